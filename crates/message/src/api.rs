@@ -1,0 +1,220 @@
+//! The API itself: what is asked, what is answered, and the stream in between.
+
+use crate::macros::{open_enum, wire};
+use crate::{Block, Json, Message, Usage};
+
+wire! {
+    /// A request for one message.
+    pub struct Request {
+        /// The model.
+        model: req String = "model",
+        /// The conversation so far.
+        messages: req Vec<Message> = "messages",
+        /// The system prompt: text or text blocks.
+        system: opt Json = "system",
+        /// The tools on offer.
+        tools: opt Vec<Tool> = "tools",
+        /// Which tool must or may be used.
+        tool_choice: opt Json = "tool_choice",
+        /// Who asks.
+        metadata: opt Json = "metadata",
+        /// How much may be written.
+        max_tokens: opt u64 = "max_tokens",
+        /// Whether and how far to think.
+        thinking: opt Json = "thinking",
+        /// What to clear from the context.
+        context_management: opt Json = "context_management",
+        /// Effort and form of the answer.
+        output_config: opt Json = "output_config",
+        /// How freely to choose words.
+        temperature: opt serde_json::Number = "temperature",
+        /// Whether to stream.
+        stream: opt bool = "stream",
+    }
+}
+
+wire! {
+    /// A tool on offer.
+    pub struct Tool {
+        /// Its name.
+        name: req String = "name",
+        /// Its kind, when it runs on the server.
+        kind: opt String = "type",
+        /// What it does.
+        description: opt String = "description",
+        /// What it takes.
+        input_schema: opt Json = "input_schema",
+        /// Whether it is loaded on demand.
+        defer_loading: opt bool = "defer_loading",
+        /// Marks the end of a cached prefix.
+        cache_control: opt Json = "cache_control",
+    }
+}
+
+open_enum! {
+    /// One event of a streamed answer.
+    pub enum StreamEvent by "type" {
+        /// The message begins.
+        "message_start" => MessageStart(MessageStart),
+        /// A block begins.
+        "content_block_start" => BlockStart(BlockStart),
+        /// A block grows.
+        "content_block_delta" => BlockDelta(BlockDelta),
+        /// A block ends.
+        "content_block_stop" => BlockStop(BlockStop),
+        /// The message's end is known: stop reason and usage.
+        "message_delta" => MessageDelta(MessageDelta),
+        /// The message ends.
+        "message_stop" => MessageStop(MessageStop),
+        /// Nothing new; the server is still there.
+        "ping" => Ping(Ping),
+        /// The answer cannot go on.
+        "error" => Error(StreamError),
+    }
+}
+
+wire! {
+    /// The message begins.
+    pub struct MessageStart ["type" = "message_start"] {
+        /// The message without content.
+        message: req Message = "message",
+    }
+}
+
+wire! {
+    /// A block begins.
+    pub struct BlockStart ["type" = "content_block_start"] {
+        /// Which block.
+        index: req usize = "index",
+        /// The block, still empty.
+        content_block: req Block = "content_block",
+    }
+}
+
+wire! {
+    /// A block grows.
+    pub struct BlockDelta ["type" = "content_block_delta"] {
+        /// Which block.
+        index: req usize = "index",
+        /// By what.
+        delta: req Delta = "delta",
+    }
+}
+
+wire! {
+    /// A block ends.
+    pub struct BlockStop ["type" = "content_block_stop"] {
+        /// Which block.
+        index: req usize = "index",
+    }
+}
+
+wire! {
+    /// The message's end is known.
+    pub struct MessageDelta ["type" = "message_delta"] {
+        /// Stop reason and other fields of the message that change.
+        delta: req MessageChange = "delta",
+        /// The final usage; fields left out keep their first value.
+        usage: opt Usage = "usage",
+        /// What the server cleared from the context.
+        context_management: opt Json = "context_management",
+    }
+}
+
+wire! {
+    /// Fields of the message that change at its end.
+    pub struct MessageChange {
+        /// Why the model stopped.
+        stop_reason: opt String = "stop_reason",
+        /// The sequence that stopped it.
+        stop_sequence: opt String = "stop_sequence",
+        /// More about the stop.
+        stop_details: opt Json = "stop_details",
+        /// The container that code ran in.
+        container: opt Json = "container",
+    }
+}
+
+wire! {
+    /// The message ends.
+    pub struct MessageStop ["type" = "message_stop"] {}
+}
+
+wire! {
+    /// Nothing new.
+    pub struct Ping ["type" = "ping"] {}
+}
+
+wire! {
+    /// The answer cannot go on.
+    pub struct StreamError ["type" = "error"] {
+        /// Why.
+        error: req ApiFailure = "error",
+    }
+}
+
+wire! {
+    /// The API's own words for a failure.
+    pub struct ApiFailure {
+        /// `overloaded_error`, `rate_limit_error` …
+        kind: opt String = "type",
+        /// In words.
+        message: opt String = "message",
+    }
+}
+
+open_enum! {
+    /// What a block grows by.
+    pub enum Delta by "type" {
+        /// Words.
+        "text_delta" => Text(TextDelta),
+        /// Reasoning.
+        "thinking_delta" => Thinking(ThinkingDelta),
+        /// The proof of the reasoning.
+        "signature_delta" => Signature(SignatureDelta),
+        /// A piece of the input's JSON.
+        "input_json_delta" => InputJson(InputJsonDelta),
+        /// A source.
+        "citations_delta" => Citations(CitationsDelta),
+    }
+}
+
+wire! {
+    /// Words.
+    pub struct TextDelta ["type" = "text_delta"] {
+        /// The words.
+        text: req String = "text",
+    }
+}
+
+wire! {
+    /// Reasoning.
+    pub struct ThinkingDelta ["type" = "thinking_delta"] {
+        /// The reasoning.
+        thinking: req String = "thinking",
+    }
+}
+
+wire! {
+    /// The proof of the reasoning.
+    pub struct SignatureDelta ["type" = "signature_delta"] {
+        /// The proof.
+        signature: req String = "signature",
+    }
+}
+
+wire! {
+    /// A piece of the input's JSON.
+    pub struct InputJsonDelta ["type" = "input_json_delta"] {
+        /// The piece; the pieces joined are the JSON.
+        partial_json: req String = "partial_json",
+    }
+}
+
+wire! {
+    /// A source.
+    pub struct CitationsDelta ["type" = "citations_delta"] {
+        /// The source.
+        citation: req Json = "citation",
+    }
+}

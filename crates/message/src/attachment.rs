@@ -1,0 +1,591 @@
+//! `attachment` lines: what the program tells the model beside the person's words.
+
+use serde_json::Number;
+
+use crate::macros::{open_enum, wire};
+use crate::{Content, Envelope, Json, ToolUseId, Uuid};
+
+wire! {
+    /// An `attachment` line. It stands in the chain of parents: the parent of an
+    /// answer is usually an attachment, not the prompt.
+    pub struct AttachmentLine ["type" = "attachment"] with envelope: Envelope {
+        /// What is attached.
+        attachment: req Attachment = "attachment",
+        /// The messages it became in the request.
+        rendered: opt Vec<Rendered> = "rendered",
+        /// The role it was sent in.
+        rendered_role: opt String = "renderedRole",
+        /// Whether it was sent in the same message as tool results.
+        rendered_beside_tool_result: opt bool = "renderedBesideToolResult",
+    }
+}
+
+wire! {
+    /// One piece of text an attachment became in the request.
+    pub struct Rendered {
+        /// The text.
+        content: opt Content = "content",
+    }
+}
+
+impl Attachment {
+    /// The tool call and the event of a hook's attachment.
+    pub fn hook(&self) -> Option<(&ToolUseId, &str)> {
+        macro_rules! of {
+            ($($variant:ident),+) => {
+                match self {
+                    $( Self::$variant(a) => Some((a.tool_use_id.get()?, a.hook_event.text()?)), )+
+                    _ => None,
+                }
+            };
+        }
+        of!(HookContext, HookBlocked, HookFailed, HookCancelled, HookSucceeded, HookMessage, HookStopped)
+    }
+}
+
+open_enum! {
+    /// What is attached. Types not seen in recordings are those that published
+    /// readers know of.
+    pub enum Attachment by "type" {
+        /// The subagents on offer changed.
+        "agent_listing_delta" => AgentListing(AgentListing),
+        /// Automatic mode was entered.
+        "auto_mode" => AutoMode(AutoMode),
+        /// How much of the budget is left.
+        "budget_usd" => BudgetUsd(BudgetUsd),
+        /// Tools that a slash command allows.
+        "command_permissions" => CommandPermissions(CommandPermissions),
+        /// The day.
+        "date" => Date(Date),
+        /// The tools that are loaded on demand changed.
+        "deferred_tools_delta" => DeferredTools(DeferredTools),
+        /// Where the program runs.
+        "environment" => Environment(Environment),
+        /// A file the person mentioned.
+        "file" => File(File),
+        /// What a hook adds for the model.
+        "hook_additional_context" => HookContext(HookContext),
+        /// A hook stopped something.
+        "hook_blocking_error" => HookBlocked(HookBlocked),
+        /// A hook failed without stopping anything.
+        "hook_non_blocking_error" => HookFailed(HookFailed),
+        /// A hook was broken off.
+        "hook_cancelled" => HookCancelled(HookCancelled),
+        /// A hook ran.
+        "hook_success" => HookSucceeded(HookSucceeded),
+        /// What a hook tells the person.
+        "hook_system_message" => HookMessage(HookMessage),
+        /// A hook ended the turn.
+        "hook_stopped_continuation" => HookStopped(HookStopped),
+        /// The instruction files that were read.
+        "instructions" => Instructions(Instructions),
+        /// The limit of turns was hit.
+        "max_turns_reached" => MaxTurnsReached(MaxTurnsReached),
+        /// The model that answers.
+        "model" => ModelIdentity(ModelIdentity),
+        /// Plan mode is on.
+        "plan_mode" => PlanMode(PlanMode),
+        /// Plan mode ended.
+        "plan_mode_exit" => PlanModeExit(PlanModeExit),
+        /// The system prompt and tools as sent.
+        "prompt_snapshot" => PromptSnapshot(PromptSnapshot),
+        /// Words the person sent while a turn ran.
+        "queued_command" => QueuedCommand(QueuedCommand),
+        /// How commits and pull requests are signed.
+        "remote_session_change" => RemoteSession(RemoteSession),
+        /// Facts about the session.
+        "session_context" => SessionContext(SessionContext),
+        /// A reminder after a turn without words.
+        "silent_turn_reminder" => SilentTurnReminder(SilentTurnReminder),
+        /// The skills on offer.
+        "skill_listing" => SkillListing(SkillListing),
+        /// The answer in the asked-for form.
+        "structured_output" => StructuredOutput(StructuredOutput),
+        /// How many tokens are used.
+        "total_tokens_reminder" => TotalTokensReminder(TotalTokensReminder),
+        /// A slash command nobody knows.
+        "unknown_command_fallback" => UnknownCommand(UnknownCommand),
+        /// A reminder of the task list.
+        "todo_reminder" => TodoReminder(TodoReminder),
+        /// A reminder of the task list.
+        "task_reminder" => TaskReminder(TaskReminder),
+        /// How a background task stands.
+        "task_status" => TaskStatus(TaskStatus),
+        /// A file that changed behind the agent's back.
+        "edited_text_file" => EditedFile(EditedFile),
+        /// A file named after a compaction instead of shown.
+        "compact_file_reference" => CompactedFile(CompactedFile),
+        /// A folder the person mentioned.
+        "directory" => Directory(Directory),
+        /// Instructions found in a subfolder.
+        "nested_memory" => NestedMemory(NestedMemory),
+        /// A reminder the model must see.
+        "critical_system_reminder" => CriticalReminder(CriticalReminder),
+        /// A resource of an MCP server.
+        "mcp_resource" => McpResource(McpResource),
+        /// Problems the editor reports.
+        "diagnostics" => Diagnostics(Diagnostics),
+        /// Skills used before a compaction.
+        "invoked_skills" => InvokedSkills(InvokedSkills),
+        /// Midnight passed.
+        "date_change" => DateChange(DateChange),
+    }
+}
+
+wire! {
+    /// The subagents on offer changed.
+    pub struct AgentListing ["type" = "agent_listing_delta"] {
+        /// Types that came.
+        added_types: opt Vec<String> = "addedTypes",
+        /// How they are described.
+        added_lines: opt Vec<String> = "addedLines",
+        /// Types that went.
+        removed_types: opt Vec<String> = "removedTypes",
+        /// Whether it is the first listing.
+        is_initial: opt bool = "isInitial",
+    }
+}
+
+wire! {
+    /// Automatic mode was entered.
+    pub struct AutoMode ["type" = "auto_mode"] {
+        /// Whether permission checks are off.
+        bypass: opt bool = "bypass",
+    }
+}
+
+wire! {
+    /// How much of the budget is left.
+    pub struct BudgetUsd ["type" = "budget_usd"] {
+        /// Dollars spent.
+        used: opt Number = "used",
+        /// Dollars allowed.
+        total: opt Number = "total",
+        /// Dollars left.
+        remaining: opt Number = "remaining",
+    }
+}
+
+wire! {
+    /// Tools that a slash command allows.
+    pub struct CommandPermissions ["type" = "command_permissions"] {
+        /// Rules.
+        allowed_tools: opt Vec<String> = "allowedTools",
+    }
+}
+
+wire! {
+    /// The day.
+    pub struct Date ["type" = "date"] {
+        /// As `2026-11-15`.
+        date: opt String = "date",
+    }
+}
+
+wire! {
+    /// The tools that are loaded on demand changed.
+    pub struct DeferredTools ["type" = "deferred_tools_delta"] {
+        /// Tools that came.
+        added_names: opt Vec<String> = "addedNames",
+        /// How they are listed.
+        added_lines: opt Vec<String> = "addedLines",
+        /// Tools that went.
+        removed_names: opt Vec<String> = "removedNames",
+    }
+}
+
+wire! {
+    /// Where the program runs.
+    pub struct Environment ["type" = "environment"] {
+        /// Directory, platform, shell.
+        snapshot: opt Json = "snapshot",
+    }
+}
+
+wire! {
+    /// A file the person mentioned.
+    pub struct File ["type" = "file"] {
+        /// Its path.
+        filename: opt String = "filename",
+        /// What it holds.
+        content: opt Json = "content",
+        /// Its path as shown.
+        display_path: opt String = "displayPath",
+    }
+}
+
+wire! {
+    /// What a hook adds for the model.
+    pub struct HookContext ["type" = "hook_additional_context"] {
+        /// The words.
+        content: opt Json = "content",
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+    }
+}
+
+wire! {
+    /// A hook stopped something.
+    pub struct HookBlocked ["type" = "hook_blocking_error"] {
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+        /// Why.
+        blocking_error: opt Json = "blockingError",
+    }
+}
+
+wire! {
+    /// A hook failed without stopping anything.
+    pub struct HookFailed ["type" = "hook_non_blocking_error"] {
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+        /// What it printed.
+        stdout: opt String = "stdout",
+        /// What it complained.
+        stderr: opt String = "stderr",
+        /// How it ended.
+        exit_code: opt Number = "exitCode",
+    }
+}
+
+wire! {
+    /// A hook was broken off.
+    pub struct HookCancelled ["type" = "hook_cancelled"] {
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+    }
+}
+
+wire! {
+    /// A hook ran.
+    pub struct HookSucceeded ["type" = "hook_success"] {
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+        /// What it said.
+        content: opt Json = "content",
+        /// What it printed.
+        stdout: opt String = "stdout",
+        /// What it complained.
+        stderr: opt String = "stderr",
+        /// How it ended.
+        exit_code: opt Number = "exitCode",
+        /// The command.
+        command: opt String = "command",
+        /// How long it took.
+        duration_ms: opt Number = "durationMs",
+    }
+}
+
+wire! {
+    /// What a hook tells the person.
+    pub struct HookMessage ["type" = "hook_system_message"] {
+        /// The words.
+        content: opt Json = "content",
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+    }
+}
+
+wire! {
+    /// A hook ended the turn.
+    pub struct HookStopped ["type" = "hook_stopped_continuation"] {
+        /// The hook.
+        hook_name: opt String = "hookName",
+        /// The call it ran for.
+        tool_use_id: opt ToolUseId = "toolUseID",
+        /// The event.
+        hook_event: opt String = "hookEvent",
+        /// Why.
+        message: opt Json = "message",
+    }
+}
+
+wire! {
+    /// The instruction files that were read.
+    pub struct Instructions ["type" = "instructions"] {
+        /// Their paths and text.
+        files: opt Json = "files",
+    }
+}
+
+wire! {
+    /// The limit of turns was hit.
+    pub struct MaxTurnsReached ["type" = "max_turns_reached"] {
+        /// The limit.
+        max_turns: opt u64 = "maxTurns",
+        /// The count.
+        turn_count: opt u64 = "turnCount",
+    }
+}
+
+wire! {
+    /// The model that answers.
+    pub struct ModelIdentity ["type" = "model"] {
+        /// Its names and dates.
+        identity: opt Json = "identity",
+        /// How it is announced.
+        text: opt String = "text",
+    }
+}
+
+wire! {
+    /// Plan mode is on.
+    pub struct PlanMode ["type" = "plan_mode"] {
+        /// How much is said about it.
+        reminder_type: opt String = "reminderType",
+        /// Whether a subagent plans.
+        is_sub_agent: opt bool = "isSubAgent",
+        /// The plan.
+        plan_file_path: opt String = "planFilePath",
+        /// Whether the plan is there.
+        plan_exists: opt bool = "planExists",
+    }
+}
+
+wire! {
+    /// Plan mode ended.
+    pub struct PlanModeExit ["type" = "plan_mode_exit"] {
+        /// The plan.
+        plan_file_path: opt String = "planFilePath",
+        /// Whether the plan is there.
+        plan_exists: opt bool = "planExists",
+    }
+}
+
+wire! {
+    /// The system prompt and tools as sent.
+    pub struct PromptSnapshot ["type" = "prompt_snapshot"] {
+        /// The parts of the prompt.
+        system_prompt: opt Json = "systemPrompt",
+        /// The tools.
+        tools: opt Json = "tools",
+        /// How context is announced.
+        context_rendering: opt String = "contextRendering",
+    }
+}
+
+wire! {
+    /// Words the person sent while a turn ran.
+    pub struct QueuedCommand ["type" = "queued_command"] {
+        /// The words.
+        prompt: opt Content = "prompt",
+        /// The line they came in.
+        source_uuid: opt Uuid = "source_uuid",
+        /// How they are meant.
+        command_mode: opt String = "commandMode",
+        /// When.
+        timestamp: opt String = "timestamp",
+    }
+}
+
+wire! {
+    /// How commits and pull requests are signed.
+    pub struct RemoteSession ["type" = "remote_session_change"] {
+        /// The session's address.
+        url: opt String = "url",
+        /// The trailer of commits.
+        commit: opt String = "commit",
+        /// The footer of pull requests.
+        pr: opt String = "pr",
+    }
+}
+
+wire! {
+    /// Facts about the session.
+    pub struct SessionContext ["type" = "session_context"] {
+        /// The facts.
+        context: opt Json = "context",
+    }
+}
+
+wire! {
+    /// A reminder after a turn without words.
+    pub struct SilentTurnReminder ["type" = "silent_turn_reminder"] {
+        /// The words.
+        text: opt String = "text",
+    }
+}
+
+wire! {
+    /// The skills on offer.
+    pub struct SkillListing ["type" = "skill_listing"] {
+        /// How they are listed.
+        content: opt String = "content",
+        /// How many.
+        skill_count: opt u64 = "skillCount",
+        /// Whether it is the first listing.
+        is_initial: opt bool = "isInitial",
+        /// Their names.
+        names: opt Vec<String> = "names",
+    }
+}
+
+wire! {
+    /// The answer in the asked-for form.
+    pub struct StructuredOutput ["type" = "structured_output"] {
+        /// The answer.
+        data: opt Json = "data",
+        /// The call that gave it.
+        tool_use_id: opt ToolUseId = "toolUseID",
+    }
+}
+
+wire! {
+    /// How many tokens are used.
+    pub struct TotalTokensReminder ["type" = "total_tokens_reminder"] {
+        /// The words.
+        text: opt String = "text",
+    }
+}
+
+wire! {
+    /// A slash command nobody knows.
+    pub struct UnknownCommand ["type" = "unknown_command_fallback"] {
+        /// The command.
+        command_name: opt String = "commandName",
+        /// What there is.
+        available_command_names: opt Vec<String> = "availableCommandNames",
+    }
+}
+
+wire! {
+    /// A reminder of the task list.
+    pub struct TodoReminder ["type" = "todo_reminder"] {
+        /// The tasks.
+        content: opt Json = "content",
+        /// How many.
+        item_count: opt u64 = "itemCount",
+    }
+}
+
+wire! {
+    /// A reminder of the task list.
+    pub struct TaskReminder ["type" = "task_reminder"] {
+        /// The tasks.
+        content: opt Json = "content",
+        /// How many.
+        item_count: opt u64 = "itemCount",
+    }
+}
+
+wire! {
+    /// How a background task stands.
+    pub struct TaskStatus ["type" = "task_status"] {
+        /// The task.
+        task_id: opt String = "taskId",
+        /// How it stands.
+        status: opt String = "status",
+        /// What it does.
+        description: opt String = "description",
+    }
+}
+
+wire! {
+    /// A file that changed behind the agent's back.
+    pub struct EditedFile ["type" = "edited_text_file"] {
+        /// Its path.
+        filename: opt String = "filename",
+        /// What changed.
+        snippet: opt String = "snippet",
+    }
+}
+
+wire! {
+    /// A file named after a compaction instead of shown.
+    pub struct CompactedFile ["type" = "compact_file_reference"] {
+        /// Its path.
+        filename: opt String = "filename",
+        /// Its path as shown.
+        display_path: opt String = "displayPath",
+    }
+}
+
+wire! {
+    /// A folder the person mentioned.
+    pub struct Directory ["type" = "directory"] {
+        /// Its path.
+        path: opt String = "path",
+        /// What it holds.
+        content: opt String = "content",
+    }
+}
+
+wire! {
+    /// Instructions found in a subfolder.
+    pub struct NestedMemory ["type" = "nested_memory"] {
+        /// Their path.
+        path: opt String = "path",
+        /// The text.
+        content: opt Json = "content",
+    }
+}
+
+wire! {
+    /// A reminder the model must see.
+    pub struct CriticalReminder ["type" = "critical_system_reminder"] {
+        /// The words.
+        content: opt String = "content",
+    }
+}
+
+wire! {
+    /// A resource of an MCP server.
+    pub struct McpResource ["type" = "mcp_resource"] {
+        /// The server.
+        server: opt String = "server",
+        /// The resource.
+        uri: opt String = "uri",
+        /// What it holds.
+        content: opt Json = "content",
+    }
+}
+
+wire! {
+    /// Problems the editor reports.
+    pub struct Diagnostics ["type" = "diagnostics"] {
+        /// By file.
+        files: opt Json = "files",
+        /// Whether they are new.
+        is_new: opt bool = "isNew",
+    }
+}
+
+wire! {
+    /// Skills used before a compaction.
+    pub struct InvokedSkills ["type" = "invoked_skills"] {
+        /// The skills.
+        skills: opt Json = "skills",
+    }
+}
+
+wire! {
+    /// Midnight passed.
+    pub struct DateChange ["type" = "date_change"] {
+        /// The new day.
+        new_date: opt String = "newDate",
+    }
+}

@@ -1,0 +1,420 @@
+//! Blocks: what message content is made of.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+
+use crate::macros::{open_enum, wire};
+use crate::{Json, Maybe, ToolUseId};
+
+open_enum! {
+    /// One block of message content.
+    ///
+    /// ```
+    /// use quipu_message::Block;
+    /// let known: Block = serde_json::from_str(r#"{"type":"text","text":"hi","new":1}"#)?;
+    /// assert_eq!(known.text(), Some("hi"));
+    /// let unknown: Block = serde_json::from_str(r#"{"type":"hologram","beam":7}"#)?;
+    /// assert_eq!(unknown.tag(), "hologram");
+    /// assert_eq!(serde_json::to_string(&unknown)?, r#"{"type":"hologram","beam":7}"#);
+    /// assert!(serde_json::from_str::<Block>(r#"{"type":"text","text":7}"#).is_err());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub enum Block by "type" {
+        /// Prose.
+        "text" => Text(Text),
+        /// The model's reasoning.
+        "thinking" => Thinking(Thinking),
+        /// Reasoning the server keeps to itself.
+        "redacted_thinking" => RedactedThinking(RedactedThinking),
+        /// A call of one of our tools.
+        "tool_use" => ToolUse(ToolUse),
+        /// The answer to a call.
+        "tool_result" => ToolResult(ToolResult),
+        /// A picture.
+        "image" => Image(Image),
+        /// A document, such as a PDF.
+        "document" => Document(Document),
+        /// A call of a tool that runs on the server.
+        "server_tool_use" => ServerToolUse(ServerToolUse),
+        /// What the server's web search found.
+        "web_search_tool_result" => WebSearchResult(WebSearchResult),
+        /// What the server's web fetch found.
+        "web_fetch_tool_result" => WebFetchResult(WebFetchResult),
+        /// What the server's code run gave.
+        "code_execution_tool_result" => CodeResult(CodeResult),
+        /// What the server's shell gave.
+        "bash_code_execution_tool_result" => ShellResult(ShellResult),
+        /// What the server's editor gave.
+        "text_editor_code_execution_tool_result" => EditorResult(EditorResult),
+        /// What the server's search over tools found.
+        "tool_search_tool_result" => ToolSearchResult(ToolSearchResult),
+        /// A call that the server makes to an MCP server.
+        "mcp_tool_use" => McpToolUse(McpToolUse),
+        /// The answer of that MCP server.
+        "mcp_tool_result" => McpToolResult(McpToolResult),
+        /// A tool named by a search over tools.
+        "tool_reference" => ToolReference(ToolReference),
+        /// A file the server keeps.
+        "container_upload" => ContainerUpload(ContainerUpload),
+        /// A search result handed to the model for citation.
+        "search_result" => SearchResult(SearchResult),
+    }
+}
+
+impl Block {
+    /// A text block.
+    pub fn new_text(text: impl Into<String>) -> Self {
+        Self::Text(Box::new(Text { text: text.into(), ..Text::default() }))
+    }
+
+    /// The answer to a tool call, as a block.
+    pub fn new_tool_result(id: ToolUseId, content: ResultContent, is_error: bool) -> Self {
+        Self::ToolResult(Box::new(ToolResult {
+            tool_use_id: id,
+            content: Maybe::Value(content),
+            is_error: if is_error { Maybe::Value(true) } else { Maybe::Absent },
+            ..ToolResult::default()
+        }))
+    }
+
+    /// The words of a text block.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(block) => Some(&block.text),
+            _ => None,
+        }
+    }
+
+    /// The tool call, when the block is one.
+    pub fn tool_use(&self) -> Option<&ToolUse> {
+        match self {
+            Self::ToolUse(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// The tool result, when the block is one.
+    pub fn tool_result(&self) -> Option<&ToolResult> {
+        match self {
+            Self::ToolResult(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// Whether this is reasoning, shown or redacted.
+    pub fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
+    }
+
+    /// Counts this block and those inside it that this build has no model for.
+    pub fn unknown_blocks(&self) -> usize {
+        match self {
+            Self::Unknown(_) => 1,
+            Self::ToolResult(result) => result.blocks().iter().map(Self::unknown_blocks).sum(),
+            _ => 0,
+        }
+    }
+}
+
+wire! {
+    /// Prose.
+    pub struct Text ["type" = "text"] {
+        /// The words.
+        text: req String = "text",
+        /// Where the words come from.
+        citations: opt Json = "citations",
+        /// Marks the end of a cached prefix in a request.
+        cache_control: opt Json = "cache_control",
+    }
+}
+
+wire! {
+    /// The model's reasoning.
+    pub struct Thinking ["type" = "thinking"] {
+        /// The reasoning; empty when only the signature is kept.
+        thinking: req String = "thinking",
+        /// Proves to the server that the reasoning is its own.
+        signature: opt String = "signature",
+    }
+}
+
+wire! {
+    /// Reasoning the server keeps to itself.
+    pub struct RedactedThinking ["type" = "redacted_thinking"] {
+        /// The encrypted reasoning.
+        data: opt String = "data",
+    }
+}
+
+wire! {
+    /// A call of one of our tools.
+    pub struct ToolUse ["type" = "tool_use"] {
+        /// Joins the call to its result.
+        id: req ToolUseId = "id",
+        /// The tool.
+        name: req String = "name",
+        /// What the tool is called with.
+        input: req Json = "input",
+        /// Who made the call, the model or a program it wrote.
+        caller: opt Json = "caller",
+        /// Marks the end of a cached prefix in a request.
+        cache_control: opt Json = "cache_control",
+    }
+}
+
+wire! {
+    /// The answer to a tool call.
+    pub struct ToolResult ["type" = "tool_result"] {
+        /// The call it answers.
+        tool_use_id: req ToolUseId = "tool_use_id",
+        /// What the model is told.
+        content: opt ResultContent = "content",
+        /// Whether the tool failed.
+        is_error: opt bool = "is_error",
+        /// Marks the end of a cached prefix in a request.
+        cache_control: opt Json = "cache_control",
+    }
+}
+
+impl ToolResult {
+    /// The blocks of the answer; none when it is plain text.
+    pub fn blocks(&self) -> &[Block] {
+        match self.content.get() {
+            Some(Content::Blocks(blocks)) => blocks,
+            _ => &[],
+        }
+    }
+
+    /// The words of the answer, blocks joined by line breaks.
+    pub fn text(&self) -> String {
+        self.content.get().map(Content::to_text).unwrap_or_default()
+    }
+}
+
+wire! {
+    /// A picture.
+    pub struct Image ["type" = "image"] {
+        /// Where its bytes are.
+        source: req Source = "source",
+        /// Marks the end of a cached prefix in a request.
+        cache_control: opt Json = "cache_control",
+    }
+}
+
+wire! {
+    /// A document, such as a PDF.
+    pub struct Document ["type" = "document"] {
+        /// Where its bytes are.
+        source: req Source = "source",
+        /// Its title.
+        title: opt String = "title",
+        /// Marks the end of a cached prefix in a request.
+        cache_control: opt Json = "cache_control",
+    }
+}
+
+wire! {
+    /// Where the bytes of a picture or document are.
+    pub struct Source {
+        /// `base64`, `url`, `text`, `file` …
+        kind: req String = "type",
+        /// What kind of bytes.
+        media_type: opt String = "media_type",
+        /// The bytes, or the text.
+        data: opt String = "data",
+        /// The address.
+        url: opt String = "url",
+    }
+}
+
+wire! {
+    /// A call of a tool that runs on the server.
+    pub struct ServerToolUse ["type" = "server_tool_use"] {
+        /// Joins the call to its result.
+        id: req ToolUseId = "id",
+        /// The tool.
+        name: req String = "name",
+        /// What the tool is called with.
+        input: opt Json = "input",
+    }
+}
+
+wire! {
+    /// A call that the server makes to an MCP server.
+    pub struct McpToolUse ["type" = "mcp_tool_use"] {
+        /// Joins the call to its result.
+        id: req ToolUseId = "id",
+        /// The tool.
+        name: req String = "name",
+        /// The MCP server.
+        server_name: opt String = "server_name",
+        /// What the tool is called with.
+        input: opt Json = "input",
+    }
+}
+
+/// The results of server tools differ in nothing but their tag.
+macro_rules! server_results {
+    ($( $(#[$meta:meta])* $name:ident = $tag:literal ),+ $(,)?) => { $(
+        wire! {
+            $(#[$meta])*
+            pub struct $name ["type" = $tag] {
+                /// The call it answers.
+                tool_use_id: req ToolUseId = "tool_use_id",
+                /// What was found, or why not.
+                content: opt Json = "content",
+                /// Whether the tool failed.
+                is_error: opt bool = "is_error",
+            }
+        }
+    )+ };
+}
+
+server_results! {
+    /// What the server's web search found.
+    WebSearchResult = "web_search_tool_result",
+    /// What the server's web fetch found.
+    WebFetchResult = "web_fetch_tool_result",
+    /// What the server's code run gave.
+    CodeResult = "code_execution_tool_result",
+    /// What the server's shell gave.
+    ShellResult = "bash_code_execution_tool_result",
+    /// What the server's editor gave.
+    EditorResult = "text_editor_code_execution_tool_result",
+    /// What the server's search over tools found.
+    ToolSearchResult = "tool_search_tool_result",
+    /// The answer of an MCP server the server asked.
+    McpToolResult = "mcp_tool_result",
+}
+
+wire! {
+    /// A tool named by a search over tools.
+    pub struct ToolReference ["type" = "tool_reference"] {
+        /// The tool.
+        tool_name: req String = "tool_name",
+    }
+}
+
+wire! {
+    /// A file the server keeps.
+    pub struct ContainerUpload ["type" = "container_upload"] {
+        /// The file.
+        file_id: req String = "file_id",
+    }
+}
+
+wire! {
+    /// A search result handed to the model for citation.
+    pub struct SearchResult ["type" = "search_result"] {
+        /// Where it is from.
+        source: opt String = "source",
+        /// Its title.
+        title: opt String = "title",
+        /// Its text.
+        content: opt Json = "content",
+    }
+}
+
+/// Message content: a string or a list of blocks, remembered which.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Plain text.
+    Text(String),
+    /// Blocks.
+    Blocks(Vec<Block>),
+}
+
+/// The content of a tool result has the same two forms.
+pub type ResultContent = Content;
+
+impl Content {
+    /// The content as blocks; a string is one text block.
+    pub fn into_blocks(self) -> Vec<Block> {
+        match self {
+            Self::Text(text) => vec![Block::new_text(text)],
+            Self::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// The blocks; none when the content is plain text.
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Self::Text(_) => &[],
+            Self::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// All prose, blocks joined by line breaks.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Blocks(blocks) => blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Blocks(blocks) => blocks.is_empty(),
+        }
+    }
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Blocks(Vec::new())
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<Block>> for Content {
+    fn from(blocks: Vec<Block>) -> Self {
+        Self::Blocks(blocks)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of blocks")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Text(text.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
+        }
+        d.deserialize_any(Either)
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => text.serialize(s),
+            Self::Blocks(blocks) => blocks.serialize(s),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Lines in session files that are not part of the conversation.
+
+use std::collections::BTreeMap;
+
+use serde_json::Number;
+
+use crate::macros::wire;
+use crate::usage::ModelUsage;
+use crate::{AgentId, Envelope, Json, Message, SessionId, Uuid};
+
+wire! {
+    /// A title or the summary of a compacted session. In the old layout it is
+    /// line 1 of the new file and `leaf_uuid` links it to the old one.
+    pub struct Summary ["type" = "summary"] with envelope: Envelope {
+        /// The words.
+        summary: req String = "summary",
+        /// The last line of what is summed up.
+        leaf_uuid: opt Uuid = "leafUuid",
+        /// Written by `/compact`, not merely a title.
+        is_compact_summary: opt bool = "isCompactSummary",
+    }
+}
+
+wire! {
+    /// What waits to be said: a prompt queued while a turn runs.
+    pub struct QueueOperation ["type" = "queue-operation"] {
+        /// `enqueue`, `dequeue`, `remove` or `popAll`.
+        operation: req String = "operation",
+        /// When.
+        timestamp: opt String = "timestamp",
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+        /// The queued words.
+        content: opt Json = "content",
+        /// Why it left the queue.
+        reason: opt String = "reason",
+    }
+}
+
+wire! {
+    /// The last prompt and the line a resume goes on from.
+    pub struct LastPrompt ["type" = "last-prompt"] {
+        /// The prompt.
+        last_prompt: opt String = "lastPrompt",
+        /// The line.
+        leaf_uuid: opt Uuid = "leafUuid",
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+    }
+}
+
+/// Bookkeeping lines that carry one string.
+macro_rules! notes {
+    ($( $(#[$meta:meta])* $name:ident $tag:literal { $field:ident = $key:literal } ),+ $(,)?) => { $(
+        wire! {
+            $(#[$meta])*
+            pub struct $name ["type" = $tag] {
+                /// The word itself.
+                $field: req String = $key,
+                /// The session.
+                session_id: opt SessionId = "sessionId",
+            }
+        }
+    )+ };
+}
+
+notes! {
+    /// A title the model made up.
+    AiTitle "ai-title" { title = "aiTitle" },
+    /// A title the person gave.
+    CustomTitle "custom-title" { title = "customTitle" },
+    /// The name the agent goes by.
+    AgentName "agent-name" { name = "agentName" },
+    /// The mode when the session was taken up again.
+    Mode "mode" { mode = "mode" },
+    /// The permission mode at that point.
+    PermissionMode "permission-mode" { mode = "permissionMode" },
+    /// A label the person gave.
+    Tag "tag" { tag = "tag" },
+    /// Meaning not established; seen empty.
+    AtisLatch "atis-latch" { atis = "atis" },
+}
+
+wire! {
+    /// The files as they were before a prompt, for rewinding.
+    pub struct FileHistorySnapshot ["type" = "file-history-snapshot"] {
+        /// The prompt.
+        message_id: opt Uuid = "messageId",
+        /// The files.
+        snapshot: req Json = "snapshot",
+        /// Whether it amends an earlier snapshot.
+        is_snapshot_update: opt bool = "isSnapshotUpdate",
+    }
+}
+
+wire! {
+    /// One file as it was before a tool changed it.
+    pub struct FileHistoryDelta ["type" = "file-history-delta"] {
+        /// The line that changed it.
+        message_id: opt Uuid = "messageId",
+        /// The snapshot it belongs to.
+        snapshot_message_id: opt Uuid = "snapshotMessageId",
+        /// The file.
+        tracking_path: opt String = "trackingPath",
+        /// Where its copy is; `null` inside means the file did not exist.
+        backup: req Json = "backup",
+        /// When.
+        timestamp: opt String = "timestamp",
+    }
+}
+
+wire! {
+    /// The tools used so far.
+    pub struct ToolsUsed ["type" = "tools-used"] {
+        /// Their names.
+        tools: req Vec<String> = "tools",
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+    }
+}
+
+wire! {
+    /// What the session has cost so far.
+    pub struct CostState ["type" = "cost-state"] {
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+        /// Dollars.
+        total_cost_usd: opt Number = "totalCostUSD",
+        /// Time spent in calls.
+        total_api_duration: opt Number = "totalAPIDuration",
+        /// Time spent in tools.
+        total_tool_duration: opt Number = "totalToolDuration",
+        /// Time in all.
+        total_duration: opt Number = "totalDuration",
+        /// Lines of code added.
+        total_lines_added: opt u64 = "totalLinesAdded",
+        /// Lines of code removed.
+        total_lines_removed: opt u64 = "totalLinesRemoved",
+        /// By model.
+        model_usage: opt BTreeMap<String, ModelUsage> = "modelUsage",
+        /// Whether some model had no price.
+        has_unknown_model_cost: opt bool = "hasUnknownModelCost",
+    }
+}
+
+wire! {
+    /// A pull request made in the session.
+    pub struct PrLink ["type" = "pr-link"] {
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+        /// Its number.
+        number: opt u64 = "prNumber",
+        /// Its address.
+        url: opt String = "prUrl",
+        /// Its repository.
+        repository: opt String = "prRepository",
+        /// When.
+        timestamp: opt String = "timestamp",
+    }
+}
+
+wire! {
+    /// System prompt and tools of API calls, stored once by hash.
+    pub struct ApiRequestShape ["type" = "api-request-shape"] {
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+        /// The subagent.
+        agent_id: opt AgentId = "agentId",
+        /// Names the shape.
+        shape_hash: req String = "shapeHash",
+        /// System prompt and tools.
+        shape: req Json = "shape",
+        /// When.
+        timestamp: opt String = "timestamp",
+        /// The program's version.
+        version: opt String = "version",
+    }
+}
+
+wire! {
+    /// One message of API calls that the session's own lines do not hold.
+    pub struct ApiRequestBlob ["type" = "api-request-blob"] {
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+        /// The subagent.
+        agent_id: opt AgentId = "agentId",
+        /// Names the message.
+        hash: req String = "hash",
+        /// The message.
+        message: req Message = "message",
+    }
+}
+
+wire! {
+    /// One API call, as the change from an earlier one.
+    pub struct ApiRequest ["type" = "api-request"] {
+        /// The session.
+        session_id: opt SessionId = "sessionId",
+        /// The subagent.
+        agent_id: opt AgentId = "agentId",
+        /// Names the call; `requestRef` of the answer points here.
+        id: req String = "id",
+        /// When.
+        timestamp: opt String = "timestamp",
+        /// The program's version.
+        version: opt String = "version",
+        /// What the call is for.
+        query_source: opt String = "querySource",
+        /// Its system prompt and tools.
+        shape_hash: opt String = "shapeHash",
+        /// Model, limits, thinking and the like.
+        params: opt Json = "params",
+        /// The call this one continues.
+        base: opt String = "base",
+        /// How many messages it keeps of that call.
+        keep: opt u64 = "keep",
+        /// The messages that follow, by hash.
+        tail: req Vec<String> = "tail",
+        /// Where the cache marks stand.
+        cache_control: opt Json = "cacheControl",
+        /// The hash of the whole request.
+        request_digest: opt String = "requestDigest",
+    }
+}

@@ -1,0 +1,360 @@
+//! Context references: what a person attached to a message, as text and as structure.
+//!
+//! In text they are a Markdown quote block at the very start of the message:
+//!
+//! ```text
+//! > **上下文资料**
+//! >                              (optional: `>` and one space)
+//! > - 📄 `src/main.rs`
+//! > - 📁 `src` (15个文件)
+//!
+//! what the person typed
+//! ```
+//!
+//! [`split`] takes the block off, [`block`] writes it. Reading is exact: a line
+//! is one of the nine kinds only if writing that kind gives the same line, and
+//! otherwise [`Kind::Other`], so header and references always write the block
+//! they were read from. The serde form is that of the `contexts` field.
+
+use std::ops::Not;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use serde_json::{Map, Value};
+
+#[cfg(test)]
+mod tests;
+
+const TITLE: &str = "> **上下文资料**\n";
+const SPACER: &str = "> \n";
+const BULLET: &str = "> - ";
+
+/// One reference: a line of the block, or an element of the `contexts` field.
+///
+/// Read from the field, an unknown type is [`Kind::Other`] with its name, and
+/// `extra` is the whole object; a known type with a bad body is an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRef {
+    /// What it is to, and what its line shows.
+    pub kind: Kind,
+    /// The fields that no line shows, such as `fullPath`, in order.
+    pub extra: Map<String, Value>,
+}
+
+impl ContextRef {
+    /// Makes a file reference with the fields that other programs expect.
+    pub fn file(path: impl Into<String>, full_path: impl Into<String>) -> Self {
+        let mut extra = Map::new();
+        extra.insert("fullPath".to_owned(), Value::String(full_path.into()));
+        extra.insert("displayType".to_owned(), Value::from("TAG"));
+        Self { kind: Kind::File { path: path.into() }, extra }
+    }
+}
+
+impl From<Kind> for ContextRef {
+    fn from(kind: Kind) -> Self {
+        Self { kind, extra: Map::new() }
+    }
+}
+
+/// What a reference is to, with what its line shows.
+///
+/// The block has no escape, so line breaks in a field are written as spaces, a
+/// space in a URL as `%20`, and the two marks that would end a symbol's name or
+/// type early (`` ` ( `` and `) - `) as `' (` and `)-`. The serde form is that of
+/// the shown fields alone; [`ContextRef`] keeps the others too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Kind {
+    /// A file.
+    #[serde(rename = "FileReference")]
+    File {
+        /// Its path as shown.
+        path: String,
+    },
+    /// A web page.
+    #[serde(rename = "WebReference")]
+    Web {
+        /// Its address.
+        url: String,
+        /// Its title, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+    },
+    /// A folder.
+    #[serde(rename = "FolderReference", rename_all = "camelCase")]
+    Folder {
+        /// Its path as shown.
+        path: String,
+        /// How many files it holds.
+        file_count: u64,
+    },
+    /// A symbol in source code.
+    #[serde(rename = "SymbolReference", rename_all = "camelCase")]
+    Symbol {
+        /// Its name, such as `Name.method()`.
+        name: String,
+        /// Its kind, such as `FUNCTION`.
+        symbol_type: String,
+        /// The file it is in.
+        file: String,
+        /// The line it is on.
+        line: u64,
+    },
+    /// Output of a terminal.
+    #[serde(rename = "TerminalReference", rename_all = "camelCase")]
+    Terminal {
+        /// How many lines.
+        lines: u64,
+        /// Whether it is an error's.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_error: bool,
+    },
+    /// A report of problems.
+    #[serde(rename = "ProblemsReference")]
+    Problems {
+        /// How many problems.
+        count: u64,
+        /// How bad they are, such as `ERROR`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        severity: Option<String>,
+    },
+    /// Something from Git.
+    #[serde(rename = "GitReference", rename_all = "camelCase")]
+    Git {
+        /// What, such as `DIFF`.
+        git_type: String,
+    },
+    /// The text selected in the editor.
+    #[serde(rename = "SelectionReference")]
+    Selection,
+    /// The whole workspace.
+    #[serde(rename = "WorkspaceReference")]
+    Workspace,
+    /// A line of none of these kinds.
+    #[serde(rename = "OtherReference")]
+    Other {
+        /// Its text after the bullet.
+        text: String,
+    },
+}
+
+/// Whether a quoted empty line follows the block's title.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Header {
+    /// It does, as in what we write.
+    #[default]
+    Spaced,
+    /// It does not.
+    Tight,
+}
+
+/// A text split into its context block and the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// The references, one for each line; at least one.
+    pub contexts: Vec<ContextRef>,
+    /// The form of the block's head.
+    pub header: Header,
+    /// The block's exact text, with the blank line that ends it.
+    pub block: &'a str,
+    /// The message after the block.
+    pub rest: &'a str,
+}
+
+/// Splits the context block off the start of a text, if the text has one.
+///
+/// The block is what `^> \*\*上下文资料\*\*\n(?:> \n)?((?:> - .+\n)+)\n` matches.
+///
+/// ```
+/// use quipu_message::context::{Kind, split};
+///
+/// let split = split("> **上下文资料**\n> \n> - 📄 `a.rs`\n\nexplain").unwrap();
+/// assert_eq!(split.contexts[0].kind, Kind::File { path: "a.rs".into() });
+/// assert_eq!(split.rest, "explain");
+/// ```
+pub fn split(text: &str) -> Option<Split<'_>> {
+    let after_title = text.strip_prefix(TITLE)?;
+    let (header, mut rest) = match after_title.strip_prefix(SPACER) {
+        Some(rest) => (Header::Spaced, rest),
+        None => (Header::Tight, after_title),
+    };
+    let mut contexts = Vec::new();
+    while let Some(line) = rest.strip_prefix(BULLET) {
+        let (bullet, after) = line.split_once('\n').filter(|(bullet, _)| !bullet.is_empty())?;
+        contexts.push(Kind::read(bullet).into());
+        rest = after;
+    }
+    let rest = rest.strip_prefix('\n').filter(|_| !contexts.is_empty())?;
+    Some(Split { contexts, header, block: &text[..text.len() - rest.len()], rest })
+}
+
+/// Writes the block of some references; nothing for none.
+pub fn block(contexts: &[ContextRef]) -> String {
+    block_with(Header::Spaced, contexts)
+}
+
+/// Writes the block of some references under the given form of head.
+pub fn block_with(header: Header, contexts: &[ContextRef]) -> String {
+    if contexts.is_empty() {
+        return String::new();
+    }
+    let mut block = TITLE.to_owned();
+    if header == Header::Spaced {
+        block.push_str(SPACER);
+    }
+    for context in contexts {
+        block.extend([BULLET, &context.kind.bullet(), "\n"]);
+    }
+    block.push('\n');
+    block
+}
+
+impl Kind {
+    /// Returns the kind as it is read back from its line.
+    pub fn displayed(&self) -> Self {
+        Self::read(&self.bullet())
+    }
+
+    fn read(bullet: &str) -> Self {
+        parse(bullet)
+            .filter(|reference| reference.bullet() == bullet)
+            .unwrap_or_else(|| Self::Other { text: bullet.to_owned() })
+    }
+
+    /// Writes what follows the bullet: one line, never empty.
+    fn bullet(&self) -> String {
+        match self {
+            Self::File { path } => format!("📄 `{}`", one_line(path)),
+            Self::Web { url, title } => {
+                let url = one_line(url).replace(' ', "%20");
+                let title = title.as_deref().map(|title| format!(" ({})", one_line(title)));
+                format!("🌐 {url}{}", title.unwrap_or_default())
+            }
+            Self::Folder { path, file_count } => {
+                format!("📁 `{}` ({file_count}个文件)", one_line(path))
+            }
+            Self::Symbol { name, symbol_type, file, line } => {
+                let name = one_line(name).replace("` (", "' (");
+                let symbol_type = one_line(symbol_type).replace(") - ", ")-");
+                format!("🔗 `{name}` ({symbol_type}) - {}:{line}", one_line(file))
+            }
+            Self::Terminal { lines, is_error } => {
+                format!("💻 终端输出 ({lines}行){}", if *is_error { " ⚠️" } else { "" })
+            }
+            Self::Problems { count, severity } => {
+                let severity = severity.as_deref().map(|level| format!(" [{}]", one_line(level)));
+                format!("⚠️ 问题报告 ({count}个){}", severity.unwrap_or_default())
+            }
+            Self::Git { git_type } => format!("🔀 Git {}", one_line(git_type)),
+            Self::Selection => "✏️ 当前选择内容".to_owned(),
+            Self::Workspace => "🏠 当前工作区".to_owned(),
+            Self::Other { text } if text.is_empty() => "?".to_owned(),
+            // Other line breaks than `\n` may stand in a line that was read.
+            Self::Other { text } => text.replace('\n', " "),
+        }
+    }
+}
+
+impl Serialize for ContextRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if matches!(self.kind, Kind::Other { .. }) && self.extra.contains_key("type") {
+            return self.extra.serialize(serializer);
+        }
+        let mut object = shown_fields(&self.kind).map_err(ser::Error::custom)?;
+        for (name, value) in &self.extra {
+            object.entry(name).or_insert_with(|| value.clone());
+        }
+        object.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut extra = Map::deserialize(deserializer)?;
+        let Some(name) = extra.get("type").and_then(Value::as_str).map(str::to_owned) else {
+            return Err(de::Error::custom("context reference without a `type`"));
+        };
+        if !TYPES.contains(&name.as_str()) {
+            return Ok(Self { kind: Kind::Other { text: name }, extra });
+        }
+        let named = |error: serde_json::Error| de::Error::custom(format!("{name}: {error}"));
+        let kind = Kind::deserialize(&Value::Object(extra.clone())).map_err(named)?;
+        let known = shown_fields(&kind).map_err(named)?;
+        // A null or a default stays among the extras, so that it is written again.
+        extra.retain(|name, _| !known.contains_key(name));
+        Ok(Self { kind, extra })
+    }
+}
+
+/// The types that [`Kind`] has a kind for.
+const TYPES: [&str; 10] = [
+    "FileReference",
+    "WebReference",
+    "FolderReference",
+    "SymbolReference",
+    "TerminalReference",
+    "ProblemsReference",
+    "GitReference",
+    "SelectionReference",
+    "WorkspaceReference",
+    "OtherReference",
+];
+
+fn shown_fields(kind: &Kind) -> Result<Map<String, Value>, serde_json::Error> {
+    match serde_json::to_value(kind)? {
+        Value::Object(fields) => Ok(fields),
+        _ => unreachable!("a tagged enum is an object"),
+    }
+}
+
+/// Reads the kind of a line loosely; the caller checks that it writes back the same.
+fn parse(bullet: &str) -> Option<Kind> {
+    let (icon, text) = bullet.split_once(' ')?;
+    Some(match icon {
+        "📄" => Kind::File { path: between(text, "`", "`")?.to_owned() },
+        "🌐" => match text.split_once(' ') {
+            None => Kind::Web { url: text.to_owned(), title: None },
+            Some((url, title)) => {
+                let title = Some(between(title, "(", ")")?.to_owned());
+                Kind::Web { url: url.to_owned(), title }
+            }
+        },
+        "📁" => {
+            let (path, count) = between(text, "`", "个文件)")?.rsplit_once("` (")?;
+            Kind::Folder { path: path.to_owned(), file_count: count.parse().ok()? }
+        }
+        "🔗" => {
+            let (name, rest) = text.strip_prefix('`')?.split_once("` (")?;
+            let (symbol_type, place) = rest.split_once(") - ")?;
+            let (file, line) = place.rsplit_once(':')?;
+            Kind::Symbol {
+                name: name.to_owned(),
+                symbol_type: symbol_type.to_owned(),
+                file: file.to_owned(),
+                line: line.parse().ok()?,
+            }
+        }
+        "💻" => {
+            let (lines, mark) = text.strip_prefix("终端输出 (")?.split_once("行)")?;
+            Kind::Terminal { lines: lines.parse().ok()?, is_error: !mark.is_empty() }
+        }
+        "⚠️" => {
+            let (count, level) = text.strip_prefix("问题报告 (")?.split_once("个)")?;
+            let severity = between(level, " [", "]").map(str::to_owned);
+            Kind::Problems { count: count.parse().ok()?, severity }
+        }
+        "🔀" => Kind::Git { git_type: text.strip_prefix("Git ")?.to_owned() },
+        "✏️" => Kind::Selection,
+        "🏠" => Kind::Workspace,
+        _ => return None,
+    })
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    text.strip_prefix(start)?.strip_suffix(end)
+}
+
+/// Replaces what some reader of the block may take for the end of its line.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'], " ")
+}

@@ -1,0 +1,166 @@
+//! The control protocol: questions and answers between a host and an agent.
+//!
+//! Open for data: an unknown request keeps its bytes. Closed for decisions: a
+//! verdict that is not clearly an allowance is a refusal, and an unknown request
+//! is answered with an error, never with silence.
+
+use crate::macros::{open_enum, wire};
+use crate::{Json, Maybe};
+
+pub mod request;
+pub use request::RequestBody;
+
+wire! {
+    /// One side asks the other.
+    pub struct ControlRequest ["type" = "control_request"] {
+        /// Joins question and answer; opaque.
+        request_id: req String = "request_id",
+        /// The question.
+        request: req RequestBody = "request",
+    }
+}
+
+wire! {
+    /// The answer to a control request.
+    pub struct ControlResponse ["type" = "control_response"] {
+        /// The answer.
+        response: req ResponseBody = "response",
+    }
+}
+
+wire! {
+    /// Withdraws a control request that is not answered yet.
+    pub struct ControlCancel ["type" = "control_cancel_request"] {
+        /// The request.
+        request_id: req String = "request_id",
+    }
+}
+
+open_enum! {
+    /// How a control request was answered.
+    pub enum ResponseBody by "subtype" {
+        /// Done.
+        "success" => Success(Success),
+        /// Not done.
+        "error" => Error(Failure),
+    }
+}
+
+wire! {
+    /// The request was carried out.
+    pub struct Success ["subtype" = "success"] {
+        /// The request.
+        request_id: req String = "request_id",
+        /// What it gave; its form depends on the request.
+        response: opt Json = "response",
+    }
+}
+
+wire! {
+    /// The request was not carried out.
+    pub struct Failure ["subtype" = "error"] {
+        /// The request.
+        request_id: req String = "request_id",
+        /// Why, in words.
+        error: req String = "error",
+        /// Why, in one word.
+        error_code: opt String = "error_code",
+    }
+}
+
+impl ResponseBody {
+    /// The request this answers.
+    pub fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Success(body) => Some(&body.request_id),
+            Self::Error(body) => Some(&body.request_id),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl ControlRequest {
+    /// A request with the given id.
+    pub fn new(request_id: impl Into<String>, request: RequestBody) -> Self {
+        Self { request_id: request_id.into(), request, ..Self::default() }
+    }
+}
+
+impl ControlResponse {
+    /// The request was carried out and gave `response`.
+    pub fn success(request_id: impl Into<String>, response: Option<Json>) -> Self {
+        let body = Success { request_id: request_id.into(), response: response.into(), ..Success::default() };
+        Self { response: ResponseBody::Success(Box::new(body)), ..Self::default() }
+    }
+
+    /// The request was not carried out.
+    pub fn error(request_id: impl Into<String>, error: impl Into<String>) -> Self {
+        Self::failure(request_id.into(), error.into(), Maybe::Absent)
+    }
+
+    /// The answer to a request this build does not know.
+    pub fn unsupported(request: &ControlRequest) -> Self {
+        let error = format!("unsupported control request: {}", request.request.tag());
+        Self::failure(request.request_id.clone(), error, Maybe::Value("unsupported_request".to_owned()))
+    }
+
+    fn failure(request_id: String, error: String, error_code: Maybe<String>) -> Self {
+        let body = Failure { request_id, error, error_code, ..Failure::default() };
+        Self { response: ResponseBody::Error(Box::new(body)), ..Self::default() }
+    }
+}
+
+/// The host's answer to `can_use_tool`.
+///
+/// ```
+/// use quipu_message::{Json, control::Verdict};
+/// let verdict = |text| Verdict::of(&Json::parse(text).unwrap());
+/// assert!(matches!(verdict(r#"{"behavior":"allow"}"#), Verdict::Allow(_)));
+/// assert!(matches!(verdict(r#"{"behavior":"allow_once_more"}"#), Verdict::Invalid { .. }));
+/// assert!(matches!(verdict(r#"{"behavior":"deny","message":"no"}"#), Verdict::Deny(_)));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// The tool may run.
+    Allow(Allow),
+    /// The tool may not run.
+    Deny(Deny),
+    /// The answer cannot be understood, so the tool may not run.
+    Invalid {
+        /// What is wrong with the answer.
+        reason: String,
+    },
+}
+
+wire! {
+    /// The tool may run.
+    pub struct Allow ["behavior" = "allow"] {
+        /// The input to run it with; none means the model's own.
+        updated_input: opt Json = "updatedInput",
+        /// Rules to keep.
+        updated_permissions: opt Json = "updatedPermissions",
+    }
+}
+
+wire! {
+    /// The tool may not run.
+    pub struct Deny ["behavior" = "deny"] {
+        /// What the model is told.
+        message: opt String = "message",
+        /// Whether the turn ends too.
+        interrupt: opt bool = "interrupt",
+    }
+}
+
+impl Verdict {
+    /// Reads an answer; whatever is not clearly an allowance is a refusal.
+    pub fn of(answer: &Json) -> Self {
+        let behavior = crate::text::field(answer.text(), "behavior").ok().flatten();
+        let read = match behavior.as_deref() {
+            Some("allow") => answer.read().map(Self::Allow),
+            Some("deny") => answer.read().map(Self::Deny),
+            other => return Self::Invalid { reason: format!("behavior is {other:?}, neither allow nor deny") },
+        };
+        read.unwrap_or_else(|e| Self::Invalid { reason: e.to_string() })
+    }
+}

@@ -1,0 +1,465 @@
+//! What either side may ask of the other.
+
+use serde_json::Number;
+
+use crate::macros::{open_enum, wire};
+use crate::{AgentId, Json, ToolUseId, Uuid};
+
+open_enum! {
+    /// A control request, by `subtype`. Either side may open one.
+    pub enum RequestBody by "subtype" {
+        /// Agent to host. May this tool run?
+        "can_use_tool" => CanUseTool(CanUseTool),
+        /// Agent to host. A hook of the host is due.
+        "hook_callback" => HookCallback(HookCallback),
+        /// Agent to host. A message for an MCP server inside the host.
+        "mcp_message" => McpMessage(McpMessage),
+        /// Agent to host. An MCP server asks the person something.
+        "elicitation" => Elicitation(Elicitation),
+        /// Agent to host. The program asks the person something.
+        "request_user_dialog" => UserDialog(UserDialog),
+        /// Host to agent. Opens the conversation.
+        "initialize" => Initialize(Initialize),
+        /// Host to agent. Stop the running turn.
+        "interrupt" => Interrupt(Interrupt),
+        /// Host to agent. Change the permission mode.
+        "set_permission_mode" => SetPermissionMode(SetPermissionMode),
+        /// Host to agent. Change the model.
+        "set_model" => SetModel(SetModel),
+        /// Host to agent. Limit thinking.
+        "set_max_thinking_tokens" => SetMaxThinkingTokens(SetMaxThinkingTokens),
+        /// Host to agent. How do the MCP servers stand?
+        "mcp_status" => McpStatus(McpStatus),
+        /// Host to agent. Replace the MCP servers.
+        "mcp_set_servers" => McpSetServers(McpSetServers),
+        /// Host to agent. Connect an MCP server again.
+        "mcp_reconnect" => McpReconnect(McpReconnect),
+        /// Host to agent. Turn an MCP server on or off.
+        "mcp_toggle" => McpToggle(McpToggle),
+        /// Host to agent. Call an MCP tool.
+        "mcp_call" => McpCall(McpCall),
+        /// Host to agent. Read a resource of an MCP server.
+        "mcp_read_resource" => McpReadResource(McpReadResource),
+        /// Host to agent. Put files back to where they were before a prompt.
+        "rewind_files" => RewindFiles(RewindFiles),
+        /// Host to agent. What fills the context?
+        "get_context_usage" => GetContextUsage(GetContextUsage),
+        /// Host to agent. What was used?
+        "get_usage" => GetUsage(GetUsage),
+        /// Host to agent. What did the session cost?
+        "get_session_cost" => GetSessionCost(GetSessionCost),
+        /// Host to agent. Which models are there?
+        "list_models" => ListModels(ListModels),
+        /// Host to agent. What are the settings?
+        "get_settings" => GetSettings(GetSettings),
+        /// Host to agent. Which hooks are there?
+        "get_hooks_listing" => GetHooksListing(GetHooksListing),
+        /// Host to agent. Which permission rules are there?
+        "list_permission_rules" => ListPermissionRules(ListPermissionRules),
+        /// Host to agent. Which version is this?
+        "get_binary_version" => GetBinaryVersion(GetBinaryVersion),
+        /// Host to agent. Read a file.
+        "read_file" => ReadFile(ReadFile),
+        /// Host to agent. Which files match?
+        "file_suggestions" => FileSuggestions(FileSuggestions),
+        /// Host to agent. A file counts as read.
+        "seed_read_state" => SeedReadState(SeedReadState),
+        /// Host to agent. Give the session a title.
+        "rename_session" => RenameSession(RenameSession),
+        /// Host to agent. Stop a background task.
+        "stop_task" => StopTask(StopTask),
+        /// Host to agent. Which background tasks are there?
+        "background_tasks" => BackgroundTasks(BackgroundTasks),
+        /// Host to agent. What did a task print?
+        "get_task_output" => GetTaskOutput(GetTaskOutput),
+        /// Host to agent. Read the plugins again.
+        "reload_plugins" => ReloadPlugins(ReloadPlugins),
+        /// Host to agent. Read the skills again.
+        "reload_skills" => ReloadSkills(ReloadSkills),
+        /// Host to agent. Read the output styles again.
+        "reload_output_styles" => ReloadOutputStyles(ReloadOutputStyles),
+        /// Host to agent. A repository lies here.
+        "register_repo_root" => RegisterRepoRoot(RegisterRepoRoot),
+        /// Host to agent. Change settings as a flag would.
+        "apply_flag_settings" => ApplyFlagSettings(ApplyFlagSettings),
+        /// Host to agent. Change stored settings.
+        "update_settings" => UpdateSettings(UpdateSettings),
+        /// Host to agent. Whether anybody listens.
+        "set_has_subscribers" => SetHasSubscribers(SetHasSubscribers),
+        /// Host to agent. Drop a queued prompt.
+        "cancel_async_message" => CancelAsyncMessage(CancelAsyncMessage),
+        /// Host to agent. Make up a title.
+        "generate_session_title" => GenerateSessionTitle(GenerateSessionTitle),
+        /// Host to agent. Ask beside the conversation.
+        "side_question" => SideQuestion(SideQuestion),
+        /// Host to agent. Choose a colour.
+        "set_color" => SetColor(SetColor),
+        /// Host to agent. End the session.
+        "end_session" => EndSession(EndSession),
+    }
+}
+
+wire! {
+    /// May this tool run? Agent to host.
+    pub struct CanUseTool ["subtype" = "can_use_tool"] {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// What it is called with.
+        input: req Json = "input",
+        /// The call.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+        /// The tool as shown.
+        display_name: opt String = "display_name",
+        /// What the call does.
+        description: opt String = "description",
+        /// Rules the host may add.
+        permission_suggestions: opt Json = "permission_suggestions",
+        /// The path that needs leave.
+        blocked_path: opt String = "blocked_path",
+        /// Why leave is needed.
+        decision_reason: opt Json = "decision_reason",
+        /// The subagent that asks.
+        agent_id: opt AgentId = "agent_id",
+        /// Whether a person must answer.
+        requires_user_interaction: opt bool = "requires_user_interaction",
+    }
+}
+
+wire! {
+    /// A hook of the host is due. Agent to host.
+    pub struct HookCallback ["subtype" = "hook_callback"] {
+        /// Which hook.
+        callback_id: req String = "callback_id",
+        /// What happened.
+        input: req Json = "input",
+        /// The call, or an id made up for events without one.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+    }
+}
+
+wire! {
+    /// A message for an MCP server inside the host. Agent to host.
+    pub struct McpMessage ["subtype" = "mcp_message"] {
+        /// The server.
+        server_name: req String = "server_name",
+        /// The JSON-RPC message.
+        message: req Json = "message",
+    }
+}
+
+wire! {
+    /// An MCP server asks the person something. Agent to host.
+    pub struct Elicitation ["subtype" = "elicitation"] {
+        /// The server.
+        mcp_server_name: opt String = "mcp_server_name",
+        /// The question.
+        message: opt String = "message",
+        /// The form of the answer.
+        requested_schema: opt Json = "requested_schema",
+    }
+}
+
+wire! {
+    /// The program asks the person something. Agent to host.
+    pub struct UserDialog ["subtype" = "request_user_dialog"] {}
+}
+
+wire! {
+    /// Opens the conversation. Host to agent.
+    pub struct Initialize ["subtype" = "initialize"] {
+        /// Hooks by event.
+        hooks: opt Json = "hooks",
+        /// Subagents.
+        agents: opt Json = "agents",
+        /// MCP servers inside the host.
+        sdk_mcp_servers: opt Json = "sdkMcpServers",
+        /// The form of the answer.
+        json_schema: opt Json = "jsonSchema",
+        /// The system prompt.
+        system_prompt: opt Json = "systemPrompt",
+        /// What to add to it.
+        append_system_prompt: opt String = "appendSystemPrompt",
+    }
+}
+
+wire! {
+    /// Stop the running turn. Host to agent.
+    pub struct Interrupt ["subtype" = "interrupt"] {
+        /// Also drop what is queued.
+        cancel_queued: opt bool = "cancel_queued",
+    }
+}
+
+wire! {
+    /// Change the permission mode. Host to agent.
+    pub struct SetPermissionMode ["subtype" = "set_permission_mode"] {
+        /// The mode.
+        mode: req String = "mode",
+    }
+}
+
+wire! {
+    /// Change the model. Host to agent.
+    pub struct SetModel ["subtype" = "set_model"] {
+        /// The model; none means the default.
+        model: opt String = "model",
+    }
+}
+
+wire! {
+    /// Limit thinking. Host to agent.
+    pub struct SetMaxThinkingTokens ["subtype" = "set_max_thinking_tokens"] {
+        /// The limit; `null` lifts it.
+        max_thinking_tokens: opt u64 = "max_thinking_tokens",
+    }
+}
+
+wire! {
+    /// How do the MCP servers stand? Host to agent.
+    pub struct McpStatus ["subtype" = "mcp_status"] {}
+}
+
+wire! {
+    /// Replace the MCP servers. Host to agent.
+    pub struct McpSetServers ["subtype" = "mcp_set_servers"] {
+        /// The servers.
+        servers: req Json = "servers",
+    }
+}
+
+wire! {
+    /// Connect an MCP server again. Host to agent.
+    pub struct McpReconnect ["subtype" = "mcp_reconnect"] {
+        /// The server.
+        server_name: req String = "serverName",
+    }
+}
+
+wire! {
+    /// Turn an MCP server on or off. Host to agent.
+    pub struct McpToggle ["subtype" = "mcp_toggle"] {
+        /// The server.
+        server_name: req String = "serverName",
+        /// On or off.
+        enabled: req bool = "enabled",
+    }
+}
+
+wire! {
+    /// Call an MCP tool. Host to agent.
+    pub struct McpCall ["subtype" = "mcp_call"] {
+        /// The tool.
+        tool: opt String = "tool",
+        /// What it is called with.
+        arguments: opt Json = "arguments",
+    }
+}
+
+wire! {
+    /// Read a resource of an MCP server. Host to agent.
+    pub struct McpReadResource ["subtype" = "mcp_read_resource"] {
+        /// The server.
+        server_name: opt String = "serverName",
+        /// The resource.
+        uri: opt String = "uri",
+    }
+}
+
+wire! {
+    /// Put files back to where they were before a prompt. Host to agent.
+    pub struct RewindFiles ["subtype" = "rewind_files"] {
+        /// The prompt.
+        user_message_id: req Uuid = "user_message_id",
+        /// Only say what would change.
+        dry_run: opt bool = "dry_run",
+    }
+}
+
+wire! {
+    /// What fills the context? Host to agent.
+    pub struct GetContextUsage ["subtype" = "get_context_usage"] {
+        /// How closely to look.
+        detail: opt String = "detail",
+    }
+}
+
+wire! {
+    /// What was used? Host to agent.
+    pub struct GetUsage ["subtype" = "get_usage"] {
+        /// Leave the habits out.
+        skip_behaviors: opt bool = "skip_behaviors",
+    }
+}
+
+wire! {
+    /// What did the session cost? Host to agent.
+    pub struct GetSessionCost ["subtype" = "get_session_cost"] {}
+}
+
+wire! {
+    /// Which models are there? Host to agent.
+    pub struct ListModels ["subtype" = "list_models"] {}
+}
+
+wire! {
+    /// What are the settings? Host to agent.
+    pub struct GetSettings ["subtype" = "get_settings"] {}
+}
+
+wire! {
+    /// Which hooks are there? Host to agent.
+    pub struct GetHooksListing ["subtype" = "get_hooks_listing"] {}
+}
+
+wire! {
+    /// Which permission rules are there? Host to agent.
+    pub struct ListPermissionRules ["subtype" = "list_permission_rules"] {}
+}
+
+wire! {
+    /// Which version is this? Host to agent.
+    pub struct GetBinaryVersion ["subtype" = "get_binary_version"] {}
+}
+
+wire! {
+    /// Read a file. Host to agent.
+    pub struct ReadFile ["subtype" = "read_file"] {
+        /// The file.
+        path: req String = "path",
+    }
+}
+
+wire! {
+    /// Which files match? Host to agent.
+    pub struct FileSuggestions ["subtype" = "file_suggestions"] {
+        /// What to match.
+        query: req String = "query",
+    }
+}
+
+wire! {
+    /// A file counts as read. Host to agent.
+    pub struct SeedReadState ["subtype" = "seed_read_state"] {
+        /// The file.
+        path: req String = "path",
+        /// When it was changed.
+        mtime: opt Number = "mtime",
+    }
+}
+
+wire! {
+    /// Give the session a title. Host to agent.
+    pub struct RenameSession ["subtype" = "rename_session"] {
+        /// The title.
+        title: req String = "title",
+    }
+}
+
+wire! {
+    /// Stop a background task. Host to agent.
+    pub struct StopTask ["subtype" = "stop_task"] {
+        /// The task.
+        task_id: req String = "task_id",
+    }
+}
+
+wire! {
+    /// Which background tasks are there? Host to agent.
+    pub struct BackgroundTasks ["subtype" = "background_tasks"] {}
+}
+
+wire! {
+    /// What did a task print? Host to agent.
+    pub struct GetTaskOutput ["subtype" = "get_task_output"] {
+        /// The task.
+        task_id: req String = "task_id",
+    }
+}
+
+wire! {
+    /// Read the plugins again. Host to agent.
+    pub struct ReloadPlugins ["subtype" = "reload_plugins"] {}
+}
+
+wire! {
+    /// Read the skills again. Host to agent.
+    pub struct ReloadSkills ["subtype" = "reload_skills"] {}
+}
+
+wire! {
+    /// Read the output styles again. Host to agent.
+    pub struct ReloadOutputStyles ["subtype" = "reload_output_styles"] {}
+}
+
+wire! {
+    /// A repository lies here. Host to agent.
+    pub struct RegisterRepoRoot ["subtype" = "register_repo_root"] {
+        /// Where.
+        directory: opt String = "directory",
+    }
+}
+
+wire! {
+    /// Change settings as a flag would. Host to agent.
+    pub struct ApplyFlagSettings ["subtype" = "apply_flag_settings"] {
+        /// The settings.
+        settings: opt Json = "settings",
+    }
+}
+
+wire! {
+    /// Change stored settings. Host to agent.
+    pub struct UpdateSettings ["subtype" = "update_settings"] {
+        /// Which file.
+        source: opt String = "source",
+        /// The settings.
+        settings: opt Json = "settings",
+    }
+}
+
+wire! {
+    /// Whether anybody listens. Host to agent.
+    pub struct SetHasSubscribers ["subtype" = "set_has_subscribers"] {
+        /// Yes or no.
+        has_subscribers: opt bool = "has_subscribers",
+    }
+}
+
+wire! {
+    /// Drop a queued prompt. Host to agent.
+    pub struct CancelAsyncMessage ["subtype" = "cancel_async_message"] {
+        /// The prompt.
+        message_uuid: opt Uuid = "message_uuid",
+    }
+}
+
+wire! {
+    /// Make up a title. Host to agent.
+    pub struct GenerateSessionTitle ["subtype" = "generate_session_title"] {
+        /// What the session is about.
+        description: opt String = "description",
+        /// Whether to keep it.
+        persist: opt bool = "persist",
+    }
+}
+
+wire! {
+    /// Ask beside the conversation. Host to agent.
+    pub struct SideQuestion ["subtype" = "side_question"] {
+        /// The question.
+        question: req String = "question",
+    }
+}
+
+wire! {
+    /// Choose a colour. Host to agent.
+    pub struct SetColor ["subtype" = "set_color"] {
+        /// The colour.
+        color: opt String = "color",
+    }
+}
+
+wire! {
+    /// End the session. Host to agent.
+    pub struct EndSession ["subtype" = "end_session"] {}
+}

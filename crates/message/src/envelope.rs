@@ -1,0 +1,45 @@
+//! What stands around a payload: camelCase in files, snake_case on the stream.
+
+use crate::macros::part;
+use crate::{AgentId, SessionId, ToolUseId, Uuid};
+
+part! {
+    /// The fields that most lines share.
+    ///
+    /// Files say `sessionId` and chain lines by `parentUuid`; the stream says
+    /// `session_id` and names the tool call a subagent works for.
+    pub struct Envelope {
+        /// The line before this one in the conversation; `null` starts a tree.
+        parent_uuid: Uuid = "parentUuid",
+        /// The line before a compaction boundary, which has no parent.
+        logical_parent_uuid: Uuid = "logicalParentUuid" | "logical_parent_uuid",
+        /// Whether a subagent said it.
+        is_sidechain: bool = "isSidechain",
+        /// `external` for people outside the vendor.
+        user_type: String = "userType",
+        /// What started the program: `cli`, `sdk-cli`, `sdk-py` …
+        entrypoint: String = "entrypoint",
+        /// The working directory.
+        cwd: String = "cwd",
+        /// The session.
+        session_id: SessionId = "sessionId" | "session_id",
+        /// The version of the program that wrote the line.
+        version: String = "version",
+        /// The git branch; `HEAD` outside git in newer versions.
+        git_branch: String = "gitBranch",
+        /// A readable name of the session.
+        slug: String = "slug",
+        /// The subagent that said it.
+        agent_id: AgentId = "agentId" | "agent_id",
+        /// The line's own id.
+        uuid: Uuid = "uuid",
+        /// When, as ISO 8601 text.
+        timestamp: String = "timestamp",
+        /// The tool call whose subagent said it (stream).
+        parent_tool_use_id: ToolUseId = "parent_tool_use_id",
+        /// The subagent's type (stream).
+        subagent_type: String = "subagent_type",
+        /// What the subagent was asked (stream).
+        task_description: String = "task_description",
+    }
+}

@@ -1,0 +1,132 @@
+//! Makers of lines: what they return keeps the invariants that readers rely on.
+//!
+//! Content is never empty, ids and times are filled in from the [`Stamp`] passed
+//! in, and what the program makes up itself is marked as such.
+
+use serde::Serialize;
+
+use crate::progress::{Progress, ProgressData};
+use crate::synthetic::{MODEL, NO_CONTENT};
+use crate::turn::{Assistant, ErrorKind, User};
+use crate::usage::{CacheCreation, ServerToolUse};
+use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, Stamp, ToolUseId, Usage, Uuid};
+
+/// A `user` line with the given content.
+///
+/// ```
+/// # use quipu_message::{Stamp, Uuid, factory};
+/// # struct Fixed;
+/// # impl Stamp for Fixed {
+/// #     fn uuid(&mut self) -> Uuid { "00000000-0000-4000-8000-000000000000".into() }
+/// #     fn now(&mut self) -> String { "2026-11-15T00:00:00.000Z".into() }
+/// # }
+/// let line = factory::user("", &mut Fixed);
+/// assert_eq!(line.message.content.to_text(), "(no content)");
+/// assert!(line.envelope.uuid.is_value());
+/// ```
+pub fn user(content: impl Into<Content>, stamp: &mut dyn Stamp) -> User {
+    let content = content.into();
+    let content = if content.is_empty() { NO_CONTENT.into() } else { content };
+    User { message: Message::new(Role::User, content), envelope: stamped(stamp), ..User::default() }
+}
+
+/// A `user` line that the model sees and the person does not.
+pub fn meta(content: impl Into<Content>, stamp: &mut dyn Stamp) -> User {
+    User { is_meta: Maybe::Value(true), ..user(content, stamp) }
+}
+
+/// The result of a tool call: what the model is told in `content`, what the tool
+/// gave in `output`, and the line of the call.
+pub fn tool_result(
+    call: ToolUseId,
+    content: impl Into<Content>,
+    is_error: bool,
+    output: Json,
+    source: Uuid,
+    stamp: &mut dyn Stamp,
+) -> User {
+    let block = Block::new_tool_result(call, content.into(), is_error);
+    User {
+        tool_use_result: Maybe::Value(output),
+        source_tool_assistant_uuid: Maybe::Value(source),
+        ..user(vec![block], stamp)
+    }
+}
+
+/// An `assistant` line the program makes up itself: model `<synthetic>`, nothing used.
+pub fn assistant(content: impl Into<Content>, stamp: &mut dyn Stamp) -> Assistant {
+    let mut blocks = match content.into() {
+        Content::Text(text) if text.is_empty() => Vec::new(),
+        other => other.into_blocks(),
+    };
+    if blocks.is_empty() {
+        blocks.push(Block::new_text(NO_CONTENT));
+    }
+    let id = MessageId::from(stamp.uuid().as_str());
+    Assistant {
+        message: Message {
+            id: Maybe::Value(id),
+            kind: Maybe::Value("message".to_owned()),
+            model: Maybe::Value(MODEL.to_owned()),
+            stop_reason: Maybe::Value("stop_sequence".to_owned()),
+            stop_sequence: Maybe::Value(String::new()),
+            usage: Maybe::Value(no_usage()),
+            container: Maybe::Null,
+            context_management: Maybe::Null,
+            ..Message::new(Role::Assistant, blocks)
+        },
+        is_api_error_message: Maybe::Value(false),
+        envelope: stamped(stamp),
+        ..Assistant::default()
+    }
+}
+
+/// An `assistant` line that shows a failed call.
+pub fn api_error(text: impl Into<String>, kind: ErrorKind, stamp: &mut dyn Stamp) -> Assistant {
+    Assistant { is_api_error_message: Maybe::Value(true), error: Maybe::Value(kind), ..assistant(text.into(), stamp) }
+}
+
+/// A `progress` line; a tool passes data of its own type.
+pub fn progress<P: Serialize>(call: ToolUseId, parent: ToolUseId, data: &P, stamp: &mut dyn Stamp) -> Progress {
+    let json = Json::of(data);
+    let data = json.read().unwrap_or(ProgressData::Free(json));
+    Progress {
+        data,
+        tool_use_id: Maybe::Value(call),
+        parent_tool_use_id: Maybe::Value(parent),
+        envelope: stamped(stamp),
+        ..Progress::default()
+    }
+}
+
+/// The usage of a message that no call was made for: everything there, and zero.
+pub fn no_usage() -> Usage {
+    Usage {
+        input_tokens: Maybe::Value(0),
+        output_tokens: Maybe::Value(0),
+        cache_creation_input_tokens: Maybe::Value(0),
+        cache_read_input_tokens: Maybe::Value(0),
+        server_tool_use: Maybe::Value(ServerToolUse {
+            web_search_requests: Maybe::Value(0),
+            web_fetch_requests: Maybe::Value(0),
+            ..ServerToolUse::default()
+        }),
+        service_tier: Maybe::Null,
+        cache_creation: Maybe::Value(CacheCreation {
+            ephemeral_1h_input_tokens: Maybe::Value(0),
+            ephemeral_5m_input_tokens: Maybe::Value(0),
+            ..CacheCreation::default()
+        }),
+        inference_geo: Maybe::Null,
+        iterations: Maybe::Null,
+        speed: Maybe::Null,
+        ..Usage::default()
+    }
+}
+
+fn stamped(stamp: &mut dyn Stamp) -> Envelope {
+    Envelope { uuid: Maybe::Value(stamp.uuid()), timestamp: Maybe::Value(stamp.now()), ..Envelope::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! How newer session files name a message of an API call: by a hash of its
+//! canonical form. Rebuilding a message from the entries and finding its hash in
+//! the log proves the rebuild right.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::Message;
+
+/// The hash of a message: SHA-256 over compact JSON with sorted keys, without
+/// `cache_control`, a string `content` read as one text block.
+///
+/// ```
+/// use quipu_message::hash::message_hash;
+/// use quipu_message::{Block, Message, Role};
+/// let text = Message::new(Role::User, "hi");
+/// let block = Message::new(Role::User, vec![Block::new_text("hi")]);
+/// assert_eq!(message_hash(&text), message_hash(&block));
+/// ```
+pub fn message_hash(message: &Message) -> String {
+    let mut value = serde_json::to_value(message).unwrap_or_default();
+    if let Some(content) = value.get_mut("content")
+        && let Value::String(text) = content
+    {
+        *content = serde_json::json!([{ "type": "text", "text": text }]);
+    }
+    json_hash(&value)
+}
+
+/// The hash of any value in canonical form.
+pub fn json_hash(value: &Value) -> String {
+    let mut text = String::new();
+    canonical(value, &mut text);
+    Sha256::digest(text).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.iter().filter(|(key, _)| *key != "cache_control").collect();
+            // JavaScript sorts by UTF-16 units.
+            fields.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            out.push('{');
+            for (i, (key, value)) in fields.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                canonical(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                canonical(item, out);
+            }
+            out.push(']');
+        }
+        // JavaScript has one kind of number and prints 1.0 as 1.
+        Value::Number(n) if n.is_f64() && n.as_f64().is_some_and(|f| f.fract() == 0.0 && f.abs() < 1e21) => {
+            let _ = write!(out, "{:.0}", n.as_f64().unwrap_or_default());
+        }
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+}

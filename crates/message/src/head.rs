@@ -1,0 +1,44 @@
+//! The first reading tier: which line is this? For the index and the chain.
+
+use serde_json::value::RawValue;
+
+use crate::text::Str;
+use crate::view::borrowed;
+
+borrowed! {
+    /// Type and ids of a line; everything else is passed over unread.
+    ///
+    /// Read it from [`mend`](crate::line::mend)ed text.
+    ///
+    /// ```
+    /// use quipu_message::Head;
+    /// let head = Head::read(r#"{"type":"user","uuid":"u","parentUuid":null,"message":{}}"#)?;
+    /// assert_eq!(head.uuid.as_deref(), Some("u"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub struct Head<'a> {
+        /// The type.
+        kind: Str<'a> = "type",
+        /// The subtype.
+        subtype: Str<'a> = "subtype",
+        /// The line's id.
+        uuid: Str<'a> = "uuid",
+        /// The line before it.
+        parent_uuid: Str<'a> = "parentUuid",
+        /// The session.
+        session_id: Str<'a> = "sessionId" | "session_id",
+        /// When.
+        timestamp: Str<'a> = "timestamp",
+        /// Whether a subagent said it.
+        is_sidechain: bool = "isSidechain",
+        /// The message, unread.
+        message: &'a RawValue = "message",
+    }
+}
+
+impl<'a> Head<'a> {
+    /// Reads a line.
+    pub fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+}

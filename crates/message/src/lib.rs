@@ -1,0 +1,66 @@
+//! What one line is: the vocabulary of Claude-Code-style agents.
+//!
+//! ```text
+//!   bytes ── Line ──┬── Head     which line is this?        borrowed, fastest
+//!                   ├── View     what does it say?          borrowed
+//!                   └── Entry    all of it, for editing     owned, nothing lost
+//! ```
+//!
+//! A line of a session file (camelCase) and a line of the live stream
+//! (snake_case) are one vocabulary here: [`Entry`], with the same [`Message`],
+//! [`Block`] and [`Usage`] inside. The bytes are the truth and the types are a
+//! view of them: unknown types, subtypes, blocks and fields survive, and a line
+//! that was not changed is written back as it came.
+//!
+//! Deliberately absent: files, clocks, networks and async. What several lines
+//! mean together is the business of `quipu-conversation`.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod block;
+mod entry;
+mod envelope;
+mod head;
+mod ids;
+mod json;
+mod message;
+mod unknown;
+
+pub(crate) mod macros;
+
+pub mod api;
+pub mod attachment;
+pub mod bookkeeping;
+pub mod context;
+pub mod control;
+pub mod factory;
+pub mod hash;
+pub mod line;
+pub mod local_command;
+pub mod progress;
+pub mod sse;
+pub mod stream;
+pub mod synthetic;
+pub mod system;
+pub mod text;
+pub mod tool;
+pub mod turn;
+pub mod usage;
+pub mod view;
+
+pub use block::{
+    Block, CodeResult, ContainerUpload, Content, Document, EditorResult, Image, McpToolResult, McpToolUse,
+    RedactedThinking, ResultContent, SearchResult, ServerToolUse, ShellResult, Source, Text, Thinking, ToolReference,
+    ToolResult, ToolSearchResult, ToolUse, WebFetchResult, WebSearchResult,
+};
+pub use entry::{Entry, ReadError};
+pub use envelope::Envelope;
+pub use head::Head;
+pub use ids::{AgentId, MessageId, RequestId, SessionId, Stamp, ToolUseId, Uuid};
+pub use json::{Extra, Json, Maybe, Spelling, same_json};
+pub use line::Line;
+pub use message::{Message, Role};
+pub use unknown::Unknown;
+pub use usage::Usage;
+pub use view::View;

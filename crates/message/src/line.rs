@@ -1,0 +1,162 @@
+//! One JSONL line: the bytes are the truth, the types are a view of them.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memmem};
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::text::Str;
+
+/// One complete JSON value on one line, exactly as it was written.
+///
+/// ```
+/// use quipu_message::Line;
+/// let line = Line::parse(r#"{"n": 12345678901234567890123, "sessionId":"a"}"#)?;
+/// let moved = line.with(&["sessionId"], &"b")?;
+/// assert_eq!(moved.as_str(), r#"{"n": 12345678901234567890123, "sessionId":"b"}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line(Box<str>);
+
+/// Why a field could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SpliceError {
+    /// Something on the path is not an object.
+    #[error("cannot set {path}: {at} is not an object")]
+    NotAnObject {
+        /// The whole path asked for.
+        path: String,
+        /// The part of it that is not an object.
+        at: String,
+    },
+    /// The new value cannot be written as JSON.
+    #[error("cannot set {path}: the value is not JSON")]
+    Value {
+        /// The whole path asked for.
+        path: String,
+        /// What the writer said.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl Line {
+    /// Accepts any complete JSON value without looking inside it.
+    pub fn parse(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str::<&RawValue>(text)?;
+        Ok(Self(text.trim_end_matches(['\r', '\n']).into()))
+    }
+
+    /// Writes a value as one line.
+    pub fn of<T: Serialize>(value: &T) -> serde_json::Result<Self> {
+        serde_json::to_string(value).map(|text| Self(text.into()))
+    }
+
+    /// The text to write back, unchanged and without its line end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Sets the field at `path` and leaves every other byte alone. A missing
+    /// last key is added at the end of its object; of duplicate keys the last,
+    /// the one readers see, is set.
+    pub fn with<T: Serialize + ?Sized>(&self, path: &[&str], value: &T) -> Result<Self, SpliceError> {
+        let whole = || path.join(".");
+        let value = serde_json::to_string(value).map_err(|source| SpliceError::Value { path: whole(), source })?;
+        let (mut start, mut end) = (0, self.0.len());
+        for (depth, key) in path.iter().enumerate() {
+            let object = &self.0[start..end];
+            let fields: Fields = serde_json::from_str(object)
+                .map_err(|_| SpliceError::NotAnObject { path: whole(), at: path[..depth].join(".") })?;
+            match fields.0.iter().rev().find(|(name, _)| &**name == *key) {
+                Some((_, raw)) => {
+                    start = raw.get().as_ptr().addr() - self.0.as_ptr().addr();
+                    end = start + raw.get().len();
+                }
+                None if depth + 1 == path.len() => return Ok(self.append(start, &fields, key, &value)),
+                None => return Err(SpliceError::NotAnObject { path: whole(), at: path[..=depth].join(".") }),
+            }
+        }
+        Ok(Self([&self.0[..start], &value, &self.0[end..]].concat().into()))
+    }
+
+    /// Adds a field after the last one of the object that starts at `start`.
+    fn append(&self, start: usize, fields: &Fields<'_>, key: &str, value: &str) -> Self {
+        let key = serde_json::Value::from(key);
+        let (at, comma) = match fields.0.last() {
+            Some((_, raw)) => (raw.get().as_ptr().addr() - self.0.as_ptr().addr() + raw.get().len(), ","),
+            None => (start + self.0[start..].find('{').map_or(0, |brace| brace + 1), ""),
+        };
+        Self(format!("{}{comma}{key}:{value}{}", &self.0[..at], &self.0[at..]).into())
+    }
+}
+
+impl AsRef<str> for Line {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The top level of an object: in order, values unread, duplicates kept.
+struct Fields<'a>(Vec<(Str<'a>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Walk;
+        impl<'de> Visitor<'de> for Walk {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        d.deserialize_map(Walk)
+    }
+}
+
+/// Makes a line readable where JavaScript wrote half of a surrogate pair, which
+/// Rust strings cannot hold: each such escape reads as U+FFFD.
+///
+/// For reading only. The line itself keeps its bytes.
+pub fn mend(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    if memmem::find(bytes, br"\ud").is_none() && memmem::find(bytes, br"\uD").is_none() {
+        return Cow::Borrowed(text);
+    }
+    let unit = |at: usize| -> Option<u16> {
+        let hex = text.get(at..at + 6)?.strip_prefix(r"\u")?;
+        u16::from_str_radix(hex, 16).ok()
+    };
+    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    while let Some(step) = bytes.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        at += step;
+        match unit(at) {
+            None => at += 2,
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
+            Some(0xD800..=0xDFFF) => {
+                out.push_str(&text[kept..at]);
+                out.push_str(r"\ufffd");
+                at += 6;
+                kept = at;
+            }
+            Some(_) => at += 6,
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests;

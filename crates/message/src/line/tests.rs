@@ -1,0 +1,87 @@
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+
+const ODD: &str = r#"{"parentUuid":null , "n":1e5,"big":12345678901234567890123,"s":"caf\u00e9 a\/b","a":1,"a":2,"cut":"\ud83d","ok":"\ud83d\ude00","sessionId":"old","new":{ "future":true }}"#;
+
+#[track_caller]
+fn spliced(text: &str, path: &[&str], value: &str, expect: &str) {
+    let value: &RawValue = serde_json::from_str(value).unwrap();
+    let line = Line::parse(text).unwrap().with(path, value).unwrap();
+    assert_eq!(line.as_str(), expect);
+}
+
+#[test]
+fn bytes_come_back() {
+    assert_eq!(Line::parse(ODD).unwrap().as_str(), ODD);
+}
+
+#[test]
+fn one_field_changes_and_nothing_else() {
+    spliced(ODD, &["sessionId"], r#""new""#, &ODD.replace(r#""old""#, r#""new""#));
+    spliced(ODD, &["new", "future"], "0", &ODD.replace("true", "0"));
+    spliced(ODD, &["a"], "3", &ODD.replace(r#""a":2"#, r#""a":3"#));
+}
+
+#[test]
+fn a_missing_field_is_added_at_the_end() {
+    spliced(r#"{"a":1 }"#, &["b"], "2", r#"{"a":1,"b":2 }"#);
+    spliced(r#"{ }"#, &["b"], "2", r#"{"b":2 }"#);
+    spliced(r#"{"m":{},"z":0}"#, &["m", "b"], "2", r#"{"m":{"b":2},"z":0}"#);
+}
+
+#[test]
+fn a_path_through_a_number_is_refused() {
+    let error = Line::parse(r#"{"a":1}"#).unwrap().with(&["a", "b"], &2).unwrap_err();
+    assert_eq!(error.to_string(), "cannot set a.b: a is not an object");
+}
+
+#[test]
+fn lone_surrogates_read_and_stay() {
+    let value: Value = serde_json::from_str(&mend(ODD)).unwrap();
+    assert_eq!(value["cut"], "\u{FFFD}");
+    assert_eq!(value["ok"], "😀");
+    assert!(matches!(mend(r#"{"a":"\\ud83d"}"#), Cow::Borrowed(_)));
+    assert!(matches!(mend(r#"{"a":"\ud83d\ude00"}"#), Cow::Borrowed(_)));
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(".{0,4}", inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn splicing_one_field_leaves_the_others_bytes(
+        before in prop::collection::btree_map("[a-y]{1,5}", json(), 0..5),
+        after in prop::collection::btree_map("[A-Y]{1,5}", json(), 0..5),
+        old in json(), new in json(), pad in "[ \t]{0,3}",
+    ) {
+        let pairs = |map: &std::collections::BTreeMap<String, Value>| map.iter()
+            .map(|(k, v)| format!("{pad}{}{pad}:{pad}{v}{pad},", Value::from(k.as_str()))).collect::<String>();
+        let frame = |v: &Value| format!("{{{}\"z\":{v}{}}}", pairs(&before), pairs(&after).trim_end_matches(',').to_owned()
+            .split_at(0).1.to_owned().chars().next().map(|_| format!(",{}", pairs(&after).trim_end_matches(','))).unwrap_or_default());
+        let line = Line::parse(&frame(&old)).unwrap();
+        prop_assert_eq!(line.as_str(), frame(&old));
+        let changed = line.with(&["z"], &new).unwrap();
+        prop_assert_eq!(changed.as_str(), frame(&new));
+    }
+
+    #[test]
+    fn mending_never_changes_what_is_already_readable(text in "\\PC{0,40}") {
+        let json = serde_json::to_string(&text).unwrap();
+        let mended = mend(&json);
+        prop_assert_eq!(&*mended, &*json);
+    }
+}

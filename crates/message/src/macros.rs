@@ -1,0 +1,372 @@
+//! The two shapes every wire type takes: a struct that keeps what it does not
+//! know, and an enum open for tags it has never seen.
+
+/// Declares a wire struct: named fields, each `req`uired or `opt`ional, with the
+/// key it has in files and, after `|`, the other key it has on the stream.
+///
+/// Unknown keys go to `extra` in arrival order. `tag` keys are written first and
+/// skipped on reading, because the enum above has already matched them. `with`
+/// embeds an all-optional [`part!`], such as the envelope.
+///
+/// `Default` has required fields empty and optional ones absent, for struct update.
+macro_rules! wire {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $([$($tag_key:literal = $tag:literal),+])? $(with $part:ident: $part_ty:ty)? {
+            $( $(#[$fmeta:meta])* $field:ident: $need:ident $ty:ty = $key:literal $(| $alt:literal)? ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Default)]
+        pub struct $name {
+            $( $(#[$fmeta])* pub $field: $crate::macros::slot!(type $need $ty), )*
+            $(
+                /// What stands around the payload.
+                pub $part: $part_ty,
+            )?
+            /// Fields this build has no name for.
+            pub extra: $crate::Extra,
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                struct Fields;
+                impl<'de> serde::de::Visitor<'de> for Fields {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("an object (", stringify!($name), ")"))
+                    }
+                    #[allow(unused_mut, unused_variables, unused_assignments, clippy::never_loop)]
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        #[allow(non_camel_case_types, dead_code)]
+                        enum At { $($field,)* End }
+                        $( let mut $field: Option<$crate::macros::slot!(type $need $ty)> = None; )*
+                        $( let mut $part = <$part_ty>::default(); )?
+                        let mut extra = $crate::Extra::default();
+                        while let Some(key) = map.next_key::<$crate::text::Str<'de>>()? {
+                            match &*key {
+                                $( $($tag_key)|+ => { map.next_value::<serde::de::IgnoredAny>()?; } )?
+                                $(
+                                    $key if !extra.spelling.is_set(At::$field as u32) => {
+                                        $field = Some($crate::macros::named($key, map.next_value())?);
+                                    }
+                                    $( $alt if $field.is_none() => {
+                                        $field = Some($crate::macros::named($alt, map.next_value())?);
+                                        extra.spelling.set(At::$field as u32);
+                                    } )?
+                                )*
+                                other => {
+                                    $( if $part.take(other, &mut map)? { continue; } )?
+                                    extra.push(other, map.next_value()?);
+                                }
+                            }
+                        }
+                        Ok($name {
+                            $( $field: $crate::macros::slot!(take $need $field $key), )*
+                            $( $part, )?
+                            extra,
+                        })
+                    }
+                }
+                d.deserialize_map(Fields)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            #[allow(unused_mut, unused_variables)]
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+                #[allow(non_camel_case_types, dead_code)]
+                enum At { $($field,)* End }
+                let mut map = s.serialize_map(None)?;
+                $( $( map.serialize_entry($tag_key, $tag)?; )+ )?
+                $(
+                    let mut name = $key;
+                    $( if self.extra.spelling.is_set(At::$field as u32) { name = $alt; } )?
+                    $crate::macros::slot!(emit $need map name self.$field);
+                )*
+                $( self.$part.emit(&mut map)?; )?
+                self.extra.emit(&mut map)?;
+                map.end()
+            }
+        }
+    };
+}
+
+/// The three places where required and optional fields differ.
+macro_rules! slot {
+    (type req $ty:ty) => { $ty };
+    (type opt $ty:ty) => { $crate::Maybe<$ty> };
+    (take req $field:ident $key:literal) => {
+        match $field {
+            Some(value) => value,
+            None => return Err(serde::de::Error::missing_field($key)),
+        }
+    };
+    (take opt $field:ident $key:literal) => { $field.unwrap_or_default() };
+    (emit req $map:ident $name:ident $value:expr) => { $map.serialize_entry($name, &$value)? };
+    (emit opt $map:ident $name:ident $value:expr) => {
+        if !$value.is_absent() { $map.serialize_entry($name, &$value)? }
+    };
+}
+
+/// Declares a group of optional fields that several wire structs embed.
+macro_rules! part {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ty = $key:literal $(| $alt:literal)? ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Default)]
+        pub struct $name {
+            $( $(#[$fmeta])* pub $field: $crate::Maybe<$ty>, )*
+            /// Which spelling the two-name fields use.
+            pub spelling: $crate::Spelling,
+        }
+
+        impl $name {
+            /// Takes the value of `key` when it is one of ours.
+            pub(crate) fn take<'de, A: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+                #[allow(non_camel_case_types, dead_code)]
+                enum At { $($field),* }
+                match key {
+                    $(
+                        $key if !self.spelling.is_set(At::$field as u32) => {
+                            self.$field = $crate::macros::named($key, map.next_value())?;
+                        }
+                        $( $alt if self.$field.is_absent() => {
+                            self.$field = $crate::macros::named($alt, map.next_value())?;
+                            self.spelling.set(At::$field as u32);
+                        } )?
+                    )*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+
+            pub(crate) fn emit<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                #[allow(non_camel_case_types, dead_code)]
+                enum At { $($field),* }
+                $(
+                    if !self.$field.is_absent() {
+                        #[allow(unused_mut)]
+                        let mut name = $key;
+                        $( if self.spelling.is_set(At::$field as u32) { name = $alt; } )?
+                        map.serialize_entry(name, &self.$field)?;
+                    }
+                )*
+                Ok(())
+            }
+        }
+    };
+}
+
+/// Declares an enum over a tag: known tags carry their struct, any other tag is
+/// kept whole as `Unknown`, and a known tag with a bad body is an error that
+/// names the tag.
+macro_rules! open_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident by $key:literal {
+            $( $(#[$vmeta:meta])* $tag:literal => $variant:ident($ty:ty) ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $name {
+            $( $(#[$vmeta])* $variant(Box<$ty>), )+
+            /// A tag this build has no model for, kept whole.
+            Unknown($crate::Unknown),
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::Unknown($crate::Unknown::default())
+            }
+        }
+
+        impl $name {
+            /// Every tag this build has a model for.
+            pub const TAGS: &'static [&'static str] = &[$($tag),+];
+
+            /// The tag on the wire, known or not.
+            pub fn tag(&self) -> &str {
+                match self {
+                    $( Self::$variant(_) => $tag, )+
+                    Self::Unknown(unknown) => unknown.tag(),
+                }
+            }
+
+            /// Whether this build has a model for the tag.
+            pub fn is_known(&self) -> bool {
+                !matches!(self, Self::Unknown(_))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                use serde::de::Error as _;
+                let raw = <&serde_json::value::RawValue>::deserialize(d)?;
+                let tag = $crate::text::field(raw.get(), $key).map_err(D::Error::custom)?;
+                let read = match tag.as_deref() {
+                    $( Some($tag) => serde_json::from_str(raw.get()).map(Self::$variant), )+
+                    _ => Ok(Self::Unknown($crate::Unknown::new(tag.as_deref(), raw))),
+                };
+                read.map_err(|e| D::Error::custom(format_args!("{}: {e}", tag.as_deref().unwrap_or_default())))
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $( Self::$variant(value) => value.serialize(s), )+
+                    Self::Unknown(unknown) => unknown.json().serialize(s),
+                }
+            }
+        }
+    };
+}
+
+/// Declares an enum of strings, open for words it has never seen.
+macro_rules! open_words {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $( $(#[$vmeta:meta])* $word:literal => $variant:ident ),+ $(,)? }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $( $(#[$vmeta])* $variant, )+
+            /// A word this build does not know.
+            Other(Box<str>),
+        }
+
+        impl $name {
+            /// The word on the wire.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $( Self::$variant => $word, )+
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::Other("".into())
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word {
+                    $( $word => Self::$variant, )+
+                    other => Self::Other(other.into()),
+                }
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                Ok(Self::from(&*$crate::text::Str::deserialize(d)?))
+            }
+        }
+    };
+}
+
+/// Declares ids as text: nothing promises that foreign ids are UUIDs.
+macro_rules! ids {
+    ($( $(#[$meta:meta])* $name:ident ),+ $(,)?) => { $(
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self("".into())
+            }
+        }
+
+        impl $name {
+            /// The id as it is on the wire.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(id: &str) -> Self {
+                Self(id.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(id: String) -> Self {
+                Self(id.into())
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                Ok(Self::from(&*$crate::text::Str::deserialize(d)?))
+            }
+        }
+    )+ };
+}
+
+pub(crate) use {ids, open_enum, open_words, part, slot, wire};
+
+/// Says in which field a value was bad.
+pub(crate) fn named<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {
+    read.map_err(|e| E::custom(format_args!("{key}: {e}")))
+}

@@ -1,0 +1,205 @@
+//! Lines that only the live stream carries.
+
+use std::collections::BTreeMap;
+
+use serde_json::Number;
+
+use crate::api::StreamEvent;
+use crate::entry::Entry;
+use crate::macros::{open_words, wire};
+use crate::usage::ModelUsage;
+use crate::{Envelope, Json, MessageId, SessionId, ToolUseId, Usage, Uuid};
+
+open_words! {
+    /// How a turn ended.
+    pub enum Outcome {
+        /// With an answer; a failed call also ends so, with `is_error`.
+        "success" => Success,
+        /// At the limit of turns.
+        "error_max_turns" => MaxTurns,
+        /// Broken off, or by a fault.
+        "error_during_execution" => DuringExecution,
+        /// At the limit of money.
+        "error_max_budget_usd" => MaxBudget,
+        /// Without an answer in the asked-for form.
+        "error_max_structured_output_retries" => MaxStructuredOutputRetries,
+    }
+}
+
+wire! {
+    /// A `result` line: the end of a turn.
+    pub struct TurnResult ["type" = "result"] with envelope: Envelope {
+        /// How it ended.
+        subtype: req Outcome = "subtype",
+        /// Whether it failed.
+        is_error: req bool = "is_error",
+        /// How long it took.
+        duration_ms: opt Number = "duration_ms",
+        /// Of that, time in calls.
+        duration_api_ms: opt Number = "duration_api_ms",
+        /// How many steps it took.
+        num_turns: opt u64 = "num_turns",
+        /// The final answer.
+        result: opt String = "result",
+        /// Why the model stopped.
+        stop_reason: opt String = "stop_reason",
+        /// What the session has cost so far.
+        total_cost_usd: opt Number = "total_cost_usd",
+        /// What this turn used.
+        usage: opt Usage = "usage",
+        /// What the session used so far, by model.
+        model_usage: opt BTreeMap<String, ModelUsage> = "modelUsage",
+        /// The tool calls that were refused.
+        permission_denials: opt Json = "permission_denials",
+        /// What went wrong.
+        errors: opt Json = "errors",
+        /// The answer in the asked-for form.
+        structured_output: opt Json = "structured_output",
+        /// Why the turn ended, in one word.
+        terminal_reason: opt String = "terminal_reason",
+        /// The HTTP status of a failed call.
+        api_error_status: opt Number = "api_error_status",
+        /// The API's name for the failure.
+        api_error_type: opt String = "api_error_type",
+        /// The local command that ran instead of the model.
+        local_command: opt String = "local_command",
+        /// What began the turn, when not the person.
+        origin: opt Json = "origin",
+    }
+}
+
+wire! {
+    /// A piece of an answer as it is written.
+    pub struct StreamEventLine ["type" = "stream_event"] with envelope: Envelope {
+        /// The API's event.
+        event: req StreamEvent = "event",
+        /// The message it belongs to.
+        api_message_id: opt MessageId = "api_message_id",
+        /// Time to the first token.
+        ttft_ms: opt Number = "ttft_ms",
+    }
+}
+
+wire! {
+    /// Withdraws a line that was already shown: an appended event, not an edit.
+    pub struct Tombstone ["type" = "tombstone"] with envelope: Envelope {
+        /// The line, by its id or whole.
+        message: req Withdrawn = "message",
+    }
+}
+
+wire! {
+    /// The line a tombstone withdraws.
+    pub struct Withdrawn {
+        /// Its id.
+        uuid: opt Uuid = "uuid",
+    }
+}
+
+wire! {
+    /// A call of the API is about to be made.
+    pub struct StreamRequestStart ["type" = "stream_request_start"] with envelope: Envelope {}
+}
+
+wire! {
+    /// What a run of tool calls did, in one sentence.
+    pub struct ToolUseSummary ["type" = "tool_use_summary"] with envelope: Envelope {
+        /// The sentence.
+        summary: req String = "summary",
+        /// The calls.
+        preceding_tool_use_ids: opt Vec<ToolUseId> = "toolUseIds" | "preceding_tool_use_ids",
+    }
+}
+
+wire! {
+    /// The stream cannot go on.
+    pub struct ErrorLine ["type" = "error"] with envelope: Envelope {
+        /// What went wrong.
+        error: opt Json = "error",
+        /// What went wrong, in words.
+        message: opt Json = "message",
+    }
+}
+
+wire! {
+    /// A tool runs.
+    pub struct ToolProgress ["type" = "tool_progress"] with envelope: Envelope {
+        /// The call.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+        /// The tool.
+        tool_name: opt String = "tool_name",
+        /// How long it has run.
+        elapsed_time_seconds: opt Number = "elapsed_time_seconds",
+    }
+}
+
+wire! {
+    /// How a login goes.
+    pub struct AuthStatus ["type" = "auth_status"] with envelope: Envelope {
+        /// Whether it is under way.
+        is_authenticating: opt bool = "isAuthenticating",
+        /// What it says.
+        output: opt Json = "output",
+        /// Why it failed.
+        error: opt String = "error",
+    }
+}
+
+wire! {
+    /// How much of an allowance is left.
+    pub struct RateLimitEvent ["type" = "rate_limit_event"] with envelope: Envelope {
+        /// The allowance.
+        rate_limit_info: opt Json = "rate_limit_info",
+    }
+}
+
+wire! {
+    /// Says that the other side is still there.
+    pub struct KeepAlive ["type" = "keep_alive"] with envelope: Envelope {}
+}
+
+wire! {
+    /// The goal the agent works towards.
+    pub struct ActiveGoal ["type" = "active_goal"] with envelope: Envelope {
+        /// The goal.
+        goal: opt Json = "goal",
+    }
+}
+
+wire! {
+    /// How a queued prompt stands.
+    pub struct CommandLifecycle ["type" = "command_lifecycle"] with envelope: Envelope {
+        /// The prompt.
+        command_uuid: opt Uuid = "command_uuid",
+        /// `queued`, `started` or `completed`.
+        state: opt String = "state",
+    }
+}
+
+wire! {
+    /// The conversation begins anew under another id.
+    pub struct ConversationReset ["type" = "conversation_reset"] with envelope: Envelope {
+        /// The new id.
+        new_conversation_id: opt SessionId = "new_conversation_id",
+        /// What asked for it.
+        trigger: opt String = "trigger",
+    }
+}
+
+wire! {
+    /// What the person might say next.
+    pub struct PromptSuggestion ["type" = "prompt_suggestion"] with envelope: Envelope {
+        /// The words.
+        suggestion: req String = "suggestion",
+    }
+}
+
+wire! {
+    /// Entries just written to a session file, for a host that keeps its own copy.
+    pub struct TranscriptMirror ["type" = "transcript_mirror"] {
+        /// The file.
+        file_path: opt String = "filePath",
+        /// The entries.
+        entries: req Vec<Entry> = "entries",
+    }
+}

@@ -1,0 +1,149 @@
+//! The fixed texts that an agent program writes in a person's or a tool's place.
+//!
+//! Some readers find them by their exact words, so the words up to each prefix
+//! are those of the real files; what follows a prefix in our own makers is ours.
+
+#[cfg(test)]
+mod tests;
+
+/// The `model` of an assistant message that no model wrote.
+pub const MODEL: &str = "<synthetic>";
+
+/// Stands where the person interrupted the answer.
+pub const INTERRUPT: &str = "[Request interrupted by user]";
+
+/// Stands where the person interrupted a tool.
+pub const INTERRUPT_FOR_TOOL_USE: &str = "[Request interrupted by user for tool use]";
+
+/// Begins the tool result of a cancelled action.
+pub const CANCEL_PREFIX: &str = "The user doesn't want to take this action right now.";
+
+/// Begins the tool result of a use that the person refused.
+pub const REJECT_PREFIX: &str = "The user doesn't want to proceed with this tool use.";
+
+/// The assistant's part of an exchange that asked for no answer.
+pub const NO_RESPONSE_REQUESTED: &str = "No response requested.";
+
+/// Stands for content that would be empty, which the API refuses.
+pub const NO_CONTENT: &str = "(no content)";
+
+/// Stands for a tool result that was lost. It is never real data.
+pub const MISSING_RESULT: &str = "[Tool result missing due to internal error]";
+
+/// Begins the tool result of a use refused inside a subagent, where no person answers.
+pub const SUBAGENT_REJECT_PREFIX: &str = "Permission for this tool use was denied.";
+
+/// Begins the tool result of an action refused by a rule or a classifier.
+pub const AUTOMATIC_DENIAL_PREFIX: &str = "Permission for this action has been denied. Reason: ";
+
+/// What comes before the person's words in a refusal, in the real files and in ours.
+const FEEDBACK_MARK: &str = "the user said:\n";
+
+/// The five synthetic texts that never count as a person's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Synthetic {
+    /// [`INTERRUPT`].
+    Interrupt,
+    /// [`INTERRUPT_FOR_TOOL_USE`].
+    InterruptForToolUse,
+    /// A text that begins with [`CANCEL_PREFIX`].
+    Cancel,
+    /// A text that begins with [`REJECT_PREFIX`].
+    Reject,
+    /// [`NO_RESPONSE_REQUESTED`].
+    NoResponseRequested,
+}
+
+impl Synthetic {
+    /// Recognises one of the five. API requests add a line end to some of them,
+    /// so line ends after the exact texts are allowed.
+    pub fn of(text: &str) -> Option<Self> {
+        match text.trim_end_matches(['\r', '\n']) {
+            INTERRUPT => Some(Self::Interrupt),
+            INTERRUPT_FOR_TOOL_USE => Some(Self::InterruptForToolUse),
+            NO_RESPONSE_REQUESTED => Some(Self::NoResponseRequested),
+            text if text.starts_with(CANCEL_PREFIX) => Some(Self::Cancel),
+            text if text.starts_with(REJECT_PREFIX) => Some(Self::Reject),
+            _ => None,
+        }
+    }
+}
+
+/// Tells whether a text is one of the five that never count as a person's messages.
+pub fn is_synthetic(text: &str) -> bool {
+    Synthetic::of(text).is_some()
+}
+
+/// Tells whether a tool result is the placeholder of a lost one.
+pub fn is_missing_result(text: &str) -> bool {
+    text.trim_end_matches(['\r', '\n']) == MISSING_RESULT
+}
+
+/// Tells whether a tool result says that a use inside a subagent was refused.
+pub fn is_subagent_reject(text: &str) -> bool {
+    text.starts_with(SUBAGENT_REJECT_PREFIX)
+}
+
+/// Tells whether a tool result says that a rule or a classifier refused the action.
+pub fn is_automatic_denial(text: &str) -> bool {
+    text.starts_with(AUTOMATIC_DENIAL_PREFIX)
+}
+
+/// Returns the words the person gave with a refusal, in the main session or a subagent.
+///
+/// ```
+/// use quipu_message::synthetic::{feedback, reject};
+/// assert_eq!(feedback(&reject(Some("use tabs"))), Some("use tabs"));
+/// assert_eq!(feedback(&reject(None)), None);
+/// ```
+pub fn feedback(text: &str) -> Option<&str> {
+    if Synthetic::of(text) != Some(Synthetic::Reject) && !is_subagent_reject(text) {
+        return None;
+    }
+    let (_, words) = text.split_once(FEEDBACK_MARK)?;
+    Some(words).filter(|words| !words.trim().is_empty())
+}
+
+/// Makes the tool result of a cancelled action.
+pub fn cancel() -> String {
+    format!("{CANCEL_PREFIX} The action was not carried out. Wait for the user's next message.")
+}
+
+/// Makes the tool result of a use that the person refused, with their words if they gave any.
+pub fn reject(feedback: Option<&str>) -> String {
+    match feedback.filter(|words| !words.trim().is_empty()) {
+        Some(words) => {
+            format!("{REJECT_PREFIX} The tool did not run and nothing was changed. Instead, {FEEDBACK_MARK}{words}")
+        }
+        None => format!(
+            "{REJECT_PREFIX} The tool did not run and nothing was changed. Stop here and wait for the \
+             user to say how to go on."
+        ),
+    }
+}
+
+/// Makes the tool result of a use refused inside a subagent.
+pub fn subagent_reject() -> String {
+    format!(
+        "{SUBAGENT_REJECT_PREFIX} The tool did not run and nothing was changed. Go on with what is \
+         still possible, and say in your final report what could not be done."
+    )
+}
+
+/// Makes the tool result of an action refused by a rule or a classifier.
+///
+/// The reason is followed by what is still allowed (an honest other way) and
+/// what is not (getting round the refusal).
+pub fn automatic_denial(reason: &str) -> String {
+    let reason = match reason.trim().trim_end_matches(['.', '。']) {
+        "" => "none given",
+        reason => reason,
+    };
+    format!(
+        "{AUTOMATIC_DENIAL_PREFIX}{reason}. Work that does not depend on this action may go on. A \
+         different tool or approach is welcome when it is an ordinary way to the same goal and stays \
+         within what this refusal protects. Do not work around the refusal: no disguising, splitting up or \
+         handing on the same action, and no changing of the rules that refused it. If the task cannot be \
+         finished without it, stop, tell the user what is needed and why, and let them decide."
+    )
+}

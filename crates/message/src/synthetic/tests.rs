@@ -1,0 +1,110 @@
+use super::*;
+
+fn check(text: &str, expected: Option<Synthetic>) {
+    assert_eq!(Synthetic::of(text), expected, "{text:?}");
+    assert_eq!(is_synthetic(text), expected.is_some(), "{text:?}");
+}
+
+#[test]
+fn the_five_are_recognised() {
+    check("[Request interrupted by user]", Some(Synthetic::Interrupt));
+    check("[Request interrupted by user for tool use]", Some(Synthetic::InterruptForToolUse));
+    check("The user doesn't want to take this action right now. Stop.", Some(Synthetic::Cancel));
+    check("The user doesn't want to proceed with this tool use. Anything.", Some(Synthetic::Reject));
+    check("No response requested.", Some(Synthetic::NoResponseRequested));
+}
+
+#[test]
+fn the_prefixes_alone_are_enough() {
+    check(CANCEL_PREFIX, Some(Synthetic::Cancel));
+    check(REJECT_PREFIX, Some(Synthetic::Reject));
+}
+
+#[test]
+fn the_line_end_that_api_requests_add_is_allowed() {
+    check("[Request interrupted by user]\n", Some(Synthetic::Interrupt));
+    check("[Request interrupted by user for tool use]\n", Some(Synthetic::InterruptForToolUse));
+}
+
+#[test]
+fn a_text_that_only_mentions_them_is_a_persons() {
+    check("", None);
+    check("why does it say [Request interrupted by user]", None);
+    check("[Request interrupted by user] why?", None);
+    check(" [Request interrupted by user]", None);
+    check("[Request interrupted by user for tool use", None);
+    check("No response requested", None);
+    check("No response requested. Thanks", None);
+    check("It said: The user doesn't want to proceed with this tool use.", None);
+}
+
+#[test]
+fn the_other_fixed_texts_are_not_among_the_five() {
+    for text in [NO_CONTENT, MISSING_RESULT, MODEL, &subagent_reject(), &automatic_denial("a rule forbids it")] {
+        check(text, None);
+    }
+}
+
+#[test]
+fn each_maker_is_recognised_by_its_recogniser_only() {
+    let texts = [
+        cancel(),
+        reject(None),
+        reject(Some("use the other file")),
+        subagent_reject(),
+        automatic_denial("outside the project"),
+        MISSING_RESULT.to_owned(),
+    ];
+    let seen: Vec<_> = texts
+        .iter()
+        .map(|text| (Synthetic::of(text), is_subagent_reject(text), is_automatic_denial(text), is_missing_result(text)))
+        .collect();
+    let expected = [
+        (Some(Synthetic::Cancel), false, false, false),
+        (Some(Synthetic::Reject), false, false, false),
+        (Some(Synthetic::Reject), false, false, false),
+        (None, true, false, false),
+        (None, false, true, false),
+        (None, false, false, true),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn the_missing_result_placeholder_is_exact() {
+    assert!(is_missing_result("[Tool result missing due to internal error]"));
+    assert!(is_missing_result("[Tool result missing due to internal error]\n"));
+    assert!(!is_missing_result("grep: [Tool result missing due to internal error]"));
+    assert!(!is_missing_result(""));
+}
+
+#[test]
+fn feedback_is_what_the_person_said() {
+    assert_eq!(feedback(&reject(Some("first\n\nsecond"))), Some("first\n\nsecond"));
+    assert_eq!(feedback(&reject(Some("the user said:\nno"))), Some("the user said:\nno"));
+    let real = "The user doesn't want to proceed with this tool use. The tool use was rejected \
+                (eg. if …). To tell you how to proceed, the user said:\nlet's talk about this";
+    assert_eq!(feedback(real), Some("let's talk about this"));
+    let subagent = "Permission for this tool use was denied. Rejected. the user said:\nnot now";
+    assert_eq!(feedback(subagent), Some("not now"));
+}
+
+#[test]
+fn without_words_there_is_no_feedback() {
+    for text in [reject(None), reject(Some("")), reject(Some(" \n")), cancel(), subagent_reject()] {
+        assert_eq!(feedback(&text), None, "{text}");
+    }
+    assert_eq!(feedback("the user said:\nhello"), None);
+    assert_eq!(reject(Some(" ")), reject(None));
+}
+
+#[test]
+fn an_automatic_denial_gives_the_reason_the_honest_way_and_the_limit() {
+    let text = automatic_denial(" the rule `deny rm` matches. ");
+    assert!(text.starts_with("Permission for this action has been denied. Reason: the rule `deny rm` matches. Work"));
+    assert!(text.contains("different tool or approach is welcome"), "{text}");
+    assert!(text.contains("Do not work around"), "{text}");
+    assert!(text.contains("let them decide"), "{text}");
+    assert!(!text.contains("  "), "{text}");
+    assert!(automatic_denial("").contains("Reason: none given. "));
+}

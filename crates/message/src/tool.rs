@@ -1,0 +1,246 @@
+//! What the well-known tools are called with, for those who show or run them.
+
+use crate::macros::wire;
+use crate::{AgentId, Json, ToolUse};
+
+/// The input of a tool call, read for the tools people know; any other stays JSON.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "each variant is the tool of that name")]
+pub enum ToolInput {
+    Read(ReadInput),
+    Write(WriteInput),
+    Edit(EditInput),
+    MultiEdit(MultiEditInput),
+    NotebookEdit(NotebookEditInput),
+    Bash(BashInput),
+    Glob(GlobInput),
+    Grep(GrepInput),
+    TodoWrite(TodoWriteInput),
+    WebFetch(WebFetchInput),
+    WebSearch(WebSearchInput),
+    /// `Task` in older versions, `Agent` in newer ones.
+    Agent(AgentInput),
+    Skill(SkillInput),
+    ExitPlanMode(ExitPlanModeInput),
+    /// A tool without a model here, or an input that does not fit its model.
+    Other(Json),
+}
+
+impl ToolInput {
+    /// Reads the input of a call.
+    pub fn of(call: &ToolUse) -> Self {
+        Self::read(&call.name, &call.input)
+    }
+
+    /// Reads an input by the tool's name.
+    pub fn read(name: &str, input: &Json) -> Self {
+        let read = match name {
+            "Read" => input.read().map(Self::Read),
+            "Write" => input.read().map(Self::Write),
+            "Edit" => input.read().map(Self::Edit),
+            "MultiEdit" => input.read().map(Self::MultiEdit),
+            "NotebookEdit" => input.read().map(Self::NotebookEdit),
+            "Bash" => input.read().map(Self::Bash),
+            "Glob" => input.read().map(Self::Glob),
+            "Grep" => input.read().map(Self::Grep),
+            "TodoWrite" => input.read().map(Self::TodoWrite),
+            "WebFetch" => input.read().map(Self::WebFetch),
+            "WebSearch" => input.read().map(Self::WebSearch),
+            "Task" | "Agent" => input.read().map(Self::Agent),
+            "Skill" => input.read().map(Self::Skill),
+            "ExitPlanMode" => input.read().map(Self::ExitPlanMode),
+            _ => return Self::Other(input.clone()),
+        };
+        read.unwrap_or_else(|_| Self::Other(input.clone()))
+    }
+}
+
+wire! {
+    /// Reads a file.
+    pub struct ReadInput {
+        /// The file.
+        file_path: req String = "file_path",
+        /// The first line.
+        offset: opt u64 = "offset",
+        /// How many lines.
+        limit: opt u64 = "limit",
+    }
+}
+
+wire! {
+    /// Writes a file.
+    pub struct WriteInput {
+        /// The file.
+        file_path: req String = "file_path",
+        /// All it shall hold.
+        content: req String = "content",
+    }
+}
+
+wire! {
+    /// Changes a file in one place.
+    pub struct EditInput {
+        /// The file.
+        file_path: req String = "file_path",
+        /// What is there.
+        old_string: req String = "old_string",
+        /// What shall be there.
+        new_string: req String = "new_string",
+        /// Whether to change it everywhere.
+        replace_all: opt bool = "replace_all",
+    }
+}
+
+wire! {
+    /// Changes a file in several places.
+    pub struct MultiEditInput {
+        /// The file.
+        file_path: req String = "file_path",
+        /// The changes.
+        edits: req Vec<OneEdit> = "edits",
+    }
+}
+
+wire! {
+    /// One of several changes.
+    pub struct OneEdit {
+        /// What is there.
+        old_string: req String = "old_string",
+        /// What shall be there.
+        new_string: req String = "new_string",
+        /// Whether to change it everywhere.
+        replace_all: opt bool = "replace_all",
+    }
+}
+
+wire! {
+    /// Changes a cell of a notebook.
+    pub struct NotebookEditInput {
+        /// The notebook.
+        notebook_path: req String = "notebook_path",
+        /// The cell.
+        cell_id: opt String = "cell_id",
+        /// What it shall hold.
+        new_source: req String = "new_source",
+        /// `code` or `markdown`.
+        cell_type: opt String = "cell_type",
+        /// `replace`, `insert` or `delete`.
+        edit_mode: opt String = "edit_mode",
+    }
+}
+
+wire! {
+    /// Runs a shell command.
+    pub struct BashInput {
+        /// The command.
+        command: req String = "command",
+        /// What it is for.
+        description: opt String = "description",
+        /// How long it may take, in milliseconds.
+        timeout: opt u64 = "timeout",
+        /// Whether the turn goes on without it.
+        run_in_background: opt bool = "run_in_background",
+    }
+}
+
+wire! {
+    /// Finds files by name.
+    pub struct GlobInput {
+        /// The pattern.
+        pattern: req String = "pattern",
+        /// Where.
+        path: opt String = "path",
+    }
+}
+
+wire! {
+    /// Finds lines by pattern.
+    pub struct GrepInput {
+        /// The pattern.
+        pattern: req String = "pattern",
+        /// Where.
+        path: opt String = "path",
+        /// In which files.
+        glob: opt String = "glob",
+        /// `content`, `files_with_matches` or `count`.
+        output_mode: opt String = "output_mode",
+    }
+}
+
+wire! {
+    /// Keeps a task list.
+    pub struct TodoWriteInput {
+        /// The tasks.
+        todos: req Vec<Todo> = "todos",
+    }
+}
+
+wire! {
+    /// One task.
+    pub struct Todo {
+        /// What to do.
+        content: req String = "content",
+        /// `pending`, `in_progress` or `completed`.
+        status: opt String = "status",
+    }
+}
+
+wire! {
+    /// Reads a web page.
+    pub struct WebFetchInput {
+        /// The page.
+        url: req String = "url",
+        /// What to look for.
+        prompt: opt String = "prompt",
+    }
+}
+
+wire! {
+    /// Searches the web.
+    pub struct WebSearchInput {
+        /// The query.
+        query: req String = "query",
+    }
+}
+
+wire! {
+    /// Sets a subagent to work.
+    pub struct AgentInput {
+        /// What to do.
+        prompt: req String = "prompt",
+        /// The same in a few words.
+        description: opt String = "description",
+        /// Which subagent.
+        subagent_type: opt String = "subagent_type",
+    }
+}
+
+wire! {
+    /// Uses a skill.
+    pub struct SkillInput {
+        /// Which.
+        skill: opt String = "skill",
+        /// With what.
+        args: opt String = "args",
+    }
+}
+
+wire! {
+    /// Ends plan mode.
+    pub struct ExitPlanModeInput {
+        /// The plan.
+        plan: opt String = "plan",
+    }
+}
+
+wire! {
+    /// What a subagent's call gave, in the tool's own form.
+    pub struct AgentOutput {
+        /// The subagent, whose lines are in a file of its own.
+        agent_id: opt AgentId = "agentId",
+        /// How it ended.
+        status: opt String = "status",
+        /// What it used.
+        total_tokens: opt u64 = "totalTokens",
+    }
+}

@@ -1,0 +1,138 @@
+//! What the person and the model say: `user` and `assistant` lines.
+
+use serde_json::Number;
+
+use crate::context::ContextRef;
+use crate::macros::{open_words, wire};
+use crate::{Envelope, Json, Message, RequestId, ToolUseId, Usage, Uuid};
+
+wire! {
+    /// A `user` line: a person's words, tool results, or text the program adds
+    /// on the person's side.
+    pub struct User ["type" = "user"] with envelope: Envelope {
+        /// The message.
+        message: req Message = "message",
+        /// Meant for the model, hidden from the person.
+        is_meta: opt bool = "isMeta",
+        /// Shown to the person, never sent.
+        is_virtual: opt bool = "isVirtual",
+        /// Shown only when the transcript is opened.
+        is_visible_in_transcript_only: opt bool = "isVisibleInTranscriptOnly",
+        /// The summary that replaces what was compacted.
+        is_compact_summary: opt bool = "isCompactSummary",
+        /// What the tool gave, in its own form; `content` holds what the model is told.
+        tool_use_result: opt Json = "toolUseResult" | "tool_use_result",
+        /// The line of the call this answers.
+        source_tool_assistant_uuid: opt Uuid = "sourceToolAssistantUUID",
+        /// The call that caused this line.
+        source_tool_use_id: opt ToolUseId = "sourceToolUseID",
+        /// The permission mode when the person spoke.
+        permission_mode: opt String = "permissionMode",
+        /// Where the words come from, when not from the person.
+        origin: opt Json = "origin",
+        /// The person's prompt that this line belongs to.
+        prompt_id: opt String = "promptId",
+        /// How the prompt came in.
+        prompt_source: opt String = "promptSource",
+        /// Which pasted pictures the message holds.
+        image_paste_ids: opt Json = "imagePasteIds",
+        /// What the MCP server said beside the result.
+        mcp_meta: opt Json = "mcpMeta",
+        /// Who allowed the tool, and why.
+        permission_decision: opt Json = "permissionDecision",
+        /// Why the tool was refused.
+        tool_denial_kind: opt String = "toolDenialKind",
+        /// Permission and other facts of each result (stream).
+        tool_result_meta: opt Json = "tool_result_meta",
+        /// The program's words, not the person's (stream).
+        is_synthetic: opt bool = "isSynthetic",
+        /// An echo of what was sent (stream).
+        is_replay: opt bool = "isReplay",
+        /// What the person attached, in structured form.
+        contexts: opt Vec<ContextRef> = "contexts",
+        /// Whether and how far to think (older files).
+        thinking_metadata: opt Json = "thinkingMetadata",
+        /// The task list at that time (older files).
+        todos: opt Json = "todos",
+        /// The plan the person accepted.
+        plan_content: opt String = "planContent",
+    }
+}
+
+wire! {
+    /// An `assistant` line: one or more blocks of what the model said.
+    ///
+    /// One API message may span several lines that share `message.id`; in files
+    /// each of them repeats the final usage.
+    pub struct Assistant ["type" = "assistant"] with envelope: Envelope {
+        /// The message.
+        message: req Message = "message",
+        /// The call of the API.
+        request_id: opt RequestId = "requestId" | "request_id",
+        /// The `api-request` line of that call.
+        request_ref: opt String = "requestRef",
+        /// Which block of the API message this line holds.
+        api_block_index: opt u64 = "apiBlockIndex",
+        /// Written by the program to show a failed call.
+        is_api_error_message: opt bool = "isApiErrorMessage" | "is_api_error_message",
+        /// What failed.
+        error: opt ErrorKind = "error",
+        /// More about what failed.
+        error_details: opt Json = "errorDetails",
+        /// What failed, in words (older files).
+        api_error: opt String = "apiError",
+        /// The HTTP status of the failure.
+        api_error_status: opt Number = "apiErrorStatus" | "api_error_status",
+        /// The API's name for the failure.
+        api_error_type: opt String = "apiErrorType" | "api_error_type",
+        /// Shown to the person, never sent.
+        is_virtual: opt bool = "isVirtual",
+        /// Meant for the model, hidden from the person.
+        is_meta: opt bool = "isMeta",
+        /// The model that was asked for.
+        requested_model: opt String = "requestedModel",
+        /// How hard the model was asked to think.
+        effort: opt String = "effort",
+        /// How long it thought.
+        thinking_duration_ms: opt Number = "thinkingDurationMs" | "thinking_duration_ms",
+        /// Broken off while the model wrote (file).
+        is_aborted_mid_stream: opt bool = "isAbortedMidStream",
+        /// Broken off while the model wrote (stream).
+        aborted: opt bool = "aborted",
+        /// The local command whose output this is (stream).
+        local_command_source: opt String = "local_command_source",
+        /// What the call cost, in dollars (1.0 files).
+        cost_usd: opt Number = "costUSD" | "cost",
+        /// How long the call took (1.0 files).
+        duration_ms: opt Number = "durationMs",
+        /// Usage beside the message instead of in it (older tools).
+        usage: opt Usage = "usage",
+    }
+}
+
+impl Assistant {
+    /// Whether the program wrote this to show a failed call.
+    pub fn is_api_error(&self) -> bool {
+        self.is_api_error_message.is_true() || self.error.is_value()
+    }
+}
+
+open_words! {
+    /// What kind of failure an assistant line reports.
+    pub enum ErrorKind {
+        /// The key or login was refused.
+        "authentication_failed" => AuthenticationFailed,
+        /// The account cannot pay.
+        "billing_error" => Billing,
+        /// Too many requests.
+        "rate_limit" => RateLimit,
+        /// The request was wrong.
+        "invalid_request" => InvalidRequest,
+        /// The server failed.
+        "server_error" => Server,
+        /// The model wrote as much as it may.
+        "max_output_tokens" => MaxOutputTokens,
+        /// The program does not know.
+        "unknown" => Unknown,
+    }
+}

@@ -1,0 +1,302 @@
+//! The second reading tier: what does the line say? Borrowed from the line, with
+//! the line kept beside it; for counting, searching and reading along.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::text::Str;
+
+/// Declares a borrowed struct in which every field is optional, the last of
+/// duplicate keys wins, `null` is none and other keys are passed over. A value
+/// that is no object reads as one without fields: the same key may hold words on
+/// one type of line and a message on another.
+macro_rules! borrowed {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$lt:lifetime>)? {
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ty = $key:literal $(| $alt:literal)* ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default)]
+        pub struct $name $(<$lt>)? {
+            $( $(#[$fmeta])* pub $field: Option<$ty>, )*
+        }
+
+        impl<'de $(: $lt, $lt)?> serde::Deserialize<'de> for $name $(<$lt>)? {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                struct Fields<T>(std::marker::PhantomData<T>);
+                impl<'de $(: $lt, $lt)?> serde::de::Visitor<'de> for Fields<$name $(<$lt>)?> {
+                    type Value = $name $(<$lt>)?;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("an object")
+                    }
+                    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+                        Ok($name::default())
+                    }
+                    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                        Ok($name::default())
+                    }
+                    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                        Ok($name::default())
+                    }
+                    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                        Ok($name::default())
+                    }
+                    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                        Ok($name::default())
+                    }
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                        while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+                        Ok($name::default())
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                        let mut out = $name::default();
+                        while let Some(key) = map.next_key::<$crate::text::Str<'de>>()? {
+                            match &*key {
+                                $( $key $(| $alt)* => out.$field = map.next_value()?, )*
+                                _ => { map.next_value::<serde::de::IgnoredAny>()?; }
+                            }
+                        }
+                        Ok(out)
+                    }
+                }
+                d.deserialize_any(Fields(std::marker::PhantomData))
+            }
+        }
+    };
+}
+pub(crate) use borrowed;
+
+borrowed! {
+    /// What a line says, borrowed from it. Files and stream alike.
+    ///
+    /// Read it from [`mend`](crate::line::mend)ed text.
+    pub struct View<'a> {
+        /// The type.
+        kind: Str<'a> = "type",
+        /// The subtype.
+        subtype: Str<'a> = "subtype",
+        /// The line's id.
+        uuid: Str<'a> = "uuid",
+        /// The line before it.
+        parent_uuid: Str<'a> = "parentUuid",
+        /// The session.
+        session_id: Str<'a> = "sessionId" | "session_id",
+        /// When.
+        timestamp: Str<'a> = "timestamp",
+        /// The subagent.
+        agent_id: Str<'a> = "agentId" | "agent_id",
+        /// The tool call whose subagent said it.
+        parent_tool_use_id: Str<'a> = "parent_tool_use_id",
+        /// The call of the API.
+        request_id: Str<'a> = "requestId" | "request_id",
+        /// The working directory.
+        cwd: Str<'a> = "cwd",
+        /// The program's version.
+        version: Str<'a> = "version",
+        /// The git branch.
+        git_branch: Str<'a> = "gitBranch",
+        /// Whether a subagent said it.
+        is_sidechain: bool = "isSidechain",
+        /// Whether it is hidden from the person.
+        is_meta: bool = "isMeta",
+        /// Whether it sums up what was compacted.
+        is_compact_summary: bool = "isCompactSummary",
+        /// Whether it reports a failed call.
+        is_api_error: bool = "isApiErrorMessage" | "is_api_error_message",
+        /// Whether it echoes what was sent.
+        is_replay: bool = "isReplay",
+        /// Whether the program made it up.
+        is_synthetic: bool = "isSynthetic",
+        /// The message.
+        message: MessageView<'a> = "message",
+        /// Usage beside the message.
+        usage: UsageView = "usage",
+        /// What the call cost, in old files.
+        cost_usd: f64 = "costUSD" | "cost",
+        /// What the session has cost so far, on `result` lines.
+        total_cost_usd: f64 = "total_cost_usd",
+        /// Words of a `system` or `queue-operation` line.
+        content: &'a RawValue = "content",
+        /// Words of a `summary` line.
+        summary: Str<'a> = "summary",
+        /// What the tool gave, in its own form.
+        tool_use_result: &'a RawValue = "toolUseResult" | "tool_use_result",
+    }
+}
+
+impl<'a> View<'a> {
+    /// Reads a line.
+    pub fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+}
+
+borrowed! {
+    /// The message of a line.
+    pub struct MessageView<'a> {
+        /// The API's id.
+        id: Str<'a> = "id",
+        /// Who speaks.
+        role: Str<'a> = "role",
+        /// The model.
+        model: Str<'a> = "model",
+        /// Why the model stopped.
+        stop_reason: Str<'a> = "stop_reason",
+        /// What the call used.
+        usage: UsageView = "usage",
+        /// What is said.
+        content: ContentView<'a> = "content",
+    }
+}
+
+/// Content: a string or a list of blocks.
+#[derive(Debug, Clone)]
+pub enum ContentView<'a> {
+    /// Plain text.
+    Text(Str<'a>),
+    /// Blocks.
+    Blocks(Vec<BlockView<'a>>),
+}
+
+impl ContentView<'_> {
+    /// The blocks; none when the content is plain text.
+    pub fn blocks(&self) -> &[BlockView<'_>] {
+        match self {
+            Self::Text(_) => &[],
+            Self::Blocks(blocks) => blocks,
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = ContentView<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of blocks")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(ContentView::Text(Str(text.into())))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(ContentView::Text(Str(text.to_owned().into())))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(ContentView::Blocks(blocks))
+            }
+        }
+        d.deserialize_any(Either)
+    }
+}
+
+borrowed! {
+    /// One block, flat: which fields are there depends on its type.
+    pub struct BlockView<'a> {
+        /// The type.
+        kind: Str<'a> = "type",
+        /// Words, or reasoning.
+        text: Str<'a> = "text" | "thinking",
+        /// The id of a tool call.
+        id: Str<'a> = "id",
+        /// The tool called.
+        name: Str<'a> = "name",
+        /// What the tool is called with.
+        input: &'a RawValue = "input",
+        /// The call a result answers.
+        tool_use_id: Str<'a> = "tool_use_id",
+        /// What a result says.
+        content: &'a RawValue = "content",
+        /// Whether the tool failed.
+        is_error: bool = "is_error",
+    }
+}
+
+/// What a call used, counts only.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UsageView {
+    /// Uncached prompt tokens.
+    pub input: u64,
+    /// Tokens the model wrote.
+    pub output: u64,
+    /// Prompt tokens written to the cache.
+    pub cache_write: u64,
+    /// Of those, kept five minutes.
+    pub cache_write_5m: u64,
+    /// Of those, kept one hour.
+    pub cache_write_1h: u64,
+    /// Prompt tokens read from the cache.
+    pub cache_read: u64,
+    /// Web searches.
+    pub web_searches: u64,
+    /// `fast`, when the call ran at that speed.
+    pub speed: Option<Box<str>>,
+    /// Where the model ran.
+    pub geo: Option<Box<str>>,
+}
+
+impl<'de> Deserialize<'de> for UsageView {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let fields = UsageFields::deserialize(d)?;
+        let split = fields.cache_creation.unwrap_or_default();
+        Ok(Self {
+            input: fields.input_tokens.unwrap_or_default(),
+            output: fields.output_tokens.unwrap_or_default(),
+            cache_write: fields.cache_creation_input_tokens.unwrap_or_default(),
+            cache_write_5m: split.five_minutes.unwrap_or_default(),
+            cache_write_1h: split.one_hour.unwrap_or_default(),
+            cache_read: fields.cache_read_input_tokens.unwrap_or_default(),
+            web_searches: fields.server_tool_use.and_then(|s| s.web_search_requests).unwrap_or_default(),
+            speed: fields.speed.filter(|s| !s.is_empty() && **s != *"standard").map(|s| (*s).into()),
+            geo: fields.inference_geo.filter(|s| !s.is_empty()).map(|s| (*s).into()),
+        })
+    }
+}
+
+borrowed! {
+    /// The fields of usage that money depends on.
+    pub struct UsageFields<'a> {
+        /// Uncached prompt tokens.
+        input_tokens: u64 = "input_tokens",
+        /// Tokens the model wrote.
+        output_tokens: u64 = "output_tokens",
+        /// Prompt tokens written to the cache.
+        cache_creation_input_tokens: u64 = "cache_creation_input_tokens",
+        /// Prompt tokens read from the cache.
+        cache_read_input_tokens: u64 = "cache_read_input_tokens",
+        /// The writes by lifetime.
+        cache_creation: SplitFields = "cache_creation",
+        /// Requests of server tools.
+        server_tool_use: ServerFields = "server_tool_use",
+        /// The speed.
+        speed: Str<'a> = "speed",
+        /// The place.
+        inference_geo: Str<'a> = "inference_geo",
+    }
+}
+
+borrowed! {
+    /// Cache writes by lifetime.
+    pub struct SplitFields {
+        /// Kept five minutes.
+        five_minutes: u64 = "ephemeral_5m_input_tokens",
+        /// Kept one hour.
+        one_hour: u64 = "ephemeral_1h_input_tokens",
+    }
+}
+
+borrowed! {
+    /// Requests of server tools.
+    pub struct ServerFields {
+        /// Web searches.
+        web_search_requests: u64 = "web_search_requests",
+    }
+}

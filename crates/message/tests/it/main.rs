@@ -1,0 +1,67 @@
+//! Every real line we have, through every reading tier.
+#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use quipu_message::line::mend;
+use quipu_message::{Entry, Head, ReadError, View, same_json};
+use quipu_testkit as kit;
+
+#[derive(Default, Debug)]
+struct Tally {
+    lines: usize,
+    not_json: usize,
+    unknown: BTreeMap<String, usize>,
+    faults: Vec<String>,
+}
+
+fn tally(files: &[PathBuf]) -> Tally {
+    let mut tally = Tally::default();
+    for path in files {
+        for (n, line) in fs::read(path).unwrap().split(|&b| b == b'\n').enumerate() {
+            let Ok(text) = std::str::from_utf8(line) else { continue };
+            if text.trim().is_empty() {
+                continue;
+            }
+            tally.lines += 1;
+            let place = format!("{}:{}", path.display(), n + 1);
+            match Entry::read(text) {
+                Err(ReadError::NotJson(_)) => tally.not_json += 1,
+                Err(ReadError::Foreign) => *tally.unknown.entry("foreign".into()).or_default() += 1,
+                Err(error @ ReadError::Malformed(_)) => tally.faults.push(format!("{place}: {error}")),
+                Ok(entry) => {
+                    if !entry.is_modelled() || entry.unknown_blocks() > 0 || entry.has_unknown_attachment() {
+                        *tally.unknown.entry(entry.kind()).or_default() += 1;
+                    }
+                    let back = serde_json::to_string(&entry).unwrap();
+                    if same_json(&mend(text), &back) != Some(true) {
+                        tally.faults.push(format!("{place}: {} does not come back", entry.kind()));
+                    }
+                    let mended = mend(text);
+                    let (head, view) = (Head::read(&mended).unwrap(), View::read(&mended).unwrap());
+                    assert_eq!(head.kind.as_deref(), Some(entry.tag()), "{place}");
+                    assert_eq!(view.uuid, head.uuid, "{place}");
+                    let uuid = entry.envelope().and_then(|e| e.uuid.text());
+                    assert!(uuid.is_none() || uuid == head.uuid.as_deref(), "{place}");
+                }
+            }
+        }
+    }
+    tally
+}
+
+#[test]
+fn every_recorded_and_published_line_has_a_model_and_comes_back() {
+    let Some(shared) = kit::shared() else { return };
+    let mut files = kit::recorded_lines(&shared);
+    files.extend(kit::corpus(&shared, &["session", "stream-json"]));
+    let tally = tally(&files);
+    assert!(tally.lines > 13_000, "only {} lines", tally.lines);
+    assert!(tally.faults.is_empty(), "{:#?}", tally.faults);
+    // Recording 21 holds `--output-format json --verbose`: one array, not lines.
+    let foreign = tally.unknown.get("foreign").copied().unwrap_or_default();
+    assert_eq!(tally.unknown.len(), usize::from(foreign > 0), "{:?}", tally.unknown);
+    assert_eq!((tally.not_json, foreign), (10, 1));
+}

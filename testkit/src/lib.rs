@@ -1,0 +1,72 @@
+//! What quipu's own tests share: where the fixtures and the big corpus are.
+//!
+//! A dev-dependency only; nothing that ships depends on it.
+
+#![allow(clippy::print_stderr, reason = "tests speak to the person who runs them")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// A file or folder under `fixtures/`.
+pub fn fixture(path: &str) -> PathBuf {
+    root().join("fixtures").join(path)
+}
+
+/// The folder of real recordings and published sessions beside the repository,
+/// or wherever `QUIPU_SHARED` says. Says loudly when it is absent.
+pub fn shared() -> Option<PathBuf> {
+    let place = std::env::var_os("QUIPU_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
+    if place.join("recordings").is_dir() {
+        return Some(place);
+    }
+    eprintln!(
+        "\n*** SKIPPED: no recordings and corpus at {}; set QUIPU_SHARED to run this test ***\n",
+        place.display()
+    );
+    None
+}
+
+/// Every file under a folder, sorted, whose path the filter accepts.
+pub fn files(under: &Path, accept: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![under.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if accept(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The stdout, transcript and subagent files of the recordings.
+pub fn recorded_lines(shared: &Path) -> Vec<PathBuf> {
+    files(&shared.join("recordings"), |path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name == "stdout.jsonl"
+            || name.starts_with("transcript")
+            || name.starts_with("agent-") && name.ends_with(".jsonl")
+    })
+}
+
+/// The published files whose kind starts with one of the given words.
+pub fn corpus(shared: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+    let manifest = fs::read_to_string(shared.join("corpus/MANIFEST.tsv")).unwrap_or_default();
+    let mut rows = manifest.lines().map(|row| row.split('\t').collect::<Vec<_>>());
+    let header = rows.next().unwrap_or_default();
+    let column = |name| header.iter().position(|h| *h == name).unwrap_or_default();
+    let (kind, local) = (column("kind"), column("local"));
+    rows.filter(|row| kinds.iter().any(|k| row[kind].starts_with(k)))
+        .map(|row| shared.join("corpus/data").join(row[local]))
+        .collect()
+}
