@@ -1,0 +1,228 @@
+//! The stream accumulator: events of a streamed answer become the message that
+//! the same call would have given without streaming.
+
+use std::collections::BTreeMap;
+
+use quipu_message::api::{Delta, MessageDelta, StreamEvent};
+use quipu_message::sse;
+use quipu_message::{Block, Content, Json, Maybe, Message, Usage};
+use serde_json::Value;
+
+/// Grows one message, event by event.
+///
+/// ```
+/// use quipu_conversation::Accumulator;
+/// let mut answer = Accumulator::default();
+/// for event in [
+///     r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}"#,
+///     r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+///     r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}"#,
+///     r#"{"type":"content_block_stop","index":0}"#,
+///     r#"{"type":"message_stop"}"#,
+/// ] {
+///     answer.push(&serde_json::from_str(event)?)?;
+/// }
+/// assert_eq!(answer.finish()?.content.to_text(), "hi");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Accumulator {
+    message: Option<Message>,
+    blocks: BTreeMap<usize, Growing>,
+    stopped: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Growing {
+    block: Block,
+    input: String,
+    stopped: bool,
+}
+
+/// Why events do not make a message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccumulateError {
+    /// An event came before its message or block began.
+    #[error("{event} before its start")]
+    OutOfOrder {
+        /// The event.
+        event: String,
+    },
+    /// A delta does not fit its block.
+    #[error("{delta} on a {block} block")]
+    Mismatch {
+        /// The delta.
+        delta: String,
+        /// The block.
+        block: String,
+    },
+    /// The pieces of a tool's input are not JSON together.
+    #[error("the input of {tool} is not JSON")]
+    BadInput {
+        /// The tool.
+        tool: String,
+    },
+    /// The server said that it cannot go on.
+    #[error("{kind}: {message}")]
+    Server {
+        /// The API's word for it.
+        kind: String,
+        /// In words.
+        message: String,
+    },
+    /// The stream ended before the message did.
+    #[error("the stream was cut off")]
+    Cut,
+    /// An event is not what the API sends.
+    #[error("bad event: {0}")]
+    BadEvent(String),
+}
+
+impl Accumulator {
+    /// Takes one event. Unknown events change nothing.
+    pub fn push(&mut self, event: &StreamEvent) -> Result<(), AccumulateError> {
+        let early = || AccumulateError::OutOfOrder { event: event.tag().to_owned() };
+        match event {
+            StreamEvent::MessageStart(start) => {
+                *self = Self { message: Some(start.message.clone()), ..Self::default() };
+            }
+            StreamEvent::BlockStart(start) => {
+                let growing = Growing { block: start.content_block.clone(), input: String::new(), stopped: false };
+                self.blocks.insert(start.index, growing);
+            }
+            StreamEvent::BlockDelta(delta) => {
+                self.blocks.get_mut(&delta.index).ok_or_else(early)?.grow(&delta.delta)?;
+            }
+            StreamEvent::BlockStop(stop) => self.blocks.get_mut(&stop.index).ok_or_else(early)?.stop()?,
+            StreamEvent::MessageDelta(delta) => end(self.message.as_mut().ok_or_else(early)?, delta),
+            StreamEvent::MessageStop(_) => self.stopped = true,
+            StreamEvent::Error(error) => {
+                return Err(AccumulateError::Server {
+                    kind: error.error.kind.text().unwrap_or("error").to_owned(),
+                    message: error.error.message.text().unwrap_or_default().to_owned(),
+                });
+            }
+            StreamEvent::Ping(_) | StreamEvent::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Takes one event of a server-sent stream.
+    pub fn push_sse(&mut self, event: &sse::Event) -> Result<(), AccumulateError> {
+        let event = serde_json::from_str(&event.data).map_err(|e| AccumulateError::BadEvent(e.to_string()))?;
+        self.push(&event)
+    }
+
+    /// The message as far as it has come; a tool's unfinished input is left out.
+    pub fn so_far(&self) -> Option<Message> {
+        let blocks = self.blocks.values().map(|growing| growing.block.clone()).collect::<Vec<_>>();
+        self.message.as_ref().map(|message| Message { content: Content::Blocks(blocks), ..message.clone() })
+    }
+
+    /// Whether a message has begun.
+    pub fn has_begun(&self) -> bool {
+        self.message.is_some()
+    }
+
+    /// Whether the message has ended.
+    pub fn is_complete(&self) -> bool {
+        self.stopped
+    }
+
+    /// The finished message.
+    pub fn finish(self) -> Result<Message, AccumulateError> {
+        if !self.stopped || self.blocks.values().any(|growing| !growing.stopped) {
+            return Err(AccumulateError::Cut);
+        }
+        self.so_far().ok_or(AccumulateError::Cut)
+    }
+}
+
+impl Growing {
+    fn grow(&mut self, delta: &Delta) -> Result<(), AccumulateError> {
+        match (delta, &mut self.block) {
+            (Delta::Text(delta), Block::Text(block)) => block.text.push_str(&delta.text),
+            (Delta::Thinking(delta), Block::Thinking(block)) => block.thinking.push_str(&delta.thinking),
+            (Delta::Signature(delta), Block::Thinking(block)) => {
+                block.signature = Maybe::Value(delta.signature.clone());
+            }
+            (Delta::Citations(delta), Block::Text(block)) => {
+                let mut list = block.citations.get().map(Json::value).unwrap_or_default();
+                if !list.is_array() {
+                    list = Value::Array(Vec::new());
+                }
+                list.as_array_mut().into_iter().for_each(|list| list.push(delta.citation.value()));
+                block.citations = Maybe::Value(list.into());
+            }
+            (Delta::InputJson(delta), Block::ToolUse(_) | Block::ServerToolUse(_) | Block::McpToolUse(_)) => {
+                self.input.push_str(&delta.partial_json);
+            }
+            // A block or a delta from the future: nothing we could apply it to.
+            (Delta::Unknown(_), _) | (_, Block::Unknown(_)) => {}
+            (delta, block) => {
+                let (delta, block) = (delta.tag().to_owned(), block.tag().to_owned());
+                return Err(AccumulateError::Mismatch { delta, block });
+            }
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), AccumulateError> {
+        self.stopped = true;
+        if self.input.is_empty() {
+            return Ok(());
+        }
+        let input = Json::parse(&self.input);
+        let (slot, name) = match &mut self.block {
+            Block::ToolUse(block) => (&mut block.input, &block.name),
+            Block::ServerToolUse(block) => return set(&mut block.input, input, &block.name),
+            Block::McpToolUse(block) => return set(&mut block.input, input, &block.name),
+            _ => return Ok(()),
+        };
+        *slot = input.map_err(|_| AccumulateError::BadInput { tool: name.clone() })?;
+        Ok(())
+    }
+}
+
+fn set(slot: &mut Maybe<Json>, input: serde_json::Result<Json>, name: &str) -> Result<(), AccumulateError> {
+    *slot = Maybe::Value(input.map_err(|_| AccumulateError::BadInput { tool: name.to_owned() })?);
+    Ok(())
+}
+
+/// Writes the end of a message into it; fields left out keep their first value.
+pub(crate) fn end(message: &mut Message, delta: &MessageDelta) {
+    let MessageDelta { delta: change, usage, context_management, .. } = delta;
+    keep_newer(&mut message.stop_reason, &change.stop_reason);
+    keep_newer(&mut message.stop_sequence, &change.stop_sequence);
+    keep_newer(&mut message.stop_details, &change.stop_details);
+    keep_newer(&mut message.container, &change.container);
+    keep_newer(&mut message.context_management, context_management);
+    if let Some(newer) = usage.get() {
+        let mut merged = message.usage.get().cloned().unwrap_or_default();
+        merge_usage(&mut merged, newer);
+        message.usage = Maybe::Value(merged);
+    }
+}
+
+fn merge_usage(usage: &mut Usage, newer: &Usage) {
+    keep_newer(&mut usage.input_tokens, &newer.input_tokens);
+    keep_newer(&mut usage.output_tokens, &newer.output_tokens);
+    keep_newer(&mut usage.cache_creation_input_tokens, &newer.cache_creation_input_tokens);
+    keep_newer(&mut usage.cache_read_input_tokens, &newer.cache_read_input_tokens);
+    keep_newer(&mut usage.cache_creation, &newer.cache_creation);
+    keep_newer(&mut usage.server_tool_use, &newer.server_tool_use);
+    keep_newer(&mut usage.service_tier, &newer.service_tier);
+    keep_newer(&mut usage.inference_geo, &newer.inference_geo);
+    keep_newer(&mut usage.speed, &newer.speed);
+    keep_newer(&mut usage.iterations, &newer.iterations);
+    keep_newer(&mut usage.output_tokens_details, &newer.output_tokens_details);
+    for (key, value) in newer.extra.iter() {
+        usage.extra.push(key, value.clone());
+    }
+}
+
+fn keep_newer<T: Clone>(slot: &mut Maybe<T>, newer: &Maybe<T>) {
+    if !matches!(newer, Maybe::Absent) {
+        *slot = newer.clone();
+    }
+}

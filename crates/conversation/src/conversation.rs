@@ -1,0 +1,344 @@
+//! The one reducer: entries of a file and events of the stream fold into the
+//! same conversation.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use quipu_message::api::{MessageDelta, StreamEvent};
+use quipu_message::progress::{AgentProgress, ProgressData, ProgressKind};
+use quipu_message::stream::TurnResult;
+use quipu_message::system::System;
+use quipu_message::tool::{AgentOutput, ToolInput};
+use quipu_message::turn::{Assistant, User};
+use quipu_message::{AgentId, Block, Entry, Message, MessageId, SessionId, ToolUseId, Uuid};
+
+use crate::accumulate::{Accumulator, end};
+use crate::tree::Tree;
+
+/// One entry that is part of the conversation, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The line it came in, counted from 1; 0 when it came in no line.
+    pub line: u64,
+    /// The entry.
+    pub entry: Entry,
+}
+
+impl Node {
+    /// The entry's id.
+    pub fn uuid(&self) -> Option<&Uuid> {
+        self.entry.envelope()?.uuid.get()
+    }
+
+    /// When it was written.
+    pub fn timestamp(&self) -> Option<&str> {
+        self.entry.envelope()?.timestamp.text()
+    }
+
+    /// The API message it is a part of.
+    pub fn message_id(&self) -> Option<&str> {
+        self.assistant()?.message.id.text()
+    }
+
+    /// The `user` line, when it is one.
+    pub fn user(&self) -> Option<&User> {
+        match &self.entry {
+            Entry::User(line) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// The `assistant` line, when it is one.
+    pub fn assistant(&self) -> Option<&Assistant> {
+        match &self.entry {
+            Entry::Assistant(line) => Some(line),
+            _ => None,
+        }
+    }
+}
+
+/// A conversation: push lines in the order they come, then look at it.
+///
+/// ```
+/// use quipu_conversation::Conversation;
+/// let mut talk = Conversation::default();
+/// talk.push_line(1, r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}"#);
+/// talk.push_line(2, r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","content":[{"type":"text","text":"hello"}]}}"#);
+/// let texts: Vec<_> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
+/// assert_eq!(texts, ["hi", "hello"]);
+/// assert_eq!(talk.for_api().len(), 2);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    pub(crate) nodes: Vec<Node>,
+    by_uuid: HashMap<Uuid, usize>,
+    withdrawn: HashSet<Uuid>,
+    sides: BTreeMap<Side, Conversation>,
+    side_of_agent: HashMap<AgentId, ToolUseId>,
+    writing: Option<Accumulator>,
+    ends: HashMap<MessageId, MessageDelta>,
+    results: Vec<TurnResult>,
+    faults: Vec<Fault>,
+    session_id: Option<SessionId>,
+    custom_title: Option<String>,
+    ai_title: Option<String>,
+}
+
+/// Whose side conversation: told by the call it works for, by the agent that
+/// speaks, or, in old files, by the line it begins with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side {
+    Call(ToolUseId),
+    Agent(AgentId),
+    Root(Uuid),
+}
+
+/// A line that could not be read, kept in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// A stable name.
+    pub code: &'static str,
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+impl Conversation {
+    /// Takes one line of text; one that cannot be read is kept as a fault.
+    pub fn push_line(&mut self, line: u64, text: &str) {
+        match Entry::read(text) {
+            Ok(entry) => self.push(line, entry),
+            Err(error) => {
+                let message =
+                    std::error::Error::source(&error).map_or_else(|| error.to_string(), |s| format!("{error}: {s}"));
+                self.push_fault(Fault { line, code: error.code(), message });
+            }
+        }
+    }
+
+    /// Keeps a line that could not be read.
+    pub fn push_fault(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// Takes one entry or event.
+    pub fn push(&mut self, line: u64, entry: Entry) {
+        if self.session_id.is_none()
+            && let Some(id) = entry.envelope().and_then(|e| e.session_id.get())
+        {
+            self.session_id = Some(id.clone());
+        }
+        if let Some(side) = self.side(&entry) {
+            return self.sides.entry(side).or_default().add(Node { line, entry });
+        }
+        match entry {
+            Entry::StreamEvent(event) => self.stream(&event.event),
+            Entry::Tombstone(tombstone) => self.withdrawn.extend(tombstone.message.uuid.into_option()),
+            Entry::Result(result) => self.results.push(*result),
+            Entry::CustomTitle(title) => self.custom_title = Some(title.title),
+            Entry::AiTitle(title) => self.ai_title = Some(title.title),
+            Entry::User(_)
+            | Entry::Assistant(_)
+            | Entry::System(_)
+            | Entry::Attachment(_)
+            | Entry::Progress(_)
+            | Entry::Summary(_)
+            | Entry::Error(_)
+            | Entry::ConversationReset(_)
+            | Entry::Unknown(_) => self.add(Node { line, entry }),
+            _ => {}
+        }
+    }
+
+    /// Attaches a subagent's own conversation to the call it worked for, or to
+    /// the agent when the call is not known.
+    pub fn attach(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation) {
+        if let Some(call) = call {
+            self.side_of_agent.insert(agent.clone(), call.clone());
+        }
+        self.sides.insert(Side::Agent(agent.clone()), conversation);
+    }
+
+    /// The lines that could not be read.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The ends of turns seen on the stream.
+    pub fn results(&self) -> &[TurnResult] {
+        &self.results
+    }
+
+    /// The session of the first line that names one.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        self.session_id.as_ref()
+    }
+
+    /// The title: the person's own, or else the one made up.
+    pub fn title(&self) -> Option<&str> {
+        self.custom_title.as_deref().or(self.ai_title.as_deref())
+    }
+
+    /// The nodes of the conversation as it stands, in order. Of a file that holds
+    /// nothing but one subagent's lines, that subagent's conversation.
+    pub fn path(&self) -> Vec<&Node> {
+        let nodes = self.live_nodes();
+        let tree = Tree::new(&nodes);
+        let Some(leaf) = tree.leaf() else { return Vec::new() };
+        tree.path(&nodes, leaf).into_iter().map(|i| nodes[i]).collect()
+    }
+
+    /// First nodes of branches that were left by a rewind.
+    pub fn branches(&self) -> Vec<&Node> {
+        let nodes = self.live_nodes();
+        let tree = Tree::new(&nodes);
+        let Some(leaf) = tree.leaf() else { return Vec::new() };
+        let path = tree.path(&nodes, leaf);
+        tree.branches(&nodes, &path).into_iter().map(|i| nodes[i]).collect()
+    }
+
+    /// Nodes whose parent is not there.
+    pub fn orphans(&self) -> Vec<&Node> {
+        let nodes = self.live_nodes();
+        Tree::new(&nodes).orphans.iter().map(|&i| nodes[i]).collect()
+    }
+
+    /// The message that is being written on the stream and has not come whole.
+    pub fn writing(&self) -> Option<Message> {
+        self.writing.as_ref()?.so_far()
+    }
+
+    /// A message with the stop reason and usage that the stream gave it later.
+    pub fn with_end(&self, message: &Message) -> Message {
+        let mut message = message.clone();
+        if let Some(delta) = message.id.get().and_then(|id| self.ends.get(id)) {
+            end(&mut message, delta);
+        }
+        message
+    }
+
+    /// The side conversation of a tool call.
+    pub(crate) fn side_of(&self, call: &ToolUseId) -> Option<&Conversation> {
+        self.sides.get(&Side::Call(call.clone())).or_else(|| {
+            let agent = self.side_of_agent.iter().filter(|(_, c)| *c == call).map(|(agent, _)| agent).min()?;
+            self.sides.get(&Side::Agent(agent.clone()))
+        })
+    }
+
+    /// The agent that worked for a call.
+    pub(crate) fn agent_of(&self, call: &ToolUseId) -> Option<&AgentId> {
+        self.side_of_agent.iter().filter(|(_, c)| *c == call).map(|(agent, _)| agent).min()
+    }
+
+    /// An old side conversation that began with these words.
+    pub(crate) fn side_asked(&self, prompt: &str) -> Option<&Conversation> {
+        self.sides.iter().find_map(|(side, talk)| {
+            let asked = talk.nodes.first()?.user()?.message.content.to_text();
+            (matches!(side, Side::Root(_)) && asked == prompt).then_some(talk)
+        })
+    }
+
+    fn live_nodes(&self) -> Vec<&Node> {
+        let only_side = self.nodes.is_empty().then(|| self.sides.values().next()).flatten();
+        let nodes = only_side.map_or(&self.nodes, |side| &side.nodes);
+        nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.withdrawn.contains(uuid))).collect()
+    }
+
+    fn add(&mut self, node: Node) {
+        self.learn(&node);
+        match node.uuid().and_then(|uuid| self.by_uuid.get(uuid)) {
+            // A replayed line takes the place of the first, with all it says.
+            Some(&at) if self.nodes[at].entry.tag() == node.entry.tag() => self.nodes[at] = node,
+            _ => {
+                if let Some(uuid) = node.uuid() {
+                    self.by_uuid.insert(uuid.clone(), self.nodes.len());
+                }
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    /// Which side conversation an entry belongs to; none for the main one.
+    fn side(&self, entry: &Entry) -> Option<Side> {
+        let envelope = entry.envelope()?;
+        if let Some(call) = envelope.parent_tool_use_id.get() {
+            return Some(Side::Call(call.clone()));
+        }
+        if !envelope.is_sidechain.is_true() {
+            return None;
+        }
+        if let Some(agent) = envelope.agent_id.get() {
+            return Some(Side::Agent(agent.clone()));
+        }
+        let of_parent = envelope.parent_uuid.get().and_then(|parent| {
+            self.sides.iter().find(|(_, talk)| talk.by_uuid.contains_key(parent)).map(|(side, _)| side.clone())
+        });
+        of_parent.or_else(|| envelope.uuid.get().cloned().map(Side::Root))
+    }
+
+    /// Learns which subagent works for which call, and what it says, from lines
+    /// of the main conversation.
+    fn learn(&mut self, node: &Node) {
+        match &node.entry {
+            Entry::User(user) => {
+                let mut calls = user.message.content.blocks().iter().filter_map(Block::tool_result);
+                if let (Some(result), Some(output)) = (calls.next(), user.tool_use_result.get())
+                    && let Ok(AgentOutput { agent_id, .. }) = output.read::<AgentOutput>()
+                    && let Some(agent) = agent_id.into_option()
+                {
+                    self.side_of_agent.insert(agent, result.tool_use_id.clone());
+                }
+            }
+            Entry::System(system) => {
+                if let System::TaskStarted(task) = system.as_ref()
+                    && let (Some(agent), Some(call)) = (task.task_id.get(), task.tool_use_id.get())
+                {
+                    self.side_of_agent.insert(agent.clone(), call.clone());
+                }
+            }
+            Entry::Progress(progress) => {
+                if let ProgressData::Tagged(ProgressKind::Agent(data)) = &progress.data
+                    && let Some(call) = progress.parent_tool_use_id.get()
+                {
+                    self.learn_from_progress(node.line, call.clone(), data);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_from_progress(&mut self, line: u64, call: ToolUseId, data: &AgentProgress) {
+        if let Some(agent) = data.agent_id.get() {
+            self.side_of_agent.insert(agent.clone(), call.clone());
+        }
+        if let Some(message) = data.message.get()
+            && let Ok(entry) = Entry::read(message.text())
+        {
+            self.sides.entry(Side::Call(call)).or_default().add(Node { line, entry });
+        }
+    }
+
+    fn stream(&mut self, event: &StreamEvent) {
+        let writing = self.writing.get_or_insert_default();
+        if writing.push(event).is_err() {
+            self.writing = None;
+            return;
+        }
+        let id = writing.so_far().and_then(|message| message.id.into_option());
+        match (event, id) {
+            (StreamEvent::MessageDelta(delta), Some(id)) => {
+                self.ends.insert(id, (**delta).clone());
+            }
+            (StreamEvent::MessageStop(_), _) => self.writing = None,
+            _ => {}
+        }
+    }
+
+    /// The prompt of a call that sets a subagent to work.
+    pub(crate) fn asked(call: &quipu_message::ToolUse) -> Option<String> {
+        match ToolInput::of(call) {
+            ToolInput::Agent(input) => Some(input.prompt),
+            _ => None,
+        }
+    }
+}

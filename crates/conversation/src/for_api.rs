@@ -1,0 +1,289 @@
+//! The conversation for the API: strictly alternating messages, every tool call
+//! answered, nothing empty.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use quipu_message::attachment::{Attachment, AttachmentLine};
+use quipu_message::synthetic::{self, NO_CONTENT};
+use quipu_message::system::{CompactBoundary, System};
+use quipu_message::turn::{Assistant, User};
+use quipu_message::{Block, Content, Entry, Message, Role, ToolUseId, Uuid};
+
+use crate::conversation::{Conversation, Node};
+
+impl Conversation {
+    /// The messages to send to go on from here.
+    pub fn for_api(&self) -> Vec<Message> {
+        for_api(&since_compaction(&self.path()))
+    }
+}
+
+/// The messages that some entries make, in stages: collect what is sent, strip
+/// what was too large, bring each call's blocks together, then [`normalise`].
+pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
+    let too_large = too_large(nodes);
+    let drafts = nodes.iter().filter_map(|node| draft(node, &too_large)).collect();
+    normalise(whole_messages(drafts))
+}
+
+/// What is still in the context: everything from the last compaction or reset on,
+/// with the kept lines put back after the summary they hang on.
+pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
+    let start =
+        path.iter().rposition(|node| boundary(node).is_some() || matches!(node.entry, Entry::ConversationReset(_)));
+    let Some(start) = start else { return path.to_vec() };
+    let mut rest: Vec<&Node> = path[start + 1..].to_vec();
+    if let Some(line) = boundary(path[start]) {
+        let kept = kept(line, &path[..start]);
+        let anchor = anchor(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
+        let at = anchor.map_or(rest.len().min(1), |at| at + 1);
+        rest.splice(at..at, kept);
+    }
+    rest
+}
+
+fn boundary(node: &Node) -> Option<&CompactBoundary> {
+    match &node.entry {
+        Entry::System(system) => match system.as_ref() {
+            System::CompactBoundary(line) => Some(line),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The line after which the kept lines hang.
+fn anchor(line: &CompactBoundary) -> Option<&Uuid> {
+    let meta = line.compact_metadata.get()?;
+    let by_list = meta.preserved_messages.get().and_then(|kept| kept.anchor_uuid.get());
+    by_list.or_else(|| meta.preserved_segment.get().and_then(|kept| kept.anchor_uuid.get()))
+}
+
+/// The lines before the boundary that the compaction kept.
+fn kept<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a Node> {
+    let Some(meta) = line.compact_metadata.get() else { return Vec::new() };
+    if let Some(list) = meta.preserved_messages.get()
+        && let Some(uuids) = list.all_uuids.get().or(list.uuids.get())
+    {
+        let uuids: HashSet<&Uuid> = uuids.iter().collect();
+        return before.iter().filter(|node| node.uuid().is_some_and(|uuid| uuids.contains(uuid))).copied().collect();
+    }
+    let Some(segment) = meta.preserved_segment.get() else { return Vec::new() };
+    let place = |uuid: Option<&Uuid>| before.iter().position(|node| node.uuid().is_some() && node.uuid() == uuid);
+    match (place(segment.head_uuid.get()), place(segment.tail_uuid.get())) {
+        (Some(head), Some(tail)) if head <= tail => before[head..=tail].to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// A message in the making, with the API message it is a part of.
+struct Draft {
+    id: Option<String>,
+    role: Role,
+    blocks: Vec<Block>,
+}
+
+/// What an entry sends; none for progress, what is virtual, failed calls and
+/// everything that is not said to the model.
+fn draft(node: &Node, too_large: &HashMap<u64, Media>) -> Option<Draft> {
+    let user = |blocks| Some(Draft { id: None, role: Role::User, blocks });
+    match &node.entry {
+        Entry::User(line) if !line.is_virtual.is_true() => {
+            let mut blocks = line.message.content.clone().into_blocks();
+            if let Some(media) = too_large.get(&node.line) {
+                blocks.retain(|block| !media.covers(block));
+            }
+            user(blocks)
+        }
+        Entry::Assistant(line) if is_sent(line) => Some(Draft {
+            id: line.message.id.text().map(str::to_owned),
+            role: Role::Assistant,
+            blocks: line.message.content.clone().into_blocks(),
+        }),
+        Entry::System(system) => match system.as_ref() {
+            System::LocalCommand(line) => user(vec![Block::new_text(line.content.text()?)]),
+            _ => None,
+        },
+        Entry::Attachment(line) => user(attached(line)),
+        Entry::Summary(line) if line.is_compact_summary.is_true() => user(vec![Block::new_text(&line.summary)]),
+        _ => None,
+    }
+}
+
+/// Whether an answer is sent back: not one that only shows a failed call, nor
+/// the output of a local command that the stream dresses up as an answer.
+fn is_sent(line: &Assistant) -> bool {
+    !line.is_virtual.is_true() && !line.is_api_error() && !line.local_command_source.is_value()
+}
+
+/// What an attachment became in the request. What it says in the system's voice
+/// is not part of the history: whoever sends the messages says it anew.
+fn attached(line: &AttachmentLine) -> Vec<Block> {
+    let as_user = line.rendered_role.text() != Some("system");
+    let rendered = line.rendered.get().filter(|_| as_user);
+    let pieces = rendered.into_iter().flatten().filter_map(|piece| piece.content.get());
+    let blocks: Vec<Block> = pieces.map(|piece| Block::new_text(reminder(&piece.to_text()))).collect();
+    match &line.attachment {
+        Attachment::QueuedCommand(queued) if blocks.is_empty() => {
+            queued.prompt.get().cloned().map(Content::into_blocks).unwrap_or_default()
+        }
+        _ => blocks,
+    }
+}
+
+/// Text in the tags that tell the model it is not the person who speaks.
+fn reminder(text: &str) -> String {
+    if text.trim_start().starts_with("<system-reminder>") {
+        text.to_owned()
+    } else {
+        format!("<system-reminder>\n{text}\n</system-reminder>")
+    }
+}
+
+/// Which pictures or documents were too large to send.
+#[derive(Clone, Copy)]
+struct Media {
+    images: bool,
+    documents: bool,
+}
+
+impl Media {
+    /// What a failed call complained of.
+    fn complained_of(line: &Assistant) -> Option<Self> {
+        if !line.is_api_error() {
+            return None;
+        }
+        let text = line.message.content.to_text().to_lowercase();
+        if !text.contains("too large") && !text.contains("exceeds the maximum") {
+            return None;
+        }
+        let (images, documents) = (text.contains("image"), text.contains("pdf") || text.contains("document"));
+        let request = text.contains("request too large");
+        (images || documents || request).then_some(Self { images: images || request, documents: documents || request })
+    }
+
+    fn covers(self, block: &Block) -> bool {
+        match block {
+            Block::Image(_) => self.images,
+            Block::Document(_) => self.documents,
+            _ => false,
+        }
+    }
+}
+
+/// The meta messages, by line, whose media a later failure named as too large:
+/// the nearest one before each such failure.
+fn too_large(nodes: &[&Node]) -> HashMap<u64, Media> {
+    let mut strip = HashMap::new();
+    let mut last_meta = None;
+    for node in nodes {
+        match &node.entry {
+            Entry::User(line) if is_meta_with_media(line) => last_meta = Some(node.line),
+            Entry::Assistant(line) => {
+                if let (Some(media), Some(at)) = (Media::complained_of(line), last_meta) {
+                    strip.insert(at, media);
+                }
+            }
+            _ => {}
+        }
+    }
+    strip
+}
+
+fn is_meta_with_media(line: &User) -> bool {
+    let media = |block: &Block| matches!(block, Block::Image(_) | Block::Document(_));
+    line.is_meta.is_true() && line.message.content.blocks().iter().any(media)
+}
+
+/// Brings the lines of one API message together, even where results of its first
+/// calls came before its last block.
+fn whole_messages(drafts: Vec<Draft>) -> Vec<Message> {
+    let mut whole: Vec<Draft> = Vec::with_capacity(drafts.len());
+    let mut last_answer: Option<usize> = None;
+    for draft in drafts {
+        let same =
+            last_answer.filter(|&at| draft.role == Role::Assistant && draft.id.is_some() && whole[at].id == draft.id);
+        match same {
+            Some(at) => whole[at].blocks.extend(draft.blocks),
+            None => {
+                if draft.role == Role::Assistant {
+                    last_answer = Some(whole.len());
+                }
+                whole.push(draft);
+            }
+        }
+    }
+    whole.into_iter().map(|draft| Message::new(draft.role, draft.blocks)).collect()
+}
+
+/// Makes any messages fit to send: system messages and empty content left out,
+/// neighbours of one role merged, each call's result in the message after it,
+/// results first. Doing it twice changes nothing; linear.
+pub fn normalise(messages: Vec<Message>) -> Vec<Message> {
+    let (answers, mut results) = take_results(messages);
+    let mut out: Vec<(Role, Vec<Block>)> = Vec::new();
+    for (role, blocks) in answers {
+        // The results of an answer's calls open the message after it, in the
+        // order they came.
+        let calls = blocks.iter().filter_map(Block::tool_use);
+        let due: BTreeMap<usize, Block> = calls.filter_map(|call| results.remove(&call.id)).collect();
+        match out.last_mut() {
+            Some((last, earlier)) if *last == role => earlier.extend(blocks),
+            _ => out.push((role, blocks)),
+        }
+        if !due.is_empty() {
+            out.push((Role::User, due.into_values().collect()));
+        }
+    }
+    if out.first().is_some_and(|(role, _)| *role == Role::Assistant) {
+        out.insert(0, (Role::User, vec![Block::new_text(NO_CONTENT)]));
+    }
+    out.into_iter().map(|(role, blocks)| Message::new(role, blocks)).collect()
+}
+
+/// Takes the results out of the messages, drops what is empty, and finds for each
+/// call its result: the last one said, or a placeholder that says it is missing.
+#[allow(clippy::type_complexity, reason = "two private halves of one pass")]
+fn take_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, HashMap<ToolUseId, (usize, Block)>) {
+    let mut found: HashMap<ToolUseId, (usize, Block)> = HashMap::new();
+    let mut called: HashSet<ToolUseId> = HashSet::new();
+    let mut missing: Vec<ToolUseId> = Vec::new();
+    let mut rest = Vec::with_capacity(messages.len());
+    let mut place = 0;
+    for message in messages {
+        let role = if message.role == Role::Assistant { Role::Assistant } else { Role::User };
+        if !matches!(message.role, Role::Assistant | Role::User) {
+            continue;
+        }
+        let mut kept = Vec::new();
+        for block in message.content.into_blocks() {
+            place += 1;
+            match block {
+                Block::ToolResult(result) => {
+                    found.insert(result.tool_use_id.clone(), (place, Block::ToolResult(result)));
+                }
+                Block::ToolUse(call) if role == Role::Assistant => {
+                    // The API refuses a second call under the same id.
+                    if called.insert(call.id.clone()) {
+                        missing.push(call.id.clone());
+                        kept.push(Block::ToolUse(call));
+                    }
+                }
+                Block::ToolUse(_) => {}
+                Block::Text(text) if text.text.trim().is_empty() => {}
+                block => kept.push(block),
+            }
+        }
+        if !kept.is_empty() {
+            rest.push((role, kept));
+        }
+    }
+    found.retain(|call, _| called.contains(call));
+    for call in missing {
+        place += 1;
+        found
+            .entry(call.clone())
+            .or_insert_with(|| (place, Block::new_tool_result(call, Content::from(synthetic::MISSING_RESULT), true)));
+    }
+    (rest, found)
+}

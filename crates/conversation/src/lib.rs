@@ -1,0 +1,40 @@
+//! What lines mean together: the pure functions that turn lines into
+//! conversations.
+//!
+//! ```text
+//!   entries, events ── Conversation ──┬── path      tree, leaf, branches
+//!                                     ├── for_ui    what people see
+//!                                     ├── for_api   what the model is sent
+//!                                     └── turns     a request to its answer
+//!   views ───────────── Metrics ────────── tokens, money (Prices), tools
+//! ```
+//!
+//! Files and the live stream fold through the same reducer. Deliberately absent:
+//! files, clocks, networks and async; the price table is passed in.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod accumulate;
+mod conversation;
+mod for_api;
+mod metrics;
+mod pair;
+mod person;
+mod proof;
+mod screen;
+mod tree;
+mod turns;
+
+pub mod price;
+
+pub use accumulate::{AccumulateError, Accumulator};
+pub use conversation::{Conversation, Fault, Node};
+pub use for_api::{for_api, normalise, since_compaction};
+pub use metrics::{Metrics, Session, Tokens};
+pub use pair::{Answer, Results, Status};
+pub use person::{Said, prompt, said};
+pub use proof::{Proof, RequestLog};
+pub use screen::{Kind, ScreenItem, Subagent, ToolCard};
+pub use tree::Tree;
+pub use turns::Turn;

@@ -1,0 +1,173 @@
+//! What a message cost.
+//!
+//! ```text
+//! prices.toml ─┐
+//! user's file ─┴─> Prices ── model, time ──> Price ── prompt size ──> Rates
+//!                                                     × speed × geo ──┴──> Cost
+//! ```
+//!
+//! Figures are data: nothing here derives one rate from another or guesses a
+//! model's price from its name. What cannot be priced is `Unpriced`, never $0.
+
+mod cost;
+mod model_name;
+mod money;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use jiff::tz::Offset;
+
+pub use self::cost::{Breakdown, Cost, Counts, Reason};
+pub use self::model_name::base_name;
+pub use self::money::{Decimal, Usd};
+use self::table::Table;
+pub use self::table::{Band, Price, PriceError, Rates};
+
+/// The model name of lines that the agent wrote itself; they cost nothing.
+pub const SYNTHETIC: &str = "<synthetic>";
+
+/// The price table.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    /// Each model's prices, earliest first and never empty.
+    models: BTreeMap<String, Vec<Price>>,
+    geo: BTreeMap<String, Decimal>,
+    web_search: Decimal,
+}
+
+impl Prices {
+    /// The table that quipu ships.
+    pub fn bundled() -> Self {
+        match Table::parse(include_str!("price/prices.toml"), "the bundled prices.toml") {
+            Ok(Table { models, geo, web_search: Some(web_search) }) => Self { models, geo, web_search },
+            Ok(_) => unreachable!("the bundled table prices web searches"),
+            Err(error) => unreachable!("a test reads the bundled table: {error}"),
+        }
+    }
+
+    /// The bundled table, changed by the text of a user's file in the same format.
+    ///
+    /// A model named there loses all its bundled rows. `origin` is the file's name
+    /// for error messages.
+    pub fn with_overrides(toml_text: &str, origin: &str) -> Result<Self, PriceError> {
+        let table = Table::parse(toml_text, origin)?;
+        let mut prices = Self::bundled();
+        prices.models.extend(table.models);
+        prices.geo.extend(table.geo);
+        prices.web_search = table.web_search.unwrap_or(prices.web_search);
+        Ok(prices)
+    }
+
+    /// Every model with its prices, earliest first, in the order of their names.
+    pub fn models(&self) -> impl Iterator<Item = (&str, &[Price])> {
+        let rows = self.models.iter();
+        rows.map(|(name, prices)| (name.as_str(), prices.as_slice()))
+    }
+
+    /// The price of one request.
+    ///
+    /// `at` is the message's timestamp; without a readable one the latest price
+    /// counts. `speed` and `geo` are the usage's `speed` and `inference_geo`. Bands
+    /// go by the prompt of a single request, so counts must not be summed before.
+    pub fn cost(&self, model: &str, at: Option<&str>, counts: &Counts, speed: Option<&str>, geo: Option<&str>) -> Cost {
+        if model == SYNTHETIC {
+            return Cost::Priced { usd: Usd::ZERO, breakdown: Breakdown::default() };
+        }
+        let priced = self.tariff(model, at, counts, speed, geo).and_then(|tariff| self.breakdown(&tariff, counts));
+        match priced {
+            Ok(breakdown) => Cost::Priced { usd: breakdown.total(), breakdown },
+            Err(reason) => Cost::Unpriced { model: model.to_owned(), reason },
+        }
+    }
+
+    /// What the prompt cache saved: its tokens at the full input price, less what
+    /// reading and writing them cost.
+    ///
+    /// Negative when the writes were not read often enough; `None` when unpriced.
+    pub fn cache_savings(
+        &self,
+        model: &str,
+        at: Option<&str>,
+        counts: &Counts,
+        speed: Option<&str>,
+        geo: Option<&str>,
+    ) -> Option<f64> {
+        if model == SYNTHETIC {
+            return Some(0.0);
+        }
+        let tariff = self.tariff(model, at, counts, speed, geo).ok()?;
+        let paid = self.breakdown(&tariff, counts).ok()?;
+        let cached = counts.cache_write().saturating_add(counts.cache_read);
+        let full = Usd::of_tokens(cached, tariff.rates.input, tariff.factors);
+        Some((full - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read).as_f64())
+    }
+
+    /// What some web searches cost, whatever the model.
+    pub fn web_searches(&self, requests: u64) -> Usd {
+        Usd::of_requests(requests, self.web_search)
+    }
+
+    /// Chooses the one set of rates for a request: by band, then speed, then geo.
+    fn tariff(
+        &self,
+        model: &str,
+        at: Option<&str>,
+        counts: &Counts,
+        speed: Option<&str>,
+        geo: Option<&str>,
+    ) -> Result<Tariff<'_>, Reason> {
+        // A user's file may price one snapshot or platform apart from its model.
+        let prices =
+            self.models.get(model).or_else(|| self.models.get(base_name(model))).ok_or(Reason::UnknownModel)?;
+        let day = at.and_then(utc_day);
+        let price =
+            prices.iter().rfind(|price| day.is_none_or(|day| price.effective_from <= day)).ok_or(Reason::NotInForce)?;
+        let speed = match speed {
+            None | Some("" | "standard") => Decimal::ONE,
+            Some("fast") => price.fast.ok_or(Reason::UnknownSpeed)?,
+            Some(_) => return Err(Reason::UnknownSpeed),
+        };
+        let geo = geo.and_then(|geo| self.geo.get(geo)).copied();
+        Ok(Tariff { rates: price.rates_for(counts.prompt()), factors: [speed, geo.unwrap_or(Decimal::ONE)] })
+    }
+
+    fn breakdown(&self, tariff: &Tariff<'_>, counts: &Counts) -> Result<Breakdown, Reason> {
+        let rates = tariff.rates;
+        Ok(Breakdown {
+            input: tariff.charge(counts.input, Some(rates.input), "input")?,
+            output: tariff.charge(counts.output, Some(rates.output), "output")?,
+            cache_write_5m: tariff.charge(counts.written_5m(), rates.write_5m, "5m cache write")?,
+            cache_write_1h: tariff.charge(counts.cache_write_1h, rates.write_1h, "1h cache write")?,
+            cache_read: tariff.charge(counts.cache_read, rates.read, "cache read")?,
+            web_search: self.web_searches(counts.web_searches),
+        })
+    }
+}
+
+/// The rates and multipliers chosen for one request.
+struct Tariff<'a> {
+    rates: &'a Rates,
+    factors: [Decimal; 2],
+}
+
+impl Tariff<'_> {
+    fn charge(&self, tokens: u64, rate: Option<Decimal>, kind: &'static str) -> Result<Usd, Reason> {
+        match rate {
+            Some(rate) => Ok(Usd::of_tokens(tokens, rate, self.factors)),
+            None if tokens == 0 => Ok(Usd::ZERO),
+            None => Err(Reason::NoRate { kind }),
+        }
+    }
+}
+
+fn utc_day(timestamp: &str) -> Option<Date> {
+    match timestamp.parse() {
+        Ok(instant) => Some(Offset::UTC.to_datetime(instant).date()),
+        // A time without an offset still has a day.
+        Err(_) => timestamp.parse().ok(),
+    }
+}

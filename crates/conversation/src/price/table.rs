@@ -1,0 +1,223 @@
+//! The price file: its format, and what can be wrong with one.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::money::Decimal;
+
+/// Why a price file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceError {
+    /// The text is not TOML, or a field is missing, misspelt or out of range.
+    #[error("cannot read prices from {origin}, line {line} (`{text}`): {message}")]
+    Format {
+        /// Where the text came from.
+        origin: String,
+        /// The line, counted from one.
+        line: usize,
+        /// What that line says.
+        text: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Two rows of one file price a model from the same day.
+    #[error("cannot read prices from {origin}, line {line}: `{model}` already has a row from {from}")]
+    Duplicate {
+        /// Where the text came from.
+        origin: String,
+        /// The line of the second row, counted from one.
+        line: usize,
+        /// The model priced twice.
+        model: String,
+        /// The day both rows start.
+        from: Date,
+    },
+}
+
+impl PriceError {
+    /// A stable name for the kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Format { .. } => "prices.format",
+            Self::Duplicate { .. } => "prices.duplicate",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Format { .. } => {
+                "each [[price]] needs models, effective_from = 2026-01-31 (no quotes), source, input and output; \
+                 write_5m, write_1h, read, fast and above are optional; rates are USD per million tokens"
+            }
+            Self::Duplicate { .. } => "remove one of the two rows, or give the later price its own effective_from",
+        }
+    }
+}
+
+/// The price of a model from one day on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// The first day (UTC) it holds.
+    pub effective_from: Date,
+    /// Where the figures come from.
+    pub source: String,
+    /// The rates of a prompt that is in no band.
+    pub rates: Rates,
+    /// The rates of larger prompts, smallest band first.
+    pub above: Vec<Band>,
+    /// What fast mode multiplies the rates by, where it is offered.
+    pub fast: Option<Decimal>,
+}
+
+impl Price {
+    /// The one set of rates for a request with a prompt of this size.
+    pub fn rates_for(&self, prompt_tokens: u64) -> &Rates {
+        let mut bands = self.above.iter().rev();
+        bands.find(|band| prompt_tokens > band.prompt_over).map_or(&self.rates, |band| &band.rates)
+    }
+}
+
+/// The rates of prompts larger than a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// The largest prompt, in tokens, that is not yet in the band.
+    pub prompt_over: u64,
+    /// What every token of such a request costs.
+    pub rates: Rates,
+}
+
+/// USD per million tokens; what is `None` is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Prompt tokens outside the cache.
+    pub input: Decimal,
+    /// Answer tokens.
+    pub output: Decimal,
+    /// Prompt tokens written to the five-minute cache.
+    pub write_5m: Option<Decimal>,
+    /// Prompt tokens written to the one-hour cache.
+    pub write_1h: Option<Decimal>,
+    /// Prompt tokens read from the cache.
+    pub read: Option<Decimal>,
+}
+
+/// A price file, sorted by model and date.
+pub(super) struct Table {
+    pub(super) web_search: Option<Decimal>,
+    pub(super) geo: BTreeMap<String, Decimal>,
+    pub(super) models: BTreeMap<String, Vec<Price>>,
+}
+
+impl Table {
+    pub(super) fn parse(text: &str, origin: &str) -> Result<Self, PriceError> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let line = line_at(text, error.span().map_or(0, |span| span.start));
+            PriceError::Format {
+                origin: origin.to_owned(),
+                line,
+                text: text.lines().nth(line - 1).unwrap_or("").trim().to_owned(),
+                message: error.message().to_owned(),
+            }
+        })?;
+        let mut models: BTreeMap<String, Vec<Price>> = BTreeMap::new();
+        for row in file.price {
+            let line = line_at(text, row.span().start);
+            let Row { names, price } = row.into_inner();
+            for model in names {
+                let prices = models.entry(model.clone()).or_default();
+                let from = price.effective_from;
+                let Err(at) = prices.binary_search_by_key(&from, |price| price.effective_from) else {
+                    let origin = origin.to_owned();
+                    return Err(PriceError::Duplicate { origin, line, model, from });
+                };
+                prices.insert(at, price.clone());
+            }
+        }
+        Ok(Self { web_search: file.web_search, geo: file.geo, models })
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    let before = text.bytes().take(offset);
+    before.filter(|&byte| byte == b'\n').count() + 1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    web_search: Option<Decimal>,
+    #[serde(default)]
+    geo: BTreeMap<String, Decimal>,
+    #[serde(default)]
+    price: Vec<Spanned<Row>>,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "FileRow")]
+struct Row {
+    names: Vec<String>,
+    price: Price,
+}
+
+// The rates are listed twice because `flatten` would let misspelt fields pass.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRow {
+    models: Vec<String>,
+    effective_from: toml::value::Date,
+    source: String,
+    input: Decimal,
+    output: Decimal,
+    write_5m: Option<Decimal>,
+    write_1h: Option<Decimal>,
+    read: Option<Decimal>,
+    fast: Option<Decimal>,
+    #[serde(default)]
+    above: Vec<FileBand>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileBand {
+    prompt_over: u64,
+    input: Decimal,
+    output: Decimal,
+    write_5m: Option<Decimal>,
+    write_1h: Option<Decimal>,
+    read: Option<Decimal>,
+}
+
+impl TryFrom<FileRow> for Row {
+    type Error = String;
+
+    fn try_from(row: FileRow) -> Result<Self, Self::Error> {
+        let FileRow { models, effective_from, source, fast, above, .. } = row;
+        let FileRow { input, output, write_5m, write_1h, read, .. } = row;
+        if models.is_empty() {
+            return Err("`models` is empty".to_owned());
+        }
+        let effective_from = effective_from.to_string().parse();
+        let mut above: Vec<Band> = above.into_iter().map(Band::from).collect();
+        above.sort_by_key(|band| band.prompt_over);
+        let price = Price {
+            effective_from: effective_from.map_err(|error: jiff::Error| error.to_string())?,
+            source,
+            rates: Rates { input, output, write_5m, write_1h, read },
+            above,
+            fast,
+        };
+        Ok(Self { names: models, price })
+    }
+}
+
+impl From<FileBand> for Band {
+    fn from(band: FileBand) -> Self {
+        let FileBand { prompt_over, input, output, write_5m, write_1h, read } = band;
+        let rates = Rates { input, output, write_5m, write_1h, read };
+        Self { prompt_over, rates }
+    }
+}

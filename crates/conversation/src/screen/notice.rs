@@ -1,0 +1,187 @@
+//! What people see of lines that are neither the person's nor the model's.
+
+use quipu_message::attachment::Attachment;
+use quipu_message::system::System;
+use quipu_message::{Content, Entry, Json, Maybe};
+
+use super::{Kind, ScreenItem, plain};
+use crate::conversation::Node;
+use crate::person::{Said, said};
+
+/// The item of a system line, an attachment, a summary or an unknown line; none
+/// when it has nothing to tell a person.
+pub(super) fn item(node: &Node) -> Option<ScreenItem> {
+    match &node.entry {
+        Entry::System(system) => {
+            let lifted = system.unnested();
+            self::system(node, lifted.as_ref().unwrap_or(system))
+        }
+        Entry::Attachment(line) => match hook(node, &line.attachment) {
+            Some(item) => Some(item),
+            None => {
+                let (kind, text) = attachment(&line.attachment)?;
+                Some(ScreenItem { text: Some(text), ..plain(node, kind) })
+            }
+        },
+        Entry::Summary(line) => Some(ScreenItem { text: Some(line.summary.clone()), ..plain(node, Kind::Summary) }),
+        Entry::Error(line) => {
+            let text = line.error.get().or(line.message.get()).map(words).unwrap_or_default();
+            Some(ScreenItem { text: Some(text), is_error: true, ..plain(node, Kind::System) })
+        }
+        Entry::ConversationReset(_) => {
+            let text = Some("Conversation cleared".to_owned());
+            Some(ScreenItem { text, ..plain(node, Kind::System) })
+        }
+        Entry::Unknown(unknown) => {
+            Some(ScreenItem { text: Some(unknown.json().text().to_owned()), ..plain(node, Kind::Unknown) })
+        }
+        _ => None,
+    }
+}
+
+fn system(node: &Node, system: &System) -> Option<ScreenItem> {
+    let content = |text: &Maybe<String>| text.get().cloned();
+    let mut is_error = false;
+    let text = match system {
+        System::CompactBoundary(line) => {
+            let tokens = line.compact_metadata.get().and_then(|meta| meta.pre_tokens.get());
+            let how = line.compact_metadata.get().and_then(|meta| meta.trigger.text()).unwrap_or("manual");
+            Some(match tokens {
+                Some(tokens) => format!("Conversation compacted ({how}, {tokens} tokens before)"),
+                None => content(&line.content).unwrap_or_else(|| "Conversation compacted".to_owned()),
+            })
+        }
+        System::MicrocompactBoundary(line) => content(&line.content),
+        System::LocalCommand(line) => return local(node, line.content.text()?),
+        System::LocalCommandOutput(line) => return local(node, line.content.text()?),
+        System::ApiError(line) => {
+            is_error = true;
+            let status = line.error.get().map(words).unwrap_or_default();
+            let attempt = line.retry_attempt.get().copied().unwrap_or_default();
+            let most = line.max_retries.get().copied().unwrap_or_default();
+            Some(format!("API error, attempt {attempt} of {most}: {status}"))
+        }
+        System::ApiRetry(line) => {
+            is_error = true;
+            let attempt = line.attempt.get().copied().unwrap_or_default();
+            let most = line.max_retries.get().copied().unwrap_or_default();
+            let status = line.error_status.get().map(|n| format!("{n} ")).unwrap_or_default();
+            Some(format!("API error, attempt {attempt} of {most}: {status}{}", line.error.text().unwrap_or_default()))
+        }
+        System::Informational(line) => content(&line.content),
+        System::MemorySaved(line) => content(&line.content).or_else(|| Some("Memory saved".to_owned())),
+        System::AwaySummary(line) => content(&line.content),
+        System::PermissionRetry(line) => content(&line.content),
+        System::BridgeStatus(line) => content(&line.content),
+        System::ScheduledTaskFire(line) => content(&line.content),
+        System::AgentsKilled(_) => Some("Background agents stopped".to_owned()),
+        System::ModelFallback(line) => content(&line.content),
+        System::ModelRefusalFallback(line) => content(&line.content),
+        System::ModelRefusal(line) => {
+            is_error = true;
+            content(&line.content)
+        }
+        System::Notification(line) => content(&line.text),
+        System::SessionWritesLost(_) => Some("The program lost lines of its session file".to_owned()),
+        System::StopHookSummary(line) => {
+            let stopped = line.prevented_continuation.is_true();
+            let errors = line.hook_errors.get().map(Json::value).unwrap_or_default();
+            if !stopped && errors.as_array().is_none_or(Vec::is_empty) {
+                return None;
+            }
+            let text = Some(format!("Stop hooks: {}", line.stop_reason.text().unwrap_or_default()));
+            return Some(ScreenItem { text, is_error: true, ..plain(node, Kind::Hook) });
+        }
+        System::Unknown(unknown) => {
+            let text = Some(unknown.json().text().to_owned());
+            return Some(ScreenItem { text, ..plain(node, Kind::Unknown) });
+        }
+        _ => None,
+    };
+    let text = Some(text?).filter(|text| !text.trim().is_empty());
+    text.is_some().then(|| ScreenItem { text, is_error, ..plain(node, Kind::System) })
+}
+
+/// A local command's words: what was typed, or what it printed.
+fn local(node: &Node, content: &str) -> Option<ScreenItem> {
+    let (kind, text) = match said(content) {
+        Said::Prompt { text, .. } => (Kind::User, text),
+        Said::Notice(text) => (Kind::System, text),
+        Said::Hidden => return None,
+    };
+    Some(ScreenItem { text: Some(text), ..plain(node, kind) })
+}
+
+/// A hook's attachment as an item.
+pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
+    let line = |event: &Maybe<String>, name: &Maybe<String>, what: String| {
+        let name = name.text().or(event.text()).unwrap_or("hook");
+        if what.is_empty() { name.to_owned() } else { format!("{name}: {what}") }
+    };
+    let says = |json: &Maybe<Json>| json.get().map(words).unwrap_or_default();
+    let (text, is_error) = match attachment {
+        Attachment::HookContext(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
+        Attachment::HookMessage(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
+        Attachment::HookSucceeded(a) => {
+            let said = a.stdout.text().map(str::trim).unwrap_or_default().to_owned();
+            (line(&a.hook_event, &a.hook_name, said), false)
+        }
+        Attachment::HookBlocked(a) => (line(&a.hook_event, &a.hook_name, says(&a.blocking_error)), true),
+        Attachment::HookFailed(a) => {
+            let said = a.stderr.text().map(str::trim).unwrap_or_default().to_owned();
+            (line(&a.hook_event, &a.hook_name, said), true)
+        }
+        Attachment::HookStopped(a) => (line(&a.hook_event, &a.hook_name, says(&a.message)), true),
+        Attachment::HookCancelled(a) => (line(&a.hook_event, &a.hook_name, "cancelled".to_owned()), true),
+        _ => return None,
+    };
+    Some(ScreenItem { text: Some(text), is_error, ..plain(node, Kind::Hook) })
+}
+
+/// What people see of an attachment; none for what only the model needs.
+pub(super) fn attachment(attachment: &Attachment) -> Option<(Kind, String)> {
+    let named = |what: &str, name: &Maybe<String>| name.text().map(|name| (Kind::Attachment, format!("{what} {name}")));
+    match attachment {
+        Attachment::File(a) => named("file", if a.display_path.is_value() { &a.display_path } else { &a.filename }),
+        Attachment::Directory(a) => named("folder", &a.path),
+        Attachment::CompactedFile(a) => named("file", &a.filename),
+        Attachment::EditedFile(a) => named("changed meanwhile:", &a.filename),
+        Attachment::NestedMemory(a) => named("instructions", &a.path),
+        Attachment::McpResource(a) => named("resource", &a.uri),
+        Attachment::QueuedCommand(a) => match said(&a.prompt.get().map(Content::to_text).unwrap_or_default()) {
+            Said::Prompt { text, .. } => Some((Kind::User, text)),
+            Said::Notice(text) => Some((Kind::System, text)),
+            Said::Hidden => None,
+        },
+        Attachment::MaxTurnsReached(a) => {
+            let most = a.max_turns.get().copied().unwrap_or_default();
+            Some((Kind::System, format!("The limit of {most} turns was reached")))
+        }
+        Attachment::PlanMode(_) => Some((Kind::System, "Plan mode on".to_owned())),
+        Attachment::PlanModeExit(_) => Some((Kind::System, "Plan mode off".to_owned())),
+        Attachment::UnknownCommand(a) => {
+            a.command_name.text().map(|name| (Kind::System, format!("Unknown command: {name}")))
+        }
+        Attachment::Unknown(unknown) => Some((Kind::Unknown, unknown.json().text().to_owned())),
+        _ => None,
+    }
+}
+
+/// The words in a value: a string, a list of strings, or the `message` in it.
+fn words(json: &Json) -> String {
+    fn find(value: &serde_json::Value) -> Option<String> {
+        match value {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Array(items) => {
+                let found: Vec<_> = items.iter().filter_map(find).collect();
+                (!found.is_empty()).then(|| found.join("\n"))
+            }
+            serde_json::Value::Object(map) => ["message", "blockingError", "error", "text", "status", "type"]
+                .iter()
+                .find_map(|key| map.get(*key).and_then(find)),
+            serde_json::Value::Number(n) => Some(n.to_string()),
+            _ => None,
+        }
+    }
+    find(&json.value()).unwrap_or_else(|| json.text().to_owned())
+}

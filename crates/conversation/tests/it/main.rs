@@ -1,0 +1,26 @@
+//! The conversation crate against real recordings, and its laws.
+#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+
+mod laws;
+mod parity_api;
+mod parity_sources;
+mod prices;
+mod stories;
+
+use std::fs;
+use std::path::Path;
+
+use quipu_conversation::Conversation;
+
+/// Folds the lines of a file.
+fn fold(paths: &[&Path]) -> Conversation {
+    let mut talk = Conversation::default();
+    let mut n = 0;
+    for path in paths {
+        for line in fs::read_to_string(path).unwrap().lines() {
+            n += 1;
+            talk.push_line(n, line);
+        }
+    }
+    talk
+}

@@ -1,0 +1,36 @@
+//! Our prices against what the real program says its calls cost.
+
+use std::fs;
+
+use quipu_conversation::price::{Counts, Prices};
+use quipu_message::Entry;
+use quipu_testkit as kit;
+
+#[test]
+fn our_table_gives_the_cost_of_every_recorded_result() {
+    let Some(shared) = kit::shared() else { return };
+    let prices = Prices::bundled();
+    let mut compared = 0;
+    for path in kit::files(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let Ok(Entry::Result(result)) = Entry::read(line) else { continue };
+            for (model, used) in result.model_usage.get().into_iter().flatten() {
+                let count = |field: &quipu_message::Maybe<u64>| field.get().copied().unwrap_or_default();
+                let counts = Counts {
+                    input: count(&used.input_tokens),
+                    output: count(&used.output_tokens),
+                    cache_write_5m: count(&used.cache_creation_5m),
+                    cache_write_1h: count(&used.cache_creation_1h),
+                    cache_write_total: count(&used.cache_creation_input_tokens),
+                    cache_read: count(&used.cache_read_input_tokens),
+                    web_searches: count(&used.web_search_requests),
+                };
+                let ours = prices.cost(model, None, &counts, None, None).usd().unwrap().as_f64();
+                let theirs = used.cost_usd.get().and_then(serde_json::Number::as_f64).unwrap();
+                assert!((ours - theirs).abs() < 1e-12, "{}: {model}: {ours} against {theirs}", path.display());
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 78);
+}

@@ -1,0 +1,256 @@
+//! Small stories, each of one thing that must hold.
+
+use quipu_conversation::price::Prices;
+use quipu_conversation::{Conversation, Kind, Session, Status};
+use quipu_message::View;
+use serde_json::{Value, json};
+
+fn talk(lines: &[Value]) -> Conversation {
+    let mut talk = Conversation::default();
+    lines.iter().enumerate().for_each(|(i, line)| talk.push_line(i as u64 + 1, &line.to_string()));
+    talk
+}
+
+fn user(uuid: &str, parent: Option<&str>, content: Value) -> Value {
+    json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"role": "user", "content": content}})
+}
+
+fn says(uuid: &str, parent: &str, id: &str, block: Value) -> Value {
+    json!({"type": "assistant", "uuid": uuid, "parentUuid": parent,
+        "message": {"role": "assistant", "id": id, "model": "claude-opus-5-5", "content": [block]}})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}})
+}
+
+fn result(id: &str) -> Value {
+    json!([{"type": "tool_result", "tool_use_id": id, "content": format!("from {id}")}])
+}
+
+fn words(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn shown(talk: &Conversation) -> Vec<String> {
+    let show = |item: quipu_conversation::ScreenItem| match item.tool {
+        Some(tool) => format!("{} {:?}", tool.id, tool.status),
+        None => item.text.unwrap_or_default(),
+    };
+    talk.for_ui().into_iter().map(show).collect()
+}
+
+#[test]
+fn parallel_calls_are_no_branches_and_a_rewind_is() {
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a1", "p", "m1", call("t1")),
+        says("a2", "a1", "m1", call("t2")),
+        user("r2", Some("a2"), result("t2")),
+        user("r1", Some("a1"), result("t1")),
+        says("a3", "r1", "m2", words("left behind")),
+        user("q", Some("r2"), json!("again")),
+        says("a4", "q", "m3", words("kept")),
+    ]);
+    assert_eq!(shown(&talk), ["go", "t1 Success", "t2 Success", "again", "kept"]);
+    let branches: Vec<_> = talk.branches().iter().filter_map(|n| n.uuid()).map(|u| u.to_string()).collect();
+    assert_eq!(branches, ["a3"]);
+}
+
+#[test]
+fn results_may_come_first_or_late_or_never() {
+    let talk = talk(&[
+        user("r", None, result("t1")),
+        says("a", "r", "m", call("t1")),
+        says("b", "a", "m", call("t2")),
+        user("q", Some("b"), json!("and?")),
+    ]);
+    assert_eq!(shown(&talk), ["t1 Success", "t2 Pending", "and?"]);
+    let sent = serde_json::to_value(talk.for_api()).unwrap();
+    assert_eq!(sent[2]["content"][0]["content"], "from t1");
+    assert_eq!(sent[2]["content"][1]["content"], "[Tool result missing due to internal error]");
+    assert_eq!(sent[2]["content"][1]["is_error"], true);
+    assert_eq!(sent[2]["content"][2]["text"], "and?");
+}
+
+#[test]
+fn of_several_results_the_last_wins() {
+    let mut late = user("r2", Some("r1"), result("t1"));
+    late["message"]["content"][0]["is_error"] = true.into();
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m", call("t1")),
+        user("r1", Some("a"), result("t1")),
+        late,
+    ]);
+    assert_eq!(talk.for_ui()[1].tool.as_ref().unwrap().status, Status::Failed);
+}
+
+#[test]
+fn a_tombstone_withdraws_what_was_shown() {
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m1", words("half an ans")),
+        json!({"type": "tombstone", "message": {"uuid": "a"}}),
+        says("b", "p", "m2", words("whole answer")),
+    ]);
+    assert_eq!(shown(&talk), ["go", "whole answer"]);
+    assert_eq!(talk.for_api().len(), 2);
+}
+
+#[test]
+fn after_a_compaction_the_kept_lines_hang_after_the_summary() {
+    let mut summary = user("s", Some("b"), json!("In short."));
+    summary["isCompactSummary"] = true.into();
+    let talk = talk(&[
+        user("p", None, json!("one")),
+        says("a", "p", "m1", words("first")),
+        user("q", Some("a"), json!("two")),
+        says("c", "q", "m2", words("second")),
+        json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null, "logicalParentUuid": "c",
+            "compactMetadata": {"trigger": "manual", "preTokens": 9, "preservedSegment": {"headUuid": "q", "anchorUuid": "s", "tailUuid": "c"}}}),
+        summary,
+        user("r", Some("s"), json!("three")),
+    ]);
+    let sent: Vec<String> = talk.for_api().iter().map(|m| m.content.to_text()).collect();
+    assert_eq!(sent, ["In short.\ntwo", "second", "three"]);
+    assert_eq!(
+        shown(&talk),
+        ["one", "first", "two", "second", "Conversation compacted (manual, 9 tokens before)", "In short.", "three"]
+    );
+}
+
+#[test]
+fn once_a_message_is_split_all_later_ids_are_derived() {
+    let a = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+    let b = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
+    let already = "cccccccc-cccc-4ccc-8ccc-000000000001";
+    let talk = talk(&[
+        user("first", None, json!("go")),
+        user(a, Some("first"), json!([words("x"), words("y")])),
+        user(b, Some(a), json!([words("z")])),
+        user(already, Some(b), json!([words("w")])),
+    ]);
+    let ids: Vec<String> = talk.for_ui().iter().map(|item| item.uuid.as_ref().unwrap().to_string()).collect();
+    assert_eq!(
+        ids,
+        [
+            "first",
+            "aaaaaaaa-aaaa-4aaa-8aaa-000000000000",
+            "aaaaaaaa-aaaa-4aaa-8aaa-000000000001",
+            "bbbbbbbb-bbbb-4bbb-8bbb-000000000000",
+            already
+        ]
+    );
+}
+
+#[test]
+fn hooks_stand_with_their_call() {
+    let hook = |uuid: &str, parent: &str, event: &str| {
+        json!({"type": "progress", "uuid": uuid, "parentUuid": parent, "toolUseID": "t1",
+        "data": {"type": "hook_progress", "hookEvent": event, "hookName": format!("{event}:Bash")}})
+    };
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m", call("t1")),
+        says("b", "a", "m", words("meanwhile")),
+        hook("h2", "b", "PostToolUse"),
+        hook("h1", "h2", "PreToolUse"),
+        user("r", Some("h1"), result("t1")),
+    ]);
+    assert_eq!(shown(&talk), ["go", "t1 Success", "PreToolUse:Bash", "PostToolUse:Bash", "meanwhile"]);
+}
+
+#[test]
+fn what_a_subagent_says_stands_under_its_call() {
+    let mut inner = says("s2", "s1", "m9", words("found it"));
+    inner["isSidechain"] = true.into();
+    inner["agentId"] = "a1".into();
+    let mut asked = user("s1", None, json!("look"));
+    asked["isSidechain"] = true.into();
+    asked["agentId"] = "a1".into();
+    let mut answer = user("r", Some("a"), result("t1"));
+    answer["toolUseResult"] = json!({"agentId": "a1"});
+    let talk = talk(&[user("p", None, json!("go")), says("a", "p", "m", call("t1")), asked, inner, answer]);
+    let items = talk.for_ui();
+    let side = items[1].tool.as_ref().unwrap().subagent.as_ref().unwrap();
+    assert_eq!(side.items.last().unwrap().text.as_deref(), Some("found it"));
+    assert_eq!(items.len(), 2);
+}
+
+#[test]
+fn a_picture_that_was_too_large_is_not_sent_again() {
+    let mut picture =
+        user("i", Some("p"), json!([words("see"), {"type": "image", "source": {"type": "base64", "data": "AA=="}}]));
+    picture["isMeta"] = true.into();
+    let mut error = says("e", "i", "x", words("API Error: image was too large"));
+    error["isApiErrorMessage"] = true.into();
+    let talk = talk(&[user("p", None, json!("look")), picture, error, user("q", Some("e"), json!("go on"))]);
+    let sent = serde_json::to_string(&talk.for_api()).unwrap();
+    assert!(!sent.contains("image") && sent.contains("see") && sent.contains("go on"), "{sent}");
+}
+
+#[test]
+fn what_the_stream_is_writing_is_shown_until_it_comes_whole() {
+    let event = |event: Value| json!({"type": "stream_event", "event": event, "session_id": "s", "uuid": "e"});
+    let mut lines = vec![
+        event(json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}})),
+        event(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})),
+        event(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}})),
+    ];
+    assert_eq!(shown(&talk(&lines)), ["Hel"]);
+    lines.push(json!({"type": "assistant", "uuid": "a", "session_id": "s", "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "Hello"}]}}));
+    assert_eq!(shown(&talk(&lines)), ["Hello"]);
+}
+
+#[test]
+fn synthetic_texts_and_local_commands_are_not_the_persons_turns() {
+    let talk = talk(&[
+        user("p", None, json!("do it")),
+        says("a", "p", "m", words("done")),
+        user("i", Some("a"), json!("[Request interrupted by user]")),
+        user("c", Some("i"), json!("<command-name>/cost</command-name>")),
+        user("o", Some("c"), json!("<local-command-stdout>$1</local-command-stdout>")),
+        user("q", Some("o"), json!("more")),
+    ]);
+    let turns: Vec<_> = talk.turns().into_iter().map(|turn| turn.prompt).collect();
+    assert_eq!(turns, ["do it", "more"]);
+    let kinds: Vec<_> = talk.for_ui().into_iter().map(|item| item.kind).collect();
+    assert_eq!(kinds, [Kind::User, Kind::Assistant, Kind::System, Kind::User, Kind::System, Kind::User]);
+}
+
+#[test]
+fn each_api_message_counts_once_by_its_fullest_line() {
+    let line = |uuid: &str, output: u64, time: &str| {
+        json!({"type": "assistant", "uuid": uuid, "timestamp": time,
+        "message": {"id": "m", "role": "assistant", "model": "claude-opus-5-5", "content": [],
+            "usage": {"input_tokens": 1_000_000, "output_tokens": output}}})
+        .to_string()
+    };
+    let mut session = Session::default();
+    for text in [
+        line("a", 1, "2026-11-15T10:00:00Z"),
+        line("b", 1_000_000, "2026-11-15T10:00:30Z"),
+        line("c", 1, "2026-11-15T10:01:00Z"),
+    ] {
+        session.push(&View::read(&text).unwrap());
+    }
+    let metrics = session.finish(&Prices::bundled());
+    assert_eq!(
+        (metrics.messages, metrics.tokens.output, metrics.cost_usd, metrics.duration_secs),
+        (1, 1_000_000, 24.0, 60.0)
+    );
+}
+
+#[test]
+fn live_the_result_beats_the_lines() {
+    let mut session = Session::default();
+    for text in [
+        r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-5-5","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}"#,
+        r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":5,"output_tokens":70},"total_cost_usd":0.5}"#,
+    ] {
+        session.push(&View::read(text).unwrap());
+    }
+    let metrics = session.finish(&Prices::bundled());
+    assert_eq!((metrics.tokens.output, metrics.cost_usd), (70, 0.5));
+}
