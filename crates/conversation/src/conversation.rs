@@ -73,7 +73,7 @@ pub struct Conversation {
     by_uuid: HashMap<Uuid, usize>,
     withdrawn: HashSet<Uuid>,
     sides: BTreeMap<Side, Conversation>,
-    side_of_agent: HashMap<AgentId, ToolUseId>,
+    agents: HashMap<ToolUseId, AgentId>,
     writing: Option<Accumulator>,
     ends: HashMap<MessageId, MessageDelta>,
     results: Vec<TurnResult>,
@@ -154,7 +154,7 @@ impl Conversation {
     /// the agent when the call is not known.
     pub fn attach(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation) {
         if let Some(call) = call {
-            self.side_of_agent.insert(agent.clone(), call.clone());
+            self.agents.insert(call.clone(), agent.clone());
         }
         self.sides.insert(Side::Agent(agent.clone()), conversation);
     }
@@ -219,15 +219,14 @@ impl Conversation {
 
     /// The side conversation of a tool call.
     pub(crate) fn side_of(&self, call: &ToolUseId) -> Option<&Conversation> {
-        self.sides.get(&Side::Call(call.clone())).or_else(|| {
-            let agent = self.side_of_agent.iter().filter(|(_, c)| *c == call).map(|(agent, _)| agent).min()?;
-            self.sides.get(&Side::Agent(agent.clone()))
-        })
+        // The agent's own file says more than what its call let through.
+        let own = self.agents.get(call).and_then(|agent| self.sides.get(&Side::Agent(agent.clone())));
+        own.or_else(|| self.sides.get(&Side::Call(call.clone())))
     }
 
     /// The agent that worked for a call.
     pub(crate) fn agent_of(&self, call: &ToolUseId) -> Option<&AgentId> {
-        self.side_of_agent.iter().filter(|(_, c)| *c == call).map(|(agent, _)| agent).min()
+        self.agents.get(call)
     }
 
     /// An old side conversation that began with these words.
@@ -286,14 +285,14 @@ impl Conversation {
                     && let Ok(AgentOutput { agent_id, .. }) = output.read::<AgentOutput>()
                     && let Some(agent) = agent_id.into_option()
                 {
-                    self.side_of_agent.insert(agent, result.tool_use_id.clone());
+                    self.agents.insert(result.tool_use_id.clone(), agent);
                 }
             }
             Entry::System(system) => {
                 if let System::TaskStarted(task) = system.as_ref()
                     && let (Some(agent), Some(call)) = (task.task_id.get(), task.tool_use_id.get())
                 {
-                    self.side_of_agent.insert(agent.clone(), call.clone());
+                    self.agents.insert(call.clone(), agent.clone());
                 }
             }
             Entry::Progress(progress) => {
@@ -309,7 +308,7 @@ impl Conversation {
 
     fn learn_from_progress(&mut self, line: u64, call: ToolUseId, data: &AgentProgress) {
         if let Some(agent) = data.agent_id.get() {
-            self.side_of_agent.insert(agent.clone(), call.clone());
+            self.agents.insert(call.clone(), agent.clone());
         }
         if let Some(message) = data.message.get()
             && let Ok(entry) = Entry::read(message.text())

@@ -2,11 +2,15 @@
 //! is either stored in a line of its own or can be rebuilt from the entries, and
 //! the hash proves the rebuild right.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use quipu_message::bookkeeping::ApiRequest;
 use quipu_message::hash::message_hash;
 use quipu_message::{Block, Entry, Message, Role};
+
+/// A longer run of `user` lines is no one message; hashing each of its beginnings
+/// would take the square of its length.
+const LONGEST_RUN: usize = 256;
 
 /// Collects what a file says of its API calls.
 #[derive(Debug, Default)]
@@ -15,7 +19,7 @@ pub struct RequestLog {
     wrong: Vec<(u64, String)>,
     requests: Vec<(u64, ApiRequest)>,
     rebuilt: HashSet<String>,
-    answers: Vec<(String, Vec<Block>)>,
+    answers: HashMap<String, Vec<Block>>,
     run: Vec<Block>,
 }
 
@@ -47,16 +51,17 @@ impl RequestLog {
                 self.run.clear();
                 let blocks = answer.message.content.clone().into_blocks();
                 let id = answer.message.id.text().unwrap_or_default();
-                match self.answers.iter_mut().rev().find(|(known, _)| known == id) {
-                    Some((_, earlier)) => earlier.extend(blocks),
-                    None => self.answers.push((id.to_owned(), blocks)),
-                }
+                self.answers.entry(id.to_owned()).or_default().extend(blocks);
             }
             Entry::User(user) => {
                 let blocks = user.message.content.clone().into_blocks();
                 self.rebuilt.insert(hash(Role::User, &blocks));
-                self.run.extend(blocks);
-                self.rebuilt.insert(hash(Role::User, &self.run));
+                if !self.run.is_empty() && self.run.len() < LONGEST_RUN {
+                    self.run.extend(blocks);
+                    self.rebuilt.insert(hash(Role::User, &self.run));
+                } else {
+                    self.run.extend(blocks);
+                }
             }
             _ => {}
         }
@@ -69,7 +74,7 @@ impl RequestLog {
 
     /// Compares what the calls name with what is there.
     pub fn prove(mut self) -> Proof {
-        self.rebuilt.extend(self.answers.iter().map(|(_, blocks)| hash(Role::Assistant, blocks)));
+        self.rebuilt.extend(self.answers.values().map(|blocks| hash(Role::Assistant, blocks)));
         let mut proof = Proof { wrong: self.wrong, ..Proof::default() };
         for (line, request) in self.requests {
             for name in request.tail {

@@ -6,7 +6,7 @@ use serde_json::Number;
 
 use crate::macros::wire;
 use crate::usage::ModelUsage;
-use crate::{AgentId, Envelope, Json, Message, SessionId, Uuid};
+use crate::{AgentId, Envelope, Json, Message, SessionId, ToolUseId, Uuid};
 
 wire! {
     /// A title or the summary of a compacted session. In the old layout it is
@@ -220,5 +220,19 @@ wire! {
         cache_control: opt Json = "cacheControl",
         /// The hash of the whole request.
         request_digest: opt String = "requestDigest",
+    }
+}
+
+wire! {
+    /// The file beside a subagent's lines: `agent-<id>.meta.json`.
+    pub struct SubagentMeta {
+        /// Which subagent.
+        agent_type: opt String = "agentType",
+        /// What it was asked, in a few words.
+        description: opt String = "description",
+        /// The call it worked for.
+        tool_use_id: opt ToolUseId = "toolUseId",
+        /// How deep it is nested.
+        spawn_depth: opt u64 = "spawnDepth",
     }
 }

@@ -1,0 +1,205 @@
+//! Checking files: what is in them, and what is wrong with them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
+
+use quipu_conversation::RequestLog;
+use quipu_message::line::mend;
+use quipu_message::{Line, Uuid, same_json};
+use serde::Serialize;
+
+use crate::problem::Problem;
+use crate::read::{Entries, Located};
+
+/// How many problems are listed; the counts are always complete.
+const MOST_LISTED: usize = 1000;
+
+/// What to look at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Check {
+    /// Whether every line must come back from our types as it went in.
+    pub roundtrip: bool,
+}
+
+/// What was found, over all files. The shape of `quipu check --json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Files read.
+    pub files: u64,
+    /// Lines in them.
+    pub lines: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Lines by type, or type and subtype.
+    pub kinds: BTreeMap<String, u64>,
+    /// Lines whose type or subtype this build has no model for.
+    pub unknown: u64,
+    /// Blocks this build has no model for.
+    pub unknown_blocks: u64,
+    /// Attachments this build has no model for.
+    pub unknown_attachments: u64,
+    /// JSON lines without a string `type`.
+    pub foreign: u64,
+    /// Lines that are not JSON, and known types with a bad body.
+    pub malformed: u64,
+    /// Lines that did not come back as they went in.
+    pub roundtrip_failures: u64,
+    /// Messages of API calls proven by hash.
+    pub proven_messages: u64,
+    /// Messages of API calls that neither a line nor the entries give.
+    pub unproven_messages: u64,
+    /// What is wrong, with its place.
+    pub problems: Vec<Problem>,
+    /// Problems beyond those listed.
+    pub problems_not_listed: u64,
+}
+
+impl Report {
+    /// Lists a problem, as long as the list is not too long to read.
+    pub fn note(&mut self, problem: Problem) {
+        if self.problems.len() < MOST_LISTED {
+            self.problems.push(problem);
+        } else {
+            self.problems_not_listed += 1;
+        }
+    }
+
+    /// Adds what was found in other files.
+    pub fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.lines += other.lines;
+        self.bytes += other.bytes;
+        self.unknown += other.unknown;
+        self.unknown_blocks += other.unknown_blocks;
+        self.unknown_attachments += other.unknown_attachments;
+        self.foreign += other.foreign;
+        self.malformed += other.malformed;
+        self.roundtrip_failures += other.roundtrip_failures;
+        self.proven_messages += other.proven_messages;
+        self.unproven_messages += other.unproven_messages;
+        self.problems_not_listed += other.problems_not_listed;
+        for (kind, n) in other.kinds {
+            *self.kinds.entry(kind).or_default() += n;
+        }
+        other.problems.into_iter().for_each(|problem| self.note(problem));
+    }
+}
+
+/// Who names whom as parent; no more of the entries is kept.
+#[derive(Default)]
+struct Parents {
+    known: HashSet<Uuid>,
+    named: Vec<(u64, u64, Uuid)>,
+}
+
+impl Parents {
+    fn push(&mut self, located: &Located) {
+        let Some(envelope) = located.entry.envelope() else { return };
+        self.known.extend(envelope.uuid.get().cloned());
+        if let Some(parent) = envelope.parent_uuid.get() {
+            self.named.push((located.line, located.offset, parent.clone()));
+        }
+    }
+
+    fn missing(self) -> impl Iterator<Item = (u64, u64, Uuid)> {
+        self.named.into_iter().filter(move |(_, _, parent)| !self.known.contains(parent))
+    }
+}
+
+impl Check {
+    /// Checks one source to its end.
+    pub fn run<R: Read>(self, mut entries: Entries<R>, path: &str) -> Report {
+        let mut report = Report { files: 1, ..Report::default() };
+        let mut log = RequestLog::default();
+        let mut parents = Parents::default();
+        while let Some(read) = entries.next() {
+            match read {
+                Err(problem) => report.problem(problem),
+                Ok(located) => {
+                    self.entry(&located, path, &mut report);
+                    log.push(located.line, &located.entry);
+                    parents.push(&located);
+                }
+            }
+        }
+        report.bytes = entries.bytes();
+        report.proof(log, path);
+        for (line, offset, parent) in parents.missing() {
+            let message = format!("its parent {parent} is not in the file");
+            report.note(Problem { code: "tree.no_parent", path: path.to_owned(), line, offset, message });
+        }
+        report
+    }
+
+    fn entry(self, located: &Located, path: &str, report: &mut Report) {
+        let Located { line, offset, text, entry } = located;
+        let note = |report: &mut Report, code, message| {
+            report.note(Problem { code, path: path.to_owned(), line: *line, offset: *offset, message });
+        };
+        report.lines += 1;
+        let kind = entry.kind();
+        if !entry.is_modelled() {
+            report.unknown += 1;
+            note(report, "entry.unknown", format!("no model for {kind}; kept as it is"));
+        }
+        let blocks = entry.unknown_blocks() as u64;
+        if blocks > 0 {
+            report.unknown_blocks += blocks;
+            note(report, "block.unknown", format!("{blocks} blocks without a model; kept as they are"));
+        }
+        if entry.has_unknown_attachment() {
+            report.unknown_attachments += 1;
+            note(report, "attachment.unknown", "an attachment without a model; kept as it is".to_owned());
+        }
+        if self.roundtrip {
+            let kept = Line::parse(text).is_ok_and(|line| line.as_str() == &**text);
+            let back = serde_json::to_string(entry).ok().map(|back| same_json(&mend(text), &back));
+            match back {
+                Some(Some(true)) if kept => {}
+                Some(None) if kept => {
+                    let message = "cannot be compared field by field: it nests too deep or holds a number too large";
+                    note(report, "line.not_compared", message.to_owned());
+                }
+                _ => {
+                    report.roundtrip_failures += 1;
+                    note(report, "line.roundtrip", format!("{kind} does not come back as it went in"));
+                }
+            }
+        }
+        *report.kinds.entry(kind).or_default() += 1;
+    }
+}
+
+impl Report {
+    /// Counts and lists a line that is no entry, or an oddity of the file.
+    fn problem(&mut self, problem: Problem) {
+        self.lines += u64::from(problem.code.starts_with("line.") || problem.code.starts_with("entry."));
+        match problem.code {
+            "line.foreign" => self.foreign += 1,
+            "line.not_json" | "line.not_utf8" | "line.nul" | "line.torn" | "line.too_long" | "entry.malformed" => {
+                self.malformed += 1;
+            }
+            _ => {}
+        }
+        self.note(problem);
+    }
+
+    fn proof(&mut self, log: RequestLog, path: &str) {
+        if log.is_empty() {
+            return;
+        }
+        let proof = log.prove();
+        self.proven_messages += (proof.stored + proof.rebuilt) as u64;
+        self.unproven_messages += proof.unproven.len() as u64;
+        let faults = [
+            ("request.unproven", "names a message that neither a line nor the entries give", proof.unproven),
+            ("request.wrong_hash", "stores a message under a hash that is not its own", proof.wrong),
+        ];
+        for (code, message, places) in faults {
+            for (line, hash) in places {
+                let message = format!("{message}: {}", hash.get(..12).unwrap_or(&hash));
+                self.note(Problem { code, path: path.to_owned(), line, offset: 0, message });
+            }
+        }
+    }
+}

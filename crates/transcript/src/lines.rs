@@ -1,0 +1,168 @@
+//! Bytes, line by line, in bounded memory.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use memchr::memchr;
+
+/// A longer line is passed over; its bytes still count.
+pub const LONGEST: usize = 256 << 20;
+
+/// Reads lines without ever holding more than one of them.
+///
+/// A lending reader rather than an iterator: each line borrows the one buffer.
+///
+/// ```
+/// use quipu_transcript::{Lines, Piece};
+/// let mut lines = Lines::new(&b"{}\r\n{\"torn"[..]);
+/// let mut seen = Vec::new();
+/// while let Some(piece) = lines.next()? {
+///     if let Piece::Line { number, offset, bytes, .. } = piece {
+///         seen.push((number, offset, bytes.to_vec()));
+///     }
+/// }
+/// assert_eq!(seen, [(1, 0, b"{}".to_vec()), (2, 4, b"{\"torn".to_vec())]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+    offset: u64,
+    longest: usize,
+}
+
+/// One line, or the place of one too long to hold.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// A line.
+    Line {
+        /// Counted from 1.
+        number: u64,
+        /// Where it begins.
+        offset: u64,
+        /// The line without its end, and the first one without a byte-order mark.
+        bytes: &'a [u8],
+        /// How it ends.
+        ending: Ending,
+        /// Whether a byte-order mark was left out.
+        bom: bool,
+    },
+    /// A line longer than may be held.
+    TooLong {
+        /// Counted from 1.
+        number: u64,
+        /// Where it begins.
+        offset: u64,
+        /// How long it is, without its end.
+        len: u64,
+        /// How it ends.
+        ending: Ending,
+    },
+}
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// With a line feed.
+    Lf,
+    /// With a carriage return and a line feed.
+    CrLf,
+    /// With the file: a write under way, or one that was cut off.
+    None,
+}
+
+impl Ending {
+    /// The bytes of the end.
+    pub fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::Lf => b"\n",
+            Self::CrLf => b"\r\n",
+            Self::None => b"",
+        }
+    }
+}
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+impl<R: Read> Lines<R> {
+    /// Reads from the start of `input`.
+    pub fn new(input: R) -> Self {
+        Self::with_longest(input, LONGEST)
+    }
+
+    /// Passes over lines longer than `longest`.
+    pub fn with_longest(input: R, longest: usize) -> Self {
+        Self { input: BufReader::with_capacity(256 << 10, input), line: Vec::new(), number: 0, offset: 0, longest }
+    }
+
+    /// The next line; none at the end.
+    #[allow(clippy::should_implement_trait, reason = "a line borrows the reader, which an iterator cannot lend")]
+    pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+        self.line.clear();
+        let (mut len, mut ended, mut last) = (0u64, false, None);
+        while !ended {
+            let chunk = match self.input.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if chunk.is_empty() {
+                break;
+            }
+            let (part, used) = match memchr(b'\n', chunk) {
+                Some(end) => {
+                    ended = true;
+                    (&chunk[..end], end + 1)
+                }
+                None => (chunk, chunk.len()),
+            };
+            len += part.len() as u64;
+            last = part.last().copied().or(last);
+            if len <= self.longest as u64 {
+                self.line.extend_from_slice(part);
+            } else if self.line.capacity() > 0 {
+                self.line = Vec::new();
+            }
+            self.input.consume(used);
+        }
+        if len == 0 && !ended {
+            return Ok(None);
+        }
+        let ending = match (ended, last) {
+            (true, Some(b'\r')) => Ending::CrLf,
+            (true, _) => Ending::Lf,
+            (false, _) => Ending::None,
+        };
+        self.number += 1;
+        let (number, offset) = (self.number, self.offset);
+        self.offset += len + u64::from(ended);
+        if len > self.longest as u64 {
+            let len = len - u64::from(ending == Ending::CrLf);
+            return Ok(Some(Piece::TooLong { number, offset, len, ending }));
+        }
+        let mut bytes = &self.line[..self.line.len() - usize::from(ending == Ending::CrLf)];
+        let bom = number == 1 && bytes.starts_with(BOM);
+        if bom {
+            bytes = &bytes[BOM.len()..];
+        }
+        Ok(Some(Piece::Line { number, offset, bytes, ending, bom }))
+    }
+
+    /// How many bytes have been read as lines.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+impl Piece<'_> {
+    /// How many bytes of the file this is, its end included.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Line { bytes, ending, bom, .. } => {
+                (bytes.len() + ending.bytes().len()) as u64 + if *bom { BOM.len() as u64 } else { 0 }
+            }
+            Self::TooLong { len, ending, .. } => len + ending.bytes().len() as u64,
+        }
+    }
+}
