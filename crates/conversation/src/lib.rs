@@ -35,6 +35,6 @@ pub use metrics::{Metrics, Session, Tokens};
 pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};
-pub use screen::{Kind, ScreenItem, Subagent, ToolCard};
+pub use screen::{Kind, ScreenItem, Subagent, ToolCard, messages_for_ui};
 pub use tree::Tree;
 pub use turns::Turn;

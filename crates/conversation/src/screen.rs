@@ -7,7 +7,7 @@ use quipu_message::context::ContextRef;
 use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::synthetic::NO_RESPONSE_REQUESTED;
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{AgentId, Block, Content, Entry, Json, ToolUse, ToolUseId, Uuid};
+use quipu_message::{AgentId, Block, Content, Entry, Json, Message, Role, ToolResult, ToolUse, ToolUseId, Uuid};
 use serde::Serialize;
 
 use crate::conversation::{Conversation, Node};
@@ -123,6 +123,43 @@ impl Node {
     pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolUse> {
         self.assistant().into_iter().flat_map(|line| line.message.content.blocks()).filter_map(Block::tool_use)
     }
+}
+
+/// Messages of the API as items, with nothing hidden: reminders and meta texts are
+/// there, and each result stands with its call.
+pub fn messages_for_ui(messages: &[Message]) -> Vec<ScreenItem> {
+    let results: HashMap<&ToolUseId, &ToolResult> = messages
+        .iter()
+        .flat_map(|message| message.content.blocks())
+        .filter_map(|block| block.tool_result().map(|result| (&result.tool_use_id, result)))
+        .collect();
+    let mut items = Vec::new();
+    for (line, message) in (1..).zip(messages) {
+        let kind = if message.role == Role::Assistant { Kind::Assistant } else { Kind::User };
+        for block in message.content.clone().into_blocks() {
+            let item = ScreenItem { line, ..blank(kind) };
+            match block {
+                Block::Text(text) => items.push(ScreenItem { text: Some(text.text), ..item }),
+                Block::Thinking(block) => {
+                    items.push(ScreenItem { kind: Kind::Thinking, text: Some(block.thinking), ..item });
+                }
+                Block::ToolUse(call) => {
+                    let result = results.get(&call.id);
+                    let status = match result.map(|result| result.is_error.is_true()) {
+                        None => Status::Pending,
+                        Some(true) => Status::Failed,
+                        Some(false) => Status::Success,
+                    };
+                    let result = result.and_then(|result| result.content.get().cloned());
+                    let ToolUse { id, name, input, .. } = *call;
+                    let card = ToolCard { id, name, input, status, result, output: None, subagent: None };
+                    items.push(ScreenItem { kind: Kind::Tool, tool: Some(card), ..item });
+                }
+                other => items.extend(media(&other, item)),
+            }
+        }
+    }
+    items
 }
 
 /// How deep subagents of subagents are followed.

@@ -51,6 +51,27 @@ impl Json {
         self.text().starts_with('"').then(|| self.read().ok()).flatten()
     }
 
+    /// The words in a value that may be a string, a list, or an object around them:
+    /// errors and hooks take all these forms.
+    pub fn words(&self) -> String {
+        fn find(value: &Value) -> Option<String> {
+            match value {
+                Value::String(text) => Some(text.clone()),
+                Value::Number(n) => Some(n.to_string()),
+                Value::Array(items) => {
+                    let found: Vec<_> = items.iter().filter_map(find).collect();
+                    (!found.is_empty()).then(|| found.join("\n"))
+                }
+                Value::Object(map) => {
+                    let keys = ["message", "blockingError", "error", "text", "status", "type"];
+                    keys.iter().find_map(|key| map.get(*key).and_then(find))
+                }
+                _ => None,
+            }
+        }
+        find(&self.value()).unwrap_or_else(|| self.text().to_owned())
+    }
+
     /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
         self.text() == "null"

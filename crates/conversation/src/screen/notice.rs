@@ -25,7 +25,7 @@ pub(super) fn item(node: &Node) -> Option<ScreenItem> {
         },
         Entry::Summary(line) => Some(ScreenItem { text: Some(line.summary.clone()), ..plain(node, Kind::Summary) }),
         Entry::Error(line) => {
-            let text = line.error.get().or(line.message.get()).map(words).unwrap_or_default();
+            let text = line.error.get().or(line.message.get()).map(Json::words).unwrap_or_default();
             Some(ScreenItem { text: Some(text), is_error: true, ..plain(node, Kind::System) })
         }
         Entry::ConversationReset(_) => {
@@ -56,7 +56,7 @@ fn system(node: &Node, system: &System) -> Option<ScreenItem> {
         System::LocalCommandOutput(line) => return local(node, line.content.text()?),
         System::ApiError(line) => {
             is_error = true;
-            let status = line.error.get().map(words).unwrap_or_default();
+            let status = line.error.get().map(Json::words).unwrap_or_default();
             let attempt = line.retry_attempt.get().copied().unwrap_or_default();
             let most = line.max_retries.get().copied().unwrap_or_default();
             Some(format!("API error, attempt {attempt} of {most}: {status}"))
@@ -118,7 +118,7 @@ pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
         let name = name.text().or(event.text()).unwrap_or("hook");
         if what.is_empty() { name.to_owned() } else { format!("{name}: {what}") }
     };
-    let says = |json: &Maybe<Json>| json.get().map(words).unwrap_or_default();
+    let says = |json: &Maybe<Json>| json.get().map(Json::words).unwrap_or_default();
     let (text, is_error) = match attachment {
         Attachment::HookContext(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
         Attachment::HookMessage(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
@@ -165,23 +165,4 @@ pub(super) fn attachment(attachment: &Attachment) -> Option<(Kind, String)> {
         Attachment::Unknown(unknown) => Some((Kind::Unknown, unknown.json().text().to_owned())),
         _ => None,
     }
-}
-
-/// The words in a value: a string, a list of strings, or the `message` in it.
-fn words(json: &Json) -> String {
-    fn find(value: &serde_json::Value) -> Option<String> {
-        match value {
-            serde_json::Value::String(text) => Some(text.clone()),
-            serde_json::Value::Array(items) => {
-                let found: Vec<_> = items.iter().filter_map(find).collect();
-                (!found.is_empty()).then(|| found.join("\n"))
-            }
-            serde_json::Value::Object(map) => ["message", "blockingError", "error", "text", "status", "type"]
-                .iter()
-                .find_map(|key| map.get(*key).and_then(find)),
-            serde_json::Value::Number(n) => Some(n.to_string()),
-            _ => None,
-        }
-    }
-    find(&json.value()).unwrap_or_else(|| json.text().to_owned())
 }

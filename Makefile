@@ -1,0 +1,48 @@
+# Two commands matter: `make run` and `make test`. Both do all set-up.
+
+CARGO ?= cargo
+CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
+QUIPU := target/release/quipu
+
+.PHONY: run test build lint deny fuzz bench clean
+
+# Shows what quipu does on your own sessions, or on the bundled ones when you have none.
+run: build
+	@dir='$(CLAUDE_DIR)'; \
+	if [ -z "$$(ls "$$dir"/projects/*/*.jsonl 2>/dev/null | head -1)" ]; then \
+		echo "No sessions under $$dir; here are the bundled ones."; dir=fixtures/demo; fi; \
+	latest=$$(ls -t "$$dir"/projects/*/*.jsonl | head -1); \
+	echo; echo "\$$ quipu --claude-dir $$dir check"; $(QUIPU) --claude-dir "$$dir" check; \
+	echo; echo "\$$ quipu show $$latest --tail 30"; $(QUIPU) --no-pager show "$$latest" --tail 30; \
+	echo; echo "Next: $(QUIPU) show $$latest --as html > session.html; $(QUIPU) --help"
+
+build:
+	@$(CARGO) build --release --quiet -p quipu
+
+# Everything that must hold: formatting, lints, documentation, tests, licences.
+test: lint
+	@if $(CARGO) nextest --version >/dev/null 2>&1; \
+		then $(CARGO) nextest run --workspace --no-fail-fast; \
+		else $(CARGO) test --workspace --no-fail-fast --all-targets; fi
+	$(CARGO) test --workspace --doc
+	@$(MAKE) --no-print-directory deny
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --quiet
+
+deny:
+	@if $(CARGO) deny --version >/dev/null 2>&1; \
+		then $(CARGO) deny --offline check licenses bans sources; \
+		else echo "cargo deny is not installed: licences, bans and sources were not checked"; fi
+
+# Long runs, on request.
+fuzz:
+	for target in line block stream context; do fuzz/run $$target $(or $(SECONDS),600) || exit 1; done
+
+bench:
+	bench/run
+
+clean:
+	$(CARGO) clean

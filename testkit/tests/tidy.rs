@@ -1,0 +1,72 @@
+//! The tree stays small and has each thing once.
+#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use quipu_testkit as kit;
+
+/// Files that may be long, and why.
+const MAY_BE_LONG: [(&str, &str); 0] = [];
+
+const LONGEST: usize = 800;
+
+fn sources() -> Vec<PathBuf> {
+    let rust = |path: &Path| path.extension().is_some_and(|ext| ext == "rs") && !path.to_string_lossy().contains("/target/");
+    let mut files = kit::files(&kit::root().join("crates"), rust);
+    files.extend(kit::files(&kit::root().join("testkit"), rust));
+    files
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(kit::root()).unwrap().to_string_lossy().replace('\\', "/")
+}
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    for path in sources() {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        let name = relative(&path);
+        let excused = MAY_BE_LONG.iter().any(|(long, _)| *long == name);
+        assert!(lines <= LONGEST || excused, "{name} has {lines} lines: look for the second idea in it");
+    }
+}
+
+/// Things that must be in one file only, found by the words that give a second one away.
+const ONCE: [(&str, &str, &[&str]); 5] = [
+    ("an SSE parser", "crates/message/src/sse.rs", &["starts_with(\"data:\")", "strip_prefix(\"data:\")", "strip_prefix(\"data: \")", "struct SseParser"]),
+    ("a price table", "crates/conversation/src/price", &["per_million", "write_5m ="]),
+    ("tool pairing", "crates/conversation/src/pair.rs", &["struct Results<", "struct ToolResults"]),
+    ("a stream accumulator", "crates/conversation/src/accumulate.rs", &["struct Accumulator"]),
+    ("a project folder encoder", "crates/transcript/src/find", &["fn encode_project", "fn project_folder"]),
+];
+
+#[test]
+fn there_is_one_of_each() {
+    for path in sources() {
+        let name = relative(&path);
+        let text = fs::read_to_string(&path).unwrap();
+        for (what, home, words) in ONCE {
+            let found = words.iter().find(|word| text.contains(**word));
+            assert!(found.is_none() || name.starts_with(home) || name == "testkit/tests/tidy.rs", "{name} looks like a second {what}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn only_message_knows_the_names_of_the_wire() {
+    let names = ["\"parentUuid\"", "\"sessionId\"", "\"tool_use_id\"", "\"toolUseResult\"", "\"cache_read_input_tokens\""];
+    for path in sources() {
+        let name = relative(&path);
+        let is_test = name.contains("/tests/") || name.contains("/benches/") || name.ends_with("tests.rs");
+        if is_test || name.starts_with("crates/message/") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            let found = names.iter().find(|word| line.contains(**word));
+            assert_eq!(found, None, "{name} reads the wire by itself");
+        }
+    }
+}
