@@ -135,6 +135,7 @@ impl Conversation {
             Entry::StreamEvent(event) => self.stream(&event.event),
             Entry::Tombstone(tombstone) => self.withdrawn.extend(tombstone.message.uuid.into_option()),
             Entry::Result(result) => self.results.push(*result),
+            Entry::Summary(title) if !title.is_compact_summary.is_true() => self.ai_title = Some(title.summary),
             Entry::CustomTitle(title) => self.custom_title = Some(title.title),
             Entry::AiTitle(title) => self.ai_title = Some(title.title),
             Entry::User(_)

@@ -7,7 +7,7 @@ use quipu_message::attachment::{Attachment, AttachmentLine};
 use quipu_message::synthetic::{self, NO_CONTENT};
 use quipu_message::system::{CompactBoundary, System};
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{Block, Content, Entry, Message, Role, ToolUseId, Uuid};
+use quipu_message::{Block, Content, Entry, Maybe, Message, Role, ToolUseId, Uuid};
 
 use crate::conversation::{Conversation, Node};
 
@@ -26,12 +26,10 @@ pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
     normalise(whole_messages(drafts))
 }
 
-/// What is still in the context: everything from the last compaction or reset on,
-/// with the kept lines put back after the summary they hang on.
+/// What is still in the context: everything from the last compaction or cleared
+/// context on, with the kept lines put back after the summary they hang on.
 pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
-    let start =
-        path.iter().rposition(|node| boundary(node).is_some() || matches!(node.entry, Entry::ConversationReset(_)));
-    let Some(start) = start else { return path.to_vec() };
+    let Some(start) = path.iter().rposition(|node| begins_context(node)) else { return path.to_vec() };
     let mut rest: Vec<&Node> = path[start + 1..].to_vec();
     if let Some(line) = boundary(path[start]) {
         let kept = kept(line, &path[..start]);
@@ -40,6 +38,17 @@ pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
         rest.splice(at..at, kept);
     }
     rest
+}
+
+/// Whether the model sees nothing of what came before: a boundary, a reset, or a
+/// notice without a parent.
+fn begins_context(node: &Node) -> bool {
+    let cleared = || {
+        let envelope = node.entry.envelope();
+        let rootless = envelope.is_some_and(|e| e.parent_uuid == Maybe::Null && !e.logical_parent_uuid.is_value());
+        rootless && !matches!(node.entry, Entry::User(_) | Entry::Assistant(_))
+    };
+    boundary(node).is_some() || matches!(node.entry, Entry::ConversationReset(_)) || cleared()
 }
 
 fn boundary(node: &Node) -> Option<&CompactBoundary> {

@@ -36,7 +36,8 @@ impl Tree {
                 Maybe::Value(parent) => Some(parent),
                 Maybe::Null => match envelope.logical_parent_uuid.get() {
                     Some(parent) => Some(parent),
-                    None => continue,
+                    None if begins_branch(node) && !follows_summary(nodes, i) => continue,
+                    None => None,
                 },
                 Maybe::Absent => None,
             };
@@ -119,6 +120,19 @@ impl Tree {
         starts.dedup();
         starts
     }
+}
+
+/// Whether a line without a parent begins another branch: a prompt said instead of
+/// the first one does. A hook or a notice there begins a cleared context, and what
+/// came before is still the same conversation.
+fn begins_branch(node: &Node) -> bool {
+    matches!(node.entry, Entry::User(_) | Entry::Assistant(_))
+}
+
+/// Whether nothing but the summary of an earlier file stands before: the old layout
+/// of a compaction, in which the new file begins with it.
+fn follows_summary(nodes: &[&Node], i: usize) -> bool {
+    i > 0 && nodes[..i].iter().all(|node| matches!(node.entry, Entry::Summary(_) | Entry::System(_)))
 }
 
 /// Whether a node beside the chain belongs to it.

@@ -121,6 +121,33 @@ fn after_a_compaction_the_kept_lines_hang_after_the_summary() {
 }
 
 #[test]
+fn a_cleared_context_is_shown_on_and_not_sent_on() {
+    let hook = json!({"type": "progress", "uuid": "h", "parentUuid": null, "toolUseID": "x",
+        "data": {"type": "hook_progress", "hookEvent": "SessionStart", "hookName": "SessionStart:clear"}});
+    let talk = talk(&[
+        user("p", None, json!("plan it")),
+        says("a", "p", "m1", words("a plan")),
+        hook,
+        user("q", Some("h"), json!("do it")),
+        says("b", "q", "m2", words("done")),
+    ]);
+    assert_eq!(shown(&talk), ["plan it", "a plan", "SessionStart:clear", "do it", "done"]);
+    assert_eq!(talk.for_api().len(), 2);
+    assert!(talk.branches().is_empty());
+}
+
+#[test]
+fn the_old_layout_of_a_compaction_begins_with_its_summary() {
+    let talk = talk(&[
+        json!({"type": "summary", "summary": "What was done.", "leafUuid": "old", "isCompactSummary": true}),
+        json!({"type": "system", "subtype": "init", "model": "m"}),
+        user("q", None, json!("go on")),
+    ]);
+    assert_eq!(shown(&talk), ["What was done.", "go on"]);
+    assert_eq!(talk.for_api()[0].content.to_text(), "What was done.\ngo on");
+}
+
+#[test]
 fn once_a_message_is_split_all_later_ids_are_derived() {
     let a = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
     let b = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
