@@ -81,7 +81,12 @@ pub struct Conversation {
     session_id: Option<SessionId>,
     custom_title: Option<String>,
     ai_title: Option<String>,
+    /// How deep it lies: 0, or 1 for a side, 2 for a side of a side.
+    depth: usize,
 }
+
+/// How deep subagents of subagents are followed.
+pub(crate) const DEEPEST: usize = 8;
 
 /// Whose side conversation: told by the call it works for, by the agent that
 /// speaks, or, in old files, by the line it begins with.
@@ -187,6 +192,15 @@ impl Conversation {
         let tree = Tree::new(&nodes);
         let Some(leaf) = tree.leaf() else { return Vec::new() };
         tree.path(&nodes, leaf).into_iter().map(|i| nodes[i]).collect()
+    }
+
+    /// The nodes of the conversation that ends in a given line; none when the line is
+    /// not there.
+    pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
+        let nodes = self.live_nodes();
+        let leaf = nodes.iter().position(|node| node.uuid() == Some(uuid))?;
+        let path = Tree::new(&nodes).path(&nodes, leaf);
+        Some(path.into_iter().map(|i| nodes[i]).collect())
     }
 
     /// First nodes of branches that were left by a rewind.
@@ -311,10 +325,13 @@ impl Conversation {
         if let Some(agent) = data.agent_id.get() {
             self.agents.insert(call.clone(), agent.clone());
         }
-        if let Some(message) = data.message.get()
+        if self.depth < DEEPEST
+            && let Some(message) = data.message.get()
             && let Ok(entry) = Entry::read(message.text())
         {
-            self.sides.entry(Side::Call(call)).or_default().add(Node { line, entry });
+            let side = self.sides.entry(Side::Call(call)).or_default();
+            side.depth = self.depth + 1;
+            side.add(Node { line, entry });
         }
     }
 

@@ -10,7 +10,7 @@ use quipu_message::turn::{Assistant, User};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Message, Role, ToolResult, ToolUse, ToolUseId, Uuid};
 use serde::Serialize;
 
-use crate::conversation::{Conversation, Node};
+use crate::conversation::{Conversation, DEEPEST, Node};
 use crate::pair::{Answer, Results, Status};
 use crate::person::{Said, said};
 
@@ -161,9 +161,6 @@ pub fn messages_for_ui(messages: &[Message]) -> Vec<ScreenItem> {
     }
     items
 }
-
-/// How deep subagents of subagents are followed.
-const DEEPEST: usize = 8;
 
 struct Screen<'a> {
     talk: &'a Conversation,

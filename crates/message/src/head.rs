@@ -31,6 +31,8 @@ borrowed! {
         timestamp: Str<'a> = "timestamp",
         /// Whether a subagent said it.
         is_sidechain: bool = "isSidechain",
+        /// The prompt that the line belongs to.
+        prompt_id: Str<'a> = "promptId",
         /// The message, unread.
         message: &'a RawValue = "message",
     }
@@ -40,5 +42,11 @@ impl<'a> Head<'a> {
     /// Reads a line.
     pub fn read(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
+    }
+
+    /// Whether later lines may hang on this one: what is said and told, not the
+    /// progress of tools.
+    pub fn in_chain(&self) -> bool {
+        self.uuid.is_some() && matches!(self.kind.as_deref(), Some("user" | "assistant" | "system" | "attachment"))
     }
 }

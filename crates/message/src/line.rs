@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::text::Str;
+use crate::{SessionId, Uuid};
 
 /// One complete JSON value on one line, exactly as it was written.
 ///
@@ -81,6 +82,21 @@ impl Line {
             }
         }
         Ok(Self([&self.0[..start], &value, &self.0[end..]].concat().into()))
+    }
+
+    /// The line as an entry of another session.
+    pub fn in_session(&self, session: &SessionId) -> Result<Self, SpliceError> {
+        self.with(&["sessionId"], session)
+    }
+
+    /// The line as belonging to another prompt.
+    pub fn of_prompt(&self, prompt: &str) -> Result<Self, SpliceError> {
+        self.with(&["promptId"], prompt)
+    }
+
+    /// The line hung on another parent; none makes it a root.
+    pub fn under(&self, parent: Option<&Uuid>) -> Result<Self, SpliceError> {
+        self.with(&["parentUuid"], &parent)
     }
 
     /// Adds a field after the last one of the object that starts at `start`.

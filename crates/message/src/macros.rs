@@ -1,6 +1,8 @@
 //! The two shapes every wire type takes: a struct that keeps what it does not
 //! know, and an enum open for tags it has never seen.
 
+use std::cell::Cell;
+
 /// Declares a wire struct: named fields, each `req`uired or `opt`ional, with the
 /// key it has in files and, after `|`, the other key it has on the stream.
 ///
@@ -165,7 +167,7 @@ macro_rules! part {
 
 /// Declares an enum over a tag: known tags carry their struct, any other tag is
 /// kept whole as `Unknown`, and a known tag with a bad body is an error that
-/// names the tag.
+/// names the tag. What nests too deep is kept whole as well.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -210,7 +212,8 @@ macro_rules! open_enum {
                 use serde::de::Error as _;
                 let raw = <&serde_json::value::RawValue>::deserialize(d)?;
                 let tag = $crate::text::field(raw.get(), $key).map_err(D::Error::custom)?;
-                let read = match tag.as_deref() {
+                let level = $crate::macros::Level::enter();
+                let read = match tag.as_deref().filter(|_| level.is_some()) {
                     $( Some($tag) => serde_json::from_str(raw.get()).map(Self::$variant), )+
                     _ => Ok(Self::Unknown($crate::Unknown::new(tag.as_deref(), raw))),
                 };
@@ -369,4 +372,32 @@ pub(crate) use {ids, open_enum, open_words, part, slot, wire};
 /// Says in which field a value was bad.
 pub(crate) fn named<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {
     read.map_err(|e| E::custom(format_args!("{key}: {e}")))
+}
+
+/// How many open types may be read inside each other. Real lines need five.
+const DEEPEST: usize = 16;
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One open type being read inside others. Each is read by a parser of its own,
+/// so the parser's limit on nesting does not see them all.
+pub(crate) struct Level(());
+
+impl Level {
+    /// One level deeper; none when that is too deep.
+    pub(crate) fn enter() -> Option<Self> {
+        let depth = DEPTH.get();
+        (depth < DEEPEST).then(|| {
+            DEPTH.set(depth + 1);
+            Self(())
+        })
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
 }

@@ -127,6 +127,14 @@ macro_rules! parts {
                 self.parts().map(|(envelope, _)| envelope)
             }
 
+            /// The same, to be filled in.
+            pub fn envelope_mut(&mut self) -> Option<&mut Envelope> {
+                match self {
+                    $( Self::$variant(line) => Some(&mut line.envelope), )+
+                    Self::Unknown(_) => None,
+                }
+            }
+
             fn parts(&self) -> Option<(&Envelope, &Extra)> {
                 match self {
                     $( Self::$variant(line) => Some((&line.envelope, &line.extra)), )+

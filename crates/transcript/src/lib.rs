@@ -1,10 +1,13 @@
-//! Where lines live: session files, found, read and checked.
+//! Where lines live: session files, found, read, followed, written and mended.
 //!
 //! ```text
-//!   a file, stdin ── Lines ── bytes, line by line, bounded memory
-//!                      └───── Entries ── entry or problem
-//!   a folder ─────── find ─── session files and their subagents
-//!   files ────────── Check ── what is in them and what is wrong with them
+//!   a folder ─────── find ─────── session files and their subagents
+//!   a file, stdin ── Lines ────── bytes, line by line, bounded memory
+//!                      ├───────── Entries   entry or problem
+//!                      ├───────── Follower  lines as they are written
+//!                      └───────── Check, repair
+//!   entries ──────── Recorder ─── Journal ── whole lines, locked, synced
+//!   a session ────── Fork ─────── the same history in a file of its own
 //! ```
 //!
 //! Reading never fails as a whole: one bad line costs one line and is named with
@@ -13,14 +16,26 @@
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod append;
 mod check;
+mod follow;
+mod fork;
 mod lines;
 mod problem;
 mod read;
+mod record;
+mod repair;
+mod resume;
 
 pub mod find;
 
+pub use append::{AppendError, Journal};
 pub use check::{Check, Report};
+pub use follow::{Followed, Follower};
+pub use fork::Fork;
 pub use lines::{Ending, LONGEST, Lines, Piece};
 pub use problem::{FileError, Problem};
 pub use read::{Entries, Located, load, load_reader};
+pub use record::{Compaction, Durability, Facts, Queued, Recorder};
+pub use repair::{Change, Repair, RepairError, repair};
+pub use resume::Resumed;

@@ -1,6 +1,15 @@
 //! Reading and checking: our own broken files, and every real one.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
+mod crash;
+mod faults;
+mod follow;
+mod record;
+mod repair;
+mod state_machine;
+mod tail;
+mod writing;
+
 use std::io::Read;
 
 use proptest::prelude::*;
@@ -34,6 +43,7 @@ fn bad_lines_are_named_with_their_place_and_the_rest_is_read() {
     finds(format!("\u{FEFF}{MODE}\n").as_bytes(), 1, 0, &[("file.bom", 1, 0)]);
     finds(format!("{MODE}\n\0\0\0\0\n").as_bytes(), 2, 1, &[("line.nul", 2, 49)]);
     finds(MODE.as_bytes(), 1, 0, &[("file.no_final_newline", 1, 0)]);
+    finds(format!("{MODE}\r").as_bytes(), 1, 0, &[("file.no_final_newline", 1, 0)]);
     finds(b"{\"type\":\"mode\",\"mode\":\"\xFF\"}\n", 1, 1, &[("line.not_utf8", 1, 0)]);
     finds(b"{\"type\":\"assistant\"}\n", 1, 1, &[("entry.malformed", 1, 0)]);
     finds(b"{\"type\":\"hologram\"}\n", 1, 0, &[("entry.unknown", 1, 0)]);

@@ -1,4 +1,4 @@
-//! Which files there are.
+//! Which files there are, and which one is meant.
 
 use std::fs;
 use std::io;
@@ -8,6 +8,12 @@ use quipu_message::bookkeeping::SubagentMeta;
 use quipu_message::{AgentId, ToolUseId};
 
 use crate::problem::FileError;
+
+mod project;
+mod session;
+
+pub use project::project_folder;
+pub use session::{ResolveError, SessionFile, resolve, sessions};
 
 /// The file of a subagent, and the call it worked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

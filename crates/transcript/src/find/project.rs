@@ -1,0 +1,58 @@
+//! How a working directory becomes the name of a project's folder.
+
+/// Longer names are cut here and told apart by a hash.
+const LONGEST: usize = 200;
+
+/// The folder under `projects/` that holds the sessions of a directory: every
+/// UTF-16 unit that is not an ASCII letter or digit becomes a dash; a name longer
+/// than 200 units is cut and ends in a hash of the whole path.
+///
+/// The path must be absolute and free of links, as the agent resolves it first.
+///
+/// ```
+/// use quipu_transcript::find::project_folder;
+/// assert_eq!(project_folder("/home/dev/My_App.v2"), "-home-dev-My-App-v2");
+/// ```
+pub fn project_folder(path: &str) -> String {
+    let dash = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    };
+    let name: String = path.encode_utf16().map(dash).collect();
+    if name.len() <= LONGEST {
+        return name;
+    }
+    let hash = path.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
+    format!("{}-{}", &name[..LONGEST], base36(hash.unsigned_abs()))
+}
+
+fn base36(mut n: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit(n % 36, 36).unwrap_or('0'));
+        n /= 36;
+        if n == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, folder: &str) {
+        assert_eq!(project_folder(path), folder);
+    }
+
+    #[test]
+    fn names_agree_with_folders_the_real_program_made() {
+        check("/home/dev/naïve", "-home-dev-na-ve");
+        check("/home/dev/项目", "-home-dev---");
+        check("/home/dev/a😀b", "-home-dev-a--b");
+        let deep = format!("/home/dev/{}end", "deep/".repeat(45));
+        check(&deep, &format!("{}-nqqp9p", &deep.replace('/', "-")[..200]));
+        check(&format!("/home/dev/{}", "文".repeat(210)), &format!("-home-dev-{}-uqrhyz", "-".repeat(190)));
+    }
+}

@@ -1,0 +1,124 @@
+//! Which session a person means.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use quipu_message::SessionId;
+
+use crate::problem::FileError;
+
+/// A session's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The session: the file's name.
+    pub id: SessionId,
+    /// The name of the project's folder.
+    pub project: String,
+    /// When it was last written.
+    pub modified: SystemTime,
+    /// How large it is.
+    pub bytes: u64,
+}
+
+/// The session files of some config folders: `projects/<project>/<session>.jsonl`.
+/// Newest first. Folders that cannot be read are named beside.
+pub fn sessions(config_dirs: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    for dir in config_dirs {
+        let projects = dir.join("projects");
+        if !projects.exists() {
+            continue;
+        }
+        for project in list(&projects, &mut errors).into_iter().filter(|path| path.is_dir()) {
+            let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.extend(list(&project, &mut errors).into_iter().filter_map(|path| session(path, &name)));
+        }
+    }
+    found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+    (found, errors)
+}
+
+fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(source) => {
+            errors.push(FileError::Open { path: folder.to_owned(), source });
+            Vec::new()
+        }
+    }
+}
+
+fn session(path: PathBuf, project: &str) -> Option<SessionFile> {
+    if path.extension()? != "jsonl" {
+        return None;
+    }
+    let stem = path.file_stem()?.to_str()?;
+    // Older versions kept subagents beside the sessions.
+    if stem.starts_with("agent-") {
+        return None;
+    }
+    let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let modified = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Some(SessionFile { id: stem.into(), project: project.to_owned(), modified, bytes: meta.len(), path })
+}
+
+/// Why no session is meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// There are no sessions at all.
+    #[error("no sessions found")]
+    NoSessions,
+    /// No session has such an id, and there is no such file.
+    #[error("no session and no file {spec}")]
+    NotFound {
+        /// What was asked for.
+        spec: String,
+    },
+    /// Several sessions have ids that begin so.
+    #[error("{spec} is the beginning of {} session ids", ids.len())]
+    Ambiguous {
+        /// What was asked for.
+        spec: String,
+        /// The sessions, newest first.
+        ids: Vec<SessionId>,
+    },
+}
+
+impl ResolveError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoSessions => "session.none",
+            Self::NotFound { .. } => "session.not_found",
+            Self::Ambiguous { .. } => "session.ambiguous",
+        }
+    }
+}
+
+/// Finds the file of a session named by its id, a unique beginning of it,
+/// `latest`, or a path.
+pub fn resolve(spec: &str, sessions: &[SessionFile]) -> Result<PathBuf, ResolveError> {
+    let path = Path::new(spec);
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    if spec == "latest" {
+        return sessions.first().map(|session| session.path.clone()).ok_or(ResolveError::NoSessions);
+    }
+    if let Some(exact) = sessions.iter().find(|session| session.id.as_str() == spec) {
+        return Ok(exact.path.clone());
+    }
+    let begins = |session: &&SessionFile| !spec.is_empty() && session.id.as_str().starts_with(spec);
+    let matching: Vec<&SessionFile> = sessions.iter().filter(begins).collect();
+    match matching.as_slice() {
+        [] => Err(ResolveError::NotFound { spec: spec.to_owned() }),
+        [one] => Ok(one.path.clone()),
+        several => {
+            let ids = several.iter().map(|session| session.id.clone()).collect();
+            Err(ResolveError::Ambiguous { spec: spec.to_owned(), ids })
+        }
+    }
+}

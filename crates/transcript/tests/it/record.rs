@@ -1,0 +1,151 @@
+//! Recording: what is written, in which order, hung on what.
+
+use std::time::Duration;
+
+use quipu_message::{Entry, Json, Maybe, factory};
+use quipu_transcript::{Compaction, Durability, Fork, Recorder, Resumed, load};
+use tempfile::tempdir;
+
+use crate::writing::{Counter, answer, chain, entry, facts, fast, person};
+
+#[test]
+fn only_what_is_new_is_written_and_the_last_id_comes_back() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    let (one, two) = (entry(person("one", &mut stamp)), entry(person("two", &mut stamp)));
+    let first = recorder.record(std::slice::from_ref(&one)).unwrap();
+    let last = recorder.record(&[one.clone(), two]).unwrap();
+    recorder.close().unwrap();
+    let chain = chain(&path);
+    assert_eq!(chain.len(), 2);
+    assert_eq!((chain[0].1.clone(), chain[1].1.clone()), (None, first));
+    assert_eq!(last.as_ref(), Some(&chain[1].0));
+}
+
+#[test]
+fn recorded_entries_move_the_start_only_as_a_prefix() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    let old: Vec<Entry> = (0..3).map(|n| entry(person(&n.to_string(), &mut stamp))).collect();
+    recorder.record(&old).unwrap();
+    let uuid = |e: &Entry| e.envelope().unwrap().uuid.get().cloned();
+    // Only the first stands before the new one, so the new one hangs on it.
+    let new = entry(person("new", &mut stamp));
+    recorder.record(&[old[0].clone(), new.clone(), old[1].clone(), old[2].clone()]).unwrap();
+    recorder.close().unwrap();
+    assert_eq!(chain(&path).last().unwrap(), &(uuid(&new).unwrap(), uuid(&old[0])));
+}
+
+#[test]
+fn a_queued_answer_is_written_as_it_is_at_the_end_of_its_wait() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+    recorder.record(&[entry(person("go", &mut stamp))]).unwrap();
+    let queued = recorder.queue(answer("partial", &mut stamp)).unwrap();
+    assert!(queued.update(|line| line.message.stop_reason = Maybe::Value("end_turn".into())));
+    assert_eq!(chain(&path).len(), 1, "still waiting");
+    recorder.record(&[entry(person("next", &mut stamp))]).unwrap();
+    assert!(!queued.update(|_| ()), "written");
+    recorder.close().unwrap();
+    let chain = chain(&path);
+    assert_eq!(chain[2].1.as_ref(), Some(&chain[1].0), "the prompt hangs on the answer before it");
+    assert!(std::fs::read_to_string(&path).unwrap().contains(r#""stop_reason":"end_turn""#));
+}
+
+#[test]
+fn a_queued_answer_is_written_without_being_asked_for() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let durability = Durability { sync: false, delay: Duration::from_millis(1) };
+    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+    recorder.queue(answer("soon", &mut stamp)).unwrap();
+    while chain(&path).is_empty() {
+        std::thread::yield_now();
+    }
+    recorder.close().unwrap();
+}
+
+#[test]
+fn results_of_parallel_calls_hang_on_their_own_calls() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    recorder.record(&[entry(person("go", &mut stamp))]).unwrap();
+    let calls: Vec<_> = (0..2).map(|_| answer("call", &mut stamp)).collect();
+    let ids: Vec<_> = calls.iter().map(|c| c.envelope.uuid.get().unwrap().clone()).collect();
+    for call in calls {
+        recorder.queue(call).unwrap();
+    }
+    for id in ids.iter().rev() {
+        let result = factory::tool_result("t".into(), "done", false, Json::default(), id.clone(), &mut stamp);
+        recorder.record(&[entry(result)]).unwrap();
+    }
+    recorder.close().unwrap();
+    let chain = chain(&path);
+    assert_eq!((chain[3].1.as_ref(), chain[4].1.as_ref()), (Some(&ids[1]), Some(&ids[0])));
+}
+
+#[test]
+fn a_session_is_resumed_rewound_forked_and_compacted() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    let first = recorder.record(&[entry(person("one", &mut stamp))]).unwrap().unwrap();
+    recorder.queue(answer("first", &mut stamp)).unwrap();
+    recorder.close().unwrap();
+
+    let mut recorder = Recorder::resume(&path, facts(), fast()).unwrap();
+    recorder.record(&[entry(person("two", &mut stamp))]).unwrap();
+    recorder.rewind(&first).unwrap();
+    recorder.queue(answer("second try", &mut stamp)).unwrap();
+    let kept = recorder.record(&[entry(person("three", &mut stamp))]).unwrap().unwrap();
+    let texts = |path: &std::path::Path| -> Vec<String> {
+        load(path).unwrap().for_api().iter().map(|m| m.content.to_text()).collect()
+    };
+    assert_eq!(texts(&path), ["one", "second try", "three"]);
+
+    let fork = dir.path().join("fork.jsonl");
+    let session = "f0f0f0f0-0000-4000-8000-000000000000".into();
+    let run = |to: &std::path::Path, at| Fork { from: &path, to, session_id: &session, prompt_id: "p", at }.run();
+    assert_eq!(run(&fork, None).unwrap(), 5);
+    assert_eq!(texts(&fork), ["one", "second try", "three"]);
+    assert!(!std::fs::read_to_string(&fork).unwrap().contains(facts().session_id.as_str()));
+    assert_eq!(run(&fork, None).unwrap_err().code(), "append.cannot_create");
+    let at = dir.path().join("at.jsonl");
+    assert_eq!(run(&at, Some(&first)).unwrap(), 1);
+    assert_eq!(texts(&at), ["one"]);
+
+    let summary = person("In short.", &mut stamp);
+    let compaction = Compaction { trigger: "manual".into(), pre_tokens: 9, summary, kept: vec![kept] };
+    recorder.compact(compaction, &mut stamp).unwrap();
+    recorder.record(&[entry(person("four", &mut stamp))]).unwrap();
+    recorder.close().unwrap();
+    assert_eq!(texts(&path), ["In short.\nthree\nfour"]);
+    let resumed = Resumed::read(&path).unwrap();
+    assert_eq!(resumed.session_id, Some(facts().session_id));
+    assert_eq!(resumed.known.len(), 8);
+}
+
+#[test]
+fn a_clock_that_goes_backwards_changes_nothing() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    let mut stamp = Counter(50_000);
+    recorder.record(&[entry(person("late", &mut stamp))]).unwrap();
+    let mut stamp = Counter(10);
+    recorder.record(&[entry(person("early", &mut stamp))]).unwrap();
+    recorder.close().unwrap();
+    let shown: Vec<_> = load(&path).unwrap().for_ui().into_iter().filter_map(|i| i.text).collect();
+    assert_eq!(shown, ["late", "early"]);
+}

@@ -1,0 +1,59 @@
+//! A file cut at any byte reads as a prefix plus at most one torn line, and takes
+//! the next append whole.
+
+use std::fs;
+
+use quipu_message::Line;
+use quipu_transcript::{Entries, Journal, Recorder, Resumed};
+use tempfile::tempdir;
+
+use crate::writing::{Counter, chain, entry, facts, fast, person};
+
+#[test]
+fn cut_at_every_byte_of_two_hundred_entries() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("whole.jsonl");
+    let mut stamp = Counter(0);
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    for n in 0..100 {
+        recorder.record(&[entry(person(&format!("question {n} 问"), &mut stamp))]).unwrap();
+        recorder.record(&[entry(person(&format!("answer {n}"), &mut stamp))]).unwrap();
+    }
+    recorder.close().unwrap();
+    let whole = fs::read(&path).unwrap();
+    let entries = chain(&path);
+    assert_eq!(entries.len(), 200);
+    let starts: Vec<usize> =
+        [0].into_iter().chain(whole.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1)).collect();
+    let cut = dir.path().join("cut.jsonl");
+    let after = Line::of(&entry(person("after", &mut stamp))).unwrap();
+    for at in 0..=whole.len() {
+        // What stands more than a line before the cut cannot tell where the cut is, so
+        // the file holds that line and the piece; the first lines are cut as they are.
+        let line = starts.partition_point(|&start| start <= at) - 1;
+        let first = line.saturating_sub(1);
+        let piece = &whole[starts[first]..at];
+        fs::write(&cut, piece).unwrap();
+        let complete = line - first;
+        let torn = usize::from(!piece.is_empty() && piece.last() != Some(&b'\n'));
+        let (mut read, mut bad) = (0, 0);
+        for item in Entries::open(&cut).unwrap() {
+            match item {
+                Ok(located) => {
+                    assert_eq!(located.entry.envelope().unwrap().uuid.get(), Some(&entries[first + read].0));
+                    read += 1;
+                }
+                Err(problem) if problem.code == "line.torn" => bad += 1,
+                Err(problem) => assert_eq!(problem.code, "file.no_final_newline"),
+            }
+        }
+        assert!(read >= complete && read + bad == complete + torn, "at {at}");
+
+        let head = Resumed::read(&cut).unwrap().head;
+        assert_eq!(head.as_ref(), read.checked_sub(1).map(|last| &entries[first + last].0));
+        Journal::open(&cut).unwrap().append(&mut [after.clone()].into(), false).unwrap();
+        let aside = if torn == 1 { "\n" } else { "" };
+        let expect = [piece, aside.as_bytes(), after.as_str().as_bytes(), b"\n"].concat();
+        assert_eq!(fs::read(&cut).unwrap(), expect, "earlier bytes unchanged, the new line whole");
+    }
+}
