@@ -254,8 +254,9 @@ pub fn normalise(messages: Vec<Message>) -> Vec<Message> {
 /// call its result: the last one said, or a placeholder that says it is missing.
 #[allow(clippy::type_complexity, reason = "two private halves of one pass")]
 fn take_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, HashMap<ToolUseId, (usize, Block)>) {
-    let mut found: HashMap<ToolUseId, (usize, Block)> = HashMap::new();
-    let mut called: HashSet<ToolUseId> = HashSet::new();
+    // Room for a call in each: growing would hash every id again.
+    let mut found: HashMap<ToolUseId, (usize, Block)> = HashMap::with_capacity(messages.len());
+    let mut called: HashSet<ToolUseId> = HashSet::with_capacity(messages.len());
     let mut missing: Vec<ToolUseId> = Vec::new();
     let mut rest = Vec::with_capacity(messages.len());
     let mut place = 0;

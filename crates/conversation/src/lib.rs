@@ -31,7 +31,7 @@ pub mod price;
 pub use accumulate::{AccumulateError, Accumulator};
 pub use conversation::{Conversation, Fault, Node};
 pub use for_api::{for_api, normalise, since_compaction};
-pub use metrics::{Metrics, Session, Tokens};
+pub use metrics::{Facts, Metrics, Session, Tokens};
 pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use quipu_message::View;
 use quipu_message::synthetic::{MODEL, is_synthetic};
+use quipu_message::text::Str;
 use quipu_message::view::{ContentView, UsageView};
 use serde::Serialize;
 
@@ -56,12 +57,14 @@ pub struct Session {
     first: Option<String>,
     last: Option<String>,
     turns: u64,
+    unanswered: bool,
     messages: u64,
     errors: u64,
     tools: BTreeMap<String, u64>,
     calls: HashMap<String, String>,
     searches: u64,
     by_message: BTreeMap<String, Counted>,
+    facts: Facts,
     live: Vec<UsageView>,
     live_cost: Option<f64>,
 }
@@ -72,6 +75,57 @@ struct Counted {
     usage: UsageView,
     timestamp: Option<String>,
     recorded: Option<f64>,
+}
+
+/// What a session says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Facts {
+    /// The session, as its first line says.
+    pub session_id: Option<String>,
+    /// The working directory it began in.
+    pub cwd: Option<String>,
+    /// The person's title, or the one made up.
+    pub title: Option<String>,
+    /// What the person asked first.
+    pub first_prompt: Option<String>,
+    /// The git branch it began on.
+    pub git_branch: Option<String>,
+    /// The last version that wrote it.
+    pub version: Option<String>,
+    /// Whether it was compacted.
+    pub compacted: bool,
+    /// Its first entry; a fork shares it with the session it was forked from.
+    pub first_uuid: Option<String>,
+    #[serde(skip)]
+    made_up_title: Option<String>,
+}
+
+impl Facts {
+    fn push(&mut self, view: &View<'_>) {
+        fn first(slot: &mut Option<String>, value: &Option<Str<'_>>) {
+            if slot.is_none()
+                && let Some(value) = value.as_deref().filter(|value| !value.is_empty())
+            {
+                *slot = Some(value.to_owned());
+            }
+        }
+        first(&mut self.session_id, &view.session_id);
+        first(&mut self.cwd, &view.cwd);
+        first(&mut self.git_branch, &view.git_branch);
+        first(&mut self.first_uuid, &view.uuid);
+        if let Some(version) = view.version.as_deref()
+            && self.version.as_deref() != Some(version)
+        {
+            self.version = Some(version.to_owned());
+        }
+        if let Some(title) = &view.custom_title {
+            self.title = Some(title.to_string());
+        }
+        if let Some(title) = view.ai_title.as_ref().or(view.summary.as_ref()) {
+            self.made_up_title = Some(title.to_string());
+        }
+        self.compacted |= view.is_compact_summary == Some(true) || view.subtype.as_deref() == Some("compact_boundary");
+    }
 }
 
 /// What a session amounts to.
@@ -103,6 +157,8 @@ pub struct Metrics {
     pub tools: BTreeMap<String, u64>,
     /// Failed tool calls and failed calls of the API.
     pub errors: u64,
+    /// What the session says of itself.
+    pub facts: Facts,
 }
 
 impl Session {
@@ -116,6 +172,7 @@ impl Session {
                 self.last = Some(time.to_owned());
             }
         }
+        self.facts.push(view);
         match view.kind.as_deref() {
             Some("user") => self.user(view),
             Some("assistant") => self.assistant(view),
@@ -141,20 +198,35 @@ impl Session {
         if flags.contains(&Some(true)) || view.parent_tool_use_id.is_some() {
             return;
         }
-        let is_prompt = |text: &str| !is_synthetic(text) && matches!(said(text), Said::Prompt { .. });
+        let prompt = |text: &str| match said(text) {
+            Said::Prompt { text, .. } if !is_synthetic(&text) => Some(text),
+            _ => None,
+        };
         let asked = match content {
-            ContentView::Text(text) => is_prompt(text),
-            ContentView::Blocks(blocks) => blocks.iter().any(|block| match block.kind.as_deref() {
-                Some("text") => block.text.as_deref().is_some_and(is_prompt),
-                kind => matches!(kind, Some("image" | "document")),
+            ContentView::Text(text) => prompt(text),
+            ContentView::Blocks(blocks) => blocks.iter().find_map(|block| match block.kind.as_deref() {
+                Some("text") => block.text.as_deref().and_then(prompt),
+                Some("image" | "document") => Some(String::new()),
+                _ => None,
             }),
         };
-        self.turns += u64::from(asked);
+        if let Some(prompt) = asked {
+            // A local command is a turn only if the model answers it.
+            self.unanswered = prompt.starts_with('/') || prompt.starts_with("! ");
+            self.turns += u64::from(!self.unanswered);
+            let first = self.facts.first_prompt.get_or_insert_default();
+            if first.is_empty() {
+                *first = prompt;
+            }
+        }
     }
 
     fn assistant(&mut self, view: &View<'_>) {
         self.errors += u64::from(view.is_api_error == Some(true));
         let Some(message) = &view.message else { return };
+        if std::mem::take(&mut self.unanswered) && message.model.as_deref() != Some(MODEL) {
+            self.turns += 1;
+        }
         for block in message.content.iter().flat_map(ContentView::blocks) {
             if let (Some("tool_use"), Some(id), Some(name)) = (block.kind.as_deref(), &block.id, &block.name)
                 && self.calls.insert(id.to_string(), name.to_string()).is_none()
@@ -162,8 +234,7 @@ impl Session {
                 *self.tools.entry(name.to_string()).or_default() += 1;
             }
         }
-        let named =
-            |id: &Option<quipu_message::text::Str<'_>>| id.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
+        let named = |id: &Option<Str<'_>>| id.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
         // A line without any id is a message of its own.
         let own = || format!("line {}", self.by_message.len());
         let key = named(&message.id).or_else(|| named(&view.request_id)).unwrap_or_else(own);
@@ -193,8 +264,11 @@ impl Session {
             messages: self.messages,
             tools: self.tools,
             errors: self.errors,
+            facts: self.facts,
             ..Metrics::default()
         };
+        let facts = &mut metrics.facts;
+        facts.title = facts.title.take().or_else(|| facts.made_up_title.take());
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());
         for counted in self.by_message.values() {
             metrics.tokens.add(Tokens::of(&counted.usage));

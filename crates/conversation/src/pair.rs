@@ -39,7 +39,9 @@ pub struct Answer<'a> {
 impl<'a> Results<'a> {
     /// Collects the results; of several for one call the last wins.
     pub fn new(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
-        let mut by_call = HashMap::new();
+        let nodes = nodes.into_iter();
+        // Room for a result in every other: growing would hash every id again.
+        let mut by_call = HashMap::with_capacity(nodes.size_hint().0 / 2);
         for node in nodes {
             let Some(user) = node.user() else { continue };
             let results: Vec<_> = user.message.content.blocks().iter().filter_map(Block::tool_result).collect();

@@ -4,10 +4,13 @@
 use std::collections::{HashMap, HashSet};
 
 use quipu_message::context::ContextRef;
+use quipu_message::local_command::{output, typed};
 use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::synthetic::NO_RESPONSE_REQUESTED;
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{AgentId, Block, Content, Entry, Json, Message, Role, ToolResult, ToolUse, ToolUseId, Uuid};
+use quipu_message::{
+    AgentId, Block, Content, Entry, Json, Message, Role, Source, ToolResult, ToolUse, ToolUseId, Uuid,
+};
 use serde::Serialize;
 
 use crate::conversation::{Conversation, DEEPEST, Node};
@@ -58,6 +61,9 @@ pub struct ScreenItem {
     /// The model that said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The bytes of a picture or document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// Whether it reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
@@ -104,7 +110,8 @@ impl Conversation {
 
     fn items(&self, depth: usize) -> Vec<ScreenItem> {
         let path = self.path();
-        let calls: HashSet<&ToolUseId> = path.iter().flat_map(|node| node.calls()).map(|call| &call.id).collect();
+        let mut calls: HashSet<&ToolUseId> = HashSet::with_capacity(path.len() / 2);
+        calls.extend(path.iter().flat_map(|node| node.calls()).map(|call| &call.id));
         let results = Results::new(path.iter().copied());
         let hooks = Hooks::new(&path, &calls);
         let mut screen =
@@ -249,8 +256,13 @@ impl<'a> Screen<'a> {
         let is_error = line.is_api_error();
         // The stream carries a local command's output as if the model had said it.
         let local = line.local_command_source.is_value();
-        let (kind, text) = match said(text) {
-            Said::Notice(text) => (Kind::System, text),
+        // Old files confirm a local command in the model's name.
+        let printed = output(text).filter(|_| typed(text).trim().is_empty());
+        let (kind, text) = match (said(text), printed) {
+            (_, Some(printed)) => {
+                (Kind::System, printed.stdout.or(printed.stderr).unwrap_or_default().trim().to_owned())
+            }
+            (Said::Notice(text), None) => (Kind::System, text),
             _ if local => (Kind::System, text.to_owned()),
             _ => (item.kind, text.to_owned()),
         };
@@ -384,6 +396,7 @@ fn blank(kind: Kind) -> ScreenItem {
         tool: None,
         derived_from: None,
         model: None,
+        source: None,
         is_error: false,
         line: u64::MAX,
     }
@@ -397,7 +410,7 @@ fn plain(node: &Node, kind: Kind) -> ScreenItem {
 
 /// Pictures, documents and blocks nobody knows.
 fn media(block: &Block, item: ScreenItem) -> Option<ScreenItem> {
-    let size = |source: &quipu_message::Source| {
+    let size = |source: &Source| {
         let kind = source.media_type.text().unwrap_or(&source.kind);
         match source.data.get() {
             Some(data) => format!("{kind}, {} bytes of {}", data.len(), source.kind),
@@ -415,7 +428,12 @@ fn media(block: &Block, item: ScreenItem) -> Option<ScreenItem> {
         _ if item.kind == Kind::Assistant => return None,
         other => (Kind::Attachment, other.tag().to_owned()),
     };
-    Some(ScreenItem { kind, text: Some(text), ..item })
+    let source = match block {
+        Block::Image(image) => Some(image.source.clone()),
+        Block::Document(document) => Some(document.source.clone()),
+        _ => None,
+    };
+    Some(ScreenItem { kind, text: Some(text), source, ..item })
 }
 
 /// The answer of a server tool, which stands in the same message as its call.

@@ -2,6 +2,7 @@
 //! the leaf a resume goes on from, and the path that leads to it.
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
 
 use quipu_message::system::System;
 use quipu_message::{Block, Content, Entry, Maybe, ToolUseId, Uuid};
@@ -12,7 +13,7 @@ use crate::Node;
 #[derive(Debug)]
 pub struct Tree {
     parents: Vec<Option<usize>>,
-    children: Vec<Vec<usize>>,
+    children: Children,
     leaf: Option<usize>,
     /// Nodes whose parent is not in the file.
     pub orphans: Vec<usize>,
@@ -22,8 +23,9 @@ impl Tree {
     /// Links nodes to their parents. A line of the stream names no parent: it
     /// follows the one before it. So does a line whose parent is missing.
     pub fn new(nodes: &[&Node]) -> Self {
-        let by_uuid: HashMap<&Uuid, usize> =
-            nodes.iter().enumerate().filter_map(|(i, node)| Some((node.uuid()?, i))).collect();
+        // Room for all: growing would hash every id again.
+        let mut by_uuid: HashMap<&Uuid, usize> = HashMap::with_capacity(nodes.len());
+        by_uuid.extend(nodes.iter().enumerate().filter_map(|(i, node)| Some((node.uuid()?, i))));
         let mut parents = vec![None; nodes.len()];
         let mut orphans = Vec::new();
         for (i, node) in nodes.iter().enumerate() {
@@ -50,12 +52,7 @@ impl Tree {
                 None => before,
             };
         }
-        let mut children = vec![Vec::new(); nodes.len()];
-        for (i, parent) in parents.iter().enumerate() {
-            if let Some(parent) = parent {
-                children[*parent].push(i);
-            }
-        }
+        let children = Children::new(&parents);
         let leaf = nodes.iter().rposition(|node| !matches!(node.entry, Entry::Progress(_)));
         Self { parents, children, leaf, orphans }
     }
@@ -67,10 +64,10 @@ impl Tree {
 
     /// The chain from a root to `leaf`.
     pub fn chain(&self, leaf: usize) -> Vec<usize> {
-        let mut seen = HashSet::new();
+        let mut seen = vec![false; self.parents.len()];
         let mut chain = Vec::new();
         let mut at = Some(leaf);
-        while let Some(i) = at.filter(|&i| seen.insert(i)) {
+        while let Some(i) = at.filter(|&i| !mem::replace(&mut seen[i], true)) {
             chain.push(i);
             at = self.parents[i];
         }
@@ -83,19 +80,24 @@ impl Tree {
     /// progress, notices). In the order of the file.
     pub fn path(&self, nodes: &[&Node], leaf: usize) -> Vec<usize> {
         let chain = self.chain(leaf);
-        let mut rank: HashMap<usize, usize> = chain.iter().enumerate().map(|(r, &i)| (i, r)).collect();
-        let mut messages: HashSet<&str> = chain.iter().filter_map(|&i| nodes[i].message_id()).collect();
-        let mut calls: HashSet<&ToolUseId> = chain.iter().flat_map(|&i| calls(&nodes[i].entry)).collect();
+        let mut rank = vec![None; nodes.len()];
+        let mut messages = HashSet::with_capacity(chain.len());
+        let mut calls = HashSet::with_capacity(chain.len());
+        for (r, &i) in chain.iter().enumerate() {
+            rank[i] = Some(r);
+            messages.extend(nodes[i].message_id());
+            calls.extend(self::calls(&nodes[i].entry));
+        }
         let mut path = chain.clone();
         let mut queue = chain.clone();
         while let Some(i) = queue.pop() {
-            for &child in &self.children[i] {
-                if rank.contains_key(&child) || !hangs_on(nodes[child], &messages, &calls) {
+            for &child in self.children.of(i) {
+                if rank[child].is_some() || !hangs_on(nodes[child], &messages, &calls) {
                     continue;
                 }
                 messages.extend(nodes[child].message_id());
                 calls.extend(self::calls(&nodes[child].entry));
-                rank.insert(child, rank[&i]);
+                rank[child] = rank[i];
                 path.push(child);
                 queue.push(child);
             }
@@ -103,7 +105,7 @@ impl Tree {
         if chain.is_sorted() {
             path.sort_unstable();
         } else {
-            path.sort_by_key(|i| (rank[i], *i));
+            path.sort_by_key(|&i| (rank[i], i));
         }
         path
     }
@@ -111,10 +113,11 @@ impl Tree {
     /// Where the conversation was rewound: nodes from which another branch,
     /// begun by a person, leaves the path.
     pub fn branches(&self, nodes: &[&Node], path: &[usize]) -> Vec<usize> {
-        let on_path: HashSet<usize> = path.iter().copied().collect();
-        let off = |i: &usize| !on_path.contains(i) && !matches!(nodes[*i].entry, Entry::Progress(_));
+        let mut on_path = vec![false; nodes.len()];
+        path.iter().for_each(|&i| on_path[i] = true);
+        let off = |i: &usize| !on_path[*i] && !matches!(nodes[*i].entry, Entry::Progress(_));
         let roots = (0..nodes.len()).filter(|&i| self.parents[i].is_none());
-        let beside = path.iter().flat_map(|&i| self.children[i].iter().copied());
+        let beside = path.iter().flat_map(|&i| self.children.of(i).iter().copied());
         let mut starts: Vec<usize> = roots.chain(beside).filter(off).collect();
         starts.sort_unstable();
         starts.dedup();
@@ -133,6 +136,37 @@ fn begins_branch(node: &Node) -> bool {
 /// of a compaction, in which the new file begins with it.
 fn follows_summary(nodes: &[&Node], i: usize) -> bool {
     i > 0 && nodes[..i].iter().all(|node| matches!(node.entry, Entry::Summary(_) | Entry::System(_)))
+}
+
+/// The children of every node, in the order of the file: those of all nodes in
+/// one list, and where each node's begin.
+#[derive(Debug)]
+struct Children {
+    starts: Vec<usize>,
+    list: Vec<usize>,
+}
+
+impl Children {
+    fn new(parents: &[Option<usize>]) -> Self {
+        let mut starts = vec![0; parents.len() + 1];
+        parents.iter().flatten().for_each(|&parent| starts[parent + 1] += 1);
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut free = starts.clone();
+        let mut list = vec![0; starts[parents.len()]];
+        for (i, parent) in parents.iter().enumerate() {
+            if let Some(parent) = *parent {
+                list[free[parent]] = i;
+                free[parent] += 1;
+            }
+        }
+        Self { starts, list }
+    }
+
+    fn of(&self, parent: usize) -> &[usize] {
+        &self.list[self.starts[parent]..self.starts[parent + 1]]
+    }
 }
 
 /// Whether a node beside the chain belongs to it.

@@ -53,7 +53,11 @@ impl Line {
 
     /// Writes a value as one line.
     pub fn of<T: Serialize>(value: &T) -> serde_json::Result<Self> {
-        serde_json::to_string(value).map(|text| Self(text.into()))
+        // Most lines fit without growing.
+        let mut bytes = Vec::with_capacity(2048);
+        serde_json::to_writer(&mut bytes, value)?;
+        let text = String::from_utf8(bytes).map_err(serde::ser::Error::custom)?;
+        Ok(Self(text.into()))
     }
 
     /// The text to write back, unchanged and without its line end.

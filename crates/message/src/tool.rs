@@ -1,5 +1,7 @@
 //! What the well-known tools are called with, for those who show or run them.
 
+use std::collections::BTreeMap;
+
 use crate::macros::wire;
 use crate::{AgentId, Json, ToolUse};
 
@@ -22,6 +24,7 @@ pub enum ToolInput {
     Agent(AgentInput),
     Skill(SkillInput),
     ExitPlanMode(ExitPlanModeInput),
+    AskUserQuestion(AskInput),
     /// A tool without a model here, or an input that does not fit its model.
     Other(Json),
 }
@@ -49,10 +52,35 @@ impl ToolInput {
             "Task" | "Agent" => input.read().map(Self::Agent),
             "Skill" => input.read().map(Self::Skill),
             "ExitPlanMode" => input.read().map(Self::ExitPlanMode),
+            "AskUserQuestion" => input.read().map(Self::AskUserQuestion),
             _ => return Self::Other(input.clone()),
         };
         read.unwrap_or_else(|_| Self::Other(input.clone()))
     }
+}
+
+/// Tools without a model here whose calls one argument tells.
+const TOLD_BY: [(&str, &str); 14] = [
+    ("BashOutput", "bash_id"),
+    ("KillShell", "shell_id"),
+    ("TaskOutput", "task_id"),
+    ("TaskStop", "task_id"),
+    ("TaskCreate", "subject"),
+    ("TaskGet", "taskId"),
+    ("LS", "path"),
+    ("NotebookRead", "notebook_path"),
+    ("ToolSearch", "query"),
+    ("SlashCommand", "command"),
+    ("Monitor", "command"),
+    ("SendMessage", "to"),
+    ("web_search", "query"),
+    ("web_fetch", "url"),
+];
+
+/// The one argument that tells what a call does, for tools without a model.
+pub fn telling_argument(name: &str, input: &Json) -> Option<String> {
+    let (_, key) = TOLD_BY.iter().find(|(tool, _)| *tool == name)?;
+    Some(crate::text::field(input.text(), key).ok()??.to_string())
 }
 
 wire! {
@@ -230,6 +258,44 @@ wire! {
     pub struct ExitPlanModeInput {
         /// The plan.
         plan: opt String = "plan",
+    }
+}
+
+wire! {
+    /// What the person answered.
+    pub struct AskOutput {
+        /// The answers, by question.
+        answers: opt BTreeMap<String, Json> = "answers",
+    }
+}
+
+wire! {
+    /// Asks the person.
+    pub struct AskInput {
+        /// The questions.
+        questions: req Vec<Question> = "questions",
+        /// The answers, by question.
+        answers: opt BTreeMap<String, Json> = "answers",
+    }
+}
+
+wire! {
+    /// A question with its choices.
+    pub struct Question {
+        /// The question.
+        question: opt String = "question",
+        /// The same in a word.
+        header: opt String = "header",
+        /// The choices.
+        options: opt Vec<Choice> = "options",
+    }
+}
+
+wire! {
+    /// A choice.
+    pub struct Choice {
+        /// What it is called.
+        label: opt String = "label",
     }
 }
 

@@ -121,6 +121,10 @@ borrowed! {
         total_cost_usd: f64 = "total_cost_usd",
         /// Words of a `system` or `queue-operation` line.
         content: &'a RawValue = "content",
+        /// A title the person gave.
+        custom_title: Str<'a> = "customTitle",
+        /// A title the model made up.
+        ai_title: Str<'a> = "aiTitle",
         /// Words of a `summary` line.
         summary: Str<'a> = "summary",
         /// What the tool gave, in its own form.

@@ -41,6 +41,15 @@ fn shown(talk: &Conversation) -> Vec<String> {
 }
 
 #[test]
+fn progress_about_progress_without_end_is_read_as_far_as_anyone_looks() {
+    let open = r#"{"type":"progress","parentToolUseID":"t","data":{"type":"agent_progress","message":"#;
+    let text = open.repeat(2000) + &user("u", None, json!("hi")).to_string() + &"}}".repeat(2000);
+    let mut talk = talk(&[user("p", None, json!("go"))]);
+    talk.push_line(2, &text);
+    assert_eq!((shown(&talk), talk.faults().len()), (vec!["go".to_owned()], 0));
+}
+
+#[test]
 fn parallel_calls_are_no_branches_and_a_rewind_is() {
     let talk = talk(&[
         user("p", None, json!("go")),

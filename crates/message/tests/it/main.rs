@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use quipu_message::line::mend;
-use quipu_message::{Entry, Head, ReadError, View, same_json};
+use quipu_message::{Block, Entry, Head, ReadError, View, same_json};
 use quipu_testkit as kit;
 
 #[derive(Default, Debug)]
@@ -64,4 +64,20 @@ fn every_recorded_and_published_line_has_a_model_and_comes_back() {
     let foreign = tally.unknown.get("foreign").copied().unwrap_or_default();
     assert_eq!(tally.unknown.len(), usize::from(foreign > 0), "{:?}", tally.unknown);
     assert_eq!((tally.not_json, foreign), (10, 1));
+}
+
+/// `open` over and over, closed as often.
+fn nested(open: &str) -> String {
+    open.repeat(10_000) + &"]}".repeat(10_000)
+}
+
+#[test]
+fn what_nests_without_end_is_kept_whole() {
+    let text = nested(r#"{"type":"tool_result","tool_use_id":"a","content":["#);
+    let block: Block = serde_json::from_str(&text).unwrap();
+    assert_eq!(block.unknown_blocks(), 1);
+    assert_eq!(serde_json::to_string(&block).unwrap(), text);
+
+    let text = nested(r#"{"type":"transcript_mirror","filePath":"x","entries":["#);
+    assert_eq!(serde_json::to_string(&Entry::read(&text).unwrap()).unwrap(), text);
 }

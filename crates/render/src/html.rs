@@ -1,0 +1,107 @@
+//! A conversation as one self-contained page.
+
+use quipu_conversation::{Kind, ScreenItem};
+
+use crate::about::About;
+use crate::clean::one_line;
+use crate::terminal::Thinking;
+
+mod escape;
+mod item;
+mod prose;
+mod tool;
+
+#[cfg(test)]
+mod tests;
+
+use escape::{attribute, fragment, text};
+
+/// How a conversation is shown as a page.
+///
+/// The page loads nothing and runs nothing. Text from the items is always
+/// escaped, links lead to `http`, `https` and `mailto` only, and pictures are
+/// those of the items themselves.
+#[derive(Debug, Clone)]
+pub struct Html {
+    /// What the head of the page says.
+    pub about: About,
+    /// How much of the model's reasoning is shown: folded away, opened, or none.
+    pub thinking: Thinking,
+    /// Whether tool calls and hooks are shown.
+    pub tools: bool,
+    /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
+    /// default the time as it is written.
+    pub local: fn(&str) -> String,
+}
+
+impl Default for Html {
+    fn default() -> Self {
+        Self { about: About::default(), thinking: Thinking::Folded, tools: true, local: crate::as_written }
+    }
+}
+
+/// The page may use its own styles and the pictures in it, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+const STYLE: &str = include_str!("html/style.css");
+
+impl Html {
+    /// Writes the page.
+    pub fn render(&self, items: &[ScreenItem]) -> String {
+        let title = text(&self.about.heading());
+        let mut out = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+        );
+        out.push_str(&format!("<header class=\"about\">\n<h1>{title}</h1>\n"));
+        let facts = self.about.facts();
+        if !facts.is_empty() {
+            out.push_str("<dl>");
+            for (name, fact) in facts {
+                out.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>", text(&fact)));
+            }
+            out.push_str("</dl>\n");
+        }
+        out.push_str("</header>\n");
+        outline(items, &mut out);
+        out.push_str("<main>\n");
+        item::Page::new(self, &mut out).items(items);
+        out.push_str("</main>\n</body>\n</html>\n");
+        out
+    }
+}
+
+/// The person's requests, as links to them.
+fn outline(items: &[ScreenItem], out: &mut String) {
+    let asked: Vec<_> = items
+        .iter()
+        .filter(|item| item.kind == Kind::User)
+        .filter_map(|item| Some((item.uuid.as_ref()?, item.text.as_deref().filter(|text| !text.trim().is_empty())?)))
+        .collect();
+    if asked.len() < 2 {
+        return;
+    }
+    out.push_str("<nav aria-label=\"requests\">\n<ol>\n");
+    for (uuid, words) in asked {
+        let short = cut(&one_line(words), 90);
+        out.push_str(&format!("<li><a href=\"#{}\">{}</a></li>\n", fragment(uuid.as_str()), text(&short)));
+    }
+    out.push_str("</ol>\n</nav>\n");
+}
+
+/// The first characters of a text, marked when there are more.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// An `id` attribute for an item, with the space before it; nothing without a uuid.
+fn id(item: &ScreenItem) -> String {
+    item.uuid.as_ref().map(|uuid| format!(" id=\"{}\"", attribute(uuid.as_str()))).unwrap_or_default()
+}

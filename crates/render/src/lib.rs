@@ -1,0 +1,35 @@
+//! How a conversation looks outside the page.
+//!
+//! ```text
+//!   &[ScreenItem] ──┬── Terminal   rows for a terminal, whole or item by item
+//!                   ├── Markdown   a document to share
+//!                   └── Html       one self-contained page
+//!   ToolCard ────────── Call       what a call is in one line, for all three
+//! ```
+//!
+//! What the items hold is untrusted: [`clean`] takes every escape sequence,
+//! control and invisible character out of it, whatever the output. Deliberately
+//! absent: files, clocks, time zones and paging; what is shown is passed in.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod about;
+mod call;
+mod clean;
+mod code;
+mod diff;
+mod html;
+mod markdown;
+mod speaker;
+mod terminal;
+
+pub use about::About;
+pub use call::{Call, Part, Progress};
+pub use clean::clean;
+pub use diff::{DiffLine, Sign};
+pub use html::Html;
+pub use markdown::Markdown;
+pub use terminal::{Flow, Terminal, Thinking};
+
+pub(crate) use speaker::as_written;

@@ -1,0 +1,98 @@
+//! A conversation for the terminal.
+
+use std::fmt::{self, Write};
+
+use quipu_conversation::ScreenItem;
+
+mod flow;
+mod paint;
+mod prose;
+mod row;
+mod table;
+mod tool;
+
+#[cfg(test)]
+mod tests;
+
+pub use flow::Flow;
+
+/// How a conversation is shown on a terminal.
+///
+/// No text from the items reaches the output with a control character or an
+/// escape sequence; with `color`, the only sequences are our own colours.
+///
+/// ```
+/// use quipu_conversation::Conversation;
+/// use quipu_render::Terminal;
+/// let mut talk = Conversation::default();
+/// talk.push_line(1, r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#);
+/// assert_eq!(Terminal::default().render(&talk.for_ui()), "▌ you\n  hi\n");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Terminal {
+    /// Columns; fewer than 24 count as 24.
+    pub width: usize,
+    /// Whether to use colours. Without them status is also told in words.
+    pub color: bool,
+    /// How much of the model's reasoning is shown.
+    pub thinking: Thinking,
+    /// Whether tool calls and hooks are shown.
+    pub tools: bool,
+    /// Whether long results are shown to their end.
+    pub full: bool,
+    /// Paths under this folder are shown relative to it.
+    pub base: Option<String>,
+    /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
+    /// default the time as it is written.
+    pub local: fn(&str) -> String,
+}
+
+/// How much of the model's reasoning is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// The first line, and how many there are.
+    #[default]
+    Folded,
+    /// All of it.
+    Full,
+    /// None of it.
+    Hidden,
+}
+
+impl Default for Terminal {
+    fn default() -> Self {
+        Self {
+            width: 80,
+            color: false,
+            thinking: Thinking::Folded,
+            tools: true,
+            full: false,
+            base: None,
+            local: crate::as_written,
+        }
+    }
+}
+
+impl Terminal {
+    /// Renders a conversation.
+    pub fn render(&self, items: &[ScreenItem]) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.render_to(items, &mut text);
+        text
+    }
+
+    /// Renders a conversation into `out`.
+    pub fn render_to(&self, items: &[ScreenItem], out: &mut dyn Write) -> fmt::Result {
+        self.flow().items(items, out)
+    }
+
+    /// Starts a conversation that is shown piece by piece, as it happens.
+    pub fn flow(&self) -> Flow<'_> {
+        Flow::new(self)
+    }
+
+    fn columns(&self) -> usize {
+        self.width.max(24)
+    }
+}

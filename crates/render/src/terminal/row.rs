@@ -1,0 +1,214 @@
+//! Rows of styled text: measured, wrapped, cut, and written out.
+
+use std::fmt::{self, Write};
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::clean::clean;
+
+/// A piece of text in one style. Its text is clean and has no line breaks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Span {
+    style: Style,
+    text: String,
+}
+
+impl Span {
+    /// The only way text gets on a row: cleaned, tabs widened.
+    pub(super) fn new(style: Style, text: &str) -> Self {
+        Self { style, text: clean(text).replace('\t', "    ").replace('\n', " ") }
+    }
+
+    pub(super) fn plain(text: &str) -> Self {
+        Self::new(Style::new(), text)
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// One row.
+pub(super) type Row = Vec<Span>;
+
+/// How many columns a row takes.
+pub(super) fn width(row: &[Span]) -> usize {
+    row.iter().map(|span| span.text.width()).sum()
+}
+
+/// Writes a row and its line break, with our own colours or none.
+pub(super) fn write(row: &[Span], color: bool, out: &mut dyn Write) -> fmt::Result {
+    let end = row.iter().rposition(|span| !span.text.trim_end_matches(' ').is_empty()).map_or(0, |i| i + 1);
+    for (i, span) in row[..end].iter().enumerate() {
+        let text = if i + 1 == end { span.text.trim_end_matches(' ') } else { &span.text };
+        if color && span.style != Style::new() {
+            write!(out, "{}{text}{}", span.style.render(), span.style.render_reset())?;
+        } else {
+            out.write_str(text)?;
+        }
+    }
+    out.write_char('\n')
+}
+
+/// Breaks a row into rows of at most `most` columns, between words where it can.
+pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
+    if width(row) <= most {
+        return vec![row.to_vec()];
+    }
+    let flat: String = row.iter().map(|span| &*span.text).collect();
+    let mut ranges = Vec::new();
+    let (mut start, mut end, mut used) = (0, 0, 0);
+    for segment in segments(&flat) {
+        let text = &flat[segment.clone()];
+        let (word, whole) = (text.trim_end_matches(' ').width(), text.width());
+        if used + word > most && end > start {
+            ranges.push(start..end);
+            (start, used) = (segment.start, 0);
+        }
+        if word > most {
+            for (at, c) in text.char_indices() {
+                let columns = c.width().unwrap_or(0);
+                if used + columns > most && segment.start + at > start {
+                    ranges.push(start..segment.start + at);
+                    (start, used) = (segment.start + at, 0);
+                }
+                used += columns;
+            }
+        } else {
+            used += whole;
+        }
+        end = segment.end;
+    }
+    if end > start {
+        ranges.push(start..end);
+    }
+    // The spaces at a break are neither shown nor counted.
+    let shown = |r: std::ops::Range<usize>| r.start..r.start + flat[r].trim_end_matches(' ').len();
+    ranges.into_iter().map(|range| slice(row, shown(range))).collect()
+}
+
+/// Breaks a row wherever the columns end, as code needs it.
+pub(super) fn chop(row: &[Span], most: usize) -> Vec<Row> {
+    let mut rows = vec![Row::new()];
+    let mut used = 0;
+    for span in row {
+        let mut start = 0;
+        for (at, c) in span.text.char_indices() {
+            let columns = c.width().unwrap_or(0);
+            if used + columns > most.max(2) {
+                push(&mut rows, span, start..at);
+                rows.push(Row::new());
+                (start, used) = (at, 0);
+            }
+            used += columns;
+        }
+        push(&mut rows, span, start..span.text.len());
+    }
+    rows
+}
+
+/// Cuts a row to one of at most `most` columns, marked when something is missing.
+pub(super) fn cut(row: &[Span], most: usize) -> Row {
+    if width(row) <= most {
+        return row.to_vec();
+    }
+    let mut first = chop(row, most.saturating_sub(1)).swap_remove(0);
+    first.push(Span::new(Style::new().dimmed(), "…"));
+    first
+}
+
+fn push(rows: &mut [Row], span: &Span, range: std::ops::Range<usize>) {
+    if let Some(row) = rows.last_mut()
+        && !range.is_empty()
+    {
+        row.push(Span { style: span.style, text: span.text[range].to_owned() });
+    }
+}
+
+/// The part of a row that a range of its flat text covers.
+fn slice(row: &[Span], range: std::ops::Range<usize>) -> Row {
+    let mut cut = Row::new();
+    let mut offset = 0;
+    for span in row {
+        let start = range.start.clamp(offset, offset + span.text.len()) - offset;
+        let end = range.end.clamp(offset, offset + span.text.len()) - offset;
+        if start < end {
+            cut.push(Span { style: span.style, text: span.text[start..end].to_owned() });
+        }
+        offset += span.text.len();
+        if offset >= range.end {
+            break;
+        }
+    }
+    cut
+}
+
+/// The pieces a line may be broken between; spaces belong to the piece before.
+fn segments(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    let mut before: Option<char> = None;
+    for (at, c) in text.char_indices() {
+        if before.is_some_and(|before| may_break(before, c)) {
+            pieces.push(start..at);
+            start = at;
+        }
+        before = Some(c);
+    }
+    if start < text.len() {
+        pieces.push(start..text.len());
+    }
+    pieces
+}
+
+fn may_break(before: char, after: char) -> bool {
+    if after == ' ' {
+        return false;
+    }
+    before == ' ' || (is_ideograph(before) || is_ideograph(after)) && !closes(after) && !opens(before)
+}
+
+/// Whether lines may break beside it without a space, as in Chinese and Japanese.
+pub(super) fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}'
+        | '\u{ff00}'..='\u{ff60}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Punctuation that must not begin a line.
+fn closes(c: char) -> bool {
+    "，。、；：？！）】」』》〉〕”’…·,.;:?!)]}ー々".contains(c)
+}
+
+/// Punctuation that must not end a line.
+fn opens(c: char) -> bool {
+    "（【「『《〈〔“‘([{".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Span, chop, cut, wrap};
+
+    fn texts(rows: Vec<super::Row>) -> Vec<String> {
+        rows.iter().map(|row| row.iter().map(Span::text).collect::<String>().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        let row = [Span::plain("one two three"), Span::plain("four five")];
+        assert_eq!(texts(wrap(&row, 9)), ["one two", "threefour", "five"]);
+        assert_eq!(texts(wrap(&[Span::plain("abcdefghij k")], 4)), ["abcd", "efgh", "ij k"]);
+    }
+
+    #[test]
+    fn ideographs_take_two_columns_and_keep_their_punctuation() {
+        assert_eq!(texts(wrap(&[Span::plain("每人最多中一次奖，不重复")], 16)), ["每人最多中一次", "奖，不重复"]);
+        assert_eq!(texts(chop(&[Span::plain("抽奖脚本")], 5)), ["抽奖", "脚本"]);
+        assert_eq!(texts(vec![cut(&[Span::plain("抽奖脚本")], 6)]), ["抽奖…"]);
+    }
+
+    #[test]
+    fn text_is_cleaned_on_its_way_in() {
+        assert_eq!(Span::plain("a\x1b[31m\tb\nc").text(), "a    b c");
+    }
+}

@@ -1,0 +1,92 @@
+//! Tables drawn with box characters.
+
+use pulldown_cmark::Alignment;
+
+use super::paint::{BOLD, DIM};
+use super::row::{Row, Span, width, wrap};
+
+/// A table being gathered, cell by cell.
+pub(super) struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<Row>>,
+    current: Vec<Row>,
+}
+
+/// A column is never made narrower than this.
+const NARROWEST: usize = 6;
+
+impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { alignments, rows: Vec::new(), current: Vec::new() }
+    }
+
+    pub(super) fn cell(&mut self, cell: Row) {
+        self.current.push(cell);
+    }
+
+    pub(super) fn end_row(&mut self) {
+        self.rows.push(std::mem::take(&mut self.current));
+    }
+
+    /// Draws the table in at most `room` columns, if its columns can be that narrow.
+    pub(super) fn rows(self, room: usize) -> Vec<Row> {
+        let widths = self.widths(room);
+        let rule = |left: &str, middle: &str, right: &str| {
+            let bars: Vec<String> = widths.iter().map(|w| "─".repeat(w + 2)).collect();
+            vec![Span::new(DIM, &format!("{left}{}{right}", bars.join(middle)))]
+        };
+        let mut drawn = vec![rule("┌", "┬", "┐")];
+        for (i, row) in self.rows.iter().enumerate() {
+            if i == 1 {
+                drawn.push(rule("├", "┼", "┤"));
+            }
+            let empty = Row::new();
+            let cells: Vec<Vec<Row>> =
+                widths.iter().enumerate().map(|(c, w)| wrap(row.get(c).unwrap_or(&empty), *w)).collect();
+            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let mut out = vec![Span::new(DIM, "│")];
+                for (c, w) in widths.iter().enumerate() {
+                    let cell = cells[c].get(line).unwrap_or(&empty);
+                    let alignment = self.alignments.get(c).copied().unwrap_or(Alignment::None);
+                    out.extend(padded(cell, *w, alignment, i == 0));
+                    out.push(Span::new(DIM, "│"));
+                }
+                drawn.push(out);
+            }
+        }
+        drawn.push(rule("└", "┴", "┘"));
+        drawn
+    }
+
+    /// Takes columns from the widest until the table fits.
+    fn widths(&self, room: usize) -> Vec<usize> {
+        let columns = self.alignments.len();
+        let room = room.saturating_sub(3 * columns + 1);
+        let widest = |c: usize| self.rows.iter().filter_map(|row| row.get(c)).map(|cell| width(cell)).max();
+        let mut widths: Vec<usize> = (0..columns).map(|c| widest(c).unwrap_or(0).clamp(1, room.max(1))).collect();
+        while widths.iter().sum::<usize>() > room {
+            match widths.iter_mut().max() {
+                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                _ => break,
+            }
+        }
+        widths
+    }
+}
+
+fn padded(cell: &[Span], columns: usize, alignment: Alignment, is_head: bool) -> Row {
+    let spare = columns.saturating_sub(width(cell));
+    let left = match alignment {
+        Alignment::Right => spare,
+        Alignment::Center => spare / 2,
+        Alignment::None | Alignment::Left => 0,
+    };
+    let mut row = vec![Span::plain(&" ".repeat(left + 1))];
+    if is_head {
+        row.extend(cell.iter().map(|span| Span::new(BOLD, span.text())));
+    } else {
+        row.extend_from_slice(cell);
+    }
+    row.push(Span::plain(&" ".repeat(spare - left + 1)));
+    row
+}
