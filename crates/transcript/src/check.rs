@@ -112,7 +112,7 @@ impl Check {
         let mut report = Report { files: 1, ..Report::default() };
         let mut log = RequestLog::default();
         let mut parents = Parents::default();
-        while let Some(read) = entries.next() {
+        for read in entries.by_ref() {
             match read {
                 Err(problem) => report.problem(problem),
                 Ok(located) => {

@@ -63,30 +63,40 @@ pub struct Recorder {
     path: PathBuf,
 }
 
+/// Two locks, so that queueing never waits for the disk. Whoever takes both takes
+/// `writing` first: answers leave the queue in the order they are written.
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    writing: Mutex<Writing>,
+    waiting: Mutex<Waiting>,
     wake: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct Writing {
     journal: Journal,
-    queue: Vec<Arc<Mutex<Option<Assistant>>>>,
     /// Lines not yet written; what an error left is tried again at the next call.
     lines: VecDeque<Line>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    queue: Vec<Slot>,
     due: Option<Instant>,
     closed: bool,
 }
 
+/// An answer that waits; none once it is written.
+type Slot = Arc<Mutex<Option<Box<Assistant>>>>;
+
 /// An answer that waits to be written.
 #[derive(Debug, Clone)]
-pub struct Queued(Arc<Mutex<Option<Assistant>>>);
+pub struct Queued(Slot);
 
 impl Queued {
     /// Changes the answer; false when it is written already.
     pub fn update(&self, change: impl FnOnce(&mut Assistant)) -> bool {
-        held(&self.0).as_mut().map(change).is_some()
+        held(&self.0).as_mut().map(|answer| change(answer)).is_some()
     }
 }
 
@@ -118,8 +128,11 @@ impl Recorder {
 
     fn new(journal: Journal, known: HashSet<Uuid>, head: Option<Uuid>, facts: Facts, durability: Durability) -> Self {
         let path = journal.path().to_owned();
-        let state = State { journal, queue: Vec::new(), lines: VecDeque::new(), due: None, closed: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
+        let shared = Arc::new(Shared {
+            writing: Mutex::new(Writing { journal, lines: VecDeque::new() }),
+            waiting: Mutex::default(),
+            wake: Condvar::new(),
+        });
         let worker = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new().name("quipu-recorder".to_owned()).spawn(move || write_behind(&shared)).ok()
@@ -175,13 +188,15 @@ impl Recorder {
             return Err(AppendError::NoUuid { kind: "assistant".to_owned() });
         };
         self.place(&mut answer.envelope, self.head.clone().as_ref());
-        let slot = Arc::new(Mutex::new(Some(answer)));
-        let mut state = held(&self.shared.state);
+        let slot = Arc::new(Mutex::new(Some(Box::new(answer))));
         if self.known.insert(uuid.clone()) {
             self.head = Some(uuid);
-            state.queue.push(Arc::clone(&slot));
-            state.due.get_or_insert(Instant::now() + self.durability.delay);
-            self.shared.wake.notify_one();
+            let mut waiting = held(&self.shared.waiting);
+            waiting.queue.push(Arc::clone(&slot));
+            if waiting.due.is_none() {
+                waiting.due = Some(Instant::now() + self.durability.delay);
+                self.shared.wake.notify_one();
+            }
         }
         Ok(Queued(slot))
     }
@@ -275,11 +290,7 @@ impl Recorder {
 
     /// Writes what is queued, then these lines.
     fn write(&self, lines: Vec<Line>, sync: bool) -> Result<(), AppendError> {
-        let mut state = held(&self.shared.state);
-        let drained = state.drain();
-        state.lines.extend(lines);
-        drained?;
-        state.append(sync)
+        self.shared.write(lines, sync)
     }
 
     /// The entry as a line in its place.
@@ -327,7 +338,7 @@ impl Recorder {
     }
 
     fn stop(&mut self) {
-        held(&self.shared.state).closed = true;
+        held(&self.shared.waiting).closed = true;
         self.shared.wake.notify_one();
         if let Some(worker) = self.worker.take() {
             // A panic there has poisoned nothing we still need.
@@ -346,36 +357,39 @@ impl Drop for Recorder {
     }
 }
 
-impl State {
-    /// Turns the queued answers into lines, as they are now.
-    fn drain(&mut self) -> Result<(), AppendError> {
-        self.due = None;
-        for answer in self.queue.drain(..).filter_map(|slot| held(&slot).take()) {
-            self.lines.push_back(Line::of(&answer).map_err(AppendError::Serialise)?);
+impl Shared {
+    /// Writes the queued answers, as they are now, and then these lines.
+    fn write(&self, lines: Vec<Line>, sync: bool) -> Result<(), AppendError> {
+        let mut writing = held(&self.writing);
+        let queue = {
+            let mut waiting = held(&self.waiting);
+            waiting.due = None;
+            std::mem::take(&mut waiting.queue)
+        };
+        for answer in queue.into_iter().filter_map(|slot| held(&slot).take()) {
+            writing.lines.push_back(Line::of(&*answer).map_err(AppendError::Serialise)?);
         }
-        Ok(())
-    }
-
-    fn append(&mut self, sync: bool) -> Result<(), AppendError> {
-        self.journal.append(&mut self.lines, sync)
+        writing.lines.extend(lines);
+        let Writing { journal, lines } = &mut *writing;
+        journal.append(lines, sync)
     }
 }
 
 /// Writes queued answers when they are due, until the recorder ends.
 fn write_behind(shared: &Shared) {
-    let mut state = held(&shared.state);
-    while !state.closed {
+    let mut waiting = held(&shared.waiting);
+    while !waiting.closed {
         let now = Instant::now();
-        state = match state.due {
-            None => shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+        waiting = match waiting.due {
+            None => shared.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner),
             Some(due) if due > now => {
-                shared.wake.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0
+                shared.wake.wait_timeout(waiting, due - now).unwrap_or_else(PoisonError::into_inner).0
             }
             Some(_) => {
-                // What fails here stays in the queue; the next call tries again and
-                // tells.
-                let _ = state.drain().and_then(|()| state.append(false));
-                state
+                drop(waiting);
+                // What fails here is tried again by the next call, which tells.
+                let _ = shared.write(Vec::new(), false);
+                held(&shared.waiting)
             }
         };
     }

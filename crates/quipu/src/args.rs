@@ -1,0 +1,218 @@
+//! What can be asked of the command.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Reads, counts and explains the conversations of Claude-Code-style agents.
+#[derive(Debug, Parser)]
+#[command(name = "quipu", version, about, after_help = EXAMPLES, arg_required_else_help = true, propagate_version = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  quipu ls                                                 the latest sessions
+  quipu show latest                                        read a conversation
+  quipu follow latest                                      watch it as it happens
+  claude -p hi --output-format stream-json --verbose | quipu show -
+  quipu check                                              check all sessions of this machine
+  quipu completions zsh > ~/.zfunc/_quipu";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Global {
+    /// Where the agent keeps its sessions; may be given several times
+    /// [default: $CLAUDE_CONFIG_DIR, then ~/.claude]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) claude_dir: Vec<PathBuf>,
+    /// One JSON document on standard output, errors as JSON on standard error
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    pub(crate) color: When,
+    /// Never page long output
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+    /// Say nothing but the result
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check session files: what is in them, what is unknown, what is broken
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Read a conversation
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
+    /// List sessions: when, where, what about, how much
+    #[command(after_help = LS_EXAMPLES, visible_alias = "list")]
+    Ls(LsArgs),
+    /// Watch a conversation as it happens
+    #[command(after_help = "Examples:\n  quipu follow latest\n  quipu follow 05ef09b2 --full")]
+    Follow(FollowArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  quipu completions bash > ~/.local/share/bash-completion/completions/quipu")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    #[command(after_help = "Examples:\n  quipu man | man -l -\n  quipu man show | man -l -")]
+    Man {
+        /// Of this command instead of the whole program
+        command: Option<String>,
+    },
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  quipu check                              every session of this machine
+  quipu check --roundtrip session.jsonl    prove that nothing would be lost
+  quipu check --json . | jq .kinds         count lines by type
+  some-agent | quipu check -               check a live stream
+
+Exit status: 0 when the check ran, 1 on a round-trip failure or, with --strict, on any problem.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckArgs {
+    /// Files, folders (searched for *.jsonl) or `-` for standard input
+    /// [default: all sessions]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Prove that every line comes back from our types as it went in
+    #[arg(long)]
+    pub(crate) roundtrip: bool,
+    /// Fail on any problem
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Mend files: a backup beside each, every change told
+    #[arg(long, conflicts_with_all = ["roundtrip", "strict"])]
+    pub(crate) repair: bool,
+}
+
+const LS_EXAMPLES: &str = "\
+Examples:
+  quipu ls                                 the latest sessions
+  quipu ls --project tidepool --since 7d   of one project, of the last seven days
+  quipu ls --sort cost --limit 10          the dearest
+  quipu ls --json | jq '.[].session_id'";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LsArgs {
+    /// Only sessions whose folder contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) project: Option<String>,
+    /// Only sessions that ended since then: a date, a time, or such as 7d or 12h ago
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Only sessions that began before then
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// Only sessions with a model whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) model: Option<String>,
+    /// In which order
+    #[arg(long, value_enum, default_value_t = Sort::Time)]
+    pub(crate) sort: Sort,
+    /// At most this many [default: all with --json, 30 otherwise]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// Latest first
+    Time,
+    /// Dearest first
+    Cost,
+    /// Largest first
+    Tokens,
+    /// Longest first
+    Turns,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FollowArgs {
+    /// A session: its id, a unique beginning of it, `latest`, or a file
+    #[arg(value_name = "SESSION", default_value = "latest")]
+    pub(crate) session: String,
+    /// Unfold reasoning and long results
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// How many of the last items to show first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) tail: usize,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  quipu show latest                             on the screen, paged when long
+  quipu show session.jsonl --tail 20            only the end
+  quipu show session.jsonl --as html > s.html   a page to share
+  quipu show session.jsonl --view api --json    the messages that would be sent
+  quipu show -                                  a live stream from standard input";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    /// A session: its id, a unique beginning of it, `latest`, a file, or `-` for standard input
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// What to show: the conversation for people, the messages for the API, or the lines
+    #[arg(long, value_enum, default_value_t = View::Screen)]
+    pub(crate) view: View,
+    /// In which form [default: text; json with --json]
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    pub(crate) form: Option<Form>,
+    /// Only the Nth turn, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) turn: Option<u64>,
+    /// Only the last N items
+    #[arg(long, value_name = "N")]
+    pub(crate) tail: Option<usize>,
+    /// Leave out the model's reasoning
+    #[arg(long)]
+    pub(crate) no_thinking: bool,
+    /// Leave out tool calls
+    #[arg(long)]
+    pub(crate) no_tools: bool,
+    /// Unfold reasoning and long results
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    /// The conversation as people read it
+    Screen,
+    /// The messages as the API is sent them
+    Api,
+    /// The lines as they are
+    Raw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    Text,
+    Markdown,
+    Html,
+    Json,
+}

@@ -1,0 +1,189 @@
+//! `quipu check`
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use quipu_render::clean;
+use quipu_transcript::{Check, Entries, Problem, Report, find, repair};
+
+use crate::args::{CheckArgs, Global};
+use crate::error::Failure;
+use crate::output::Output;
+use crate::parallel;
+use crate::sessions::claude_dirs;
+
+pub(crate) fn run(args: &CheckArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let check = Check { roundtrip: args.roundtrip };
+    let mut total = Report::default();
+    let sources = sources(args, global, &mut total)?;
+    if args.repair {
+        return mend(&sources, global, output);
+    }
+    for report in parallel::each(&sources, "checking", global, |path| one(path, check)) {
+        total.add(report);
+    }
+    if global.json {
+        output.json(&total)?;
+    } else {
+        output.text(&summary(&total, args, global, output))?;
+    }
+    let any = total.problems.len() as u64 + total.problems_not_listed > 0;
+    let failed = total.roundtrip_failures > 0 || args.strict && any;
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The files to check, in order; `-` stands for standard input.
+fn sources(args: &CheckArgs, global: &Global, total: &mut Report) -> Result<Vec<PathBuf>> {
+    let mut paths = args.paths.clone();
+    if paths.is_empty() {
+        let dirs = claude_dirs(global);
+        paths.extend(dirs.iter().map(|dir| dir.join("projects")).filter(|dir| dir.is_dir()));
+        if paths.is_empty() {
+            let looked = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+            let hint = "name files or folders, or say where sessions are with --claude-dir";
+            return Err(Failure::error("sessions.none", format!("no sessions found under {looked}"), hint));
+        }
+    }
+    let mut sources = Vec::new();
+    for path in paths {
+        if path == Path::new("-") {
+            sources.push(path);
+            continue;
+        }
+        if !path.exists() {
+            let hint = "give files, folders, or `-` for standard input";
+            return Err(Failure::error("file.not_found", format!("no such file or folder: {}", path.display()), hint));
+        }
+        let (files, errors) = if path.is_dir() { find::jsonl_files(&path) } else { (vec![path], Vec::new()) };
+        sources.extend(files);
+        for error in errors {
+            let message =
+                format!("{error}: {}", std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default());
+            total.note(Problem { code: error.code(), path: String::new(), line: 0, offset: 0, message });
+        }
+    }
+    Ok(sources)
+}
+
+fn one(path: &Path, check: Check) -> Report {
+    if path == Path::new("-") {
+        return check.run(Entries::new(io::stdin().lock(), "-"), "-");
+    }
+    let name = path.display().to_string();
+    match Entries::open(path) {
+        Ok(entries) => check.run(entries, &name),
+        Err(error) => {
+            let mut report = Report { files: 1, ..Report::default() };
+            let message = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            report.note(Problem { code: error.code(), path: name, line: 0, offset: 0, message });
+            report
+        }
+    }
+}
+
+/// Repairs the files, each with a backup, and tells every change.
+fn mend(sources: &[PathBuf], global: &Global, output: &Output) -> Result<ExitCode> {
+    if sources.iter().any(|path| path == Path::new("-")) {
+        return Err(Failure::error("repair.stdin", "standard input cannot be repaired", "name files or folders"));
+    }
+    let mut repairs = Vec::new();
+    for path in sources {
+        repairs.extend(repair(path)?);
+    }
+    if global.json {
+        output.json(&repairs)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for done in &repairs {
+        let _ = writeln!(
+            text,
+            "{} (as it was: {})",
+            clean(&done.path.display().to_string()),
+            clean(&done.backup.display().to_string())
+        );
+        for change in &done.changes {
+            let _ = writeln!(text, "  line {}: {}, {}", change.line, change.code, change.action);
+        }
+    }
+    let _ = writeln!(text, "{} looked at, {} repaired", count(sources.len() as u64, "file"), repairs.len());
+    output.text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const MOST_SHOWN: usize = 30;
+
+fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) -> String {
+    let paint = |style: Style| if output.color { style } else { Style::new() };
+    let (bold, dim) = (paint(Style::new().bold()), paint(Style::new().dimmed()));
+    let (red, green) = (paint(AnsiColor::Red.on_default()), paint(AnsiColor::Green.on_default()));
+    let mut text = String::new();
+    if !global.quiet {
+        let width = report.kinds.keys().map(String::len).max().unwrap_or_default();
+        let mut kinds: Vec<_> = report.kinds.iter().collect();
+        kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        for (kind, n) in kinds {
+            let _ = writeln!(text, "  {:width$}  {n:>8}", clean(kind));
+        }
+        let most = if global.verbose { usize::MAX } else { MOST_SHOWN };
+        if !report.problems.is_empty() {
+            let _ = writeln!(text, "\n{bold}problems{bold:#}");
+        }
+        for problem in report.problems.iter().take(most) {
+            let place = match problem.line {
+                0 => clean(&problem.path).into_owned(),
+                line => format!("{}:{line} (byte {})", clean(&problem.path), problem.offset),
+            };
+            let _ = writeln!(text, "  {dim}{place}{dim:#} {}: {}", problem.code, clean(&problem.message));
+        }
+        let hidden = report.problems.len().saturating_sub(most) as u64 + report.problems_not_listed;
+        if hidden > 0 {
+            let _ = writeln!(text, "  {dim}… and {hidden} more (-v lists up to 1000, --json too){dim:#}");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "{bold}{}{bold:#}, {bold}{}{bold:#}, {}",
+        count(report.files, "file"),
+        count(report.lines, "line"),
+        size(report.bytes)
+    );
+    let _ = writeln!(
+        text,
+        "{}, {}, {}, {} foreign, {} malformed",
+        count(report.unknown, "unknown line"),
+        count(report.unknown_blocks, "unknown block"),
+        count(report.unknown_attachments, "unknown attachment"),
+        report.foreign,
+        report.malformed
+    );
+    if report.proven_messages + report.unproven_messages > 0 {
+        let all = report.proven_messages + report.unproven_messages;
+        let _ = writeln!(text, "{} of {all} messages sent to the API proven by hash", report.proven_messages);
+    }
+    if args.roundtrip {
+        let _ = match report.roundtrip_failures {
+            0 => writeln!(text, "{green}every line comes back as it went in{green:#}"),
+            n => writeln!(text, "{red}not coming back as they went in: {}{red:#}", count(n, "line")),
+        };
+    }
+    text
+}
+
+fn count(n: u64, thing: &str) -> String {
+    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

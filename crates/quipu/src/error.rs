@@ -1,0 +1,108 @@
+//! Errors as people and scripts see them: what was attempted, a hint, a code.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use quipu_transcript::find::ResolveError;
+use quipu_transcript::{FileError, RepairError};
+use serde_json::json;
+
+/// A failure of the command itself.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: &'static str,
+    message: String,
+    hint: String,
+}
+
+impl Failure {
+    pub(crate) fn error(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        Self { code, message: message.into(), hint: hint.into() }.into()
+    }
+
+    pub(crate) fn no_such_command(name: &str) -> anyhow::Error {
+        Self::error("usage.no_such_command", format!("no command named {name}"), "`quipu --help` lists them")
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Reports a failure; a reader that went away is none.
+pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
+    let broken_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    if error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken_pipe)) {
+        return ExitCode::SUCCESS;
+    }
+    let (code, hint) = explain(error);
+    let message = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let mut stderr = anstream::stderr().lock();
+    let _ = if as_json {
+        writeln!(stderr, "{}", json!({"error": {"code": code, "message": message, "hint": hint}}))
+    } else {
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let hint = if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") };
+        writeln!(stderr, "{red}error:{red:#} {}{hint}", quipu_render::clean(&message))
+    };
+    ExitCode::FAILURE
+}
+
+fn explain(error: &anyhow::Error) -> (&'static str, String) {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return (failure.code, failure.hint.clone());
+    }
+    if let Some(resolve) = error.downcast_ref::<ResolveError>() {
+        let hint = match resolve {
+            ResolveError::NoSessions => "say where sessions are with --claude-dir".to_owned(),
+            ResolveError::NotFound { .. } => {
+                "give an id, a unique beginning of one, `latest`, or a file; `quipu ls` lists sessions".to_owned()
+            }
+            ResolveError::Ambiguous { ids, .. } => {
+                let some: Vec<&str> = ids.iter().take(5).map(|id| id.as_str()).collect();
+                format!("give more of the id: {}{}", some.join(", "), if ids.len() > 5 { ", …" } else { "" })
+            }
+        };
+        return (resolve.code(), hint);
+    }
+    if let Some(repair) = error.downcast_ref::<RepairError>() {
+        return (repair.code(), "the file is as it was".to_owned());
+    }
+    if let Some(file) = error.downcast_ref::<FileError>() {
+        let hint = match file.code() {
+            "file.not_found" => "give the path of a session file, such as ~/.claude/projects/<project>/<session>.jsonl",
+            "file.no_permission" => "check who may read the file",
+            _ => "",
+        };
+        return (file.code(), hint.to_owned());
+    }
+    ("failed", String::new())
+}
+
+/// Reports wrong usage, or prints the help that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let asked_for_json = std::env::args_os().any(|arg| arg == "--json");
+    match error.kind() {
+        DisplayHelp | DisplayVersion => {
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        kind if asked_for_json && kind != DisplayHelpOnMissingArgumentOrSubcommand => {
+            let text = error.render().to_string();
+            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let hint = "`quipu --help` says what can be asked";
+            let _ = writeln!(io::stderr(), "{}", json!({"error": {"code": "usage", "message": message, "hint": hint}}));
+            ExitCode::from(2)
+        }
+        _ => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The command `quipu`: arguments in, text or JSON out.
+
+mod args;
+mod check;
+mod error;
+mod follow;
+mod ls;
+mod output;
+mod parallel;
+mod sessions;
+mod show;
+mod time;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Args, Command};
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return error::usage(&error),
+    };
+    let output = Output::new(&args.global);
+    match run(&args, &output) {
+        Ok(code) => code,
+        Err(error) => error::report(&error, args.global.json),
+    }
+}
+
+fn run(args: &Args, output: &Output) -> Result<ExitCode> {
+    match &args.command {
+        Command::Check(check) => check::run(check, &args.global, output),
+        Command::Show(show) => show::run(show, &args.global, output),
+        Command::Ls(ls) => ls::run(ls, &args.global, output),
+        Command::Follow(follow) => follow::run(follow, &args.global, output),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "quipu", &mut script);
+            output.bytes(&script)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { command } => {
+            let page = man(command.as_deref())?;
+            output.bytes(&page)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The manual page of the program or of one of its commands.
+fn man(command: Option<&str>) -> Result<Vec<u8>> {
+    let mut whole = Args::command();
+    whole.build();
+    let page = match command {
+        None => whole,
+        Some(name) => {
+            let found = whole.find_subcommand(name).cloned();
+            found.ok_or_else(|| error::Failure::no_such_command(name))?.display_name(format!("quipu-{name}"))
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    Ok(text)
+}

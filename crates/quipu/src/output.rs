@@ -1,0 +1,91 @@
+//! Where output goes: data on stdout, paged on a terminal when it is long.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::args::{Global, When};
+
+/// Knows the terminal, if there is one.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Whether to use colours on stdout.
+    pub(crate) color: bool,
+    /// The width of the terminal, or a readable one when there is none.
+    pub(crate) width: usize,
+    /// Whether a person looks at stdout.
+    pub(crate) is_terminal: bool,
+    height: Option<usize>,
+    pager: bool,
+}
+
+impl Output {
+    pub(crate) fn new(global: &Global) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let color = match global.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => is_terminal && allowed,
+        };
+        let choice = if color { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never };
+        choice.write_global();
+        let size = terminal_size::terminal_size();
+        Self {
+            color,
+            width: size.map_or(100, |(w, _)| usize::from(w.0)).clamp(40, 120),
+            is_terminal,
+            height: size.map(|(_, h)| usize::from(h.0)),
+            pager: is_terminal && !global.no_pager,
+        }
+    }
+
+    /// Prints text for people, through a pager when it is longer than the screen.
+    pub(crate) fn text(&self, text: &str) -> Result<()> {
+        let long = self.height.is_some_and(|height| text.lines().count() > height);
+        if !(self.pager && long && page(text)?) {
+            self.bytes(text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Prints one JSON document.
+    pub(crate) fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
+        let mut text = serde_json::to_string(value)?;
+        text.push('\n');
+        self.bytes(text.as_bytes())
+    }
+
+    /// Prints bytes as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()?;
+        Ok(())
+    }
+}
+
+/// Shows text in `$PAGER` or less; false when no pager could be started.
+fn page(text: &str) -> io::Result<bool> {
+    let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    let mut words = chosen.split_whitespace();
+    let Some(program) = words.next().filter(|program| *program != "cat") else { return Ok(false) };
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Quit when it fits, keep colours, leave the text on the screen.
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else { return Ok(false) };
+    if let Some(mut stdin) = child.stdin.take() {
+        match stdin.write_all(text.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
+        }
+    }
+    child.wait()?;
+    Ok(true)
+}

@@ -1,0 +1,176 @@
+//! `quipu show`
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use quipu_conversation::{Conversation, Kind, ScreenItem, messages_for_ui};
+use quipu_render::{About, Html, Markdown, Terminal, Thinking, clean};
+use quipu_transcript::{FileError, Lines, Piece, load, load_reader};
+
+use crate::args::{Form, Global, ShowArgs, View};
+use crate::error::Failure;
+use crate::output::Output;
+use crate::sessions;
+use crate::time::local_time;
+
+pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let form = args.form.unwrap_or(if global.json { Form::Json } else { Form::Text });
+    let path = if args.session == "-" { PathBuf::from("-") } else { sessions::find(&args.session, global)? };
+    if args.view == View::Raw {
+        raw(&path, form, output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let talk = open(&path)?;
+    let items = match args.view {
+        View::Api => {
+            let messages = talk.for_api();
+            if form == Form::Json {
+                output.json(&messages)?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            messages_for_ui(&messages)
+        }
+        _ => talk.for_ui(),
+    };
+    let items = chosen(items, args, &talk)?;
+    match form {
+        Form::Json => output.json(&items)?,
+        Form::Markdown => output.bytes(
+            Markdown { about: about(&talk), full: args.full, local: local_time, ..Markdown::default() }
+                .render(&items)
+                .as_bytes(),
+        )?,
+        Form::Html => output
+            .bytes(Html { about: about(&talk), local: local_time, ..Html::default() }.render(&items).as_bytes())?,
+        Form::Text => {
+            let thinking = if args.full { Thinking::Full } else { Thinking::Folded };
+            let terminal = Terminal {
+                width: output.width,
+                color: output.color,
+                thinking,
+                full: args.full,
+                base: about(&talk).cwd,
+                local: local_time,
+                ..Terminal::default()
+            };
+            output.text(&terminal.render(&items))?;
+            notes(&talk, args, global, output);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn open(path: &Path) -> Result<Conversation> {
+    if is_stdin(path) { Ok(load_reader(io::stdin().lock())) } else { Ok(load(path)?) }
+}
+
+/// Leaves out what was not asked for.
+fn chosen(mut items: Vec<ScreenItem>, args: &ShowArgs, talk: &Conversation) -> Result<Vec<ScreenItem>> {
+    if let Some(n) = args.turn {
+        let turns = talk.turns();
+        let Some(turn) = turns.get(n as usize - 1) else {
+            let hint = format!("it has {} turns", turns.len());
+            return Err(Failure::error("turn.none", format!("no turn {n} in {}", args.session), hint));
+        };
+        let lines: HashSet<u64> = turn.nodes.iter().map(|node| node.line).collect();
+        items.retain(|item| lines.contains(&item.line));
+    }
+    items.retain(|item| !(args.no_thinking && item.kind == Kind::Thinking || args.no_tools && item.kind == Kind::Tool));
+    if let Some(n) = args.tail {
+        items.drain(..items.len().saturating_sub(n));
+    }
+    Ok(items)
+}
+
+/// What stands at the top of a document.
+pub(crate) fn about(talk: &Conversation) -> About {
+    let path = talk.path();
+    let envelope = path.iter().find_map(|node| node.entry.envelope().filter(|e| e.cwd.is_value()));
+    let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
+    About {
+        title: talk.title().map(str::to_owned).or_else(|| talk.turns().first().map(|turn| first_line(&turn.prompt))),
+        session_id: talk.session_id().map(ToString::to_string),
+        cwd: envelope.and_then(|e| e.cwd.text()).map(str::to_owned),
+        model: model.map(str::to_owned),
+        started: path.iter().find_map(|node| node.timestamp()).map(str::to_owned),
+        ..About::default()
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(80).collect()
+}
+
+/// Says on stderr what the text leaves out.
+fn notes(talk: &Conversation, args: &ShowArgs, global: &Global, output: &Output) {
+    if global.quiet || !output.is_terminal || args.view == View::Api {
+        return;
+    }
+    let branches = talk.branches().len();
+    if branches > 0 {
+        let mut stderr = anstream::stderr().lock();
+        let _ = writeln!(stderr, "note: {branches} branches left by a rewind are not shown; --view raw has every line");
+    }
+}
+
+/// The lines as they are; on a terminal, without their control characters.
+fn raw(path: &Path, form: Form, output: &Output) -> Result<()> {
+    let input: Box<dyn Read> = if is_stdin(path) {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?)
+    };
+    let mut lines = Lines::new(input);
+    let mut stdout = io::stdout().lock();
+    let mut first = true;
+    if form == Form::Json {
+        stdout.write_all(b"[")?;
+    }
+    loop {
+        let piece = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset: 0, source })?;
+        let Some(piece) = piece else { break };
+        match (piece, form) {
+            (Piece::Line { bytes, .. }, Form::Json) => {
+                let text = String::from_utf8_lossy(bytes);
+                if text.trim().is_empty() {
+                    continue;
+                }
+                if !first {
+                    stdout.write_all(b",")?;
+                }
+                match quipu_message::Line::parse(&text) {
+                    Ok(line) => stdout.write_all(line.as_str().as_bytes())?,
+                    Err(_) => serde_json::to_writer(&mut stdout, &serde_json::json!({ "problem": text }))?,
+                }
+                first = false;
+            }
+            (Piece::Line { bytes, .. }, _) if output.is_terminal => {
+                writeln!(stdout, "{}", clean(&String::from_utf8_lossy(bytes)))?;
+            }
+            (Piece::Line { bytes, ending, .. }, Form::Text) => {
+                stdout.write_all(bytes)?;
+                stdout.write_all(ending.bytes())?;
+            }
+            (Piece::Line { .. }, _) => {
+                let hint = "raw lines come --as text or json";
+                return Err(Failure::error("usage.raw_form", "raw lines have no such form", hint));
+            }
+            (Piece::TooLong { number, len, .. }, _) => {
+                let _ = writeln!(anstream::stderr().lock(), "warning: line {number} of {len} bytes is left out");
+            }
+        }
+    }
+    if form == Form::Json {
+        stdout.write_all(b"]\n")?;
+    }
+    stdout.flush()?;
+    Ok(())
+}

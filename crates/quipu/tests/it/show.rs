@@ -1,0 +1,164 @@
+//! `quipu show`
+
+use std::path::PathBuf;
+
+use quipu_testkit as kit;
+use serde_json::Value;
+
+use crate::quipu;
+
+fn demo() -> Vec<PathBuf> {
+    let sessions = kit::files(&kit::fixture("demo"), |p| {
+        p.extension().is_some_and(|e| e == "jsonl") && !p.to_string_lossy().contains("subagents")
+    });
+    assert_eq!(sessions.len(), 6);
+    sessions
+}
+
+fn shown(args: &[&str], path: &std::path::Path) -> String {
+    let out = quipu().arg("show").arg(path).args(args).assert().success();
+    String::from_utf8(out.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn every_view_and_form_works_on_every_demo_session() {
+    for path in demo() {
+        for view in ["screen", "api"] {
+            for form in ["text", "markdown", "html", "json"] {
+                assert!(shown(&["--view", view, "--as", form], &path).len() > 200, "{} {view} {form}", path.display());
+            }
+        }
+        assert_eq!(shown(&["--view", "raw"], &path).into_bytes(), std::fs::read(&path).unwrap());
+        let lines: Value = serde_json::from_str(&shown(&["--view", "raw", "--json"], &path)).unwrap();
+        assert!(lines.as_array().unwrap().len() > 10);
+    }
+}
+
+#[test]
+fn the_screen_as_json_has_the_promised_shape() {
+    let kinds = [
+        "user",
+        "assistant",
+        "thinking",
+        "tool",
+        "image",
+        "hook",
+        "system",
+        "summary",
+        "attachment",
+        "unknown",
+        "problem",
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    for path in demo() {
+        let items: Vec<Value> = serde_json::from_str(&shown(&["--json"], &path)).unwrap();
+        for item in items {
+            let kind = item["kind"].as_str().unwrap().to_owned();
+            assert!(kinds.contains(&kind.as_str()), "{kind}");
+            assert!(item.get("uuid").is_some() && item.get("timestamp").is_some());
+            if kind == "tool" {
+                let tool = &item["tool"];
+                assert!(tool["id"].is_string() && tool["name"].is_string() && tool.get("input").is_some());
+                assert!(matches!(tool["status"].as_str(), Some("pending" | "success" | "failed")));
+                assert_eq!(tool["status"] == "pending", tool.get("result").is_none(), "{tool}");
+            }
+            seen.insert(kind);
+        }
+    }
+    let missing: Vec<_> = kinds.iter().filter(|kind| !seen.contains(**kind) && **kind != "problem").collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_api_view_is_fit_to_send() {
+    for path in demo() {
+        let messages: Vec<Value> = serde_json::from_str(&shown(&["--view", "api", "--json"], &path)).unwrap();
+        for (i, message) in messages.iter().enumerate() {
+            assert_eq!(message["role"], if i % 2 == 0 { "user" } else { "assistant" }, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_escape_sequence_of_a_file_reaches_the_output() {
+    let line = r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"text","text":"\u001b]0;owned\u0007\u001b[31mred\u001b[0m \u202eback"},{"type":"tool_use","id":"t","name":"B\u001b[2Jash","input":{"command":"\u001b[H"}}]}}"#;
+    let out = quipu().args(["show", "-"]).write_stdin(line).assert().success();
+    let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
+    assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+    assert!(text.contains("red") && !text.contains("owned"));
+}
+
+#[test]
+fn piped_output_is_plain_and_colours_come_when_asked() {
+    let path = &demo()[0];
+    assert!(!shown(&[], path).contains('\u{1b}'));
+    let out = quipu().args(["--color", "always", "show"]).arg(path).assert().success();
+    assert!(out.get_output().stdout.contains(&0x1b));
+}
+
+#[test]
+fn parts_of_a_conversation_can_be_chosen() {
+    let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
+    let count = |args: &[&str]| serde_json::from_str::<Vec<Value>>(&shown(args, &path)).unwrap();
+    let all = count(&["--json"]);
+    assert_eq!(count(&["--json", "--tail", "3"]), all[all.len() - 3..]);
+    assert!(count(&["--json", "--no-tools"]).iter().all(|item| item["kind"] != "tool"));
+    assert!(count(&["--json", "--no-thinking"]).iter().all(|item| item["kind"] != "thinking"));
+    let first = count(&["--json", "--turn", "1"]);
+    assert!(!first.is_empty() && first.len() < all.len());
+    quipu().args(["show", "--turn", "99"]).arg(&path).assert().code(1);
+}
+
+#[test]
+fn subagents_stand_under_their_call() {
+    let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
+    let items: Vec<Value> = serde_json::from_str(&shown(&["--json"], &path)).unwrap();
+    let side = items.iter().find_map(|item| item["tool"].get("subagent")).unwrap();
+    assert!(side["items"].as_array().unwrap().len() > 1 && side["agent_id"].is_string());
+}
+
+#[test]
+fn a_broken_file_is_shown_with_its_faults_in_place() {
+    let items: Vec<Value> = serde_json::from_str(&shown(&["--json"], &kit::fixture("broken/torn-tail.jsonl"))).unwrap();
+    assert_eq!(items.last().unwrap()["kind"], "problem");
+    assert!(items.len() > 1);
+}
+
+#[test]
+fn a_missing_session_is_an_error_with_a_hint() {
+    let out = quipu().args(["show", "nowhere.jsonl"]).assert().code(1);
+    let text = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(text.starts_with("error: no session and no file nowhere.jsonl") && text.contains("hint:"), "{text}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    let big = tempfile::NamedTempFile::new().unwrap();
+    let line = r#"{"type":"user","message":{"role":"user","content":"word word word word word word"}}"#;
+    std::fs::write(big.path(), format!("{line}\n").repeat(20_000)).unwrap();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("quipu"))
+        .args(["show", "--view", "raw"])
+        .arg(big.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdout.take().unwrap().read_exact(&mut [0; 10]).unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
+
+#[test]
+fn a_session_is_found_by_its_id_its_beginning_or_as_the_latest() {
+    let dir = kit::fixture("demo");
+    let show = |spec: &str| quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).assert();
+    let whole = show("05ef09b2-9c3d-4897-965b-0c47c2889d7b").success();
+    let part = show("05e").success();
+    assert_eq!(whole.get_output().stdout, part.get_output().stdout);
+    show("latest").success();
+    show("nothing-like-it").code(1);
+    let out = quipu().arg("--claude-dir").arg(&dir).args(["--json", "show", ""]).assert().code(1);
+    assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("session.not_found"));
+}

@@ -1,0 +1,195 @@
+//! Writing, resuming and following, as ratios to the plainest way of doing the same
+//! in the same run. Prints Markdown rows.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark speaks to the person who runs it")]
+
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use quipu_message::line::mend;
+use quipu_message::turn::Assistant;
+use quipu_message::{Entry, Head, Line, Stamp, Uuid, factory};
+use quipu_transcript::{Durability, Facts, Followed, Follower, Lines, Piece, Recorder, Resumed};
+
+struct Counter(u64);
+
+impl Stamp for Counter {
+    fn uuid(&mut self) -> Uuid {
+        self.0 += 1;
+        format!("00000000-0000-4000-8000-{:012x}", self.0).into()
+    }
+    fn now(&mut self) -> String {
+        "2026-11-15T10:00:00.000Z".to_owned()
+    }
+}
+
+fn main() {
+    let dir = tempfile::tempdir().unwrap();
+    println!("| what | ours | plainest way | ratio |\n|---|--:|--:|--:|");
+    durable(dir.path());
+    queued(dir.path());
+    resume(dir.path());
+    latency(dir.path());
+}
+
+fn row(what: &str, ours: f64, plain: f64, unit: &str) {
+    println!("| {what} | {ours:.0} {unit} | {plain:.0} {unit} | {:.2}× |", ours / plain);
+}
+
+/// Runs both ways by turns, so that both see the same moods of the machine, and
+/// takes the better half of each.
+fn by_turns(
+    rounds: usize,
+    mut ours: impl FnMut(usize) -> Duration,
+    mut plain: impl FnMut(usize) -> Duration,
+) -> (f64, f64) {
+    let (mut a, mut b): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        a.push(ours(round).as_secs_f64());
+        b.push(plain(round).as_secs_f64());
+    }
+    let middle = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    (middle(&mut a), middle(&mut b))
+}
+
+fn facts() -> Facts {
+    Facts {
+        session_id: "5e551011-0000-4000-8000-000000000000".into(),
+        cwd: "/home/dev/tidepool".into(),
+        version: "2.1.325".into(),
+        git_branch: "main".into(),
+        entrypoint: "cli".into(),
+        agent_id: None,
+    }
+}
+
+fn words() -> String {
+    "The tide table wants the phase in degrees and the speed in degrees an hour. ".repeat(8)
+}
+
+fn durable(dir: &Path) {
+    const N: usize = 100;
+    let mut stamp = Counter(0);
+    let ours = |round: usize| {
+        let path = dir.join(format!("durable-{round}.jsonl"));
+        let mut recorder = Recorder::create(&path, facts(), Durability::default()).unwrap();
+        let entries: Vec<Entry> = (0..N).map(|_| Entry::User(Box::new(factory::user(words(), &mut stamp)))).collect();
+        let start = Instant::now();
+        for entry in &entries {
+            recorder.record(std::slice::from_ref(entry)).unwrap();
+        }
+        start.elapsed()
+    };
+    let plain = |round: usize| {
+        let mut file = OpenOptions::new().append(true).create(true).open(dir.join(format!("bare-{round}"))).unwrap();
+        let written = std::fs::read_to_string(dir.join(format!("durable-{round}.jsonl"))).unwrap();
+        let line = format!("{}\n", written.lines().next().unwrap());
+        let start = Instant::now();
+        for _ in 0..N {
+            file.write_all(line.as_bytes()).unwrap();
+            file.sync_data().unwrap();
+        }
+        start.elapsed()
+    };
+    let (ours, plain) = by_turns(15, ours, plain);
+    row("durable append, against write + fdatasync", N as f64 / ours, N as f64 / plain, "lines/s");
+}
+
+fn queued(dir: &Path) {
+    const N: usize = 20_000;
+    let make = |stamp: &mut Counter| -> Vec<Assistant> { (0..N).map(|_| factory::assistant(words(), stamp)).collect() };
+    let ours = |round: usize| {
+        let path = dir.join(format!("queued-{round}.jsonl"));
+        let durability = Durability { sync: false, ..Durability::default() };
+        let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+        let answers = make(&mut Counter(0));
+        let start = Instant::now();
+        for answer in answers {
+            recorder.queue(answer).unwrap();
+        }
+        recorder.close().unwrap();
+        start.elapsed()
+    };
+    // The same lines: what the recorder fills in is there already.
+    let plain = |round: usize| {
+        let written = std::fs::read_to_string(dir.join(format!("queued-{round}.jsonl"))).unwrap();
+        let answers: Vec<Assistant> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut file = OpenOptions::new().append(true).create(true).open(dir.join(format!("loop-{round}"))).unwrap();
+        let start = Instant::now();
+        for answer in answers {
+            let mut line = serde_json::to_string(&answer).unwrap();
+            line.push('\n');
+            file.write_all(line.as_bytes()).unwrap();
+        }
+        start.elapsed()
+    };
+    let (ours, plain) = by_turns(7, ours, plain);
+    row("queued append, against serialise + write", N as f64 / ours, N as f64 / plain, "lines/s");
+}
+
+fn resume(dir: &Path) {
+    let path = dir.join("large.jsonl");
+    let mut out = BufWriter::new(File::create(&path).unwrap());
+    let (mut stamp, mut written) = (Counter(0), 0);
+    while written < 200_000_000 {
+        let line = Line::of(&factory::user(words().repeat(4), &mut stamp)).unwrap();
+        written += line.as_str().len() + 1;
+        writeln!(out, "{}", line.as_str()).unwrap();
+    }
+    out.flush().unwrap();
+    let ours = |_| {
+        let start = Instant::now();
+        assert!(black_box(Resumed::read(&path).unwrap()).head.is_some());
+        start.elapsed()
+    };
+    let plain = |_| {
+        let start = Instant::now();
+        let mut lines = Lines::new(File::open(&path).unwrap());
+        while let Some(piece) = lines.next().unwrap() {
+            let Piece::Line { bytes, .. } = piece else { continue };
+            let text = mend(std::str::from_utf8(bytes).unwrap());
+            black_box(Head::read(&text).unwrap());
+        }
+        start.elapsed()
+    };
+    let (ours, plain) = by_turns(5, ours, plain);
+    row("opening 200 MB for resume, against one pass of heads", ours * 1e3, plain * 1e3, "ms");
+}
+
+fn latency(dir: &Path) {
+    const N: usize = 500;
+    let path = dir.join("followed.jsonl");
+    let mut file = File::create(&path).unwrap();
+    let mut follower = Follower::open(&path).unwrap();
+    let start = Instant::now();
+    let writer = std::thread::spawn(move || {
+        let mut at = Vec::new();
+        for n in 0..N {
+            std::thread::sleep(Duration::from_millis(2 + n as u64 % 3));
+            at.push(start.elapsed());
+            writeln!(file, "{{\"type\":\"keep_alive\",\"n\":{n}}}").unwrap();
+        }
+        at
+    });
+    let mut seen = Vec::new();
+    while seen.len() < N {
+        if let Some(Followed::Line { .. }) = follower.next(Duration::from_secs(5)).unwrap() {
+            seen.push(start.elapsed());
+        }
+    }
+    let written = writer.join().unwrap();
+    let mut late: Vec<f64> = seen.iter().zip(&written).map(|(s, w)| s.saturating_sub(*w).as_secs_f64() * 1e3).collect();
+    late.sort_by(f64::total_cmp);
+    let at = |p: usize| late[late.len() * p / 100];
+    println!(
+        "| follow, from write to line: p50 {:.2} ms, p99 {:.2} ms, worst {:.2} ms | | | |",
+        at(50),
+        at(99),
+        late[N - 1]
+    );
+}
