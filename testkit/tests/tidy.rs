@@ -12,7 +12,8 @@ const MAY_BE_LONG: [(&str, &str); 0] = [];
 const LONGEST: usize = 800;
 
 fn sources() -> Vec<PathBuf> {
-    let rust = |path: &Path| path.extension().is_some_and(|ext| ext == "rs") && !path.to_string_lossy().contains("/target/");
+    let rust =
+        |path: &Path| path.extension().is_some_and(|ext| ext == "rs") && !path.to_string_lossy().contains("/target/");
     let mut files = kit::files(&kit::root().join("crates"), rust);
     files.extend(kit::files(&kit::root().join("testkit"), rust));
     files
@@ -34,7 +35,11 @@ fn no_file_is_too_long_to_read() {
 
 /// Things that must be in one file only, found by the words that give a second one away.
 const ONCE: [(&str, &str, &[&str]); 5] = [
-    ("an SSE parser", "crates/message/src/sse.rs", &["starts_with(\"data:\")", "strip_prefix(\"data:\")", "strip_prefix(\"data: \")", "struct SseParser"]),
+    (
+        "an SSE parser",
+        "crates/message/src/sse.rs",
+        &["starts_with(\"data:\")", "strip_prefix(\"data:\")", "strip_prefix(\"data: \")", "struct SseParser"],
+    ),
     ("a price table", "crates/conversation/src/price", &["per_million", "write_5m ="]),
     ("tool pairing", "crates/conversation/src/pair.rs", &["struct Results<", "struct ToolResults"]),
     ("a stream accumulator", "crates/conversation/src/accumulate.rs", &["struct Accumulator"]),
@@ -48,14 +53,18 @@ fn there_is_one_of_each() {
         let text = fs::read_to_string(&path).unwrap();
         for (what, home, words) in ONCE {
             let found = words.iter().find(|word| text.contains(**word));
-            assert!(found.is_none() || name.starts_with(home) || name == "testkit/tests/tidy.rs", "{name} looks like a second {what}: {found:?}");
+            assert!(
+                found.is_none() || name.starts_with(home) || name == "testkit/tests/tidy.rs",
+                "{name} looks like a second {what}: {found:?}"
+            );
         }
     }
 }
 
 #[test]
 fn only_message_knows_the_names_of_the_wire() {
-    let names = ["\"parentUuid\"", "\"sessionId\"", "\"tool_use_id\"", "\"toolUseResult\"", "\"cache_read_input_tokens\""];
+    let names =
+        ["\"parentUuid\"", "\"sessionId\"", "\"tool_use_id\"", "\"toolUseResult\"", "\"cache_read_input_tokens\""];
     for path in sources() {
         let name = relative(&path);
         let is_test = name.contains("/tests/") || name.contains("/benches/") || name.ends_with("tests.rs");
