@@ -4,7 +4,7 @@ CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
 QUIPU := target/release/quipu
 
-.PHONY: run test build lint deny fuzz bench clean
+.PHONY: run test build lint deny fuzz bench crash interop clean
 
 # Shows what quipu does on your own sessions, or on the bundled ones when you have none.
 run: build
@@ -43,6 +43,13 @@ fuzz:
 
 bench:
 	bench/run
+
+crash:
+	QUIPU_CRASH_KILLS=$(or $(KILLS),2000) $(CARGO) test -p quipu-transcript --test it crash::no_ack -- --nocapture
+
+# Real peers on our files: needs Python, a package registry and ../shared/interop.
+interop:
+	interop/run
 
 clean:
 	$(CARGO) clean

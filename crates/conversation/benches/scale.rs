@@ -21,25 +21,30 @@ fn scale(c: &mut Criterion) {
     group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(5));
     // Under `cargo test` the bench only has to run.
     let in_earnest = std::env::args().any(|arg| arg == "--bench");
-    let sizes: &[u64] = if in_earnest { &[1_000, 10_000, 100_000, 1_000_000] } else { &[1_000] };
-    for &size in sizes {
-        let talk = made_up(size);
-        eprintln!("memory: {size} entries: held {}", memory("VmRSS:"));
+    // A conversation that fits the processor's cache is dearer when it is not in
+    // it: taking turns with others keeps it out.
+    let cases: &[(u64, usize)] =
+        if in_earnest { &[(1_000, 1), (10_000, 1), (10_000, 20), (100_000, 1), (1_000_000, 1)] } else { &[(1_000, 2)] };
+    for &(size, copies) in cases {
+        let talks: Vec<Conversation> = (0..copies).map(|_| made_up(size)).collect();
+        let case = if copies == 1 { size.to_string() } else { format!("{size}x{copies}") };
+        eprintln!("memory: {case} entries: held {}", memory("VmRSS:"));
         group.throughput(Throughput::Elements(size));
-        group.bench_function(BenchmarkId::new("for_ui", size), |b| timed(b, || talk.for_ui()));
-        group.bench_function(BenchmarkId::new("for_api", size), |b| timed(b, || talk.for_api()));
-        eprintln!("memory: {size} entries: peak {}", memory("VmHWM:"));
+        group.bench_function(BenchmarkId::new("for_ui", &case), |b| timed(b, &talks, Conversation::for_ui));
+        group.bench_function(BenchmarkId::new("for_api", &case), |b| timed(b, &talks, Conversation::for_api));
+        eprintln!("memory: {case} entries: peak {}", memory("VmHWM:"));
     }
     group.finish();
 }
 
 /// Times the work without the release of what it made.
-fn timed<T>(b: &mut Bencher<'_>, work: impl Fn() -> T) {
+fn timed<T>(b: &mut Bencher<'_>, talks: &[Conversation], work: impl Fn(&Conversation) -> T) {
+    let mut turn = talks.iter().cycle();
     b.iter_custom(|times| {
         let mut spent = Duration::ZERO;
-        for _ in 0..times {
+        for talk in turn.by_ref().take(times as usize) {
             let start = Instant::now();
-            let made = black_box(work());
+            let made = black_box(work(talk));
             spent += start.elapsed();
             drop(made);
         }
