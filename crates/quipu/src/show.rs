@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use quipu_conversation::{Conversation, Kind, ScreenItem, messages_for_ui};
+use quipu_message::Json;
 use quipu_render::{About, Html, Markdown, Terminal, Thinking, clean};
 use quipu_transcript::{FileError, Lines, Piece, load, load_reader};
 
@@ -129,48 +130,38 @@ fn raw(path: &Path, form: Form, output: &Output) -> Result<()> {
         Box::new(File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?)
     };
     let mut lines = Lines::new(input);
-    let mut stdout = io::stdout().lock();
-    let mut first = true;
-    if form == Form::Json {
-        stdout.write_all(b"[")?;
-    }
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let mut kept = Vec::new();
     loop {
-        let piece = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset: 0, source })?;
-        let Some(piece) = piece else { break };
-        match (piece, form) {
-            (Piece::Line { bytes, .. }, Form::Json) => {
-                let text = String::from_utf8_lossy(bytes);
-                if text.trim().is_empty() {
-                    continue;
-                }
-                if !first {
-                    stdout.write_all(b",")?;
-                }
-                match quipu_message::Line::parse(&text) {
-                    Ok(line) => stdout.write_all(line.as_str().as_bytes())?,
-                    Err(_) => serde_json::to_writer(&mut stdout, &serde_json::json!({ "problem": text }))?,
-                }
-                first = false;
+        let offset = lines.offset();
+        let piece = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset, source })?;
+        match piece {
+            None => break,
+            Some(Piece::TooLong { number, len, .. }) => {
+                let _ = writeln!(anstream::stderr().lock(), "warning: line {number} of {len} bytes is left out");
             }
-            (Piece::Line { bytes, .. }, _) if output.is_terminal => {
-                writeln!(stdout, "{}", clean(&String::from_utf8_lossy(bytes)))?;
-            }
-            (Piece::Line { bytes, ending, .. }, Form::Text) => {
+            Some(Piece::Line { bytes, ending, .. }) if form == Form::Text && !output.is_terminal => {
                 stdout.write_all(bytes)?;
                 stdout.write_all(ending.bytes())?;
             }
-            (Piece::Line { .. }, _) => {
-                let hint = "raw lines come --as text or json";
-                return Err(Failure::error("usage.raw_form", "raw lines have no such form", hint));
+            Some(Piece::Line { bytes, .. }) if form == Form::Text => {
+                writeln!(stdout, "{}", clean(&String::from_utf8_lossy(bytes)))?;
             }
-            (Piece::TooLong { number, len, .. }, _) => {
-                let _ = writeln!(anstream::stderr().lock(), "warning: line {number} of {len} bytes is left out");
-            }
+            Some(Piece::Line { bytes, .. }) => kept.push(String::from_utf8_lossy(bytes).into_owned()),
         }
     }
-    if form == Form::Json {
-        stdout.write_all(b"]\n")?;
-    }
     stdout.flush()?;
-    Ok(())
+    kept.retain(|line| !line.trim().is_empty());
+    let about = About { title: Some(path.display().to_string()), ..About::default() };
+    let kept = kept.iter().map(String::as_str);
+    match form {
+        Form::Text => Ok(()),
+        Form::Markdown => output.bytes(Markdown { about, ..Markdown::default() }.lines(kept).as_bytes()),
+        Form::Html => output.bytes(Html { about, ..Html::default() }.lines(kept).as_bytes()),
+        Form::Json => {
+            // The lines' own bytes; one that is no JSON becomes a string in an object.
+            let line = |line| Json::parse(line).unwrap_or_else(|_| Json::of(&serde_json::json!({ "problem": line })));
+            output.json(&kept.map(line).collect::<Vec<_>>())
+        }
+    }
 }

@@ -48,6 +48,27 @@ const STYLE: &str = include_str!("html/style.css");
 impl Html {
     /// Writes the page.
     pub fn render(&self, items: &[ScreenItem]) -> String {
+        let mut out = self.head();
+        outline(items, &mut out);
+        out.push_str("<main>\n");
+        item::Page::new(self, &mut out).items(items);
+        out.push_str("</main>\n</body>\n</html>\n");
+        out
+    }
+
+    /// Writes a page of lines as they are.
+    pub fn lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
+        let mut out = self.head();
+        out.push_str("<main>\n");
+        for (n, line) in (1..).zip(lines) {
+            out.push_str(&format!("<pre id=\"L{n}\">{}</pre>\n", text(line)));
+        }
+        out.push_str("</main>\n</body>\n</html>\n");
+        out
+    }
+
+    /// Everything up to what the page is about.
+    fn head(&self) -> String {
         let title = text(&self.about.heading());
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -67,10 +88,6 @@ impl Html {
             out.push_str("</dl>\n");
         }
         out.push_str("</header>\n");
-        outline(items, &mut out);
-        out.push_str("<main>\n");
-        item::Page::new(self, &mut out).items(items);
-        out.push_str("</main>\n</body>\n</html>\n");
         out
     }
 }

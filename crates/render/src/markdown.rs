@@ -45,6 +45,12 @@ impl Default for Markdown {
 const RESULT: usize = 40;
 
 impl Markdown {
+    /// Writes lines as they are, each in a block of its own.
+    pub fn lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
+        let blocks: Vec<_> = lines.into_iter().map(|line| text::fenced("json", &crate::clean(line))).collect();
+        format!("# {}\n\n{}\n", escaped(&self.about.heading()), blocks.join("\n\n"))
+    }
+
     /// Writes the document.
     pub fn render(&self, items: &[ScreenItem]) -> String {
         let mut blocks = vec![format!("# {}", escaped(&self.about.heading()))];

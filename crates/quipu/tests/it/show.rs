@@ -23,7 +23,7 @@ fn shown(args: &[&str], path: &std::path::Path) -> String {
 #[test]
 fn every_view_and_form_works_on_every_demo_session() {
     for path in demo() {
-        for view in ["screen", "api"] {
+        for view in ["screen", "api", "raw"] {
             for form in ["text", "markdown", "html", "json"] {
                 assert!(shown(&["--view", view, "--as", form], &path).len() > 200, "{} {view} {form}", path.display());
             }
