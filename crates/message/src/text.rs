@@ -59,7 +59,10 @@ pub(crate) fn field<'a>(object: &'a str, key: &'static str) -> serde_json::Resul
             let mut found = None;
             while let Some(key) = map.next_key::<Str<'de>>()? {
                 if &*key == self.0 {
-                    found = map.next_value::<StringOrOther<'de>>()?.0;
+                    found = match map.next_value()? {
+                        Scalar::Text(text) => Some(text),
+                        _ => None,
+                    };
                 } else {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -71,45 +74,51 @@ pub(crate) fn field<'a>(object: &'a str, key: &'static str) -> serde_json::Resul
     serde::Deserializer::deserialize_map(&mut d, Find(key))
 }
 
-/// A string, or anything else skipped.
-pub(crate) struct StringOrOther<'a>(pub(crate) Option<Str<'a>>);
+/// A plain value, or anything else skipped.
+pub(crate) enum Scalar<'a> {
+    Text(Str<'a>),
+    Bool(bool),
+    Count(u64),
+    Number(f64),
+    Other,
+}
 
-impl<'de> Deserialize<'de> for StringOrOther<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = StringOrOther<'de>;
+            type Value = Scalar<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
             fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Self::Value, E> {
-                Ok(StringOrOther(Some(Str(Cow::Borrowed(s)))))
+                Ok(Scalar::Text(Str(Cow::Borrowed(s))))
             }
             fn visit_str<E>(self, s: &str) -> Result<Self::Value, E> {
-                Ok(StringOrOther(Some(Str(Cow::Owned(s.to_owned())))))
+                Ok(Scalar::Text(Str(Cow::Owned(s.to_owned()))))
             }
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(StringOrOther(None))
+            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+                Ok(Scalar::Bool(value))
             }
-            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(StringOrOther(None))
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(Scalar::Number(value as f64))
             }
-            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(StringOrOther(None))
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(Scalar::Count(value))
             }
-            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(StringOrOther(None))
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(Scalar::Number(value))
             }
             fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-                Ok(StringOrOther(None))
+                Ok(Scalar::Other)
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(StringOrOther(None))
+                Ok(Scalar::Other)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(StringOrOther(None))
+                Ok(Scalar::Other)
             }
         }
         d.deserialize_any(Any)

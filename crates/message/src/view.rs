@@ -3,15 +3,57 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::text::Str;
+use crate::text::{Scalar, Str};
+
+/// Reads a value of another type than expected as none: the same key may hold words
+/// on one type of line and a message on another, and what one line says of its cost
+/// must not hide what it says of its tokens.
+pub(crate) trait Loose<'de>: Sized {
+    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error>;
+}
+
+/// Plain values come through [`Scalar`].
+macro_rules! loose {
+    ($( $ty:ty: $pattern:pat => $value:expr ),+ $(,)?) => { $(
+        impl<'de> Loose<'de> for $ty {
+            fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+                Ok(match map.next_value()? {
+                    $pattern => Some($value),
+                    _ => None,
+                })
+            }
+        }
+    )+ };
+}
+
+loose! {
+    Str<'de>: Scalar::Text(text) => text,
+    bool: Scalar::Bool(value) => value,
+    u64: Scalar::Count(count) => count,
+}
+
+impl<'de> Loose<'de> for f64 {
+    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        Ok(match map.next_value()? {
+            Scalar::Number(number) => Some(number),
+            Scalar::Count(count) => Some(count as f64),
+            _ => None,
+        })
+    }
+}
+
+impl<'de> Loose<'de> for &'de RawValue {
+    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        map.next_value()
+    }
+}
 
 /// Declares a borrowed struct in which every field is optional, the last of
-/// duplicate keys wins, `null` is none and other keys are passed over. A value
-/// that is no object reads as one without fields: the same key may hold words on
-/// one type of line and a message on another.
+/// duplicate keys wins, `null` and values of another type are none, and other keys
+/// are passed over.
 macro_rules! borrowed {
     (
         $(#[$meta:meta])*
@@ -56,7 +98,7 @@ macro_rules! borrowed {
                         let mut out = $name::default();
                         while let Some(key) = map.next_key::<$crate::text::Str<'de>>()? {
                             match &*key {
-                                $( $key $(| $alt)* => out.$field = map.next_value()?, )*
+                                $( $key $(| $alt)* => out.$field = $crate::view::Loose::next(&mut map)?, )*
                                 _ => { map.next_value::<serde::de::IgnoredAny>()?; }
                             }
                         }
@@ -64,6 +106,12 @@ macro_rules! borrowed {
                     }
                 }
                 d.deserialize_any(Fields(std::marker::PhantomData))
+            }
+        }
+
+        impl<'de $(: $lt, $lt)?> $crate::view::Loose<'de> for $name $(<$lt>)? {
+            fn next<A: serde::de::MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+                map.next_value()
             }
         }
     };
@@ -121,6 +169,8 @@ borrowed! {
         total_cost_usd: f64 = "total_cost_usd",
         /// Words of a `system` or `queue-operation` line.
         content: &'a RawValue = "content",
+        /// The last line of what a `summary` line sums up.
+        leaf_uuid: Str<'a> = "leafUuid",
         /// A title the person gave.
         custom_title: Str<'a> = "customTitle",
         /// A title the model made up.
@@ -176,6 +226,18 @@ impl ContentView<'_> {
     }
 }
 
+impl<'de: 'a, 'a> Loose<'de> for ContentView<'a> {
+    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        map.next_value()
+    }
+}
+
+impl<'de> Loose<'de> for UsageView {
+    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        map.next_value()
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct Either;
@@ -196,6 +258,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
                     blocks.push(block);
                 }
                 Ok(ContentView::Blocks(blocks))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(ContentView::Blocks(Vec::new()))
             }
         }
         d.deserialize_any(Either)
@@ -302,5 +368,27 @@ borrowed! {
     pub struct ServerFields {
         /// Web searches.
         web_search_requests: u64 = "web_search_requests",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_another_type_hides_nothing_else() {
+        let text = r#"{"type":"assistant","cost":{"usd":1},"isMeta":"yes","timestamp":7,"summary":[1],
+            "message":{"id":"m","content":{"odd":1},"usage":{"input_tokens":5,"output_tokens":-1,"speed":null}}}"#;
+        let view = View::read(text).unwrap();
+        let message = view.message.unwrap();
+        assert_eq!((view.cost_usd, view.is_meta, view.timestamp, view.summary), (None, None, None, None));
+        assert_eq!((message.id.as_deref(), message.usage.unwrap().input), (Some("m"), 5));
+    }
+
+    #[test]
+    fn strings_without_escapes_are_borrowed() {
+        let view = View::read(r#"{"type":"user","uuid":"a\n"}"#).unwrap();
+        assert!(matches!(view.kind, Some(Str(std::borrow::Cow::Borrowed("user")))));
+        assert!(matches!(view.uuid, Some(Str(std::borrow::Cow::Owned(_)))));
     }
 }
