@@ -73,6 +73,8 @@ pub struct Conversation {
     by_uuid: HashMap<Uuid, usize>,
     withdrawn: HashSet<Uuid>,
     sides: BTreeMap<Side, Conversation>,
+    /// Which side each line of the sides is in.
+    side_lines: HashMap<Uuid, Side>,
     agents: HashMap<ToolUseId, AgentId>,
     writing: Option<Accumulator>,
     ends: HashMap<MessageId, MessageDelta>,
@@ -134,7 +136,7 @@ impl Conversation {
             self.session_id = Some(id.clone());
         }
         if let Some(side) = self.side(&entry) {
-            return self.sides.entry(side).or_default().add(Node { line, entry });
+            return self.add_beside(side, Node { line, entry });
         }
         match entry {
             Entry::StreamEvent(event) => self.stream(&event.event),
@@ -244,12 +246,16 @@ impl Conversation {
         self.agents.get(call)
     }
 
-    /// An old side conversation that began with these words.
-    pub(crate) fn side_asked(&self, prompt: &str) -> Option<&Conversation> {
-        self.sides.iter().find_map(|(side, talk)| {
-            let asked = talk.nodes.first()?.user()?.message.content.to_text();
-            (matches!(side, Side::Root(_)) && asked == prompt).then_some(talk)
-        })
+    /// The old side conversations by the words they began with; of several that
+    /// began with the same words, the first.
+    pub(crate) fn sides_asked(&self) -> HashMap<String, &Conversation> {
+        let mut asked = HashMap::new();
+        for (side, talk) in &self.sides {
+            if let (Side::Root(_), Some(user)) = (side, talk.nodes.first().and_then(Node::user)) {
+                asked.entry(user.message.content.to_text()).or_insert(talk);
+            }
+        }
+        asked
     }
 
     fn live_nodes(&self) -> Vec<&Node> {
@@ -272,6 +278,15 @@ impl Conversation {
         }
     }
 
+    fn add_beside(&mut self, side: Side, node: Node) {
+        if let Some(uuid) = node.uuid() {
+            self.side_lines.insert(uuid.clone(), side.clone());
+        }
+        let talk = self.sides.entry(side).or_default();
+        talk.depth = self.depth + 1;
+        talk.add(node);
+    }
+
     /// Which side conversation an entry belongs to; none for the main one.
     fn side(&self, entry: &Entry) -> Option<Side> {
         let envelope = entry.envelope()?;
@@ -284,9 +299,7 @@ impl Conversation {
         if let Some(agent) = envelope.agent_id.get() {
             return Some(Side::Agent(agent.clone()));
         }
-        let of_parent = envelope.parent_uuid.get().and_then(|parent| {
-            self.sides.iter().find(|(_, talk)| talk.by_uuid.contains_key(parent)).map(|(side, _)| side.clone())
-        });
+        let of_parent = envelope.parent_uuid.get().and_then(|parent| self.side_lines.get(parent).cloned());
         of_parent.or_else(|| envelope.uuid.get().cloned().map(Side::Root))
     }
 
@@ -329,9 +342,7 @@ impl Conversation {
             && let Some(message) = data.message.get()
             && let Ok(entry) = Entry::read(message.text())
         {
-            let side = self.sides.entry(Side::Call(call)).or_default();
-            side.depth = self.depth + 1;
-            side.add(Node { line, entry });
+            self.add_beside(Side::Call(call), Node { line, entry });
         }
     }
 
@@ -341,12 +352,13 @@ impl Conversation {
             self.writing = None;
             return;
         }
-        let id = writing.so_far().and_then(|message| message.id.into_option());
-        match (event, id) {
-            (StreamEvent::MessageDelta(delta), Some(id)) => {
-                self.ends.insert(id, (**delta).clone());
+        match event {
+            StreamEvent::MessageDelta(delta) => {
+                if let Some(id) = writing.so_far().and_then(|message| message.id.into_option()) {
+                    self.ends.insert(id, (**delta).clone());
+                }
             }
-            (StreamEvent::MessageStop(_), _) => self.writing = None,
+            StreamEvent::MessageStop(_) => self.writing = None,
             _ => {}
         }
     }

@@ -96,6 +96,11 @@ pub struct Facts {
     pub compacted: bool,
     /// Its first entry; a fork shares it with the session it was forked from.
     pub first_uuid: Option<String>,
+    /// Its last entry.
+    pub last_uuid: Option<String>,
+    /// The last entry of the session it continues, when an old-style compaction
+    /// began this file.
+    pub continues_leaf: Option<String>,
     #[serde(skip)]
     made_up_title: Option<String>,
 }
@@ -113,6 +118,12 @@ impl Facts {
         first(&mut self.cwd, &view.cwd);
         first(&mut self.git_branch, &view.git_branch);
         first(&mut self.first_uuid, &view.uuid);
+        if let Some(uuid) = view.uuid.as_deref().filter(|_| view.is_sidechain != Some(true)) {
+            self.last_uuid = Some(uuid.to_owned());
+        }
+        if view.summary.is_some() && view.is_compact_summary == Some(true) {
+            first(&mut self.continues_leaf, &view.leaf_uuid);
+        }
         if let Some(version) = view.version.as_deref()
             && self.version.as_deref() != Some(version)
         {

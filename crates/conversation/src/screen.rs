@@ -114,8 +114,9 @@ impl Conversation {
         calls.extend(path.iter().flat_map(|node| node.calls()).map(|call| &call.id));
         let results = Results::new(path.iter().copied());
         let hooks = Hooks::new(&path, &calls);
-        let mut screen =
-            Screen { talk: self, results, calls, hooks, split: false, depth, items: Vec::with_capacity(path.len()) };
+        let asked = self.sides_asked();
+        let items = Vec::with_capacity(path.len());
+        let mut screen = Screen { talk: self, results, calls, hooks, asked, split: false, depth, items };
         for node in &path {
             screen.node(node);
         }
@@ -174,6 +175,8 @@ struct Screen<'a> {
     results: Results<'a>,
     calls: HashSet<&'a ToolUseId>,
     hooks: Hooks<'a>,
+    /// Old side conversations by the words they began with.
+    asked: HashMap<String, &'a Conversation>,
     /// Whether a message has been split: from then on ids are derived.
     split: bool,
     depth: usize,
@@ -314,7 +317,7 @@ impl<'a> Screen<'a> {
             Some(_) => Status::Success,
         };
         let side = call.filter(|_| self.depth < DEEPEST).and_then(|call| {
-            let asked = || Conversation::asked(call).and_then(|prompt| self.talk.side_asked(&prompt));
+            let asked = || self.asked.get(&Conversation::asked(call)?).copied();
             self.talk.side_of(id).or_else(asked)
         });
         ToolCard {

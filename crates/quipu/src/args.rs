@@ -66,6 +66,11 @@ pub(crate) enum Command {
     /// List sessions: when, where, what about, how much
     #[command(after_help = LS_EXAMPLES, visible_alias = "list")]
     Ls(LsArgs),
+    /// Write a conversation to a file to share
+    #[command(
+        after_help = "Examples:\n  quipu export latest --to session.html --redact\n  quipu export 05ef09b2 --to session.md"
+    )]
+    Export(ExportArgs),
     /// Watch a conversation as it happens
     #[command(after_help = "Examples:\n  quipu follow latest\n  quipu follow 05ef09b2 --full")]
     Follow(FollowArgs),
@@ -148,6 +153,19 @@ pub(crate) enum Sort {
     Tokens,
     /// Longest first
     Turns,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExportArgs {
+    /// A session: its id, a unique beginning of it, `latest`, or a file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// The file; its ending says the form: .html, .md or .json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: PathBuf,
+    /// Mask keys, tokens, private keys, e-mail addresses and home folders
+    #[arg(long)]
+    pub(crate) redact: bool,
 }
 
 #[derive(Debug, ClapArgs)]

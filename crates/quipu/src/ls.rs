@@ -44,11 +44,16 @@ struct Row {
     unpriced_models: Vec<String>,
     compacted: bool,
     forked_from: Option<String>,
+    continues: Option<String>,
     subagents: usize,
     git_branch: Option<String>,
     version: Option<String>,
     #[serde(skip)]
     first_uuid: Option<String>,
+    #[serde(skip)]
+    last_uuid: Option<String>,
+    #[serde(skip)]
+    continues_leaf: Option<String>,
 }
 
 pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
@@ -66,6 +71,7 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
     }
     let mut rows = rows(&files, global);
     find_forks(&mut rows);
+    find_continued(&mut rows);
     rows.retain(|row| wanted(row, args, since, until));
     sort(&mut rows, args.sort);
     let found = rows.len();
@@ -130,10 +136,13 @@ fn row(file: &SessionFile, metrics: Metrics, subagents: usize) -> Row {
         unpriced_models,
         compacted: facts.compacted,
         forked_from: None,
+        continues: None,
         subagents,
         git_branch: facts.git_branch,
         version: facts.version,
         first_uuid: facts.first_uuid,
+        last_uuid: facts.last_uuid,
+        continues_leaf: facts.continues_leaf,
     }
 }
 
@@ -151,6 +160,15 @@ fn find_forks(rows: &mut [Row]) {
     for row in rows {
         let first = row.first_uuid.as_ref().and_then(|uuid| earliest.get(uuid));
         row.forked_from = first.map(|(_, id)| id.clone()).filter(|id| *id != row.session_id);
+    }
+}
+
+/// An old-style compaction began a new file and named the last line of the old one.
+fn find_continued(rows: &mut [Row]) {
+    let last = |row: &Row| Some((row.last_uuid.clone()?, row.session_id.clone()));
+    let by_last: HashMap<String, String> = rows.iter().filter_map(last).collect();
+    for row in rows {
+        row.continues = row.continues_leaf.as_ref().and_then(|leaf| by_last.get(leaf)).cloned();
     }
 }
 

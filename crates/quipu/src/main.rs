@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod error;
+mod export;
 mod follow;
 mod ls;
 mod output;
@@ -36,6 +37,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Check(check) => check::run(check, &args.global, output),
         Command::Show(show) => show::run(show, &args.global, output),
         Command::Ls(ls) => ls::run(ls, &args.global, output),
+        Command::Export(export) => export::run(export, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -5,6 +5,7 @@
 //!                   ├── Markdown   a document to share
 //!                   └── Html       one self-contained page
 //!   ToolCard ────────── Call       what a call is in one line, for all three
+//!   &mut ScreenItem ─── Redactor   secrets masked and counted, before sharing
 //! ```
 //!
 //! What the items hold is untrusted: [`clean`] takes every escape sequence,
@@ -21,6 +22,7 @@ mod code;
 mod diff;
 mod html;
 mod markdown;
+mod redact;
 mod speaker;
 mod terminal;
 
@@ -30,6 +32,7 @@ pub use clean::clean;
 pub use diff::{DiffLine, Sign};
 pub use html::Html;
 pub use markdown::Markdown;
+pub use redact::Redactor;
 pub use terminal::{Flow, Terminal, Thinking};
 
 pub(crate) use speaker::as_written;

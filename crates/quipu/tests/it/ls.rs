@@ -83,3 +83,18 @@ fn the_table_is_plain_when_piped() {
     assert!(text.contains("tide command") && !text.contains('\u{1b}'), "{text}");
     assert_eq!(text.lines().count(), 7);
 }
+
+#[test]
+fn an_old_style_compaction_names_the_session_it_continues() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("projects/-home-dev");
+    std::fs::create_dir_all(&project).unwrap();
+    let user = r#"{"type":"user","uuid":"last","parentUuid":null,"message":{"role":"user","content":"x"}}"#;
+    let summary = r#"{"type":"summary","summary":"In short.","leafUuid":"last","isCompactSummary":true}"#;
+    std::fs::write(project.join("old.jsonl"), format!("{user}\n")).unwrap();
+    std::fs::write(project.join("new.jsonl"), format!("{summary}\n{}\n", user.replace("last", "next"))).unwrap();
+    let out = quipu().arg("--claude-dir").arg(dir.path()).args(["ls", "--json"]).assert().success();
+    let rows: Vec<Value> = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let new = rows.iter().find(|row| row["session_id"] == "new").unwrap();
+    assert_eq!((&new["continues"], &new["compacted"]), (&"old".into(), &true.into()));
+}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
 mod check;
+mod export;
 mod follow;
 mod ls;
 mod show;
