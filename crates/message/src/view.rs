@@ -78,6 +78,9 @@ macro_rules! borrowed {
                     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
                         Ok($name::default())
                     }
+                    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                        Ok($name::default())
+                    }
                     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
                         Ok($name::default())
                     }
@@ -263,6 +266,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(ContentView::Blocks(Vec::new()))
             }
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(ContentView::Blocks(Vec::new()))
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(ContentView::Blocks(Vec::new()))
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(ContentView::Blocks(Vec::new()))
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(ContentView::Blocks(Vec::new()))
+            }
         }
         d.deserialize_any(Either)
     }
@@ -383,6 +398,10 @@ mod tests {
         let message = view.message.unwrap();
         assert_eq!((view.cost_usd, view.is_meta, view.timestamp, view.summary), (None, None, None, None));
         assert_eq!((message.id.as_deref(), message.usage.unwrap().input), (Some("m"), 5));
+        for content in ["5", "-5", "0.5", "true", "null", "[null,7]"] {
+            let text = format!(r#"{{"message":{{"content":{content},"id":"m"}}}}"#);
+            assert_eq!(View::read(&text).unwrap().message.unwrap().id.as_deref(), Some("m"), "{content}");
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use quipu_conversation::{ScreenItem, ToolCard};
-use quipu_message::context::ContextRef;
 use quipu_message::{Content, Json};
 use regex::{Captures, Regex, RegexSet};
 use serde::Serialize;
@@ -95,7 +94,7 @@ impl Redactor {
             *text = self.text(text).into_owned();
         }
         if !item.contexts.is_empty() {
-            item.contexts = self.through(&item.contexts).unwrap_or_else(|| Vec::<ContextRef>::new());
+            item.contexts = self.through(&item.contexts).unwrap_or_default();
         }
         if let Some(card) = &mut item.tool {
             self.card(card);
