@@ -68,7 +68,8 @@ fn only_message_knows_the_names_of_the_wire() {
     for path in sources() {
         let name = relative(&path);
         let is_test = name.contains("/tests/") || name.contains("/benches/") || name.ends_with("tests.rs");
-        if is_test || name.starts_with("crates/message/") {
+        // The generator writes what others wrote, so that we are not our own witness.
+        if is_test || name.starts_with("crates/message/") || name.starts_with("testkit/") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();

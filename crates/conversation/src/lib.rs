@@ -23,6 +23,7 @@ mod pair;
 mod person;
 mod proof;
 mod screen;
+mod tally;
 mod tree;
 mod turns;
 
@@ -36,5 +37,6 @@ pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};
 pub use screen::{Kind, ScreenItem, Subagent, ToolCard, messages_for_ui};
+pub use tally::{MessageUse, Spent, Tally};
 pub use tree::Tree;
 pub use turns::Turn;

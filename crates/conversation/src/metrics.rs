@@ -1,15 +1,17 @@
 //! Session metrics from views: how long, how many, how much.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quipu_message::View;
 use quipu_message::synthetic::{MODEL, is_synthetic};
 use quipu_message::text::Str;
+use quipu_message::tool::is_web_search;
 use quipu_message::view::{ContentView, UsageView};
 use serde::Serialize;
 
 use crate::person::{Said, said};
-use crate::price::{Cost, Counts, Prices, Usd};
+use crate::price::{Cost, Prices, Usd};
+use crate::tally::{Spent, Tally};
 
 /// Token counts of one message or a sum of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -28,7 +30,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    fn of(usage: &UsageView) -> Self {
+    pub(crate) fn of(usage: &UsageView) -> Self {
         let rest = usage.cache_write.saturating_sub(usage.cache_write_5m + usage.cache_write_1h);
         Self {
             input: usage.input,
@@ -39,7 +41,8 @@ impl Tokens {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds another count.
+    pub fn add(&mut self, other: Self) {
         self.input += other.input;
         self.output += other.output;
         self.cache_write_5m += other.cache_write_5m;
@@ -58,23 +61,13 @@ pub struct Session {
     last: Option<String>,
     turns: u64,
     unanswered: bool,
-    messages: u64,
     errors: u64,
     tools: BTreeMap<String, u64>,
-    calls: HashMap<String, String>,
-    searches: u64,
-    by_message: BTreeMap<String, Counted>,
+    calls: HashSet<String>,
+    tally: Tally,
     facts: Facts,
     live: Vec<UsageView>,
     live_cost: Option<f64>,
-}
-
-#[derive(Debug, Default)]
-struct Counted {
-    model: String,
-    usage: UsageView,
-    timestamp: Option<String>,
-    recorded: Option<f64>,
 }
 
 /// What a session says of itself.
@@ -200,9 +193,8 @@ impl Session {
         for block in content.blocks().iter().filter(|block| block.tool_use_id.is_some()) {
             let failed = block.is_error == Some(true);
             self.errors += u64::from(failed);
-            let call = block.tool_use_id.as_deref().unwrap_or_default();
-            if !failed && self.calls.get(call).is_some_and(|tool| tool == "WebSearch") {
-                self.searches += 1;
+            if !failed && let Some(call) = &block.tool_use_id {
+                self.tally.search_answered(call);
             }
         }
         let flags = [view.is_meta, view.is_compact_summary, view.is_sidechain, view.is_synthetic, view.is_replay];
@@ -238,30 +230,16 @@ impl Session {
         if std::mem::take(&mut self.unanswered) && message.model.as_deref() != Some(MODEL) {
             self.turns += 1;
         }
+        let at = self.tally.spend(Spent::from(view));
         for block in message.content.iter().flat_map(ContentView::blocks) {
             if let (Some("tool_use"), Some(id), Some(name)) = (block.kind.as_deref(), &block.id, &block.name)
-                && self.calls.insert(id.to_string(), name.to_string()).is_none()
+                && self.calls.insert(id.to_string())
             {
                 *self.tools.entry(name.to_string()).or_default() += 1;
+                if is_web_search(name) {
+                    self.tally.search_asked(id, at);
+                }
             }
-        }
-        let named = |id: &Option<Str<'_>>| id.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
-        // A line without any id is a message of its own.
-        let own = || format!("line {}", self.by_message.len());
-        let key = named(&message.id).or_else(|| named(&view.request_id)).unwrap_or_else(own);
-        let usage = message.usage.clone().or_else(|| view.usage.clone()).unwrap_or_default();
-        let time = view.timestamp.as_deref();
-        let counted = self.by_message.entry(key).or_insert_with(|| {
-            self.messages += 1;
-            Counted::default()
-        });
-        if counted.timestamp.as_deref().is_none_or(|known| time.is_some_and(|time| time < known)) {
-            counted.timestamp = time.map(str::to_owned).or(counted.timestamp.take());
-        }
-        counted.recorded = view.cost_usd.or(counted.recorded);
-        if usage.output >= counted.usage.output {
-            counted.usage = usage;
-            counted.model = message.model.as_deref().unwrap_or_default().to_owned();
         }
     }
 
@@ -272,7 +250,6 @@ impl Session {
             started_at: self.first,
             ended_at: self.last,
             turns: self.turns,
-            messages: self.messages,
             tools: self.tools,
             errors: self.errors,
             facts: self.facts,
@@ -281,28 +258,21 @@ impl Session {
         let facts = &mut metrics.facts;
         facts.title = facts.title.take().or_else(|| facts.made_up_title.take());
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());
-        for counted in self.by_message.values() {
-            metrics.tokens.add(Tokens::of(&counted.usage));
-            metrics.web_searches += counted.usage.web_searches;
-            if !counted.model.is_empty() && counted.model != MODEL {
-                models.insert(counted.model.clone());
+        for message in self.tally.into_messages() {
+            metrics.messages += 1;
+            metrics.tokens.add(message.tokens());
+            metrics.web_searches += message.web_searches();
+            metrics.recorded_costs += u64::from(message.recorded.is_some());
+            if !message.model.is_empty() && &*message.model != MODEL {
+                models.insert(message.model.to_string());
             }
-            if let Some(recorded) = counted.recorded {
-                metrics.recorded_costs += 1;
-                cost += Usd::from_f64(recorded);
-                continue;
-            }
-            match price(prices, counted) {
+            match message.cost(prices) {
                 Cost::Priced { usd, .. } => cost += usd,
                 Cost::Unpriced { model, .. } => {
                     unpriced.insert(model);
                 }
             }
         }
-        // The counter on the answer is often zero although a search was made.
-        let uncounted = self.searches.saturating_sub(metrics.web_searches);
-        metrics.web_searches += uncounted;
-        cost += prices.web_searches(uncounted);
         metrics.cost_usd = cost.as_f64();
         // Live, the sums of the turns are right and the lines are not: they carry
         // the usage of the moment they began.
@@ -315,20 +285,6 @@ impl Session {
         metrics.unpriced_models = unpriced.into_iter().collect();
         metrics
     }
-}
-
-fn price(prices: &Prices, counted: &Counted) -> Cost {
-    let usage = &counted.usage;
-    let counts = Counts {
-        input: usage.input,
-        output: usage.output,
-        cache_write_5m: usage.cache_write_5m,
-        cache_write_1h: usage.cache_write_1h,
-        cache_write_total: usage.cache_write,
-        cache_read: usage.cache_read,
-        web_searches: usage.web_searches,
-    };
-    prices.cost(&counted.model, counted.timestamp.as_deref(), &counts, usage.speed.as_deref(), usage.geo.as_deref())
 }
 
 fn seconds(first: Option<&str>, last: Option<&str>) -> f64 {

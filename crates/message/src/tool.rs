@@ -59,6 +59,14 @@ impl ToolInput {
     }
 }
 
+/// Whether a tool searches the web, which costs money beside tokens.
+pub fn is_web_search(name: &str) -> bool {
+    name == WEB_SEARCH
+}
+
+/// The name of the tool that searches the web, for those who look for it in bytes.
+pub const WEB_SEARCH: &str = "WebSearch";
+
 /// Tools without a model here whose calls one argument tells.
 const TOLD_BY: [(&str, &str); 14] = [
     ("BashOutput", "bash_id"),

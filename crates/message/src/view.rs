@@ -190,6 +190,11 @@ impl<'a> View<'a> {
     pub fn read(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
+
+    /// Whether the model answers in it.
+    pub fn is_answer(&self) -> bool {
+        self.kind.as_deref() == Some("assistant")
+    }
 }
 
 borrowed! {
@@ -343,6 +348,56 @@ impl<'de> Deserialize<'de> for UsageView {
             speed: fields.speed.filter(|s| !s.is_empty() && **s != *"standard").map(|s| (*s).into()),
             geo: fields.inference_geo.filter(|s| !s.is_empty()).map(|s| (*s).into()),
         })
+    }
+}
+
+borrowed! {
+    /// The least of a line that money depends on; what is said is passed over.
+    pub struct UsageLine<'a> {
+        /// The type.
+        kind: Str<'a> = "type",
+        /// The line's id.
+        uuid: Str<'a> = "uuid",
+        /// When.
+        timestamp: Str<'a> = "timestamp",
+        /// The call of the API.
+        request_id: Str<'a> = "requestId" | "request_id",
+        /// The message without what it says.
+        message: UsageMessage<'a> = "message",
+        /// Usage beside the message.
+        usage: UsageView = "usage",
+        /// What the call cost, in old files.
+        cost_usd: f64 = "costUSD" | "cost",
+    }
+}
+
+/// Bytes that a line must hold for what it says to cost anything, for those who
+/// look before they read.
+pub const COSTLY: [&str; 2] = ["\"usage\"", "\"cost"];
+/// Bytes that a line with a tool's result holds.
+pub const RESULT: &str = "\"tool_result\"";
+
+impl<'a> UsageLine<'a> {
+    /// Reads a line.
+    pub fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
+    /// Whether the model answers in it.
+    pub fn is_answer(&self) -> bool {
+        self.kind.as_deref() == Some("assistant")
+    }
+}
+
+borrowed! {
+    /// A message without what it says.
+    pub struct UsageMessage<'a> {
+        /// The API's id.
+        id: Str<'a> = "id",
+        /// The model.
+        model: Str<'a> = "model",
+        /// What the call used.
+        usage: UsageView = "usage",
     }
 }
 

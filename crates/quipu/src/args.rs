@@ -66,6 +66,9 @@ pub(crate) enum Command {
     /// List sessions: when, where, what about, how much
     #[command(after_help = LS_EXAMPLES, visible_alias = "list")]
     Ls(LsArgs),
+    /// Count tokens and money by day, week, month, session, model, project or block
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArgs),
     /// Write a conversation to a file to share
     #[command(
         after_help = "Examples:\n  quipu export latest --to session.html --redact\n  quipu export 05ef09b2 --to session.md"
@@ -153,6 +156,46 @@ pub(crate) enum Sort {
     Tokens,
     /// Longest first
     Turns,
+}
+
+const USAGE_EXAMPLES: &str = "\
+Examples:
+  quipu usage                          by day
+  quipu usage monthly --since 2026-09-01
+  quipu usage model --since 7d
+  quipu usage block                    five-hour blocks, with what the latest burns
+  quipu usage --json | jq .totals.cost_usd
+
+Each API message counts once: copies in resumed and forked sessions add nothing, and
+subagents count for the session that set them to work. Prices are quipu's own, with
+yours over them from ~/.config/quipu/prices.toml. Before version 2.1.100 files say far
+too few output tokens for many messages; no counter can know better.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct UsageArgs {
+    /// What to group by
+    #[arg(value_enum, default_value_t = Group::Daily, value_name = "BY")]
+    pub(crate) group: Group,
+    /// From then on: a date, a time, or such as 7d or 12h ago
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Before then
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// Whose days, such as Europe/Berlin [default: this machine's]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) timezone: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Group {
+    Daily,
+    Weekly,
+    Monthly,
+    Session,
+    Model,
+    Project,
+    Block,
 }
 
 #[derive(Debug, ClapArgs)]

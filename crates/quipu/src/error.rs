@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use quipu_conversation::price::PriceError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{FileError, RepairError};
 use serde_json::json;
@@ -69,6 +70,9 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
             }
         };
         return (resolve.code(), hint);
+    }
+    if let Some(prices) = error.downcast_ref::<PriceError>() {
+        return (prices.code(), prices.hint().to_owned());
     }
     if let Some(repair) = error.downcast_ref::<RepairError>() {
         return (repair.code(), "the file is as it was".to_owned());

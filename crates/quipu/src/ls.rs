@@ -22,6 +22,7 @@ use crate::args::{Global, LsArgs, Sort};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::parallel;
+use crate::prices;
 use crate::sessions::claude_dirs;
 use crate::time::{local_time, moment};
 
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
         let hint = "say where sessions are with --claude-dir";
         return Err(Failure::error("session.none", format!("no sessions found under {looked}"), hint));
     }
-    let mut rows = rows(&files, global);
+    let mut rows = rows(&files, global)?;
     find_forks(&mut rows);
     find_continued(&mut rows);
     rows.retain(|row| wanted(row, args, since, until));
@@ -88,11 +89,11 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-fn rows(files: &[SessionFile], global: &Global) -> Vec<Row> {
-    let prices = Prices::bundled();
+fn rows(files: &[SessionFile], global: &Global) -> Result<Vec<Row>> {
+    let prices = prices::load()?;
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     let metrics = parallel::each(&paths, "reading", global, |path| metrics(path, &prices));
-    files.iter().zip(metrics).map(|(file, (metrics, subagents))| row(file, metrics, subagents)).collect()
+    Ok(files.iter().zip(metrics).map(|(file, (metrics, subagents))| row(file, metrics, subagents)).collect())
 }
 
 /// The metrics of a session and its subagents; what cannot be read counts nothing.
@@ -243,7 +244,7 @@ fn one_line(text: &str) -> String {
     if line.chars().count() > 60 { line.chars().take(59).chain(['…']).collect() } else { line.to_owned() }
 }
 
-fn short(n: u64) -> String {
+pub(crate) fn short(n: u64) -> String {
     match n {
         0..1_000 => n.to_string(),
         1_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),

@@ -8,9 +8,11 @@ mod follow;
 mod ls;
 mod output;
 mod parallel;
+mod prices;
 mod sessions;
 mod show;
 mod time;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Check(check) => check::run(check, &args.global, output),
         Command::Show(show) => show::run(show, &args.global, output),
         Command::Ls(ls) => ls::run(ls, &args.global, output),
+        Command::Usage(usage) => usage::run(usage, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Completions { shell } => {

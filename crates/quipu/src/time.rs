@@ -17,10 +17,15 @@ pub(crate) fn local_time(timestamp: &str) -> String {
 
 /// Reads `2026-11-15`, a full time, or how long ago: `7d`, `12h`, `30m`, `2w`.
 pub(crate) fn moment(text: &str) -> Result<Timestamp> {
+    moment_in(text, &TimeZone::system())
+}
+
+/// The same, with days that begin where `zone` says.
+pub(crate) fn moment_in(text: &str, zone: &TimeZone) -> Result<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    if let Ok(time) = text.parse::<Date>().and_then(|day| day.to_zoned(TimeZone::system())) {
+    if let Ok(time) = text.parse::<Date>().and_then(|day| day.to_zoned(zone.clone())) {
         return Ok(time.timestamp());
     }
     let unit = text.chars().last().unwrap_or_default();

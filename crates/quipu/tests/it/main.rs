@@ -6,6 +6,7 @@ mod export;
 mod follow;
 mod ls;
 mod show;
+mod usage;
 
 use assert_cmd::Command;
 

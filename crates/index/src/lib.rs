@@ -1,0 +1,21 @@
+//! How lines are counted over gigabytes.
+//!
+//! ```text
+//!   session files ── scan ──── what each API message used, per session
+//!                      └────── Ledger ── copies in other sessions dropped
+//!                                └────── Report ── by day, session, model …
+//! ```
+//!
+//! Only lines that money depends on are parsed. Deliberately absent: writing session
+//! files, and the price table, which is passed in.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod ledger;
+mod scan;
+mod usage;
+
+pub use ledger::{Credited, Ledger};
+pub use scan::{SessionUse, scan};
+pub use usage::{By, Report, Row, Window};

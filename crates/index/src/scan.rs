@@ -1,0 +1,116 @@
+//! One session's files: what its messages used. Lines that cannot matter are not
+//! parsed.
+
+use std::fs::File;
+use std::path::Path;
+
+use memchr::memmem::Finder;
+use quipu_conversation::{MessageUse, Spent, Tally};
+use quipu_message::line::mend;
+use quipu_message::tool::{WEB_SEARCH, is_web_search};
+use quipu_message::view::{COSTLY, ContentView, RESULT, UsageLine};
+use quipu_message::{Head, View};
+use quipu_transcript::find::{SessionFile, subagents};
+use quipu_transcript::{FileError, Lines, Piece};
+
+/// A session and the messages it holds.
+#[derive(Debug, Default)]
+pub struct SessionUse {
+    /// The session.
+    pub session_id: String,
+    /// The name of the project's folder.
+    pub project: String,
+    /// When its file begins: the first time it says.
+    pub begins: Option<String>,
+    /// Its messages, those of its subagents included.
+    pub messages: Vec<MessageUse>,
+    /// Files that could not be read to their end.
+    pub errors: Vec<FileError>,
+}
+
+/// Scans a session's file and those of its subagents.
+pub fn scan(file: &SessionFile) -> SessionUse {
+    let mut scan = Scan::new();
+    let mut errors = Vec::new();
+    errors.extend(scan.file(&file.path).err());
+    let begins = scan.begins.take();
+    for subagent in subagents(&file.path) {
+        errors.extend(scan.file(&subagent.path).err());
+    }
+    let messages = scan.tally.into_messages();
+    SessionUse { session_id: file.id.to_string(), project: file.project.clone(), begins, messages, errors }
+}
+
+struct Scan {
+    tally: Tally,
+    begins: Option<String>,
+    costly: [Finder<'static>; 2],
+    search: Finder<'static>,
+    result: Finder<'static>,
+}
+
+impl Scan {
+    fn new() -> Self {
+        Self {
+            tally: Tally::default(),
+            begins: None,
+            costly: COSTLY.map(Finder::new),
+            search: Finder::new(WEB_SEARCH),
+            result: Finder::new(RESULT),
+        }
+    }
+
+    fn file(&mut self, path: &Path) -> Result<(), FileError> {
+        let open = |source| FileError::Open { path: path.to_owned(), source };
+        let mut lines = Lines::new(File::open(path).map_err(open)?);
+        loop {
+            let offset = lines.offset();
+            let read = |source| FileError::Read { path: path.to_owned(), offset, source };
+            let Some(piece) = lines.next().map_err(read)? else { return Ok(()) };
+            if let Piece::Line { bytes, .. } = piece {
+                self.line(bytes);
+            }
+        }
+    }
+
+    fn line(&mut self, bytes: &[u8]) {
+        let asks = self.search.find(bytes).is_some();
+        let answers = self.tally.is_searching() && self.result.find(bytes).is_some();
+        let costs = self.costly.iter().any(|word| word.find(bytes).is_some());
+        if !(costs || asks || answers || self.begins.is_none()) {
+            return;
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        let text = mend(text);
+        if self.begins.is_none() {
+            self.begins = Head::read(&text).ok().and_then(|head| head.timestamp).map(|time| time.to_string());
+        }
+        if asks || answers {
+            if let Ok(view) = View::read(&text) {
+                self.searching(&view, costs);
+            }
+        } else if costs
+            && let Ok(line) = UsageLine::read(&text)
+            && line.is_answer()
+        {
+            self.tally.spend(Spent::from(&line));
+        }
+    }
+
+    /// A line that asks for a search of the web, or may answer one.
+    fn searching(&mut self, view: &View<'_>, costs: bool) {
+        let at = (costs && view.is_answer()).then(|| self.tally.spend(Spent::from(view)));
+        let content = view.message.as_ref().and_then(|message| message.content.as_ref());
+        for block in content.into_iter().flat_map(ContentView::blocks) {
+            match (&block.id, &block.name, &block.tool_use_id) {
+                (Some(id), Some(name), _) if is_web_search(name) => {
+                    if let Some(at) = at {
+                        self.tally.search_asked(id, at);
+                    }
+                }
+                (_, _, Some(call)) if block.is_error != Some(true) => self.tally.search_answered(call),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Counting against the truth of a generated tree, and a test per rule.
+#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+use quipu_conversation::price::Prices;
+use quipu_index::{By, Ledger, Report, Row, Window, scan};
+use quipu_testkit::generate::{Sum, tree};
+use quipu_transcript::find;
+
+fn ledger(dir: &Path) -> Ledger {
+    let (files, errors) = find::sessions(&[dir.to_owned()]);
+    assert!(errors.is_empty());
+    Ledger::new(files.iter().map(scan).collect())
+}
+
+fn window() -> Window {
+    Window { zone: TimeZone::UTC, ..Window::default() }
+}
+
+fn sum(row: &Row) -> Sum {
+    Sum {
+        input: row.tokens.input,
+        output: row.tokens.output,
+        write_5m: row.tokens.cache_write_5m,
+        write_1h: row.tokens.cache_write_1h,
+        read: row.tokens.cache_read,
+        searches: row.web_searches,
+        messages: row.messages,
+        nano_usd: (row.cost.as_f64() * 1e9).round() as u64,
+        unpriced: row.unpriced_models.clone(),
+    }
+}
+
+#[test]
+fn every_report_equals_the_truth_to_the_token_and_the_cent() {
+    let dir = tempfile::tempdir().unwrap();
+    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    assert!(truth.files > 60 && truth.total.unpriced.len() == 1 && truth.total.searches > 5);
+    let ledger = ledger(dir.path());
+    let prices = Prices::bundled();
+    let check = |by: By, expect: &BTreeMap<String, Sum>| {
+        let report = Report::new(&ledger, by, &window(), &prices);
+        assert_eq!(sum(&report.totals), truth.total, "{by:?}");
+        let rows: BTreeMap<String, Sum> = report.rows.iter().map(|row| (row.key.clone().unwrap(), sum(row))).collect();
+        let differ: Vec<_> = expect.iter().filter(|(key, sum)| rows.get(*key) != Some(sum)).collect();
+        assert!(differ.is_empty() && rows.len() == expect.len(), "{by:?} {differ:?}");
+    };
+    check(By::Day, &truth.by_day);
+    check(By::Session, &truth.by_session);
+    check(By::Model, &truth.by_model);
+    check(By::Project, &truth.by_project);
+}
+
+/// Writes sessions given as lines and counts them.
+fn count(sessions: &[(&str, &[String])]) -> Row {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, lines) in sessions {
+        std::fs::write(folder.join(format!("{name}.jsonl")), lines.join("\n") + "\n").unwrap();
+    }
+    Report::new(&ledger(dir.path()), By::Day, &window(), &Prices::bundled()).totals
+}
+
+fn line(id: &str, time: u32, uuid: &str, usage: &str, more: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"{uuid}","timestamp":"2026-11-15T10:00:{time:02}Z"{more},"message":{{"id":{id},"role":"assistant","model":"claude-opus-5-5","content":[],"usage":{{{usage}}}}}}}"#
+    )
+}
+
+#[test]
+fn within_a_session_an_id_counts_once_by_its_fullest_line() {
+    let row = count(&[(
+        "a",
+        &[
+            line("\"m\"", 1, "u1", r#""input_tokens":5,"output_tokens":9"#, ""),
+            line("\"m\"", 2, "u2", r#""input_tokens":7,"output_tokens":9"#, ""),
+            line("\"m\"", 3, "u3", r#""input_tokens":100,"output_tokens":1"#, ""),
+        ],
+    )]);
+    assert_eq!((row.messages, row.tokens.input, row.tokens.output), (1, 7, 9));
+}
+
+#[test]
+fn a_missing_id_falls_back_to_the_request_and_an_empty_request_is_none() {
+    let usage = r#""input_tokens":1,"output_tokens":1"#;
+    let row = count(&[(
+        "a",
+        &[
+            line("null", 1, "u1", usage, r#","requestId":"r""#),
+            line("null", 2, "u2", usage, r#","requestId":"r""#),
+            line("null", 3, "u3", usage, r#","requestId":"""#),
+            line("null", 4, "u4", usage, r#","requestId":"""#),
+        ],
+    )]);
+    assert_eq!(row.messages, 3);
+}
+
+#[test]
+fn in_another_session_an_id_is_a_copy_only_with_a_shared_time_or_uuid() {
+    let usage = r#""input_tokens":1,"output_tokens":1"#;
+    let first = line("\"m\"", 1, "u1", usage, "");
+    assert_eq!(count(&[("a", &[first.clone()]), ("b", &[first.clone()])]).messages, 1, "a fork");
+    assert_eq!(
+        count(&[("a", &[first.clone()]), ("b", &[line("\"m\"", 1, "u9", usage, "")])]).messages,
+        1,
+        "new ids, old times"
+    );
+    assert_eq!(count(&[("a", &[first]), ("b", &[line("\"m\"", 9, "u9", usage, "")])]).messages, 2, "another message");
+}
+
+#[test]
+fn a_zero_split_does_not_hide_what_was_written() {
+    let usage = r#""cache_creation_input_tokens":1000000,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":0"#;
+    let row = count(&[("a", &[line("\"m\"", 1, "u", usage, "")])]);
+    assert_eq!((row.tokens.cache_write_5m, row.cost.as_f64()), (1_000_000, 5.0));
+}
+
+#[test]
+fn a_recorded_cost_is_used_and_an_unknown_model_is_named() {
+    let usage = r#""input_tokens":1000000,"output_tokens":0"#;
+    let recorded = line("\"m\"", 1, "u", usage, r#","costUSD":0.25"#);
+    assert_eq!(count(&[("a", &[recorded])]).cost.as_f64(), 0.25);
+    let unknown = line("\"m\"", 1, "u", usage, "").replace("claude-opus-5-5", "claude-opus-5-6");
+    let row = count(&[("a", &[unknown])]);
+    assert_eq!((row.cost.as_f64(), row.tokens.input), (0.0, 1_000_000));
+    assert_eq!(row.unpriced_models.into_iter().collect::<Vec<_>>(), ["claude-opus-5-6"]);
+}
+
+#[test]
+fn searches_without_a_counter_are_counted_by_their_results() {
+    let ask = line("\"m\"", 1, "u", r#""output_tokens":1"#, "")
+        .replace("\"content\":[]", r#""content":[{"type":"tool_use","id":"t","name":"WebSearch","input":{}},{"type":"tool_use","id":"f","name":"WebSearch","input":{}}]"#);
+    let answer = |id: &str, bad: bool| {
+        format!(
+            r#"{{"type":"user","uuid":"r{id}","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{bad},"content":"x"}}]}}}}"#
+        )
+    };
+    let row = count(&[("a", &[ask, answer("t", false), answer("f", true)])]);
+    assert_eq!(row.web_searches, 1);
+    assert!((row.cost.as_f64() - 0.01 - 0.00002).abs() < 1e-12);
+}
+
+#[test]
+fn what_a_tool_is_called_with_does_not_confuse_the_counter() {
+    let odd = line("\"m\"", 1, "u", r#""input_tokens":3,"output_tokens":4"#, "").replace(
+        "\"content\":[]",
+        r#""content":[{"type":"tool_use","id":"t","name":"Write","input":{"id":null,"model":null,"usage":{"output_tokens":999}}}]"#,
+    );
+    let row = count(&[("a", &[odd])]);
+    assert_eq!((row.messages, row.tokens.output), (1, 4));
+}
+
+#[test]
+fn blocks_begin_at_the_full_hour_and_end_after_five_hours() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = |n: u32, time: &str| {
+        line(&format!("\"m{n}\""), 0, &format!("u{n}"), r#""output_tokens":1"#, "").replace("10:00:00", time)
+    };
+    let lines = [at(1, "08:40:00"), at(2, "13:30:00"), at(3, "13:50:00"), at(4, "19:10:00")];
+    std::fs::write(folder.join("a.jsonl"), lines.join("\n")).unwrap();
+    let report = Report::new(&ledger(dir.path()), By::Block, &window(), &Prices::bundled());
+    let rows: Vec<_> = report.rows.iter().map(|row| (row.key.as_deref().unwrap(), row.messages)).collect();
+    assert_eq!(rows, [("2026-11-15T08:00:00Z", 1), ("2026-11-15T13:00:00Z", 2), ("2026-11-15T19:00:00Z", 1)]);
+}

@@ -1,0 +1,143 @@
+//! `quipu usage`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use anyhow::Result;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use jiff::tz::TimeZone;
+use quipu_index::{By, Ledger, Report, Row, Window, scan};
+use quipu_render::clean;
+use quipu_transcript::find;
+
+use crate::args::{Global, Group, UsageArgs};
+use crate::error::Failure;
+use crate::ls::short;
+use crate::output::Output;
+use crate::parallel;
+use crate::prices;
+use crate::sessions::claude_dirs;
+use crate::time::moment_in;
+
+pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let zone = match &args.timezone {
+        None => TimeZone::system(),
+        Some(name) => TimeZone::get(name).map_err(|error| {
+            Failure::error("usage.timezone", format!("no time zone {name}: {error}"), "such as Europe/Berlin or UTC")
+        })?,
+    };
+    let time = |text: &Option<String>| text.as_deref().map(|text| moment_in(text, &zone)).transpose();
+    let window = Window { since: time(&args.since)?, until: time(&args.until)?, zone: zone.clone() };
+    let ledger = ledger(global)?;
+    let report = Report::new(&ledger, by(args.group), &window, &prices::load()?);
+    if global.json {
+        output.json(&report)?;
+    } else {
+        output.text(&table(&report, args.group, output))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Counts every session of this machine.
+fn ledger(global: &Global) -> Result<Ledger> {
+    let (files, errors) = find::sessions(&claude_dirs(global));
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    let scanned = parallel::each(&paths, "counting", global, |path| {
+        files.iter().find(|file| file.path == *path).map(scan).unwrap_or_default()
+    });
+    let broken = scanned.iter().flat_map(|session| &session.errors);
+    for error in errors.iter().chain(broken) {
+        let _ = std::io::Write::write_fmt(&mut anstream::stderr().lock(), format_args!("warning: {error}\n"));
+    }
+    Ok(Ledger::new(scanned))
+}
+
+fn by(group: Group) -> By {
+    match group {
+        Group::Daily => By::Day,
+        Group::Weekly => By::Week,
+        Group::Monthly => By::Month,
+        Group::Session => By::Session,
+        Group::Model => By::Model,
+        Group::Project => By::Project,
+        Group::Block => By::Block,
+    }
+}
+
+fn table(report: &Report, group: Group, output: &Output) -> String {
+    if report.rows.is_empty() {
+        return "nothing was used in that time\n".to_owned();
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let width = u16::try_from(output.width).unwrap_or(100);
+    table.set_width(if output.is_terminal { width } else { width.max(120) });
+    let first = match group {
+        Group::Daily => "day",
+        Group::Weekly => "week of",
+        Group::Monthly => "month",
+        Group::Session => "session",
+        Group::Model => "model",
+        Group::Project => "project",
+        Group::Block => "block (UTC)",
+    };
+    table.set_header([first, "messages", "input", "output", "cache write", "cache read", "cost", "models"]);
+    for row in &report.rows {
+        table.add_row(cells(row.key.as_deref().unwrap_or_default(), row, group != Group::Model));
+    }
+    table.add_row(cells("total", &report.totals, false));
+    let plain = table.to_string();
+    let lines: Vec<&str> = plain.lines().map(str::trim_end).collect();
+    let bold = if output.color { Style::new().bold() } else { Style::new() };
+    let mut text = String::new();
+    for (n, line) in lines.iter().enumerate() {
+        let strong = n == 0 || n + 1 == lines.len();
+        text.push_str(&if strong { format!("{bold}{line}{bold:#}\n") } else { format!("{line}\n") });
+    }
+    text.push_str(&notes(report, group));
+    text
+}
+
+fn cells(key: &str, row: &Row, with_models: bool) -> Vec<Cell> {
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let tokens = &row.tokens;
+    let money = format!("${:.2}{}", row.cost.as_f64(), if row.unpriced_models.is_empty() { "" } else { " + ?" });
+    let models = row.models.iter().map(|model| model.trim_start_matches("claude-")).collect::<Vec<_>>().join(", ");
+    vec![
+        Cell::new(clean(key)),
+        right(row.messages.to_string()),
+        right(short(tokens.input)),
+        right(short(tokens.output)),
+        right(short(tokens.cache_write_5m + tokens.cache_write_1h)),
+        right(short(tokens.cache_read)),
+        right(money),
+        Cell::new(if with_models { clean(&models).into_owned() } else { String::new() }),
+    ]
+}
+
+/// What stands under the table.
+fn notes(report: &Report, group: Group) -> String {
+    let totals = &report.totals;
+    let mut text = format!("\nthe prompt cache saved ${:.2}", totals.cache_savings_usd);
+    if totals.web_searches > 0 {
+        text.push_str(&format!("; {} web searches", totals.web_searches));
+    }
+    text.push('\n');
+    if group == Group::Block
+        && let Some(row) = report.rows.last()
+        && let Some((first, last)) = row.span
+    {
+        let minutes = (last.duration_since(first).as_secs_f64() / 60.0).max(1.0);
+        let tokens = row.tokens.output as f64 / minutes;
+        text.push_str(&format!(
+            "latest block: {tokens:.0} output tokens and ${:.3} a minute\n",
+            row.cost.as_f64() / minutes
+        ));
+    }
+    if !totals.unpriced_models.is_empty() {
+        let names = totals.unpriced_models.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("no price for {names}: their tokens count, their money is not known\n"));
+    }
+    text
+}
