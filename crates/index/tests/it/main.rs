@@ -103,9 +103,13 @@ fn a_missing_id_falls_back_to_the_request_and_an_empty_request_is_none() {
 fn in_another_session_an_id_is_a_copy_only_with_a_shared_time_or_uuid() {
     let usage = r#""input_tokens":1,"output_tokens":1"#;
     let first = line("\"m\"", 1, "u1", usage, "");
-    assert_eq!(count(&[("a", &[first.clone()]), ("b", &[first.clone()])]).messages, 1, "a fork");
     assert_eq!(
-        count(&[("a", &[first.clone()]), ("b", &[line("\"m\"", 1, "u9", usage, "")])]).messages,
+        count(&[("a", std::slice::from_ref(&first)), ("b", std::slice::from_ref(&first))]).messages,
+        1,
+        "a fork"
+    );
+    assert_eq!(
+        count(&[("a", std::slice::from_ref(&first)), ("b", &[line("\"m\"", 1, "u9", usage, "")])]).messages,
         1,
         "new ids, old times"
     );
