@@ -186,10 +186,13 @@ impl MessageUse {
         prices.cache_savings(&self.model, self.timestamp.as_deref(), &self.counts(), speed, geo)
     }
 
-    /// Whether both are one message: the same key, and a line of the same time or id.
-    /// Gateways and test servers use ids again for other messages.
-    pub fn is_copy_of(&self, other: &Self) -> bool {
-        !self.key.is_empty() && self.key == other.key && self.marks.iter().any(|mark| other.marks.contains(mark))
+    /// What tells the message from others across sessions: its key together with the
+    /// time or the id of each of its lines. A copy shares one of them; another message
+    /// under the same key, as gateways and test servers make them, shares none. Empty
+    /// when the message has no key.
+    pub fn fingerprints(&self) -> impl Iterator<Item = u64> {
+        let key = (!self.key.is_empty()).then(|| hash(&self.key));
+        key.into_iter().flat_map(|key| self.marks.iter().map(move |mark| key.rotate_left(1) ^ mark))
     }
 
     fn counts(&self) -> Counts {

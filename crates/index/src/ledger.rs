@@ -1,6 +1,6 @@
 //! Who is credited with a message that several sessions hold.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use quipu_conversation::MessageUse;
 
@@ -28,22 +28,13 @@ impl Ledger {
     /// earlier ones, and the earliest session that holds one is credited with it.
     pub fn new(mut sessions: Vec<SessionUse>) -> Self {
         sessions.sort_by(|a, b| (&a.begins, &a.session_id).cmp(&(&b.begins, &b.session_id)));
-        // Where a key was first seen; other messages may share it.
-        let mut seen: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
-        for s in 0..sessions.len() {
-            let mut kept = Vec::new();
-            for message in std::mem::take(&mut sessions[s].messages) {
-                let places = if message.key.is_empty() { None } else { seen.get(&message.key) };
-                let is_copy = |&(at, n): &(usize, usize)| message.is_copy_of(&sessions[at].messages[n]);
-                if places.is_some_and(|places| places.iter().any(is_copy)) {
-                    continue;
-                }
-                if !message.key.is_empty() {
-                    seen.entry(message.key.clone()).or_default().push((s, kept.len()));
-                }
-                kept.push(message);
-            }
-            sessions[s].messages = kept;
+        let mut seen: HashSet<u64> = HashSet::new();
+        for session in &mut sessions {
+            session.messages.retain(|message| {
+                let copy = message.fingerprints().any(|print| seen.contains(&print));
+                seen.extend(message.fingerprints());
+                !copy
+            });
         }
         Self { sessions }
     }

@@ -91,8 +91,7 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
 
 fn rows(files: &[SessionFile], global: &Global) -> Result<Vec<Row>> {
     let prices = prices::load()?;
-    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-    let metrics = parallel::each(&paths, "reading", global, |path| metrics(path, &prices));
+    let metrics = parallel::each(files, "reading", global, |file| metrics(&file.path, &prices));
     Ok(files.iter().zip(metrics).map(|(file, (metrics, subagents))| row(file, metrics, subagents)).collect())
 }
 

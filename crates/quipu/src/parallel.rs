@@ -1,6 +1,5 @@
 //! The same work on many files, on all cores, with a progress bar when it takes long.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -8,22 +7,22 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::Global;
 
-/// Works on each path; the results come in the order of the paths.
-pub(crate) fn each<T: Send>(
-    paths: &[PathBuf],
+/// Works on each file; the results come in the order of the files.
+pub(crate) fn each<F: Sync, T: Send>(
+    files: &[F],
     what: &'static str,
     global: &Global,
-    work: impl Fn(&PathBuf) -> T + Sync,
+    work: impl Fn(&F) -> T + Sync,
 ) -> Vec<T> {
-    let bar = bar(paths.len(), what, global);
+    let bar = bar(files.len(), what, global);
     let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len().max(1));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().max(1));
     let run = || {
         let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = paths.get(at) else { return done };
-            done.push((at, work(path)));
+            let Some(file) = files.get(at) else { return done };
+            done.push((at, work(file)));
             bar.inc(1);
         }
     };

@@ -1,6 +1,5 @@
 //! `quipu usage`
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style;
@@ -42,10 +41,7 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
 /// Counts every session of this machine.
 fn ledger(global: &Global) -> Result<Ledger> {
     let (files, errors) = find::sessions(&claude_dirs(global));
-    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-    let scanned = parallel::each(&paths, "counting", global, |path| {
-        files.iter().find(|file| file.path == *path).map(scan).unwrap_or_default()
-    });
+    let scanned = parallel::each(&files, "counting", global, scan);
     let broken = scanned.iter().flat_map(|session| &session.errors);
     for error in errors.iter().chain(broken) {
         let _ = std::io::Write::write_fmt(&mut anstream::stderr().lock(), format_args!("warning: {error}\n"));

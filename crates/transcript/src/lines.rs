@@ -83,6 +83,10 @@ impl Ending {
     }
 }
 
+/// Large enough for few reads, small enough that thousands of files do not each map
+/// and fault in fresh memory.
+const BUFFER: usize = 64 << 10;
+
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 impl<R: Read> Lines<R> {
@@ -93,7 +97,7 @@ impl<R: Read> Lines<R> {
 
     /// Passes over lines longer than `longest`.
     pub fn with_longest(input: R, longest: usize) -> Self {
-        Self { input: BufReader::with_capacity(256 << 10, input), line: Vec::new(), number: 0, offset: 0, longest }
+        Self { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0, offset: 0, longest }
     }
 
     /// The next line; none at the end.
