@@ -11,10 +11,9 @@ run: build
 	@dir='$(CLAUDE_DIR)'; \
 	if [ -z "$$(ls "$$dir"/projects/*/*.jsonl 2>/dev/null | head -1)" ]; then \
 		echo "No sessions under $$dir; here are the bundled ones."; dir=fixtures/demo; fi; \
-	latest=$$(ls -t "$$dir"/projects/*/*.jsonl | head -1); \
-	echo; echo "\$$ quipu --claude-dir $$dir check"; $(QUIPU) --claude-dir "$$dir" check; \
-	echo; echo "\$$ quipu show $$latest --tail 30"; $(QUIPU) --no-pager show "$$latest" --tail 30; \
-	echo; echo "Next: $(QUIPU) show $$latest --as html > session.html; $(QUIPU) --help"
+	ask() { echo; echo "\$$ quipu --claude-dir $$dir $$*"; $(QUIPU) --no-pager --claude-dir "$$dir" "$$@"; }; \
+	ask check -q; ask ls --limit 10; ask usage monthly; ask show latest --tail 12; \
+	echo; echo "Next: $(QUIPU) --claude-dir $$dir show latest, or $(QUIPU) --help"
 
 build:
 	@$(CARGO) build --release --quiet -p quipu

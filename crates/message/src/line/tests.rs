@@ -68,10 +68,11 @@ proptest! {
         after in prop::collection::btree_map("[A-Y]{1,5}", json(), 0..5),
         old in json(), new in json(), pad in "[ \t]{0,3}",
     ) {
-        let pairs = |map: &std::collections::BTreeMap<String, Value>| map.iter()
-            .map(|(k, v)| format!("{pad}{}{pad}:{pad}{v}{pad},", Value::from(k.as_str()))).collect::<String>();
-        let frame = |v: &Value| format!("{{{}\"z\":{v}{}}}", pairs(&before), pairs(&after).trim_end_matches(',').to_owned()
-            .split_at(0).1.to_owned().chars().next().map(|_| format!(",{}", pairs(&after).trim_end_matches(','))).unwrap_or_default());
+        let field = |(key, value): (&String, &Value)| format!("{pad}{}{pad}:{pad}{value}{pad}", Value::from(key.as_str()));
+        let frame = |z: &Value| {
+            let fields = before.iter().map(field).chain([format!("\"z\":{z}")]).chain(after.iter().map(field));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        };
         let line = Line::parse(&frame(&old)).unwrap();
         prop_assert_eq!(line.as_str(), frame(&old));
         let changed = line.with(&["z"], &new).unwrap();
