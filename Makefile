@@ -12,7 +12,7 @@ run: build
 	if [ -z "$$(ls "$$dir"/projects/*/*.jsonl 2>/dev/null | head -1)" ]; then \
 		echo "No sessions under $$dir; here are the bundled ones."; dir=fixtures/demo; fi; \
 	ask() { echo; echo "\$$ quipu --claude-dir $$dir $$*"; $(QUIPU) --no-pager --claude-dir "$$dir" "$$@"; }; \
-	ask check -q; ask ls --limit 10; ask usage monthly; ask show latest --tail 12; \
+	ask check -q; ask show latest --tail 12; ask usage monthly; ask; \
 	echo; echo "Next: $(QUIPU) --claude-dir $$dir show latest, or $(QUIPU) --help"
 
 build:

@@ -7,16 +7,18 @@ use clap_complete::Shell;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
 #[derive(Debug, Parser)]
-#[command(name = "quipu", version, about, after_help = EXAMPLES, arg_required_else_help = true, propagate_version = true)]
+#[command(name = "quipu", version, about, after_help = EXAMPLES, propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// What to do; without a command, an overview
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
+  quipu                                                    an overview
   quipu ls                                                 the latest sessions
   quipu show latest                                        read a conversation
   quipu follow latest                                      watch it as it happens

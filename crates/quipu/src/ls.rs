@@ -28,7 +28,7 @@ use crate::time::{local_time, moment};
 
 /// One session, in the shape of `quipu ls --json`.
 #[derive(Debug, Serialize)]
-struct Row {
+pub(crate) struct Row {
     session_id: String,
     project: String,
     cwd: Option<String>,
@@ -87,6 +87,13 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
         output.text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Some sessions, latest first.
+pub(crate) fn latest(files: &[SessionFile], global: &Global) -> Result<Vec<Row>> {
+    let mut rows = rows(files, global)?;
+    sort(&mut rows, Sort::Time);
+    Ok(rows)
 }
 
 fn rows(files: &[SessionFile], global: &Global) -> Result<Vec<Row>> {
@@ -195,7 +202,7 @@ fn sort(rows: &mut [Row], by: Sort) {
     });
 }
 
-fn table(rows: &[Row], output: &Output) -> String {
+pub(crate) fn table(rows: &[Row], output: &Output) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     let width = u16::try_from(output.width).unwrap_or(100);

@@ -7,6 +7,7 @@ mod export;
 mod follow;
 mod ls;
 mod output;
+mod overview;
 mod parallel;
 mod prices;
 mod sessions;
@@ -35,7 +36,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args, output: &Output) -> Result<ExitCode> {
-    match &args.command {
+    let Some(command) = &args.command else { return overview::run(&args.global, output) };
+    match command {
         Command::Check(check) => check::run(check, &args.global, output),
         Command::Show(show) => show::run(show, &args.global, output),
         Command::Ls(ls) => ls::run(ls, &args.global, output),

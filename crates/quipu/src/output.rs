@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
+use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -41,6 +42,11 @@ impl Output {
             height: size.map(|(_, h)| usize::from(h.0)),
             pager: is_terminal && !global.no_pager,
         }
+    }
+
+    /// A style, or none when colours are off.
+    pub(crate) fn style(&self, style: Style) -> Style {
+        if self.color { style } else { Style::new() }
     }
 
     /// Prints text for people, through a pager when it is longer than the screen.

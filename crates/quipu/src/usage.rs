@@ -39,7 +39,7 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
 }
 
 /// Counts every session of this machine.
-fn ledger(global: &Global) -> Result<Ledger> {
+pub(crate) fn ledger(global: &Global) -> Result<Ledger> {
     let (files, errors) = find::sessions(&claude_dirs(global));
     let scanned = parallel::each(&files, "counting", global, scan);
     let broken = scanned.iter().flat_map(|session| &session.errors);

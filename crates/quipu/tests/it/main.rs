@@ -44,3 +44,16 @@ fn completions_and_manual_are_printed() {
     quipu().args(["man", "show"]).assert().success();
     quipu().args(["man", "nonsense"]).assert().code(1);
 }
+
+#[test]
+fn without_a_command_there_is_an_overview() {
+    let demo = quipu_testkit::fixture("demo");
+    let out = quipu().arg("--claude-dir").arg(&demo).assert().success();
+    let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
+    assert!(text.contains("6 sessions") && text.contains("this month $") && text.contains("quipu --help"), "{text}");
+    let out = quipu().arg("--claude-dir").arg(&demo).arg("--json").assert().success();
+    let all: serde_json::Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&all["sessions"], all["latest"].as_array().unwrap().len()), (&6.into(), 5));
+    let empty = quipu().assert().success();
+    assert!(String::from_utf8_lossy(&empty.get_output().stdout).starts_with("No sessions under"));
+}
