@@ -10,6 +10,7 @@ use quipu_message::{Entry, Head, Line, SessionId, Uuid, line::mend};
 
 use crate::append::{AppendError, sync_folder};
 use crate::lines::{Lines, Piece};
+use crate::problem::FileError;
 use crate::read::load;
 
 /// What to fork, and into what.
@@ -75,9 +76,10 @@ impl Fork<'_> {
     }
 
     fn lines_to(&self, at: &Uuid) -> Result<HashSet<u64>, AppendError> {
-        let talk = load(self.from).map_err(|_| AppendError::Open {
-            path: self.from.to_owned(),
-            source: std::io::Error::from(std::io::ErrorKind::NotFound),
+        let talk = load(self.from).map_err(|error| match error {
+            FileError::Open { path, source } | FileError::Read { path, source, .. } => {
+                AppendError::Open { path, source }
+            }
         })?;
         match talk.path_to(at) {
             Some(path) => Ok(path.iter().map(|node| node.line).collect()),
