@@ -123,8 +123,13 @@ fn tool_result(dice: &mut Dice) -> Value {
         _ => 400,
     };
     let lines = lines + dice.below(lines);
-    // Terminals colour what they print, and the escape character is `\u001b`.
-    let text = if dice.below(4) == 0 { coloured(dice, lines) } else { code(dice, lines) };
+    // Terminals colour what they print, and the escape character is `\u001b`. In
+    // published sessions that is rare: agents run programs without a terminal.
+    let text = match dice.below(20) {
+        0 => printed(dice, lines, "\u{1b}[32mok\u{1b}[0m"),
+        1..5 => printed(dice, lines, "ok"),
+        _ => code(dice, lines),
+    };
     let result =
         json!({"tool_use_id": call_id(dice, "toolu_01"), "type": "tool_result", "content": text, "is_error": false});
     json!({"type": "user", "message": {"role": "user", "content": [result]}, "toolUseResult":
@@ -136,7 +141,7 @@ fn progress(dice: &mut Dice) -> Value {
         0..2 => {
             json!({"type": "hook_progress", "hookEvent": "PostToolUse", "hookName": "PostToolUse:Read", "command": "callback"})
         }
-        _ => json!({"type": "bash_progress", "output": coloured(dice, 4), "fullOutput": coloured(dice, 12),
+        _ => json!({"type": "bash_progress", "output": printed(dice, 4, "ok"), "fullOutput": printed(dice, 12, "ok"),
             "elapsedTimeSeconds": 3, "totalLines": 16, "timeoutMs": 180_000}),
     };
     json!({"type": "progress", "data": data, "parentToolUseID": call_id(dice, "toolu_01"), "toolUseID": "bash-progress-1"})
@@ -200,11 +205,11 @@ fn code(dice: &mut Dice, lines: usize) -> String {
     text
 }
 
-fn coloured(dice: &mut Dice, lines: usize) -> String {
+fn printed(dice: &mut Dice, lines: usize, end: &str) -> String {
     let mut text = String::new();
     for n in 0..lines {
         let name = WORDS[dice.below(18)];
-        text.push_str(&format!("test harbour::{name}_{n} ... \u{1b}[32mok\u{1b}[0m\n"));
+        text.push_str(&format!("test harbour::{name}_{n} ... {end}\n"));
     }
     text
 }

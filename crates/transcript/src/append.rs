@@ -127,6 +127,8 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     len: u64,
+    /// Whether the byte at `len` is known to end a line: we wrote it.
+    whole: bool,
 }
 
 impl Journal {
@@ -141,7 +143,7 @@ impl Journal {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(fail)?;
         sync_folder(folder).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), file, len: 0 })
+        Ok(Self { path: path.to_owned(), file, len: 0, whole: true })
     }
 
     /// Opens a file to go on with it.
@@ -152,7 +154,7 @@ impl Journal {
             Ok((file, len))
         };
         let (file, len) = open().map_err(|source| AppendError::Open { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), file, len })
+        Ok(Self { path: path.to_owned(), file, len, whole: false })
     }
 
     /// The file.
@@ -183,7 +185,9 @@ impl Journal {
             buffer.extend_from_slice(line.as_str().as_bytes());
             buffer.push(b'\n');
             let path = &self.path;
+            self.whole = false;
             self.file.write_all(&buffer).map_err(|source| AppendError::Write { path: path.clone(), source })?;
+            self.whole = true;
             self.len += buffer.len() as u64;
             lines.pop_front();
         }
@@ -210,10 +214,11 @@ impl Journal {
         if found < self.len {
             return Err(AppendError::Truncated { path: path(), expected: self.len, found });
         }
-        self.len = found;
-        if found == 0 {
+        // Nobody wrote since we did: no need to look at the last byte.
+        if found == 0 || self.whole && found == self.len {
             return Ok(false);
         }
+        self.len = found;
         let mut last = [0];
         let read = self.file.seek(SeekFrom::Start(found - 1)).and_then(|_| self.file.read_exact(&mut last));
         read.map_err(|source| AppendError::Open { path: self.path.clone(), source })?;
