@@ -6,8 +6,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub mod generate;
+
+/// How long this thread has run on a processor: what to time by on a machine that
+/// others use too. Elsewhere than on Unix, the time on the wall.
+pub fn cpu_time() -> Duration {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    }
+    #[cfg(not(unix))]
+    {
+        static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+        START.elapsed()
+    }
+}
 
 /// The repository's root.
 pub fn root() -> PathBuf {

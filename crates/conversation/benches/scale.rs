@@ -5,11 +5,12 @@
 
 use std::fs;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::{Bencher, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use quipu_conversation::Conversation;
 use quipu_message::Entry;
+use quipu_testkit as kit;
 use serde_json::{Value, json};
 
 criterion_group!(benches, scale);
@@ -37,15 +38,15 @@ fn scale(c: &mut Criterion) {
     group.finish();
 }
 
-/// Times the work without the release of what it made.
+/// Times the work on the processor, without the release of what it made.
 fn timed<T>(b: &mut Bencher<'_>, talks: &[Conversation], work: impl Fn(&Conversation) -> T) {
     let mut turn = talks.iter().cycle();
     b.iter_custom(|times| {
         let mut spent = Duration::ZERO;
         for talk in turn.by_ref().take(times as usize) {
-            let start = Instant::now();
+            let start = kit::cpu_time();
             let made = black_box(work(talk));
-            spent += start.elapsed();
+            spent += kit::cpu_time() - start;
             drop(made);
         }
         spent

@@ -6,20 +6,21 @@ use std::fs;
 use std::hint::black_box;
 use std::time::Duration;
 
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use quipu_message::line::mend;
 use quipu_message::{Entry, Head, View};
 use quipu_testkit as kit;
 use serde_json::{Value, json};
 
-criterion_group!(benches, synthetic, real);
+criterion_group! { name = benches; config = Criterion::default().with_measurement(CpuTime); targets = synthetic, real }
 criterion_main!(benches);
 
-fn synthetic(c: &mut Criterion) {
+fn synthetic(c: &mut Criterion<CpuTime>) {
     tiers(c, "synthetic", &made_up(if in_earnest() { 20 << 20 } else { 1 << 20 }));
 }
 
-fn real(c: &mut Criterion) {
+fn real(c: &mut Criterion<CpuTime>) {
     let Some(shared) = kit::shared().filter(|_| in_earnest()) else { return };
     let files = kit::corpus(&shared, &["session"]);
     let texts: Vec<String> = files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
@@ -32,7 +33,7 @@ fn in_earnest() -> bool {
     std::env::args().any(|arg| arg == "--bench")
 }
 
-fn tiers(c: &mut Criterion, name: &str, lines: &[String]) {
+fn tiers(c: &mut Criterion<CpuTime>, name: &str, lines: &[String]) {
     let mut sizes: Vec<usize> = lines.iter().map(String::len).collect();
     sizes.sort_unstable();
     let bytes: usize = sizes.iter().sum();
@@ -48,6 +49,32 @@ fn tiers(c: &mut Criterion, name: &str, lines: &[String]) {
     group.bench_function("view", |b| b.iter(|| lines.iter().for_each(|line| drop(black_box(View::read(line))))));
     group.bench_function("entry", |b| b.iter(|| lines.iter().for_each(|line| drop(black_box(Entry::read(line))))));
     group.finish();
+}
+
+/// Time on the processor, which other programs on the machine do not lengthen much.
+struct CpuTime;
+
+impl Measurement for CpuTime {
+    type Intermediate = Duration;
+    type Value = Duration;
+    fn start(&self) -> Duration {
+        kit::cpu_time()
+    }
+    fn end(&self, start: Duration) -> Duration {
+        kit::cpu_time() - start
+    }
+    fn add(&self, a: &Duration, b: &Duration) -> Duration {
+        *a + *b
+    }
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn to_f64(&self, value: &Duration) -> f64 {
+        WallTime.to_f64(value)
+    }
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
 }
 
 /// Lines as a session holds them, the same in every run.

@@ -51,6 +51,19 @@ impl<'de> Loose<'de> for &'de RawValue {
     }
 }
 
+/// Looks a key up without keeping it.
+pub(crate) struct Named<F>(pub(crate) F);
+
+impl<T, F: FnOnce(&str) -> T> Visitor<'_> for Named<F> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+    fn visit_str<E>(self, key: &str) -> Result<T, E> {
+        Ok(self.0(key))
+    }
+}
+
 /// Declares a borrowed struct in which every field is optional, the last of
 /// duplicate keys wins, `null` and values of another type are none, and other keys
 /// are passed over.
@@ -69,46 +82,59 @@ macro_rules! borrowed {
 
         impl<'de $(: $lt, $lt)?> serde::Deserialize<'de> for $name $(<$lt>)? {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                struct Fields<T>(std::marker::PhantomData<T>);
-                impl<'de $(: $lt, $lt)?> serde::de::Visitor<'de> for Fields<$name $(<$lt>)?> {
-                    type Value = $name $(<$lt>)?;
+                #[allow(non_camel_case_types, reason = "a key for each field")]
+                enum Key { $($field,)* Other }
+                impl<'de> serde::Deserialize<'de> for Key {
+                    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                        d.deserialize_identifier($crate::view::Named(|key: &str| match key {
+                            $( $key $(| $alt)* => Self::$field, )*
+                            _ => Self::Other,
+                        }))
+                    }
+                }
+
+                // Filled in place: a struct this wide is dear to move.
+                struct Fields<'x, T>(&'x mut T);
+                impl<'de $(: $lt, $lt)?> serde::de::Visitor<'de> for Fields<'_, $name $(<$lt>)?> {
+                    type Value = ();
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str("an object")
                     }
-                    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-                        Ok($name::default())
+                    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+                        Ok(())
                     }
-                    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                        Ok($name::default())
+                    fn visit_unit<E>(self) -> Result<(), E> {
+                        Ok(())
                     }
-                    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                        Ok($name::default())
+                    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+                        Ok(())
                     }
-                    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                        Ok($name::default())
+                    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+                        Ok(())
                     }
-                    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                        Ok($name::default())
+                    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+                        Ok(())
                     }
-                    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                        Ok($name::default())
+                    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+                        Ok(())
                     }
-                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
                         while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
-                        Ok($name::default())
+                        Ok(())
                     }
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        let mut out = $name::default();
-                        while let Some(key) = map.next_key::<$crate::text::Str<'de>>()? {
-                            match &*key {
-                                $( $key $(| $alt)* => out.$field = $crate::view::Loose::next(&mut map)?, )*
-                                _ => { map.next_value::<serde::de::IgnoredAny>()?; }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+                        while let Some(key) = map.next_key()? {
+                            match key {
+                                $( Key::$field => self.0.$field = $crate::view::Loose::next(&mut map)?, )*
+                                Key::Other => { map.next_value::<serde::de::IgnoredAny>()?; }
                             }
                         }
-                        Ok(out)
+                        Ok(())
                     }
                 }
-                d.deserialize_any(Fields(std::marker::PhantomData))
+                let mut out = Self::default();
+                d.deserialize_any(Fields(&mut out))?;
+                Ok(out)
             }
         }
 
