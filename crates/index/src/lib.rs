@@ -13,9 +13,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod ledger;
+mod pack;
 mod scan;
 mod usage;
 
-pub use ledger::{Credited, Ledger};
-pub use scan::{SessionUse, scan};
-pub use usage::{By, Report, Row, Window};
+pub use ledger::{Ledger, SessionUse};
+pub use scan::scan;
+pub use usage::{By, Counter, Report, Row, Used, Window};

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use jiff::civil::Date;
 use jiff::{Span, Zoned};
-use quipu_index::{By, Report, Row, Window};
+use quipu_index::{By, Row, Window};
 use quipu_render::clean;
 use quipu_transcript::find;
 use serde_json::json;
@@ -16,9 +16,8 @@ use serde_json::json;
 use crate::args::Global;
 use crate::ls;
 use crate::output::Output;
-use crate::prices;
 use crate::sessions::claude_dirs;
-use crate::usage::ledger;
+use crate::usage::report;
 
 /// A session written to this lately is taken to be going on.
 const LIVE: Duration = Duration::from_secs(120);
@@ -39,8 +38,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     }
     let now = Zoned::now();
     let today = now.date();
-    let (ledger, prices) = (ledger(global)?, prices::load()?);
-    let days = Report::new(&ledger, By::Day, &Window::default(), &prices);
+    let days = report(By::Day, &Window::default(), global)?;
     let by_day: BTreeMap<&str, &Row> = days.rows.iter().filter_map(|row| Some((row.key.as_deref()?, row))).collect();
     let cost = |day: Date| by_day.get(&*day.to_string()).map_or(0.0, |row| row.cost.as_f64());
     let since = |first: Date| -> f64 { by_day.range(&*first.to_string()..).map(|(_, row)| row.cost.as_f64()).sum() };
@@ -53,7 +51,8 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         .collect();
     let month = Window { since: now.checked_sub(Span::new().days(30))?.timestamp().into(), ..Window::default() };
     let top = |by: By| -> Vec<(String, f64)> {
-        let mut rows: Vec<_> = Report::new(&ledger, by, &month, &prices)
+        let mut rows: Vec<_> = report(by, &month, global)
+            .unwrap_or_default()
             .rows
             .into_iter()
             .filter_map(|row| Some((row.key.clone()?, row.cost.as_f64())))
