@@ -270,20 +270,20 @@ impl Session {
     }
 
     /// Adds it all up.
-    pub fn finish(self, prices: &Prices) -> Metrics {
-        let Story { first, last, turns, facts, made_up_title, live, live_cost, .. } = self.story;
+    pub fn finish(&self, prices: &Prices) -> Metrics {
+        let Story { first, last, turns, facts, made_up_title, live, live_cost, .. } = self.story.clone();
         let mut metrics = Metrics {
             duration_secs: seconds(first.as_deref(), last.as_deref()),
             started_at: first,
             ended_at: last,
             turns,
-            tools: self.tools,
+            tools: self.tools.clone(),
             errors: self.errors,
             facts: Facts { title: facts.title.or(made_up_title), ..facts },
             ..Metrics::default()
         };
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());
-        for message in self.tally.into_messages() {
+        for message in self.tally.messages() {
             metrics.messages += 1;
             metrics.tokens.add(message.tokens);
             metrics.web_searches += message.web_searches();

@@ -213,11 +213,6 @@ impl Tally {
         &self.searches
     }
 
-    /// The messages, in the order they first appeared.
-    pub fn into_messages(self) -> Vec<MessageUse> {
-        self.messages
-    }
-
     fn change(&mut self, at: usize) {
         if self.changed.last() != Some(&at) {
             self.changed.push(at);

@@ -1,7 +1,7 @@
 //! All messages of all sessions, small enough to hold, each credited once.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use quipu_conversation::price::{Cost, Prices};
 use quipu_conversation::{Key, MessageUse};
 use quipu_message::SessionId;
 
+use crate::hashed::{Hashed, mix};
 use crate::pack::Packed;
 use crate::usage::Used;
 
@@ -53,7 +54,7 @@ impl Ledger {
             let keys = sessions.iter().flat_map(|session| session.messages.keys());
             let again = repeated(keys.filter(|key| key % PORTIONS == portion).collect());
             let concerns = |key: &Key| key % PORTIONS == portion && again.binary_search(key).is_ok();
-            let mut seen: HashSet<u64, BuildHasherDefault<Mixed>> = HashSet::default();
+            let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
             for (s, session) in (0..).zip(&sessions) {
                 if !session.messages.keys().any(|key| concerns(&key)) {
                     continue;
@@ -90,29 +91,6 @@ fn repeated(mut keys: Vec<Key>) -> Vec<Key> {
     let mut again: Vec<Key> = keys.windows(2).filter(twice).map(|pair| pair[0]).collect();
     again.dedup();
     again
-}
-
-fn mix(number: u64) -> u64 {
-    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ mixed >> 32
-}
-
-/// For numbers that are nearly hashes already.
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("marks are numbers");
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = mix(number);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 impl<'a> Used<'a> {

@@ -79,15 +79,13 @@ fn put(out: &mut Vec<u8>, message: &MessageUse, how: usize, before: &mut i64) {
     out.extend(message.lines.iter().flat_map(|line| line.to_le_bytes().into_iter().take(LINE)));
     number(out, message.times.len() as u64);
     for time in &message.times {
-        let step = time.wrapping_sub(*before);
-        // Zigzag: small steps are short whichever way they go.
-        number(out, (step << 1 ^ step >> 63).cast_unsigned());
+        signed(out, time.wrapping_sub(*before));
         *before = *time;
     }
 }
 
 /// Seven bits a byte, lowest first.
-fn number(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -95,8 +93,13 @@ fn number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads what was packed, which is whole: it never left memory.
-struct Reader<'a>(&'a [u8]);
+/// Zigzag: small numbers are short on both sides of zero.
+pub(crate) fn signed(out: &mut Vec<u8>, value: i64) {
+    number(out, (value << 1 ^ value >> 63).cast_unsigned());
+}
+
+/// Reads what was packed; what is missing at the end reads as zero.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
     fn message(&mut self, before: &mut i64) -> (usize, MessageUse) {
@@ -107,8 +110,7 @@ impl<'a> Reader<'a> {
         let (searches_told, searches_found) = (self.number(), self.number());
         let lines = [self.word(LINE), self.word(LINE)];
         let times = (0..self.number()).map(|_| {
-            let step = self.number();
-            *before = before.wrapping_add((step >> 1).cast_signed() ^ -(step & 1).cast_signed());
+            *before = before.wrapping_add(self.signed());
             *before
         });
         let times: Vec<i64> = times.collect();
@@ -128,14 +130,16 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self, bytes: usize) -> u64 {
         let mut word = [0; 8];
-        word[..bytes].copy_from_slice(self.take(bytes));
+        let taken = self.take(bytes);
+        word[..taken.len()].copy_from_slice(taken);
         u64::from_le_bytes(word)
     }
 
-    fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let byte = self.take(1)[0];
+            let Some((byte, rest)) = self.0.split_first() else { break };
+            self.0 = rest;
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 break;
@@ -144,8 +148,14 @@ impl<'a> Reader<'a> {
         value
     }
 
-    fn take(&mut self, bytes: usize) -> &'a [u8] {
-        let (taken, rest) = self.0.split_at(bytes);
+    /// A number that may be below zero.
+    pub(crate) fn signed(&mut self) -> i64 {
+        let value = self.number();
+        (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+    }
+
+    pub(crate) fn take(&mut self, bytes: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(bytes.min(self.0.len()));
         self.0 = rest;
         taken
     }

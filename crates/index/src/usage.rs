@@ -1,6 +1,7 @@
 //! Usage by day, week, month, session, model, project or five-hour block.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasherDefault;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit};
@@ -8,6 +9,8 @@ use quipu_conversation::Tokens;
 use quipu_conversation::price::{SYNTHETIC, Usd};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+
+use crate::hashed::Hashed;
 
 /// What to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,13 +180,13 @@ pub struct Counter<'a> {
     /// Which row has that name.
     names: HashMap<String, usize>,
     /// Which row a quarter of an hour belongs to: most messages share one with others.
-    quarters: BTreeMap<i64, usize>,
+    quarters: HashMap<i64, usize, BuildHasherDefault<Hashed>>,
 }
 
 impl<'a> Counter<'a> {
     /// Nothing so far.
     pub fn new(by: By, window: &'a Window) -> Self {
-        Self { by, window, rows: Vec::new(), names: HashMap::new(), quarters: BTreeMap::new() }
+        Self { by, window, rows: Vec::new(), names: HashMap::new(), quarters: HashMap::default() }
     }
 
     /// Takes what was used, when it falls into the window.
@@ -231,9 +234,11 @@ impl<'a> Counter<'a> {
     /// The report: rows in the order of their names.
     pub fn report(mut self) -> Report {
         if self.by == By::Block {
+            let mut quarters: Vec<(i64, usize)> = self.quarters.into_iter().collect();
+            quarters.sort_unstable();
             let mut block = None;
-            for row in self.quarters.values() {
-                let row = &mut self.rows[*row];
+            for (_, row) in quarters {
+                let row = &mut self.rows[row];
                 row.key = row.span.map(|(first, last)| block_of(&mut block, first, last).to_string());
             }
         }

@@ -1,6 +1,7 @@
 //! The command `quipu`: arguments in, text or JSON out.
 
 mod args;
+mod catalogue;
 mod check;
 mod error;
 mod export;

@@ -13,7 +13,7 @@ mod history;
 mod project;
 mod session;
 
-pub use history::{FoundFile, History, histories, projects};
+pub use history::{FoundFile, Hints, History, histories, projects};
 pub use project::project_folder;
 pub use session::{ResolveError, SessionFile, resolve, sessions};
 

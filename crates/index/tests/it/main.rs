@@ -1,6 +1,8 @@
 //! Counting against the truth of a generated tree, and a test per rule.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
+mod catalogue;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -12,7 +14,7 @@ use quipu_transcript::find;
 
 fn ledger(dir: &Path) -> Ledger {
     let (projects, _) = find::projects(&[dir.to_owned()]);
-    let (histories, errors) = find::histories(&projects, |_| None);
+    let (histories, errors) = find::histories(&projects, &());
     assert!(errors.is_empty());
     Ledger::new(histories.iter().map(|history| scan(history).0).collect())
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quipu_message::line::mend;
 use quipu_message::{Head, SessionId};
@@ -19,10 +19,37 @@ use crate::problem::FileError;
 pub struct History {
     /// The session.
     pub id: SessionId,
+    /// The project's folder.
+    pub folder: Arc<Path>,
     /// The name of the project's folder.
     pub project: Arc<str>,
     /// Its own file, when it is there, then those of its subagents.
     pub files: Vec<FoundFile>,
+    /// When the folder of its subagents last changed, in nanoseconds since 1970; none
+    /// when it has none, or changed just now and may change again unseen.
+    pub subagents_listed: Option<i64>,
+}
+
+/// What is known from an earlier look, so that less has to be looked at.
+pub trait Hints: Sync {
+    /// The session of a subagent whose file lies beside the sessions.
+    fn owner(&self, _path: &Path) -> Option<SessionId> {
+        None
+    }
+
+    /// The names in a folder of subagents, when it last changed at that time.
+    fn subagents(&self, _folder: &Path, _modified: i64) -> Option<&str> {
+        None
+    }
+}
+
+impl Hints for () {}
+
+impl History {
+    /// The folder of its subagents.
+    pub fn subagents_folder(&self) -> PathBuf {
+        self.folder.join(self.id.as_str()).join("subagents")
+    }
 }
 
 impl History {
@@ -65,18 +92,14 @@ pub fn projects(config_dirs: &[PathBuf]) -> (Vec<PathBuf>, Vec<FileError>) {
 
 /// All sessions of some project folders, with the files of their subagents: those in
 /// the session's folder, and those that older versions put beside the sessions.
-/// `owner` names the session of one of these when it is known already; otherwise its
-/// first lines are read. Folders that cannot be read are named beside.
-pub fn histories(
-    projects: &[PathBuf],
-    owner: impl Fn(&Path) -> Option<SessionId> + Sync,
-) -> (Vec<History>, Vec<FileError>) {
+/// Folders that cannot be read are named beside.
+pub fn histories(projects: &[PathBuf], hints: &impl Hints) -> (Vec<History>, Vec<FileError>) {
     // The system takes its time for each folder: two at a time are twice as fast.
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
         while let Some(folder) = projects.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push(project(folder, &owner));
+            done.push(project(folder, hints));
         }
         done
     };
@@ -92,14 +115,21 @@ pub fn histories(
         found.extend(sessions);
         errors.extend(problems);
     }
-    found.sort_by(|a: &History, b| a.main().path.cmp(&b.main().path));
+    // By bytes: comparing paths part by part is slow.
+    found.sort_unstable_by(|a: &History, b| a.main().path.as_os_str().cmp(b.main().path.as_os_str()));
     (found, errors)
 }
 
-fn project(folder: &Path, owner: &impl Fn(&Path) -> Option<SessionId>) -> (Vec<History>, Vec<FileError>) {
+/// A folder that changed so lately may have changed again unseen: clocks of file
+/// systems are coarse.
+const SETTLED: Duration = Duration::from_secs(2);
+
+fn project(folder: &Path, hints: &impl Hints) -> (Vec<History>, Vec<FileError>) {
     let project: Arc<str> = folder.file_name().unwrap_or_default().to_string_lossy().into();
+    let place: Arc<Path> = folder.into();
+    let settled = SystemTime::now().checked_sub(SETTLED).map_or(0, nanoseconds);
     let mut errors = Vec::new();
-    let mut sessions: HashMap<SessionId, Vec<FoundFile>> = HashMap::new();
+    let mut sessions: HashMap<SessionId, (Vec<FoundFile>, Option<i64>)> = HashMap::new();
     for entry in list(folder, &mut errors) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
@@ -107,28 +137,47 @@ fn project(folder: &Path, owner: &impl Fn(&Path) -> Option<SessionId>) -> (Vec<H
             Some(stem) => {
                 let Some(mut file) = found(&entry) else { continue };
                 file.is_subagent = stem.starts_with("agent-");
-                let id = if file.is_subagent { owner(&file.path).or_else(|| session_in(&file.path)) } else { None };
-                sessions.entry(id.unwrap_or_else(|| stem.into())).or_default().push(file);
+                let id =
+                    if file.is_subagent { hints.owner(&file.path).or_else(|| session_in(&file.path)) } else { None };
+                sessions.entry(id.unwrap_or_else(|| stem.into())).or_default().0.push(file);
             }
             None if entry.file_type().is_ok_and(|kind| !kind.is_file()) => {
-                let Ok(entries) = fs::read_dir(entry.path().join("subagents")) else { continue };
-                let is_agent = |entry: &DirEntry| {
-                    entry.file_name().to_str().is_some_and(|n| n.starts_with("agent-") && n.ends_with(".jsonl"))
-                };
-                let mut agents: Vec<FoundFile> = entries.flatten().filter(is_agent).filter_map(|e| found(&e)).collect();
-                agents.iter_mut().for_each(|file| file.is_subagent = true);
+                let folder = folder.join(name).join("subagents");
+                let Ok(meta) = fs::metadata(&folder) else { continue };
+                let modified = meta.modified().map_or(0, nanoseconds);
+                let agents = subagents(&folder, hints.subagents(&folder, modified));
                 if !agents.is_empty() {
-                    sessions.entry(name.into()).or_default().extend(agents);
+                    let (files, listed) = sessions.entry(name.into()).or_default();
+                    files.extend(agents);
+                    *listed = (modified < settled).then_some(modified);
                 }
             }
             None => {}
         }
     }
-    let history = |(id, mut files): (SessionId, Vec<FoundFile>)| {
+    let history = |(id, (mut files, subagents_listed)): (SessionId, (Vec<FoundFile>, Option<i64>))| {
         files.sort_by(|a, b| (a.is_subagent, &a.path).cmp(&(b.is_subagent, &b.path)));
-        History { id, project: Arc::clone(&project), files }
+        History { id, folder: Arc::clone(&place), project: Arc::clone(&project), files, subagents_listed }
     };
     (sessions.into_iter().map(history).collect(), errors)
+}
+
+/// The files in a folder of subagents; their names may be known, separated by `/`.
+fn subagents(folder: &Path, names: Option<&str>) -> Vec<FoundFile> {
+    let is_agent = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
+    let mut agents: Vec<FoundFile> = match names {
+        Some(names) => names
+            .split('/')
+            .map(|name| folder.join(name))
+            .filter_map(|path| fs::metadata(&path).ok().and_then(|meta| described(path, &meta)))
+            .collect(),
+        None => {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.filter(|entry| entry.file_name().to_str().is_some_and(is_agent)).filter_map(|e| found(&e)).collect()
+        }
+    };
+    agents.iter_mut().for_each(|file| file.is_subagent = true);
+    agents
 }
 
 fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<DirEntry> {
@@ -145,15 +194,17 @@ fn found(entry: &DirEntry) -> Option<FoundFile> {
         meta if meta.is_symlink() => fs::metadata(entry.path()).ok()?,
         meta => meta,
     };
-    let since = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    let modified = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
-    meta.is_file().then(|| FoundFile {
-        path: entry.path(),
-        is_subagent: false,
-        bytes: meta.len(),
-        modified,
-        inode: inode(&meta),
-    })
+    described(entry.path(), &meta)
+}
+
+fn described(path: PathBuf, meta: &Metadata) -> Option<FoundFile> {
+    let modified = meta.modified().map_or(0, nanoseconds);
+    meta.is_file().then(|| FoundFile { path, is_subagent: false, bytes: meta.len(), modified, inode: inode(meta) })
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(unix)]
