@@ -66,14 +66,26 @@ const MODELS: [(&str, [u64; 5]); 3] = [
 /// What sonnet costs when the whole prompt is over 200,000 tokens.
 const SONNET_LONG: [u64; 5] = [6000, 22500, 7500, 12000, 600];
 
-const WORDS: [&str; 6] = [
-    "The tide turns at noon and the harbour empties. ",
-    "fn height(mean: f64, parts: &[Constituent]) -> f64 { parts.iter().map(|p| p.at(t)).sum() }\\n",
-    "潮汐表按小时计算，抽奖脚本要先去重。",
-    "const getUserById = async (id) => db.users.find((u) => u.user_id === id);\\n",
-    "error[E0308]: mismatched types: expected `u32`, found `&str`\\n",
-    "\\u001b[32mok\\u001b[0m 12 passed; 0 failed \\\"quoted\\\" ",
+const CHINESE: [char; 60] = [
+    '的', '一', '是', '在', '不', '了', '有', '和', '人', '这', '中', '大', '为', '上', '个', '国', '我', '以', '要',
+    '他', '时', '来', '用', '们', '生', '到', '作', '地', '于', '出', '就', '分', '对', '成', '会', '可', '主', '发',
+    '年', '动', '同', '工', '也', '能', '下', '过', '子', '说', '产', '种', '面', '而', '方', '后', '多', '定', '行',
+    '学', '法', '所',
 ];
+
+/// A word for a number.
+fn spelt(mut number: u64) -> String {
+    const PARTS: [&str; 16] =
+        ["ti", "de", "har", "bour", "mo", "on", "cur", "rent", "wa", "ve", "sta", "tion", "ley", "ra", "kel", "no"];
+    let mut word = String::new();
+    loop {
+        word.push_str(PARTS[(number % 16) as usize]);
+        number /= 16;
+        if number == 0 {
+            return word;
+        }
+    }
+}
 
 /// A message as the truth knows it.
 struct Spent {
@@ -103,15 +115,95 @@ impl Maker {
         )
     }
 
+    /// What someone says: mostly short.
     fn words(&mut self) -> String {
-        // Mostly short, now and then very long.
         let times = match self.next(100) {
-            0 => 800 + self.next(800),
-            1..10 => 60 + self.next(100),
-            _ => 1 + self.next(16),
+            0..10 => 10 + self.next(30),
+            _ => 1 + self.next(5),
         };
-        let word = WORDS[self.next(WORDS.len() as u64) as usize];
-        word.repeat(times as usize)
+        self.text(times)
+    }
+
+    /// What a tool gives back: mostly long, now and then very long.
+    fn output(&mut self) -> String {
+        let times = match self.next(100) {
+            0 => 800 + self.next(1600),
+            1..20 => 60 + self.next(100),
+            _ => 1 + self.next(30),
+        };
+        self.text(times)
+    }
+
+    fn text(&mut self, phrases: u64) -> String {
+        let mut out = String::new();
+        let kind = self.next(8);
+        for _ in 0..phrases {
+            self.phrase(kind, &mut out);
+        }
+        out
+    }
+
+    /// A phrase as it stands in JSON: prose, code, Chinese, or a program's output.
+    fn phrase(&mut self, kind: u64, out: &mut String) {
+        match kind {
+            0..3 => {
+                for _ in 0..6 + self.next(9) {
+                    out.push_str(&self.word());
+                    out.push(' ');
+                }
+                out.push_str(". ");
+            }
+            3 => {
+                for _ in 0..8 + self.next(12) {
+                    out.push(CHINESE[self.rare(CHINESE.len())]);
+                }
+                out.push('，');
+            }
+            4 => {
+                let path = format!("src/{}/{}.rs", self.word(), self.word());
+                let line = self.next(900);
+                out.push_str(&format!(
+                    "error[E0308]: mismatched types\\n   --> {path}:{line}:9\\n    |\\n{line:>4} |             "
+                ));
+                out.push_str(&format!(
+                    "{}(...)\\n    |             ^^^^^^^^^^^^ expected `{}`\\n",
+                    self.word(),
+                    self.word()
+                ));
+            }
+            5 => out.push_str(&format!(
+                "\\u001b[32mok\\u001b[0m {} {} \\\"{}\\\"\\n",
+                self.word(),
+                self.next(99),
+                self.word()
+            )),
+            _ => {
+                let [name, part, snake] = [self.identifier(), self.identifier(), self.word()];
+                let indent = 4 * (1 + self.next(5)) as usize;
+                out.push_str(&format!("{:indent$}let {snake}_id = &self.{name}({part}.{snake}) => {{}};\\n", ""));
+            }
+        }
+    }
+
+    /// One of some thousand names, as a code base has them.
+    fn identifier(&mut self) -> String {
+        let name = self.rare(3000) as u64;
+        let (first, second) = (spelt(name * 31 % 4096), spelt(name * 17 % 509));
+        let (head, tail) = second.split_at(1);
+        format!("{first}{}{tail}", head.to_uppercase())
+    }
+
+    /// One of some thousand words, a few of them far more often than the rest.
+    fn word(&mut self) -> String {
+        let number = self.rare(1 << 12) as u64;
+        // Twice: common words are far more common than rare ones.
+        spelt(if self.next(2) == 0 { number / 16 } else { number })
+    }
+
+    /// A number below a limit, low ones far more often.
+    fn rare(&mut self, limit: usize) -> usize {
+        let (a, b) = (self.next(1 << 20), self.next(1 << 20));
+        (((a * b) >> 20) as usize * limit) >> 20
     }
 
     fn session(&mut self, dir: &Path, n: u64) -> io::Result<()> {
@@ -233,7 +325,7 @@ impl Maker {
                     format!(r#"{{"type":"tool_use","id":"toolu_{id}","name":"WebSearch","input":{{"query":"tide"}}}}"#)
                 }
                 (1, _) => format!(
-                    r#"{{"type":"tool_use","id":"toolu_{uuid}","name":"Write","input":{{"id":null,"model":null,"content":"{{\"usage\":{{\"output_tokens\":99}}}}","usage":{{"output_tokens":77}}}}}}"#
+                    r#"{{"type":"tool_use","id":"toolu_{id}_1","name":"Bash","input":{{"id":null,"model":null,"content":"{{\"usage\":{{\"output_tokens\":99}}}}","usage":{{"output_tokens":77}}}}}}"#
                 ),
                 _ => format!(r#"{{"type":"text","text":"{}"}}"#, self.words()),
             };
@@ -255,6 +347,16 @@ impl Maker {
             lines.push_str(&format!(
                 r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/home/dev/project","sessionId":"{session}","version":"2.1.300","message":{{"model":"{model}","id":"{id}","type":"message","role":"assistant","content":[{content}],"stop_reason":null,"usage":{usage}}},"requestId":"{request}"{cost},"type":"assistant","uuid":"{uuid}","timestamp":"{}"}}"#,
                 time(clock + block / 2)
+            ));
+            lines.push('\n');
+            parent = format!("\"{uuid}\"");
+        }
+        // What the tools gave back stands in the file twice: for the model and for people.
+        for _ in 1..blocks.min(2) {
+            let (uuid, output) = (self.id(), self.output());
+            lines.push_str(&format!(
+                r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/home/dev/project","sessionId":"{session}","version":"2.1.300","type":"user","message":{{"role":"user","content":[{{"tool_use_id":"toolu_{id}_1","type":"tool_result","content":"{output}"}}]}},"uuid":"{uuid}","timestamp":"{}","toolUseResult":{{"stdout":"{output}","stderr":"","interrupted":false}}}}"#,
+                time(clock + 1)
             ));
             lines.push('\n');
             parent = format!("\"{uuid}\"");

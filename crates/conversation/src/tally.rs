@@ -23,6 +23,8 @@ pub struct Tally {
     by_key: HashMap<Key, usize, BuildHasherDefault<Hashed>>,
     /// Web searches: the call, and the message that made it until it is answered.
     searches: HashMap<String, Option<usize>>,
+    /// How many of them are not answered.
+    searching: usize,
     served: Vec<Arc<Served>>,
     /// Messages added or changed.
     changed: Vec<usize>,
@@ -132,8 +134,10 @@ impl Tally {
     /// Goes on from messages gathered earlier, and the searches that were known then.
     pub fn restored(messages: Vec<MessageUse>, searches: HashMap<String, Option<usize>>) -> Self {
         let by_key = messages.iter().enumerate().filter_map(|(at, message)| Some((message.key?, at))).collect();
-        let searches = searches.into_iter().map(|(call, at)| (call, at.filter(|&at| at < messages.len()))).collect();
-        Self { messages, by_key, searches, ..Self::default() }
+        let searches = searches.into_iter().map(|(call, at)| (call, at.filter(|&at| at < messages.len())));
+        let searches: HashMap<_, _> = searches.collect();
+        let searching = searches.values().flatten().count();
+        Self { messages, by_key, searches, searching, ..Self::default() }
     }
 
     /// Takes what a line says; returns the place of its message.
@@ -179,12 +183,16 @@ impl Tally {
 
     /// A message asked for a search of the web.
     pub fn search_asked(&mut self, call: &str, message: usize) {
-        self.searches.entry(call.to_owned()).or_insert(Some(message));
+        if !self.searches.contains_key(call) {
+            self.searches.insert(call.to_owned(), Some(message));
+            self.searching += 1;
+        }
     }
 
     /// A search was answered without an error.
     pub fn search_answered(&mut self, call: &str) {
         if let Some(at) = self.searches.get_mut(call).and_then(Option::take) {
+            self.searching -= 1;
             self.messages[at].searches_found += 1;
             self.change(at);
         }
@@ -192,7 +200,7 @@ impl Tally {
 
     /// Whether searches are under way.
     pub fn is_searching(&self) -> bool {
-        self.searches.values().any(Option::is_some)
+        self.searching > 0
     }
 
     /// The messages, in the order they first appeared.

@@ -13,6 +13,7 @@ use quipu_conversation::price::Prices;
 use quipu_transcript::FileError;
 
 use crate::hashed::{hash, mix};
+use crate::search::{Hit, Query};
 use crate::store::{IndexError, Store};
 use crate::usage::{Used, Window};
 
@@ -21,7 +22,9 @@ mod fold;
 mod list;
 mod refresh;
 mod rows;
+mod search;
 mod sums;
+mod text;
 
 pub use list::Listed;
 
@@ -59,6 +62,17 @@ impl Catalogue {
     pub fn refresh(&mut self, progress: Progress<'_>) -> Result<Vec<FileError>, IndexError> {
         let path = self.store.path.clone();
         refresh::refresh(self, progress).map_err(|source| IndexError::Database { path, source })
+    }
+
+    /// Makes all that is said findable, after a [refresh](Self::refresh).
+    pub fn index_text(&mut self, progress: Progress<'_>) -> Result<Vec<FileError>, IndexError> {
+        let path = self.store.path.clone();
+        text::update(self, progress).map_err(|source| IndexError::Database { path, source })
+    }
+
+    /// Finds what was said, best first.
+    pub fn search(&self, query: &Query) -> Result<Vec<Hit>, IndexError> {
+        search::search(&self.store.db, query).map_err(|source| self.store.error(source))
     }
 
     /// Hands out what was used in a window, as credited.

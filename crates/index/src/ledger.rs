@@ -41,19 +41,21 @@ pub struct Ledger {
     copies: HashSet<(u32, u32)>,
 }
 
-/// Keys are taken in so many portions, that what was seen of them stays small.
-const PORTIONS: u64 = 8;
+/// So many messages are compared at a time, that what was seen of them stays small.
+const PORTION: usize = 50_000;
 
 impl Ledger {
     /// Finds the copies.
     pub fn new(mut sessions: Vec<SessionUse>) -> Self {
         sessions.sort_by(|a, b| (a.begins, &a.session_id).cmp(&(b.begins, &b.session_id)));
+        let mut keys = Vec::with_capacity(sessions.iter().map(|session| session.messages.keys().len()).sum());
+        keys.extend(sessions.iter().flat_map(|session| session.messages.keys()));
+        // Only keys that occur again can be copies.
+        let (again, holders) = repeated(keys);
+        let portions = 1 + (holders / PORTION) as u64;
         let mut copies = HashSet::new();
-        for portion in 0..PORTIONS {
-            // Only keys that occur again can be copies.
-            let keys = sessions.iter().flat_map(|session| session.messages.keys());
-            let again = repeated(keys.filter(|key| key % PORTIONS == portion).collect());
-            let concerns = |key: &Key| key % PORTIONS == portion && again.binary_search(key).is_ok();
+        for portion in 0..portions {
+            let concerns = |key: &Key| key % portions == portion && again.contains(key);
             let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
             for (s, session) in (0..).zip(&sessions) {
                 if !session.messages.keys().any(|key| concerns(&key)) {
@@ -84,13 +86,12 @@ impl Ledger {
     }
 }
 
-/// The keys that occur more than once, sorted.
-fn repeated(mut keys: Vec<Key>) -> Vec<Key> {
+/// The keys that occur more than once, and how many messages have one of them.
+fn repeated(mut keys: Vec<Key>) -> (HashSet<Key, BuildHasherDefault<Hashed>>, usize) {
     keys.sort_unstable();
-    let twice = |pair: &&[Key]| pair[0] == pair[1] && pair[0] != 0;
-    let mut again: Vec<Key> = keys.windows(2).filter(twice).map(|pair| pair[0]).collect();
-    again.dedup();
-    again
+    let groups = keys.chunk_by(|a, b| a == b).filter(|group| group.len() > 1 && group[0] != 0);
+    let holders = groups.clone().map(<[Key]>::len).sum();
+    (groups.map(|group| group[0]).collect(), holders)
 }
 
 impl<'a> Used<'a> {

@@ -16,12 +16,16 @@ mod catalogue;
 mod hashed;
 mod ledger;
 mod pack;
+mod said;
 mod scan;
+mod search;
 mod store;
 mod usage;
+mod words;
 
 pub use catalogue::{Catalogue, Listed, Progress};
 pub use ledger::{Ledger, SessionUse};
 pub use scan::scan;
+pub use search::{Hit, Pattern, PatternError, Query, Role, scan_for};
 pub use store::IndexError;
 pub use usage::{By, Counter, Report, Row, Used, Window};

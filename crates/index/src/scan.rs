@@ -60,23 +60,22 @@ impl Scan {
     }
 
     fn line(&mut self, bytes: &[u8]) {
-        let asks = self.search.find(bytes).is_some();
-        let answers = self.tally.is_searching() && self.result.find(bytes).is_some();
         let costs = self.costly.iter().any(|word| word.find(bytes).is_some());
-        if !(costs || asks || answers || self.begins.is_none()) {
-            return;
-        }
-        let Ok(text) = std::str::from_utf8(bytes) else { return };
-        let text = mend(text);
+        // Only an answer asks, and an answer costs.
+        let asks = costs && self.search.find(bytes).is_some();
+        let answers = self.tally.is_searching() && self.result.find(bytes).is_some();
         if self.begins.is_none() {
-            self.begins = Head::read(&text).ok().and_then(|head| head.timestamp.as_deref().and_then(moment));
+            let text = String::from_utf8_lossy(bytes);
+            let head = mend(&text);
+            self.begins = Head::read(&head).ok().and_then(|head| head.timestamp.as_deref().and_then(moment));
         }
         if asks || answers {
-            if let Ok(view) = View::read(&text) {
-                self.searching(&view, costs);
+            let text = String::from_utf8_lossy(bytes);
+            if let Ok(view) = View::read(&mend(&text)) {
+                self.searching(&view);
             }
         } else if costs
-            && let Ok(line) = UsageLine::read(&text)
+            && let Ok(line) = UsageLine::read(bytes)
             && line.is_answer()
         {
             self.tally.spend(Spent::from(&line));
@@ -84,8 +83,8 @@ impl Scan {
     }
 
     /// A line that asks for a search of the web, or may answer one.
-    fn searching(&mut self, view: &View<'_>, costs: bool) {
-        let at = (costs && view.is_answer()).then(|| self.tally.spend(Spent::from(view)));
+    fn searching(&mut self, view: &View<'_>) {
+        let at = view.is_answer().then(|| self.tally.spend(Spent::from(view)));
         let content = view.message.as_ref().and_then(|message| message.content.as_ref());
         for block in content.into_iter().flat_map(ContentView::blocks) {
             match (&block.id, &block.name, &block.tool_use_id) {

@@ -206,6 +206,7 @@ CREATE TABLE said (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, offset INTEGER NOT NULL,
     block INTEGER NOT NULL, kind INTEGER NOT NULL, tool TEXT, time INTEGER
 );
-CREATE INDEX said_file ON said (file);
-CREATE VIRTUAL TABLE text USING fts5(words, content='', contentless_delete=1, tokenize=\"ascii tokenchars '_'\");
+CREATE VIRTUAL TABLE text USING fts5(words, content='', contentless_delete=1, tokenize=ascii);
+-- Words are gathered in larger portions before they are sorted in.
+INSERT INTO text (text, rank) VALUES ('hashsize', 33554432);
 ";

@@ -400,13 +400,19 @@ borrowed! {
 /// Bytes that a line must hold for what it says to cost anything, for those who
 /// look before they read.
 pub const COSTLY: [&str; 2] = ["\"usage\"", "\"cost"];
+/// Bytes that a line with the call of a tool holds.
+pub const CALL: &str = "tool_use\"";
 /// Bytes that a line with a tool's result holds.
 pub const RESULT: &str = "\"tool_result\"";
 
 impl<'a> UsageLine<'a> {
-    /// Reads a line.
-    pub fn read(text: &'a str) -> serde_json::Result<Self> {
-        serde_json::from_str(text)
+    /// Reads a line. It need not be [`mend`](crate::line::mend)ed, nor UTF-8 where it
+    /// is passed over: only its ids and its usage are looked at.
+    pub fn read(bytes: &'a [u8]) -> serde_json::Result<Self> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => serde_json::from_str(text),
+            Err(_) => serde_json::from_slice(bytes),
+        }
     }
 
     /// Whether the model answers in it.

@@ -22,6 +22,8 @@ Examples:
   quipu ls                                                 the latest sessions
   quipu show latest                                        read a conversation
   quipu follow latest                                      watch it as it happens
+  quipu search 'tide table'                                find what was said
+  quipu usage                                              what it cost, day by day
   claude -p hi --output-format stream-json --verbose | quipu show -
   quipu check                                              check all sessions of this machine
   quipu completions zsh > ~/.zfunc/_quipu";
@@ -71,6 +73,9 @@ pub(crate) enum Command {
     /// Count tokens and money by day, week, month, session, model, project or block
     #[command(after_help = USAGE_EXAMPLES)]
     Usage(UsageArgs),
+    /// Find what was said, done or returned
+    #[command(after_help = SEARCH_EXAMPLES, visible_alias = "find")]
+    Search(SearchArgs),
     /// Write a conversation to a file to share
     #[command(
         after_help = "Examples:\n  quipu export latest --to session.html --redact\n  quipu export 05ef09b2 --to session.md"
@@ -201,6 +206,58 @@ pub(crate) enum Group {
     Model,
     Project,
     Block,
+}
+
+const SEARCH_EXAMPLES: &str = "\
+Examples:
+  quipu search harbour tide                both words, anywhere in one message
+  quipu search '\"the tide turns\"'        these words in this order
+  quipu search getUserById --tool Edit     an identifier, in edits only
+  quipu search 抽奖 --role user --since 30d
+  quipu search --exact 'index.html?v=2'    this very text, straight from the files
+  quipu search --regex 'E0[0-9]{3}' --json
+
+Identifiers are found by their parts too: `user` finds getUserById and user_id. A word with
+a * at its end finds all that begin with it. The index is brought up to date first.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SearchArgs {
+    /// What to look for
+    #[arg(value_name = "QUERY", required = true, num_args = 1..)]
+    pub(crate) query: Vec<String>,
+    /// This very text, with its case and its signs, without the index
+    #[arg(long, conflicts_with = "regex")]
+    pub(crate) exact: bool,
+    /// What a regular expression matches, without the index
+    #[arg(long)]
+    pub(crate) regex: bool,
+    /// Only in projects whose folder contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) project: Option<String>,
+    /// Only what they say
+    #[arg(long, value_enum)]
+    pub(crate) role: Option<Role>,
+    /// Only calls and results of this tool, such as Bash
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only since then: a date, a time, or such as 7d or 12h ago
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// The person
+    User,
+    /// The model: answers, thinking and calls of tools
+    Assistant,
+    /// The model's thinking alone
+    Thinking,
+    /// Tools: what they are called with and what they give back
+    Tool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use quipu_conversation::price::PriceError;
-use quipu_index::IndexError;
+use quipu_index::{IndexError, PatternError};
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{FileError, RepairError};
 use serde_json::json;
@@ -74,6 +74,9 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(prices) = error.downcast_ref::<PriceError>() {
         return (prices.code(), prices.hint().to_owned());
+    }
+    if error.is::<PatternError>() {
+        return ("search.bad_pattern", "--exact looks for a text as it is".to_owned());
     }
     if let Some(index) = error.downcast_ref::<IndexError>() {
         return (index.code(), "it can be deleted: it is made anew from the sessions".to_owned());

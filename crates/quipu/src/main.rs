@@ -11,6 +11,7 @@ mod output;
 mod overview;
 mod parallel;
 mod prices;
+mod search;
 mod sessions;
 mod show;
 mod time;
@@ -43,6 +44,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Show(show) => show::run(show, &args.global, output),
         Command::Ls(ls) => ls::run(ls, &args.global, output),
         Command::Usage(usage) => usage::run(usage, &args.global, output),
+        Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Completions { shell } => {

@@ -26,6 +26,8 @@ pub const LONGEST: usize = 256 << 20;
 #[derive(Debug)]
 pub struct Lines<R> {
     input: BufReader<R>,
+    /// So much of the buffer is the line lent last.
+    lent: usize,
     line: Vec<u8>,
     number: u64,
     offset: u64,
@@ -97,13 +99,21 @@ impl<R: Read> Lines<R> {
 
     /// Passes over lines longer than `longest`.
     pub fn with_longest(input: R, longest: usize) -> Self {
-        Self { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0, offset: 0, longest }
+        Self {
+            input: BufReader::with_capacity(BUFFER, input),
+            lent: 0,
+            line: Vec::new(),
+            number: 0,
+            offset: 0,
+            longest,
+        }
     }
 
     /// The next line; none at the end.
     #[allow(clippy::should_implement_trait, reason = "a line borrows the reader, which an iterator cannot lend")]
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
         self.line.clear();
+        self.input.consume(std::mem::take(&mut self.lent));
         let (mut len, mut ended, mut last) = (0u64, false, None);
         while !ended {
             let chunk = match self.input.fill_buf() {
@@ -121,8 +131,14 @@ impl<R: Read> Lines<R> {
                 }
                 None => (chunk, chunk.len()),
             };
-            len += part.len() as u64;
             last = part.last().copied().or(last);
+            if ended && len == 0 && part.len() <= self.longest {
+                // A line that lies whole in the buffer is lent from there.
+                len = part.len() as u64;
+                self.lent = used;
+                break;
+            }
+            len += part.len() as u64;
             if len <= self.longest as u64 {
                 self.line.extend_from_slice(part);
             } else if self.line.capacity() > 0 {
@@ -145,7 +161,8 @@ impl<R: Read> Lines<R> {
             let len = len - u64::from(ending == Ending::CrLf);
             return Ok(Some(Piece::TooLong { number, offset, len, ending }));
         }
-        let mut bytes = &self.line[..self.line.len() - usize::from(ending == Ending::CrLf)];
+        let whole = if self.lent > 0 { &self.input.buffer()[..self.lent - 1] } else { &self.line[..] };
+        let mut bytes = &whole[..whole.len() - usize::from(ending == Ending::CrLf)];
         let bom = number == 1 && bytes.starts_with(BOM);
         if bom {
             bytes = &bytes[BOM.len()..];

@@ -101,8 +101,10 @@ fn read(
             end = whole;
             continue;
         };
-        let text = std::str::from_utf8(bytes).ok().map(mend);
-        let view = text.as_deref().and_then(|text| View::read(text).ok());
+        // What is not UTF-8 is shown as such; the rest of the line counts.
+        let text = String::from_utf8_lossy(bytes);
+        let text = mend(&text);
+        let view = View::read(&text).ok();
         // Half a line waits for its end; a whole one may lack its line end for ever.
         if ending == Ending::None && view.is_none() {
             break;

@@ -315,8 +315,9 @@ fn put(db: &Connection, history: &History, folded: Folded) -> rusqlite::Result<(
     let mut upsert = db.prepare_cached(
         "INSERT INTO file (id, path, session, is_beside, inode, bytes, modified, counted, tail)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET (session, inode, bytes, modified, counted, tail, gone)
-         = (excluded.session, excluded.inode, excluded.bytes, excluded.modified, excluded.counted, excluded.tail, 0)",
+         ON CONFLICT (id) DO UPDATE SET (session, inode, bytes, modified, counted, tail, gone, indexed)
+         = (excluded.session, excluded.inode, excluded.bytes, excluded.modified, excluded.counted, excluded.tail, 0,
+            CASE WHEN ? AND indexed <> 0 THEN -1 ELSE indexed END)",
     )?;
     for (file, mark) in history.files.iter().zip(marks) {
         // What could not be read is tried again the next time.
@@ -332,7 +333,9 @@ fn put(db: &Connection, history: &History, folded: Folded) -> rusqlite::Result<(
             bytes,
             file.modified,
             offset,
-            tail
+            tail,
+            // What was read from the start may say something else now.
+            is_whole,
         ])?;
     }
     if let Some(modified) = history.subagents_listed {

@@ -4,18 +4,38 @@
 mod check;
 mod export;
 mod follow;
+mod index;
 mod ls;
+mod search;
 mod show;
 mod usage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use assert_cmd::Command;
 
 fn quipu() -> Command {
     let mut command = Command::cargo_bin("quipu").unwrap();
     // No home, no terminal, no settings of whoever runs the tests.
-    command.env_clear().env("HOME", "/nonexistent");
+    command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", &*CACHE);
     command
 }
+
+/// Where the indexes of the tests are; those of earlier runs are thrown away.
+static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let hour = Duration::from_secs(3600);
+    for old in fs::read_dir(cache.join("quipu")).into_iter().flatten().flatten() {
+        let age = old.metadata().and_then(|meta| meta.modified()).ok().and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age > hour) {
+            let _ = fs::remove_file(old.path());
+        }
+    }
+    cache
+});
 
 #[test]
 fn help_shows_examples_and_version_is_said() {

@@ -1,0 +1,105 @@
+//! `quipu search`
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use quipu_index::{Hit, Pattern, Query, Role, scan_for};
+use quipu_render::clean;
+use quipu_transcript::find;
+
+use crate::args::{self, Global, SearchArgs};
+use crate::catalogue::{bar, refreshed, step};
+use crate::error::{Failure, warn};
+use crate::output::Output;
+use crate::parallel;
+use crate::sessions::claude_dirs;
+use crate::time::{local_time, moment};
+
+pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let query = Query {
+        text: args.query.join(" "),
+        project: args.project.clone(),
+        role: args.role.map(role),
+        tool: args.tool.clone(),
+        since: args.since.as_deref().map(moment).transpose()?,
+        limit: args.limit,
+    };
+    let hits = if args.exact || args.regex { in_files(args, &query, global)? } else { in_index(&query, global)? };
+    if global.json {
+        output.json(&hits)?;
+    } else if hits.is_empty() {
+        warn(&format!("nothing found for {}", clean(&query.text)));
+    } else {
+        output.text(&list(&hits, output)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn role(role: args::Role) -> Role {
+    match role {
+        args::Role::User => Role::User,
+        args::Role::Assistant => Role::Assistant,
+        args::Role::Thinking => Role::Thinking,
+        args::Role::Tool => Role::Tool,
+    }
+}
+
+fn in_index(query: &Query, global: &Global) -> Result<Vec<Hit>> {
+    if !query.text.chars().any(char::is_alphanumeric) {
+        let message = format!("no word to look for in {}", query.text);
+        return Err(Failure::error("search.no_word", message, "--exact looks for any text"));
+    }
+    let mut opened = refreshed(global)?;
+    let bar = bar("indexing (MB)", global);
+    let errors = opened.catalogue.index_text(&|done, all| step(&bar, done, all))?;
+    bar.finish_and_clear();
+    errors.iter().for_each(|error| warn(error));
+    Ok(opened.catalogue.search(query)?)
+}
+
+/// Looks into every file; the latest first.
+fn in_files(args: &SearchArgs, query: &Query, global: &Global) -> Result<Vec<Hit>> {
+    let pattern = if args.exact { Pattern::exact(&query.text) } else { Pattern::regex(&query.text) }?;
+    let (projects, mut errors) = find::projects(&claude_dirs(global));
+    let (histories, unread) = find::histories(&projects, &());
+    errors.extend(unread);
+    let mut hits = Vec::new();
+    for (found, broken) in parallel::each(&histories, "searching", global, |history| scan_for(history, &pattern, query))
+    {
+        hits.extend(found);
+        errors.extend(broken);
+    }
+    errors.iter().for_each(|error| warn(error));
+    hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
+    let found = hits.len();
+    hits.truncate(query.limit);
+    if hits.len() < found && !global.quiet && !global.json {
+        warn(&format!("{} of {found} places, the latest; --limit shows more", hits.len()));
+    }
+    Ok(hits)
+}
+
+/// Each hit in two lines: where it is, and what is said there.
+fn list(hits: &[Hit], output: &Output) -> Result<String> {
+    let cyan = output.style(AnsiColor::Cyan.on_default());
+    let dim = output.style(Style::new().dimmed());
+    let mark = output.style(AnsiColor::Yellow.on_default().bold());
+    let mut text = String::new();
+    for hit in hits {
+        let session = hit.session_id.get(..8).unwrap_or(&hit.session_id);
+        let time = hit.timestamp.as_deref().map(local_time).unwrap_or_default();
+        let who = hit.tool.as_ref().map_or(hit.role.to_owned(), |tool| format!("{} {tool}", hit.role));
+        let place = format!("{time}  {}  {}:{}", clean(&who), clean(&hit.project), hit.line);
+        writeln!(text, "{cyan}{session}{cyan:#}  {dim}{place}{dim:#}")?;
+        let snippet = clean(&hit.snippet);
+        let shown = if output.color {
+            snippet.replace('«', &mark.to_string()).replace('»', &format!("{mark:#}"))
+        } else {
+            snippet.into_owned()
+        };
+        writeln!(text, "    {shown}")?;
+    }
+    Ok(text)
+}
