@@ -61,7 +61,15 @@ impl Catalogue {
     /// named; the rest goes on.
     pub fn refresh(&mut self, progress: Progress<'_>) -> Result<Vec<FileError>, IndexError> {
         let path = self.store.path.clone();
-        refresh::refresh(self, progress).map_err(|source| IndexError::Database { path, source })
+        let fail = |source| IndexError::Database { path: path.clone(), source };
+        match refresh::refresh(self, progress).map_err(fail) {
+            // Broken where opening it does not look.
+            Err(error) if error.is_corrupt() => {
+                self.store = Store::anew(&path)?;
+                refresh::refresh(self, progress).map_err(fail)
+            }
+            done => done,
+        }
     }
 
     /// Makes all that is said findable, after a [refresh](Self::refresh).

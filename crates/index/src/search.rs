@@ -1,6 +1,7 @@
 //! Looking for what was said: what to look for, what was found, and the scan that
 //! needs no index.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::ops::Range;
@@ -136,16 +137,14 @@ pub(crate) fn snippet(text: &str, hits: &[Range<usize>]) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Where some words stand in a text, whatever their case.
-pub(crate) fn hits(text: &str, words: &[String]) -> Vec<Range<usize>> {
+/// Finds some words in a text, whatever their case.
+pub(crate) fn marker(words: &[String]) -> Option<RegexMatcher> {
     let escaped: Vec<String> = words.iter().map(|word| literal(word)).collect();
-    let Ok(matcher) = RegexMatcherBuilder::new().case_insensitive(true).build(&escaped.join("|")) else {
-        return Vec::new();
-    };
-    found(&matcher, text)
+    RegexMatcherBuilder::new().case_insensitive(true).build(&escaped.join("|")).ok()
 }
 
-fn found(matcher: &RegexMatcher, text: &str) -> Vec<Range<usize>> {
+/// Where a pattern matches, the first few places.
+pub(crate) fn found(matcher: &RegexMatcher, text: &str) -> Vec<Range<usize>> {
     let mut hits = Vec::new();
     let every = matcher.find_iter(text.as_bytes(), |hit| {
         hits.push(hit.start()..hit.end());
@@ -226,22 +225,33 @@ fn numbered(text: &str) -> String {
     out
 }
 
-/// Looks for a pattern in the files of a session, without the index.
-pub fn scan_for(history: &History, pattern: &Pattern, query: &Query) -> (Vec<Hit>, Vec<FileError>) {
-    let (mut hits, mut errors) = (Vec::new(), Vec::new());
+/// Looks for a pattern in the files of a session, without the index: how often it is
+/// there, and the latest places.
+pub fn scan_for(history: &History, pattern: &Pattern, query: &Query) -> (usize, Vec<Hit>, Vec<FileError>) {
+    let (mut count, mut hits, mut errors) = (0, Vec::new(), Vec::new());
     if !query.wants_project(&history.project) {
-        return (hits, errors);
+        return (count, hits, errors);
     }
     for file in &history.files {
-        let calls = Calls::new();
-        let mut scan = Scan { history, path: &file.path, pattern, query, hits: &mut hits, calls, all_calls: None };
+        let mut scan = Scan {
+            path: &file.path,
+            pattern,
+            query,
+            count: 0,
+            latest: VecDeque::new(),
+            calls: Calls::new(),
+            all_calls: None,
+        };
         let read = match &pattern.line {
             Some(line) => searcher().search_path(line, &file.path, &mut scan),
             None => scan.every_line(),
         };
         errors.extend(read.err().map(|source| FileError::Open { path: file.path.clone(), source }));
+        count += scan.count;
+        let places = std::mem::take(&mut scan.latest);
+        hits.extend(places.into_iter().filter_map(|place| scan.hit(place, history)));
     }
-    (hits, errors)
+    (count, hits, errors)
 }
 
 fn searcher() -> Searcher {
@@ -249,54 +259,76 @@ fn searcher() -> Searcher {
 }
 
 struct Scan<'a> {
-    history: &'a History,
     path: &'a Path,
     pattern: &'a Pattern,
     query: &'a Query,
-    hits: &'a mut Vec<Hit>,
+    count: usize,
+    /// The latest places, as many as are wanted.
+    latest: VecDeque<Place>,
     calls: Calls,
     /// Every call of the file, once one was not among the lines that were read.
     all_calls: Option<Calls>,
+}
+
+/// Where something was found.
+struct Place {
+    line: u64,
+    offset: u64,
+    block: usize,
 }
 
 impl Scan<'_> {
     fn every_line(&mut self) -> io::Result<()> {
         let mut lines = Lines::new(File::open(self.path)?);
         while let Some(piece) = lines.next()? {
-            if let Piece::Line { number, bytes, .. } = piece {
-                self.line(number, bytes);
+            if let Piece::Line { number, offset, bytes, .. } = piece {
+                self.line(number, offset, bytes);
             }
         }
         Ok(())
     }
 
-    fn line(&mut self, number: u64, bytes: &[u8]) {
+    fn line(&mut self, line: u64, offset: u64, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let text = mend(&text);
         let Ok(view) = View::read(&text) else { return };
         let time = view.timestamp.as_deref().and_then(moment);
-        for Said { kind, tool, text, .. } in said(&view, &mut self.calls) {
-            let tool = tool.or_else(|| (kind == Kind::Result).then(|| self.asked(&view)).flatten());
-            if !self.query.wants(kind, tool.as_deref(), time) {
+        for Said { block, kind, tool, text } in said(&view, &mut self.calls) {
+            if !self.pattern.said.is_match(text.as_bytes()).unwrap_or_default() {
                 continue;
             }
-            let found = found(&self.pattern.said, &text);
-            if found.is_empty() {
-                continue;
+            let asks_for_tool = self.query.tool.is_some() && kind == Kind::Result;
+            let tool = tool.or_else(|| asks_for_tool.then(|| self.asked(&view)).flatten());
+            if self.query.wants(kind, tool.as_deref(), time) {
+                self.count += 1;
+                self.latest.push_back(Place { line, offset, block });
+                if self.latest.len() > self.query.limit {
+                    self.latest.pop_front();
+                }
             }
-            self.hits.push(Hit {
-                session_id: self.history.id.to_string(),
-                uuid: view.uuid.as_deref().map(str::to_owned),
-                path: self.path.to_owned(),
-                line: number,
-                timestamp: view.timestamp.as_deref().map(str::to_owned),
-                role: kind.role(),
-                tool,
-                snippet: snippet(&text, &found),
-                score: found.len() as f64,
-                project: self.history.project.to_string(),
-            });
         }
+    }
+
+    /// Reads a place again to show it.
+    fn hit(&mut self, place: Place, history: &History) -> Option<Hit> {
+        let line = line_at(self.path, place.offset).ok()??;
+        let line = mend(&line);
+        let view = View::read(&line).ok()?;
+        let Said { kind, tool, text, .. } =
+            said(&view, &mut Calls::new()).into_iter().find(|said| said.block == place.block)?;
+        let found = found(&self.pattern.said, &text);
+        Some(Hit {
+            session_id: history.id.to_string(),
+            uuid: view.uuid.as_deref().map(str::to_owned),
+            path: self.path.to_owned(),
+            line: place.line,
+            timestamp: view.timestamp.as_deref().map(str::to_owned),
+            role: kind.role(),
+            tool: tool.or_else(|| (kind == Kind::Result).then(|| self.asked(&view)).flatten()),
+            snippet: snippet(&text, &found),
+            score: found.len() as f64,
+            project: history.project.to_string(),
+        })
     }
 
     /// The tool of a result whose call was not among the lines that were read.
@@ -333,7 +365,8 @@ impl Sink for &mut Scan<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let bytes = found.bytes();
-        self.line(found.line_number().unwrap_or_default(), bytes.strip_suffix(b"\n").unwrap_or(bytes));
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        self.line(found.line_number().unwrap_or_default(), found.absolute_byte_offset(), line);
         Ok(true)
     }
 }

@@ -44,7 +44,7 @@ impl IndexError {
     }
 
     /// Whether the file is no database or a damaged one.
-    fn is_corrupt(&self) -> bool {
+    pub(crate) fn is_corrupt(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
             Self::Database { source, .. } => {
@@ -72,18 +72,20 @@ impl Store {
         // Readable by its owner alone, like the sessions it was made from.
         private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
         match Self::try_open(path) {
-            Err(error) if error.is_corrupt() => {
-                let aside = path.with_extension("broken");
-                let failed = |source| IndexError::Create { path: aside.clone(), source };
-                fs::rename(path, &aside).map_err(failed)?;
-                for beside in ["sqlite-wal", "sqlite-shm"] {
-                    let _ = fs::remove_file(path.with_extension(beside));
-                }
-                private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
-                Ok(Self { set_aside: Some(aside), ..Self::try_open(path)? })
-            }
+            Err(error) if error.is_corrupt() => Self::anew(path),
             opened => opened,
         }
+    }
+
+    /// Sets a broken database aside and makes another in its place.
+    pub(crate) fn anew(path: &Path) -> Result<Self, IndexError> {
+        let aside = path.with_extension("broken");
+        fs::rename(path, &aside).map_err(|source| IndexError::Create { path: aside.clone(), source })?;
+        for beside in ["sqlite-wal", "sqlite-shm"] {
+            let _ = fs::remove_file(path.with_extension(beside));
+        }
+        private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
+        Ok(Self { set_aside: Some(aside), ..Self::try_open(path)? })
     }
 
     fn try_open(path: &Path) -> Result<Self, IndexError> {
@@ -92,8 +94,9 @@ impl Store {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let mut db = Connection::open_with_flags(path, flags)?;
             db.busy_timeout(Duration::from_secs(60))?;
+            // What a power cut breaks is made anew: nothing here waits for the disk.
             db.execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
                  PRAGMA cache_size = -16000; PRAGMA mmap_size = 0;",
             )?;
             shape(&mut db)?;

@@ -26,6 +26,9 @@ pub(crate) fn refreshed(global: &Global) -> Result<Opened> {
     let errors = opened.catalogue.refresh(&|done, all| step(&bar, done, all))?;
     bar.finish_and_clear();
     errors.iter().for_each(|error| warn(error));
+    if let Some(aside) = opened.catalogue.set_aside() {
+        warn(&format!("the index was broken and is made anew; the old one is {}", aside.display()));
+    }
     Ok(opened)
 }
 
@@ -36,12 +39,7 @@ fn open(global: &Global) -> Result<Opened> {
         None => return open_aside(&dirs),
     };
     match opened {
-        Ok(catalogue) => {
-            if let Some(aside) = catalogue.set_aside() {
-                warn(&format!("the index was broken and is made anew; the old one is {}", aside.display()));
-            }
-            Ok(Opened { catalogue, _folder: None })
-        }
+        Ok(catalogue) => Ok(Opened { catalogue, _folder: None }),
         Err(error @ IndexError::Create { .. }) => {
             warn(&format!("{error}: the index is made for this command alone"));
             open_aside(&dirs)

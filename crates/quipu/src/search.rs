@@ -65,18 +65,19 @@ fn in_files(args: &SearchArgs, query: &Query, global: &Global) -> Result<Vec<Hit
     let (projects, mut errors) = find::projects(&claude_dirs(global));
     let (histories, unread) = find::histories(&projects, &());
     errors.extend(unread);
-    let mut hits = Vec::new();
-    for (found, broken) in parallel::each(&histories, "searching", global, |history| scan_for(history, &pattern, query))
+    let (mut hits, mut count) = (Vec::new(), 0);
+    for (places, found, broken) in
+        parallel::each(&histories, "searching", global, |history| scan_for(history, &pattern, query))
     {
+        count += places;
         hits.extend(found);
         errors.extend(broken);
     }
     errors.iter().for_each(|error| warn(error));
     hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
-    let found = hits.len();
     hits.truncate(query.limit);
-    if hits.len() < found && !global.quiet && !global.json {
-        warn(&format!("{} of {found} places, the latest; --limit shows more", hits.len()));
+    if hits.len() < count && !global.quiet && !global.json {
+        warn(&format!("{} of {count} places, the latest; --limit shows more", hits.len()));
     }
     Ok(hits)
 }

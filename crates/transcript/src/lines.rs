@@ -87,7 +87,7 @@ impl Ending {
 
 /// Large enough for few reads, small enough that thousands of files do not each map
 /// and fault in fresh memory.
-const BUFFER: usize = 64 << 10;
+const BUFFER: usize = 112 << 10;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use grep_regex::RegexMatcher;
 use jiff::Timestamp;
 use quipu_message::View;
 use quipu_message::line::mend;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::said::{Calls, Kind, Said, said};
-use crate::search::{Hit, Query, hits, line_at, snippet};
+use crate::search::{Hit, Query, found, line_at, marker, snippet};
 use crate::words;
 
 /// A block that fits, without its words.
@@ -27,11 +28,11 @@ struct Found {
 
 /// So many of the latest blocks that fit are ranked: a common word stands in hundreds
 /// of thousands.
-const LATEST: i64 = 4000;
+const LATEST: i64 = 1000;
 
 pub(super) fn search(db: &Connection, query: &Query) -> rusqlite::Result<Vec<Hit>> {
     let Some(terms) = words::query(&query.text) else { return Ok(Vec::new()) };
-    let marks = words::spellings(&query.text);
+    let marks = marker(&words::spellings(&query.text));
     // Of the latest, the best: more are looked at only when filters leave too few.
     let mut looked = LATEST;
     loop {
@@ -47,8 +48,8 @@ pub(super) fn search(db: &Connection, query: &Query) -> rusqlite::Result<Vec<Hit
             if hits.len() == query.limit {
                 break;
             }
-            let Some(found) = found(db, id, rank, query)? else { continue };
-            if let Some(hit) = read(found, &marks)
+            let Some(found) = fitting(db, id, rank, query)? else { continue };
+            if let Some(hit) = read(found, marks.as_ref())
                 // A fork holds the same lines: one is enough.
                 && seen.insert((hit.uuid.clone(), hit.snippet.clone()))
             {
@@ -62,7 +63,7 @@ pub(super) fn search(db: &Connection, query: &Query) -> rusqlite::Result<Vec<Hit
     }
 }
 
-fn found(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Result<Option<Found>> {
+fn fitting(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Result<Option<Found>> {
     let mut select = db.prepare_cached(
         "SELECT path, name, project, line, offset, block, kind, tool, said.time
          FROM said JOIN file ON file.id = said.file JOIN session ON session.id = file.session
@@ -91,21 +92,21 @@ fn found(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Result
 }
 
 /// Reads the line again and shows what was looked for.
-fn read(found: Found, marks: &[String]) -> Option<Hit> {
-    let line = line_at(&found.path, found.offset).ok()??;
+fn read(place: Found, marks: Option<&RegexMatcher>) -> Option<Hit> {
+    let line = line_at(&place.path, place.offset).ok()??;
     let line = mend(&line);
     let view = View::read(&line).ok()?;
-    let Said { text, .. } = said(&view, &mut Calls::new()).into_iter().find(|said| said.block == found.block)?;
+    let Said { text, .. } = said(&view, &mut Calls::new()).into_iter().find(|said| said.block == place.block)?;
     Some(Hit {
-        session_id: found.session,
+        session_id: place.session,
         uuid: view.uuid.as_deref().map(str::to_owned),
-        path: found.path,
-        line: found.line,
+        path: place.path,
+        line: place.line,
         timestamp: view.timestamp.as_deref().map(str::to_owned),
-        role: found.kind.role(),
-        tool: found.tool,
-        snippet: snippet(&text, &hits(&text, marks)),
-        score: found.score,
-        project: found.project,
+        role: place.kind.role(),
+        tool: place.tool,
+        snippet: snippet(&text, &marks.map(|marks| found(marks, &text)).unwrap_or_default()),
+        score: place.score,
+        project: place.project,
     })
 }

@@ -158,8 +158,8 @@ fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
     let (projects, _) = find::projects(&[dir.path().to_owned()]);
     let (histories, _) = find::histories(&projects, &());
     let check = |pattern: Pattern, query: Query, expect: &[&str]| {
-        let (hits, errors) = scan_for(&histories[0], &pattern, &query);
-        assert!(errors.is_empty());
+        let (count, hits, errors) = scan_for(&histories[0], &pattern, &query);
+        assert!(errors.is_empty() && count == hits.len());
         assert_eq!(ids(&hits), expect);
         hits
     };
