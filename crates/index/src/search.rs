@@ -1,7 +1,6 @@
 //! Looking for what was said: what to look for, what was found, and the scan that
 //! needs no index.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::ops::Range;
@@ -15,7 +14,6 @@ use memchr::memmem::Finder;
 use quipu_conversation::moment;
 use quipu_message::View;
 use quipu_message::line::mend;
-use quipu_message::view::CALL;
 use quipu_transcript::find::History;
 use quipu_transcript::{FileError, Lines, Piece};
 use serde::Serialize;
@@ -70,7 +68,8 @@ impl Query {
             && self.since.is_none_or(|since| time.is_some_and(|time| time >= since))
     }
 
-    pub(crate) fn wants_project(&self, project: &str) -> bool {
+    /// Whether a project is to be looked into.
+    pub fn wants_project(&self, project: &str) -> bool {
         self.project.as_ref().is_none_or(|part| project.to_lowercase().contains(&part.to_lowercase()))
     }
 }
@@ -225,148 +224,119 @@ fn numbered(text: &str) -> String {
     out
 }
 
-/// Looks for a pattern in the files of a session, without the index: how often it is
-/// there, and the latest places.
-pub fn scan_for(history: &History, pattern: &Pattern, query: &Query) -> (usize, Vec<Hit>, Vec<FileError>) {
-    let (mut count, mut hits, mut errors) = (0, Vec::new(), Vec::new());
-    if !query.wants_project(&history.project) {
-        return (count, hits, errors);
-    }
-    for file in &history.files {
-        let mut scan = Scan {
-            path: &file.path,
-            pattern,
-            query,
-            count: 0,
-            latest: VecDeque::new(),
-            calls: Calls::new(),
-            all_calls: None,
-        };
+/// A line of a session's files that may hold what is looked for.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Which of the session's files.
+    file: usize,
+    line: u64,
+    offset: u64,
+}
+
+/// Looks for a pattern in the files of a session, without the index. Lines are only
+/// looked at, not read, where that can be: [`hits_at`] says what they hold.
+pub fn places(history: &History, pattern: &Pattern) -> (Vec<Place>, Vec<FileError>) {
+    let (mut places, mut errors) = (Vec::new(), Vec::new());
+    for (file, found) in history.files.iter().enumerate() {
+        let mut lines = Matching { file, places: &mut places };
         let read = match &pattern.line {
-            Some(line) => searcher().search_path(line, &file.path, &mut scan),
-            None => scan.every_line(),
+            Some(line) => searcher().search_path(line, &found.path, &mut lines),
+            None => lines.every(&found.path, &pattern.said),
         };
-        errors.extend(read.err().map(|source| FileError::Open { path: file.path.clone(), source }));
-        count += scan.count;
-        let places = std::mem::take(&mut scan.latest);
-        hits.extend(places.into_iter().filter_map(|place| scan.hit(place, history)));
+        errors.extend(read.err().map(|source| FileError::Open { path: found.path.clone(), source }));
     }
-    (count, hits, errors)
+    (places, errors)
+}
+
+/// What a place holds of what is looked for.
+pub fn hits_at(history: &History, place: &Place, pattern: &Pattern, query: &Query) -> Vec<Hit> {
+    let path = &history.files[place.file].path;
+    let Ok(Some(line)) = line_at(path, place.offset) else { return Vec::new() };
+    let line = mend(&line);
+    let Ok(view) = View::read(&line) else { return Vec::new() };
+    let time = view.timestamp.as_deref().and_then(moment);
+    let mut hits = Vec::new();
+    for Said { kind, tool, text, .. } in said(&view, &mut Calls::new()) {
+        let found = found(&pattern.said, &text);
+        if found.is_empty() {
+            continue;
+        }
+        let tool = tool.or_else(|| (kind == Kind::Result).then(|| called(path, &view)).flatten());
+        if query.wants(kind, tool.as_deref(), time) {
+            hits.push(Hit {
+                session_id: history.id.to_string(),
+                uuid: view.uuid.as_deref().map(str::to_owned),
+                path: path.clone(),
+                line: place.line,
+                timestamp: view.timestamp.as_deref().map(str::to_owned),
+                role: kind.role(),
+                tool,
+                snippet: snippet(&text, &found),
+                score: found.len() as f64,
+                project: history.project.to_string(),
+            });
+        }
+    }
+    hits
 }
 
 fn searcher() -> Searcher {
     SearcherBuilder::new().binary_detection(BinaryDetection::none()).line_number(true).build()
 }
 
-struct Scan<'a> {
-    path: &'a Path,
-    pattern: &'a Pattern,
-    query: &'a Query,
-    count: usize,
-    /// The latest places, as many as are wanted.
-    latest: VecDeque<Place>,
-    calls: Calls,
-    /// Every call of the file, once one was not among the lines that were read.
-    all_calls: Option<Calls>,
+/// Gathers the lines that match.
+struct Matching<'a> {
+    file: usize,
+    places: &'a mut Vec<Place>,
 }
 
-/// Where something was found.
-struct Place {
-    line: u64,
-    offset: u64,
-    block: usize,
-}
-
-impl Scan<'_> {
-    fn every_line(&mut self) -> io::Result<()> {
-        let mut lines = Lines::new(File::open(self.path)?);
+impl Matching<'_> {
+    /// Reads every line: what is said may look quite different in its file.
+    fn every(&mut self, path: &Path, pattern: &RegexMatcher) -> io::Result<()> {
+        let mut lines = Lines::new(File::open(path)?);
         while let Some(piece) = lines.next()? {
-            if let Piece::Line { number, offset, bytes, .. } = piece {
-                self.line(number, offset, bytes);
+            let Piece::Line { number, offset, bytes, .. } = piece else { continue };
+            let text = String::from_utf8_lossy(bytes);
+            let text = mend(&text);
+            let Ok(view) = View::read(&text) else { continue };
+            let said = said(&view, &mut Calls::new());
+            if said.iter().any(|said| pattern.is_match(said.text.as_bytes()).unwrap_or_default()) {
+                self.places.push(Place { file: self.file, line: number, offset });
             }
         }
         Ok(())
     }
-
-    fn line(&mut self, line: u64, offset: u64, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
-        let text = mend(&text);
-        let Ok(view) = View::read(&text) else { return };
-        let time = view.timestamp.as_deref().and_then(moment);
-        for Said { block, kind, tool, text } in said(&view, &mut self.calls) {
-            if !self.pattern.said.is_match(text.as_bytes()).unwrap_or_default() {
-                continue;
-            }
-            let asks_for_tool = self.query.tool.is_some() && kind == Kind::Result;
-            let tool = tool.or_else(|| asks_for_tool.then(|| self.asked(&view)).flatten());
-            if self.query.wants(kind, tool.as_deref(), time) {
-                self.count += 1;
-                self.latest.push_back(Place { line, offset, block });
-                if self.latest.len() > self.query.limit {
-                    self.latest.pop_front();
-                }
-            }
-        }
-    }
-
-    /// Reads a place again to show it.
-    fn hit(&mut self, place: Place, history: &History) -> Option<Hit> {
-        let line = line_at(self.path, place.offset).ok()??;
-        let line = mend(&line);
-        let view = View::read(&line).ok()?;
-        let Said { kind, tool, text, .. } =
-            said(&view, &mut Calls::new()).into_iter().find(|said| said.block == place.block)?;
-        let found = found(&self.pattern.said, &text);
-        Some(Hit {
-            session_id: history.id.to_string(),
-            uuid: view.uuid.as_deref().map(str::to_owned),
-            path: self.path.to_owned(),
-            line: place.line,
-            timestamp: view.timestamp.as_deref().map(str::to_owned),
-            role: kind.role(),
-            tool: tool.or_else(|| (kind == Kind::Result).then(|| self.asked(&view)).flatten()),
-            snippet: snippet(&text, &found),
-            score: found.len() as f64,
-            project: history.project.to_string(),
-        })
-    }
-
-    /// The tool of a result whose call was not among the lines that were read.
-    fn asked(&mut self, view: &View<'_>) -> Option<String> {
-        let content = view.message.as_ref()?.content.as_ref()?;
-        let call = content.blocks().iter().find_map(|block| block.tool_use_id.as_deref())?;
-        let path = self.path;
-        self.all_calls.get_or_insert_with(|| calls_in(path).unwrap_or_default()).get(call).cloned()
-    }
 }
 
-/// Every call of a tool in a file.
-fn calls_in(path: &Path) -> io::Result<Calls> {
-    let mut calls = Calls::new();
-    let mut lines = Lines::new(File::open(path)?);
-    let asks = Finder::new(CALL);
-    while let Some(piece) = lines.next()? {
-        let Piece::Line { bytes, .. } = piece else { continue };
-        if asks.find(bytes).is_none() {
-            continue;
-        }
-        let text = String::from_utf8_lossy(bytes);
-        if let Ok(view) = View::read(&mend(&text)) {
-            let content = view.message.as_ref().and_then(|message| message.content.as_ref());
-            let blocks = content.into_iter().flat_map(|content| content.blocks());
-            calls.extend(blocks.filter_map(|block| Some((block.id.as_deref()?.into(), block.name.as_deref()?.into()))));
-        }
-    }
-    Ok(calls)
-}
-
-impl Sink for &mut Scan<'_> {
+impl Sink for &mut Matching<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        let bytes = found.bytes();
-        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        self.line(found.line_number().unwrap_or_default(), found.absolute_byte_offset(), line);
+        let line = found.line_number().unwrap_or_default();
+        self.places.push(Place { file: self.file, line, offset: found.absolute_byte_offset() });
         Ok(true)
     }
+}
+
+/// The tool that a result answers: its call stands above it in the file.
+fn called(path: &Path, view: &View<'_>) -> Option<String> {
+    let content = view.message.as_ref()?.content.as_ref()?;
+    let call = content.blocks().iter().find_map(|block| block.tool_use_id.as_deref())?;
+    let mut lines = Lines::new(File::open(path).ok()?);
+    let finder = Finder::new(call);
+    while let Some(piece) = lines.next().ok()? {
+        let Piece::Line { bytes, .. } = piece else { continue };
+        if finder.find(bytes).is_none() {
+            continue;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let text = mend(&text);
+        let Ok(view) = View::read(&text) else { continue };
+        let content = view.message.as_ref().and_then(|message| message.content.as_ref());
+        let mut blocks = content.into_iter().flat_map(|content| content.blocks());
+        if let Some(block) = blocks.find(|block| block.id.as_deref() == Some(call)) {
+            return block.name.as_deref().map(str::to_owned);
+        }
+    }
+    None
 }

@@ -400,8 +400,6 @@ borrowed! {
 /// Bytes that a line must hold for what it says to cost anything, for those who
 /// look before they read.
 pub const COSTLY: [&str; 2] = ["\"usage\"", "\"cost"];
-/// Bytes that a line with the call of a tool holds.
-pub const CALL: &str = "tool_use\"";
 /// Bytes that a line with a tool's result holds.
 pub const RESULT: &str = "\"tool_result\"";
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_index::{Hit, Pattern, Query, Role, scan_for};
+use quipu_index::{Hit, Pattern, Query, Role, hits_at, places};
 use quipu_render::clean;
 use quipu_transcript::find;
 
@@ -59,25 +59,30 @@ fn in_index(query: &Query, global: &Global) -> Result<Vec<Hit>> {
     Ok(opened.catalogue.search(query)?)
 }
 
-/// Looks into every file; the latest first.
+/// Looks into every file and shows the latest.
 fn in_files(args: &SearchArgs, query: &Query, global: &Global) -> Result<Vec<Hit>> {
     let pattern = if args.exact { Pattern::exact(&query.text) } else { Pattern::regex(&query.text) }?;
     let (projects, mut errors) = find::projects(&claude_dirs(global));
-    let (histories, unread) = find::histories(&projects, &());
+    let (mut histories, unread) = find::histories(&projects, &());
     errors.extend(unread);
-    let (mut hits, mut count) = (Vec::new(), 0);
-    for (places, found, broken) in
-        parallel::each(&histories, "searching", global, |history| scan_for(history, &pattern, query))
-    {
-        count += places;
-        hits.extend(found);
+    histories.retain(|history| query.wants_project(&history.project));
+    histories.sort_by_key(|history| std::cmp::Reverse(history.main().modified));
+    let (mut hits, mut lines) = (Vec::new(), 0);
+    let found = parallel::each(&histories, "searching", global, |history| places(history, &pattern));
+    for (history, (places, broken)) in histories.iter().zip(found) {
+        lines += places.len();
         errors.extend(broken);
+        for place in places.iter().rev() {
+            if hits.len() < query.limit {
+                hits.extend(hits_at(history, place, &pattern, query));
+            }
+        }
     }
     errors.iter().for_each(|error| warn(error));
-    hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
     hits.truncate(query.limit);
-    if hits.len() < count && !global.quiet && !global.json {
-        warn(&format!("{} of {count} places, the latest; --limit shows more", hits.len()));
+    hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
+    if hits.len() == query.limit && lines > hits.len() && !global.quiet && !global.json {
+        warn(&format!("the latest of {lines} lines that match; --limit shows more"));
     }
     Ok(hits)
 }

@@ -13,10 +13,11 @@ use crate::usage::Used;
 /// Credits the keys and adds up the sessions that changed. What is left of a command
 /// that was killed in between is done by the next.
 pub(super) fn credit(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
-    // A key is of interest when several sessions hold it, or did.
+    // A key is of interest when several sessions hold it, or did. The join is a cross
+    // join so that the few touched keys are looked up, and not all keys of all messages.
     let keys: Vec<i64> = db
         .prepare_cached(
-            "SELECT touched.key FROM touched JOIN message ON message.key = touched.key
+            "SELECT touched.key FROM touched CROSS JOIN message ON message.key = touched.key
              GROUP BY touched.key HAVING count(*) > 1 OR max(is_copy)",
         )?
         .query_map([], |row| row.get(0))?

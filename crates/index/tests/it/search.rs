@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use quipu_conversation::price::Prices;
-use quipu_index::{Catalogue, Hit, Pattern, Query, Role, scan_for};
+use quipu_index::{Catalogue, Hit, Pattern, Query, Role, hits_at, places};
 use quipu_transcript::find;
 use tempfile::tempdir;
 
@@ -158,8 +158,9 @@ fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
     let (projects, _) = find::projects(&[dir.path().to_owned()]);
     let (histories, _) = find::histories(&projects, &());
     let check = |pattern: Pattern, query: Query, expect: &[&str]| {
-        let (count, hits, errors) = scan_for(&histories[0], &pattern, &query);
-        assert!(errors.is_empty() && count == hits.len());
+        let (places, errors) = places(&histories[0], &pattern);
+        assert!(errors.is_empty());
+        let hits: Vec<Hit> = places.iter().flat_map(|place| hits_at(&histories[0], place, &pattern, &query)).collect();
         assert_eq!(ids(&hits), expect);
         hits
     };
