@@ -110,9 +110,16 @@ row("size of the index against the text", f"{100 * index / text:.0f} %", "40 %")
 queries = ["harbour", "tide moon", "wave", "\"tide harbour\"", "src/tide/ve.rs", "harTide", "stationRent", "kelno ti",
            "动同", "国人", "工作时", "curHar wade", "error mismatched", "harbourw*", "nothinglikethis", "vewa_id", "bourTi",
            "leyra kelsta", "mode", "expected types"]
-times = sorted(run(*ask, "search", query, "--json")[1] for query in queries for _ in range(5))
-row(f"indexed search, {len(queries)} queries, whole command: p50", f"{1000 * times[len(times) // 2]:.0f} ms", "")
-row("p95", f"{1000 * times[len(times) * 95 // 100]:.0f} ms", "30 ms")
+whole, alone = [], []
+for query in queries * 5:
+    begun = time.monotonic()
+    done = subprocess.run([*ask, "-v", "search", query, "--json"], env=env, capture_output=True, text=True, check=True)
+    whole.append(1000 * (time.monotonic() - begun))
+    alone.append(float(done.stderr.split("the search ")[1].split()[0]))
+for what, times, limit in (("the search", alone, "30 ms"), ("the whole command", whole, "")):
+    times.sort()
+    p50, p95 = (times[len(times) * p // 100] for p in (50, 95))
+    row(f"indexed search, {len(queries)} queries, {what}: p50, p95", f"{p50:.0f} ms, {p95:.0f} ms", limit)
 if shutil.which("rg"):
     for word in ("harbourWave", "mismatched types"):
         rg = middle(lambda: run("rg", "-c", word, small)[0])

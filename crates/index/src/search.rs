@@ -2,7 +2,7 @@
 //! needs no index.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -100,13 +100,13 @@ pub struct Hit {
 }
 
 /// The line of a file that begins at an offset.
-pub(crate) fn line_at(path: &Path, offset: u64) -> io::Result<Option<String>> {
+pub(crate) fn line_at(path: &Path, offset: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
-    Ok(match Lines::new(file).next()? {
-        Some(Piece::Line { bytes, .. }) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        _ => None,
-    })
+    let mut line = Vec::new();
+    // Most lines fit: a larger buffer takes longer to fill than they to read.
+    BufReader::with_capacity(8 << 10, file).read_until(b'\n', &mut line)?;
+    Ok(String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned())
 }
 
 /// About so many characters before and after a hit are shown.
@@ -251,7 +251,7 @@ pub fn places(history: &History, pattern: &Pattern) -> (Vec<Place>, Vec<FileErro
 /// What a place holds of what is looked for.
 pub fn hits_at(history: &History, place: &Place, pattern: &Pattern, query: &Query) -> Vec<Hit> {
     let path = &history.files[place.file].path;
-    let Ok(Some(line)) = line_at(path, place.offset) else { return Vec::new() };
+    let Ok(line) = line_at(path, place.offset) else { return Vec::new() };
     let line = mend(&line);
     let Ok(view) = View::read(&line) else { return Vec::new() };
     let time = view.timestamp.as_deref().and_then(moment);

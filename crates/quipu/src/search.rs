@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -51,12 +52,23 @@ fn in_index(query: &Query, global: &Global) -> Result<Vec<Hit>> {
         let message = format!("no word to look for in {}", query.text);
         return Err(Failure::error("search.no_word", message, "--exact looks for any text"));
     }
+    let begun = Instant::now();
     let mut opened = refreshed(global)?;
     let bar = bar("indexing (MB)", global);
     let errors = opened.catalogue.index_text(&|done, all| step(&bar, done, all))?;
     bar.finish_and_clear();
     errors.iter().for_each(|error| warn(error));
-    Ok(opened.catalogue.search(query)?)
+    let up_to_date = Instant::now();
+    let hits = opened.catalogue.search(query)?;
+    if global.verbose {
+        let (update, search) = (up_to_date - begun, up_to_date.elapsed());
+        warn(&format!("the index took {:.1} ms to bring up to date, the search {:.1} ms", ms(update), ms(search)));
+    }
+    Ok(hits)
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// Looks into every file and shows the latest.

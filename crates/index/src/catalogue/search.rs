@@ -28,7 +28,7 @@ struct Found {
 
 /// So many of the latest blocks that fit are ranked: a common word stands in hundreds
 /// of thousands.
-const LATEST: i64 = 1000;
+const LATEST: i64 = 500;
 
 pub(super) fn search(db: &Connection, query: &Query) -> rusqlite::Result<Vec<Hit>> {
     let Some(terms) = words::query(&query.text) else { return Ok(Vec::new()) };
@@ -93,7 +93,7 @@ fn fitting(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Resu
 
 /// Reads the line again and shows what was looked for.
 fn read(place: Found, marks: Option<&RegexMatcher>) -> Option<Hit> {
-    let line = line_at(&place.path, place.offset).ok()??;
+    let line = line_at(&place.path, place.offset).ok()?;
     let line = mend(&line);
     let view = View::read(&line).ok()?;
     let Said { text, .. } = said(&view, &mut Calls::new()).into_iter().find(|said| said.block == place.block)?;
