@@ -7,6 +7,7 @@
 use crate::macros::{open_enum, wire};
 use crate::{Json, Maybe};
 
+pub mod answer;
 pub mod request;
 pub use request::RequestBody;
 

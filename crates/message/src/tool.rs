@@ -316,5 +316,41 @@ wire! {
         status: opt String = "status",
         /// What it used.
         total_tokens: opt u64 = "totalTokens",
+        /// What it was asked.
+        prompt: opt String = "prompt",
+        /// Which kind of subagent.
+        agent_type: opt String = "agentType",
+        /// What it said in the end.
+        content: opt Json = "content",
+        /// The model it ran on.
+        resolved_model: opt String = "resolvedModel",
+        /// How long it took.
+        total_duration_ms: opt u64 = "totalDurationMs",
+        /// How many tools it used.
+        total_tool_use_count: opt u64 = "totalToolUseCount",
+        /// What its last call used.
+        usage: opt crate::Usage = "usage",
+    }
+}
+
+wire! {
+    /// What a running task has used so far (stream).
+    pub struct TaskUsage {
+        /// Tokens.
+        total_tokens: req u64 = "total_tokens",
+        /// Tools.
+        tool_uses: req u64 = "tool_uses",
+        /// Time.
+        duration_ms: req u64 = "duration_ms",
+    }
+}
+
+wire! {
+    /// How a task changed (stream).
+    pub struct TaskPatch {
+        /// How it stands.
+        status: req String = "status",
+        /// When it ended, in milliseconds since 1970.
+        end_time: opt i64 = "end_time",
     }
 }
