@@ -1,0 +1,82 @@
+//! Prompts that wait for their turn.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use quipu_message::Uuid;
+use tokio::sync::Notify;
+
+use crate::input::Prompt;
+
+/// Prompts in the order they came.
+#[derive(Debug, Default)]
+pub struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    prompts: VecDeque<Prompt>,
+    closed: bool,
+}
+
+impl Queue {
+    /// Adds a prompt at the end.
+    pub fn push(&self, prompt: Prompt) {
+        self.lock().prompts.push_back(prompt);
+        self.changed.notify_one();
+    }
+
+    /// No more prompts will come.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The next prompt; none when there will be no more.
+    pub async fn next(&self) -> Option<Prompt> {
+        loop {
+            {
+                let mut waiting = self.lock();
+                if let Some(prompt) = waiting.prompts.pop_front() {
+                    return Some(prompt);
+                }
+                if waiting.closed {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Takes the prompts at the head that are plain words, for a running turn.
+    pub fn absorb(&self) -> Vec<Prompt> {
+        let mut waiting = self.lock();
+        let plain = |prompt: &Prompt| !prompt.text().starts_with('/');
+        let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
+        waiting.prompts.drain(..count).collect()
+    }
+
+    /// Drops a waiting prompt; false when it does not wait.
+    pub fn cancel(&self, uuid: &Uuid) -> bool {
+        let mut waiting = self.lock();
+        let before = waiting.prompts.len();
+        waiting.prompts.retain(|prompt| prompt.uuid.as_ref() != Some(uuid));
+        waiting.prompts.len() < before
+    }
+
+    /// Drops every waiting prompt and returns the ids of those that had one.
+    pub fn clear(&self) -> Vec<Uuid> {
+        self.lock().prompts.drain(..).filter_map(|prompt| prompt.uuid).collect()
+    }
+
+    /// The ids of waiting prompts.
+    pub fn uuids(&self) -> Vec<Uuid> {
+        self.lock().prompts.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
