@@ -1,0 +1,1 @@
+//! The other side of a call, played from a script or a recording.

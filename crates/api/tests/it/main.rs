@@ -1,0 +1,1 @@
+//! The client and the answerer, talking to each other.
