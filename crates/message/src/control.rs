@@ -7,7 +7,9 @@
 use crate::macros::{open_enum, wire};
 use crate::{Json, Maybe};
 
+pub mod permission;
 pub mod request;
+pub use permission::PermissionUpdate;
 pub use request::RequestBody;
 
 wire! {
