@@ -8,7 +8,9 @@ use crate::macros::{open_enum, wire};
 use crate::{Json, Maybe};
 
 pub mod answer;
+pub mod permission;
 pub mod request;
+pub use permission::PermissionUpdate;
 pub use request::RequestBody;
 
 wire! {

@@ -1,1 +1,77 @@
-//! Tests.
+//! The tools and the permissions, as the engine uses them.
+#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+
+mod read;
+
+use std::fs;
+use std::path::PathBuf;
+
+use quipu_engine::tool::{Call, Options, Output, Place, check};
+use quipu_engine::tools;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder of its own with a place in it.
+struct Bench {
+    folder: TempDir,
+    place: Place,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    fn with(options: Options) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(folder.path(), options);
+        Self { folder, place }
+    }
+
+    /// A file of the folder.
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.root().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    async fn run(&self, name: &str, input: Value) -> Output {
+        self.call(name, input, &Call::new("toolu_1")).await
+    }
+
+    async fn call(&self, name: &str, input: Value, call: &Call) -> Output {
+        let tool = tools::builtin().into_iter().find(|tool| tool.definition().name == name).unwrap();
+        match check(&tool.definition(), &input) {
+            Ok(()) => tool.run(input, &self.place, call).await,
+            Err(output) => *output,
+        }
+    }
+}
+
+/// What the model is told.
+fn said(output: &Output) -> String {
+    output.content.to_text()
+}
+
+/// What the model is told of a call that went well.
+fn good(output: Output) -> String {
+    assert!(!output.is_error, "{}", said(&output));
+    said(&output)
+}
+
+/// What the model is told of a call that did not.
+fn bad(output: Output) -> String {
+    assert!(output.is_error, "{}", said(&output));
+    said(&output)
+}
