@@ -1,14 +1,17 @@
 //! The tools and the permissions, as the engine uses them.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
+mod judging;
 mod read;
+mod security;
 
 use std::fs;
 use std::path::PathBuf;
 
+use quipu_engine::permission::{Behavior, Mode, Rule, Rules, Source, Verdict, judge};
 use quipu_engine::tool::{Call, Options, Output, Place, check};
 use quipu_engine::tools;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A folder of its own with a place in it.
@@ -42,6 +45,15 @@ impl Bench {
         fs::write(self.path(name), content).unwrap();
     }
 
+    fn judge(&self, mode: Mode, texts: &[&str], tool: &str, input: &Value) -> Verdict {
+        judge(mode, &rules(texts), tool, input, &self.place)
+    }
+
+    /// The verdict on a shell command, in a word.
+    fn bash(&self, mode: Mode, texts: &[&str], command: &str) -> &'static str {
+        word(&self.judge(mode, texts, "Bash", &json!({"command": command})))
+    }
+
     fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
@@ -56,6 +68,25 @@ impl Bench {
             Ok(()) => tool.run(input, &self.place, call).await,
             Err(output) => *output,
         }
+    }
+}
+
+/// Rules written as `allow Bash(ls:*)`, from the command line.
+fn rules(texts: &[&str]) -> Rules {
+    let mut rules = Rules::default();
+    for text in texts {
+        let (behavior, rule) = text.split_once(' ').unwrap();
+        rules.add(Behavior::read(behavior).unwrap(), Source::Flags, Rule::parse(rule).unwrap());
+    }
+    rules
+}
+
+/// A verdict in a word.
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow { .. } => "allow",
+        Verdict::Deny { .. } => "deny",
+        Verdict::Ask(_) => "ask",
     }
 }
 
