@@ -13,7 +13,7 @@ use quipu_transcript::AppendError;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::ending::{say, stillborn};
+use crate::ending::stillborn;
 use crate::error::EngineError;
 use crate::input::{InputError, Prompt};
 use crate::options::Options;
@@ -51,16 +51,15 @@ pub async fn run(
             if matches!(error, EngineError::NoSession { .. }) {
                 output.say(Entry::Result(Box::new(stillborn(&output, &error.to_string()))));
             }
-            drop(output);
+            output.end();
             printer.finish();
             return Err(error);
         }
     };
     let session = given.set_up(chosen, output)?;
     let ended = live(&session, resumed, gone).await;
-    session.mcp.close().await;
-    let session = Arc::try_unwrap(session).map_err(|_| ()).ok();
-    drop(session);
+    session.mcp.close();
+    session.output.end();
     let last = printer.finish();
     let interrupted = ended?;
     Ok(u8::from(last.is_some_and(|result| result.is_error) && !interrupted))

@@ -152,12 +152,9 @@ pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Resul
 }
 
 impl Talk<'_> {
-    /// Takes prompts that came meanwhile into the running turn; true when there were any.
-    pub(crate) fn absorb_queued(&self) -> Result<bool, AppendError> {
-        // Before the first answer every prompt is a turn of its own.
-        let prompts = self.session.queue.absorb();
-        let any = !prompts.is_empty();
-        for prompt in prompts {
+    /// Takes prompts that came meanwhile into the running turn.
+    pub(crate) fn absorb_queued(&self) -> Result<(), AppendError> {
+        for prompt in self.session.queue.absorb() {
             self.session.note_queue("remove", None, Some("absorbed_mid_turn"))?;
             crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "started");
             let attached = quipu_message::attachment::QueuedCommand {
@@ -178,7 +175,7 @@ impl Talk<'_> {
             }
             crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "completed");
         }
-        Ok(any)
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::settings::Source;
 
 /// A slash command or a skill: a prompt under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// Its name, without the slash.
     pub name: String,
     /// What it does.
@@ -29,7 +29,7 @@ pub struct Saved {
 
 /// A subagent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub(crate) struct Agent {
     /// Its name.
     pub name: String,
     /// When to use it.
@@ -48,7 +48,7 @@ pub struct Agent {
 
 /// Everything there is to call by name.
 #[derive(Debug, Clone, Default)]
-pub struct Catalog {
+pub(crate) struct Catalog {
     /// Slash commands and skills, by name.
     pub saved: BTreeMap<String, Saved>,
     /// Subagents, by name.
@@ -57,7 +57,7 @@ pub struct Catalog {
 
 impl Catalog {
     /// Reads the folders of the given sources; the project's win over the person's.
-    pub fn load(config: &Path, cwd: &Path, sources: &[Source]) -> Self {
+    pub(crate) fn load(config: &Path, cwd: &Path, sources: &[Source]) -> Self {
         let mut catalog = Self::default();
         for agent in builtin_agents() {
             catalog.agents.insert(agent.name.clone(), agent);
@@ -73,7 +73,7 @@ impl Catalog {
     }
 
     /// Adds subagents given as JSON: name to description, prompt, tools and model.
-    pub fn add_agents(&mut self, json: &str) -> serde_json::Result<()> {
+    pub(crate) fn add_agents(&mut self, json: &str) -> serde_json::Result<()> {
         let given: BTreeMap<String, Given> = serde_json::from_str(json)?;
         for (name, given) in given {
             let agent = Agent {
@@ -91,7 +91,7 @@ impl Catalog {
     }
 
     /// The skills, by name.
-    pub fn skills(&self) -> impl Iterator<Item = &Saved> {
+    pub(crate) fn skills(&self) -> impl Iterator<Item = &Saved> {
         self.saved.values().filter(|saved| saved.is_skill)
     }
 
@@ -153,7 +153,7 @@ impl Saved {
     /// The prompt with the arguments filled in; appended when nothing asks for them.
     ///
     /// `$ARGUMENTS` is all of them, `$1` to `$9` are single ones.
-    pub fn expand(&self, arguments: &str) -> String {
+    pub(crate) fn expand(&self, arguments: &str) -> String {
         let mut text = self.body.replace("$ARGUMENTS", arguments);
         let mut asked = text != self.body;
         let words: Vec<&str> = arguments.split_whitespace().collect();

@@ -5,7 +5,7 @@ use quipu_message::{Stamp, Uuid};
 
 /// Stamps lines with random ids and the present moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Clock;
+pub(crate) struct Clock;
 
 impl Stamp for Clock {
     fn uuid(&mut self) -> Uuid {

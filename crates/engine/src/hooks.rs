@@ -23,7 +23,7 @@ use crate::settings::Settings;
 mod command;
 mod effects;
 
-pub use effects::{Effects, Ran};
+pub(crate) use effects::{Effects, Ran};
 
 /// How long a hook may take when nobody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +50,7 @@ enum What {
 
 /// All hooks of a session.
 #[derive(Debug)]
-pub struct Hooks {
+pub(crate) struct Hooks {
     hooks: Mutex<Vec<Hook>>,
     /// Whether to report commands as they run.
     report: bool,
@@ -67,7 +67,7 @@ struct Given {
 
 /// What hooks run with.
 #[derive(Debug, Clone, Copy)]
-pub struct With<'a> {
+pub(crate) struct With<'a> {
     /// The host that has callbacks.
     pub host: &'a Host,
     /// Where reports go.
@@ -80,7 +80,7 @@ pub struct With<'a> {
 
 impl Hooks {
     /// The hooks of settings files.
-    pub fn new(settings: &Settings, report: bool) -> Self {
+    pub(crate) fn new(settings: &Settings, report: bool) -> Self {
         let off = settings.last(|known| known.disable_all_hooks.then_some(true)).is_some();
         let layers = settings.layers.iter().filter(|_| !off);
         let events = layers.flat_map(|layer| &layer.known.hooks);
@@ -97,7 +97,7 @@ impl Hooks {
     }
 
     /// Adds the host's callbacks; session events of callbacks never come.
-    pub fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
+    pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
         let given: Option<BTreeMap<String, Vec<Given>>> = given.read()?;
         let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         hooks.retain(|hook| matches!(hook.what, What::Command(_)));
@@ -115,12 +115,12 @@ impl Hooks {
     }
 
     /// Whether anything listens for an event.
-    pub fn listen(&self, event: &str) -> bool {
+    pub(crate) fn listen(&self, event: &str) -> bool {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|hook| hook.event == event)
     }
 
     /// The hooks, as hosts list them.
-    pub fn list(&self) -> Vec<HookListed> {
+    pub(crate) fn list(&self) -> Vec<HookListed> {
         let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         let listed = |hook: &Hook| HookListed {
             event: hook.event.clone(),
@@ -133,7 +133,13 @@ impl Hooks {
 
     /// Tells every hook that fits, all at once, and puts together what they say.
     /// `subject` is the tool, source or trigger that matchers look at.
-    pub async fn run(&self, input: HookInput, subject: Option<&str>, call: Option<&ToolUseId>, with: With<'_>) -> Effects {
+    pub(crate) async fn run(
+        &self,
+        input: HookInput,
+        subject: Option<&str>,
+        call: Option<&ToolUseId>,
+        with: With<'_>,
+    ) -> Effects {
         let event = input.hook_event_name.clone();
         let chosen: Vec<Hook> = {
             let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +179,9 @@ impl Hooks {
 
 impl Hook {
     fn fits(&self, subject: Option<&str>) -> bool {
-        let Some(pattern) = self.matcher.as_deref().filter(|pattern| !matches!(*pattern, "" | "*")) else { return true };
+        let Some(pattern) = self.matcher.as_deref().filter(|pattern| !matches!(*pattern, "" | "*")) else {
+            return true;
+        };
         let Some(subject) = subject else { return true };
         let matches = |subject: &str| match Regex::new(&format!("^(?:{pattern})$")) {
             Ok(pattern) => pattern.is_match(subject),

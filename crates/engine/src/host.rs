@@ -13,7 +13,7 @@ use crate::output::Output;
 
 /// Why a question has no answer. None of these is ever an allowance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HostError {
+pub(crate) enum HostError {
     /// The host is gone or never was there.
     #[error("the host is gone")]
     Gone,
@@ -27,7 +27,7 @@ pub enum HostError {
 
 /// The host at the other end of stdin and stdout.
 #[derive(Debug)]
-pub struct Host {
+pub(crate) struct Host {
     output: Output,
     asked: Mutex<Asked>,
 }
@@ -40,12 +40,12 @@ struct Asked {
 
 impl Host {
     /// A host that hears what `output` says; `listening` when it can answer.
-    pub fn new(output: Output, listening: bool) -> Self {
+    pub(crate) fn new(output: Output, listening: bool) -> Self {
         Self { output, asked: Mutex::new(Asked { gone: !listening, ..Asked::default() }) }
     }
 
     /// Asks and waits for the answer; a cancelled question is withdrawn.
-    pub async fn ask(&self, body: RequestBody, cancel: &CancellationToken) -> Result<Json, HostError> {
+    pub(crate) async fn ask(&self, body: RequestBody, cancel: &CancellationToken) -> Result<Json, HostError> {
         let id = fresh().to_string();
         let (answer, answered) = oneshot::channel();
         {
@@ -66,7 +66,7 @@ impl Host {
     }
 
     /// Takes the host's answer; one that nobody waits for is dropped.
-    pub fn answer(&self, response: ControlResponse) {
+    pub(crate) fn answer(&self, response: ControlResponse) {
         let (id, answer) = match response.response {
             ResponseBody::Success(body) => (body.request_id, Ok(body.response.into_option().unwrap_or_default())),
             ResponseBody::Error(body) => (body.request_id, Err(HostError::Refused(body.error))),
@@ -79,13 +79,13 @@ impl Host {
     }
 
     /// Withdraws every open question, before a turn is broken off.
-    pub fn withdraw_all(&self) {
+    pub(crate) fn withdraw_all(&self) {
         let open: Vec<String> = self.lock().open.keys().cloned().collect();
         open.iter().for_each(|id| self.withdraw(id));
     }
 
     /// Nobody will answer any more.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut asked = self.lock();
         asked.gone = true;
         asked.open.clear();

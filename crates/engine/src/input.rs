@@ -2,7 +2,7 @@
 
 use quipu_message::control::{ControlRequest, ControlResponse};
 use quipu_message::turn::User;
-use quipu_message::{Content, Entry, Maybe, ReadError, Role, Uuid};
+use quipu_message::{Content, Entry, Head, Maybe, ReadError, Role, Uuid};
 
 /// A prompt of the person or the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +103,7 @@ fn prompt(user: User) -> Result<Prompt, InputError> {
 /// A known type with a bad body: a prompt without a message is fatal, a control
 /// request is answered with an error by whoever serves it.
 fn malformed(line: &str, error: ReadError) -> Result<Said, InputError> {
-    match quipu_message::text::field(line, "type").ok().flatten().as_deref() {
+    match Head::read(line).ok().and_then(|head| head.kind).as_deref() {
         Some("user") => Err(InputError::Role { role: "undefined".to_owned() }),
         Some("control_request") => match ControlRequest::unreadable(line) {
             Some(request) => Ok(Said::Request(Box::new(request))),

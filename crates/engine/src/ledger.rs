@@ -14,7 +14,7 @@ use crate::model::Size;
 
 /// The session's account.
 #[derive(Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     prices: Prices,
     models: BTreeMap<String, ModelUsage>,
     /// What was used since the last result.
@@ -32,7 +32,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// An empty account.
-    pub fn new(prices: Prices) -> Self {
+    pub(crate) fn new(prices: Prices) -> Self {
         Self {
             prices,
             models: BTreeMap::new(),
@@ -49,7 +49,7 @@ impl Ledger {
     }
 
     /// Goes on from what the session's file says.
-    pub fn carry_over(&mut self, state: &CostState) {
+    pub(crate) fn carry_over(&mut self, state: &CostState) {
         let number = |n: &Maybe<Number>| n.get().and_then(Number::as_f64).unwrap_or_default();
         let millis = |n: &Maybe<Number>| Duration::try_from_secs_f64(number(n) / 1000.0).unwrap_or_default();
         self.cost = Usd::from_f64(number(&state.total_cost_usd));
@@ -62,13 +62,12 @@ impl Ledger {
     }
 
     /// Forgets everything: a new conversation begins.
-    pub fn clear(&mut self) {
-        let prices = std::mem::take(&mut self.prices);
-        *self = Self::new(prices);
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.prices.clone());
     }
 
     /// Takes what one call used.
-    pub fn spend(&mut self, model: &str, usage: &Usage, time: Duration) {
+    pub(crate) fn spend(&mut self, model: &str, usage: &Usage, time: Duration) {
         let counts = counts(usage);
         let cost = self.prices.cost(model, None, &counts, usage.speed.text(), usage.inference_geo.text()).usd();
         self.has_unpriced |= cost.is_none();
@@ -81,39 +80,39 @@ impl Ledger {
     }
 
     /// Takes what a tool did.
-    pub fn worked(&mut self, time: Duration, added: u64, removed: u64) {
+    pub(crate) fn worked(&mut self, time: Duration, added: u64, removed: u64) {
         self.tool_time += time;
         self.lines_added += added;
         self.lines_removed += removed;
     }
 
     /// What the session has cost.
-    pub fn cost(&self) -> f64 {
+    pub(crate) fn cost(&self) -> f64 {
         self.cost.as_f64()
     }
 
     /// The same as a number of the wire.
-    pub fn cost_number(&self) -> Number {
+    pub(crate) fn cost_number(&self) -> Number {
         number(self.cost())
     }
 
     /// Time spent in calls by this process.
-    pub fn api_time(&self) -> Duration {
+    pub(crate) fn api_time(&self) -> Duration {
         self.api_time
     }
 
     /// By model, over the whole session.
-    pub fn models(&self) -> &BTreeMap<String, ModelUsage> {
+    pub(crate) fn models(&self) -> &BTreeMap<String, ModelUsage> {
         &self.models
     }
 
     /// By model, since this was asked last.
-    pub fn take_since(&mut self) -> BTreeMap<String, ModelUsage> {
+    pub(crate) fn take_since(&mut self) -> BTreeMap<String, ModelUsage> {
         std::mem::take(&mut self.since)
     }
 
     /// The account as the session's file keeps it.
-    pub fn state(&self, session_id: quipu_message::SessionId) -> CostState {
+    pub(crate) fn state(&self, session_id: quipu_message::SessionId) -> CostState {
         CostState {
             session_id: Maybe::Value(session_id),
             total_cost_usd: Maybe::Value(self.cost_number()),
@@ -129,7 +128,7 @@ impl Ledger {
     }
 
     /// The account as a host is told.
-    pub fn report(&self) -> SessionUsage {
+    pub(crate) fn report(&self) -> SessionUsage {
         SessionUsage {
             total_cost_usd: Maybe::Value(self.cost_number()),
             total_api_duration_ms: whole(self.api_time),
@@ -142,7 +141,7 @@ impl Ledger {
     }
 
     /// The account in words.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let mut text = format!(
             "Total cost: ${:.4}\nTime in calls: {:.1} s\nTime in all: {:.1} s\nCode changes: {} lines added, {} removed",
             self.cost(),
@@ -170,7 +169,7 @@ impl Ledger {
 }
 
 /// Sums the usage of a turn's calls.
-pub fn sum(total: &mut Option<Usage>, usage: &Usage) {
+pub(crate) fn sum(total: &mut Option<Usage>, usage: &Usage) {
     let total = total.get_or_insert_with(factory::no_usage);
     let plus = |slot: &mut Maybe<u64>, more: &Maybe<u64>| {
         *slot = Maybe::Value(slot.get().copied().unwrap_or_default() + more.get().copied().unwrap_or_default());
@@ -195,18 +194,18 @@ pub fn sum(total: &mut Option<Usage>, usage: &Usage) {
 }
 
 /// How much of the context a call filled, its answer included.
-pub fn filled(usage: &Usage) -> u64 {
+pub(crate) fn filled(usage: &Usage) -> u64 {
     let counts = counts(usage);
     counts.prompt() + counts.output
 }
 
 /// Milliseconds as a number of the wire.
-pub fn millis(time: Duration) -> Number {
+pub(crate) fn millis(time: Duration) -> Number {
     Number::from(whole(time))
 }
 
 /// A float as a number of the wire; what is no number is 0.
-pub fn number(value: f64) -> Number {
+pub(crate) fn number(value: f64) -> Number {
     Number::from_f64(value).unwrap_or_else(|| Number::from(0))
 }
 

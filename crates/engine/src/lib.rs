@@ -18,10 +18,13 @@
 
 mod agent;
 mod ask;
+mod begin;
 mod catalog;
+mod checkpoint;
 mod clock;
 mod commands;
 mod compact;
+mod context;
 mod control;
 mod ending;
 mod error;
@@ -29,15 +32,22 @@ mod hooks;
 mod host;
 mod ledger;
 mod log;
+mod mcp;
 mod memory;
+mod mention;
 mod output;
 mod permit;
 mod prompt;
+mod questions;
 mod queue;
 mod session;
 mod settings;
 mod setup;
+mod side;
+mod structured;
+mod subagent;
 mod talk;
+mod toolbox;
 mod turn;
 mod work;
 
@@ -53,3 +63,9 @@ pub use agent::run;
 pub use error::EngineError;
 pub use options::Options;
 pub use settings::SettingsError;
+
+/// The version of the protocol and the files that this agent speaks.
+pub const VERSION: &str = "2.1.325";
+
+/// What hosts may rely on.
+const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use quipu_conversation::{Node, for_api};
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{Entry, Message, Uuid};
+use quipu_message::{Entry, Message, SessionId, Uuid};
 use quipu_transcript::{AppendError, Compaction, Durability, Facts, Queued, Recorder};
 
 use crate::clock::Clock;
 
 /// A conversation as it is written down.
 #[derive(Debug)]
-pub struct Log {
+pub(crate) struct Log {
     path: PathBuf,
     facts: Facts,
     durability: Durability,
@@ -29,53 +29,51 @@ pub struct Log {
 
 impl Log {
     /// A log that writes to `path`, whether or not the file exists.
-    pub fn new(path: PathBuf, facts: Facts, durability: Durability, persists: bool) -> Self {
-        Self {
-            path,
-            facts,
-            durability,
-            recorder: None,
-            persists,
-            rewind_to: None,
-            context: Vec::new(),
-            head: None,
-        }
+    pub(crate) fn new(path: PathBuf, facts: Facts, durability: Durability, persists: bool) -> Self {
+        Self { path, facts, durability, recorder: None, persists, rewind_to: None, context: Vec::new(), head: None }
     }
 
     /// Takes up what was said before; `rewind_to` goes on from an earlier line.
-    pub fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>) {
+    pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>) {
         self.head = rewind_to.clone().or_else(|| context.iter().rev().find_map(|node| node.uuid().cloned()));
         (self.context, self.rewind_to) = (context, rewind_to);
     }
 
+    /// An empty log of another session, in a file beside this one.
+    pub(crate) fn anew(&self, session: SessionId) -> Self {
+        let path = self.path.with_file_name(format!("{session}.jsonl"));
+        let facts = Facts { session_id: session, ..self.facts.clone() };
+        Self::new(path, facts, self.durability, self.persists)
+    }
+
     /// The file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What every entry says of where it was written.
-    pub fn facts(&self) -> &Facts {
+    pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
     /// The last line of the chain.
-    pub fn head(&self) -> Option<&Uuid> {
+    pub(crate) fn head(&self) -> Option<&Uuid> {
         self.head.as_ref()
     }
 
     /// What the model sees.
-    pub fn context(&self) -> &[Node] {
+    pub(crate) fn context(&self) -> &[Node] {
         &self.context
     }
 
     /// The messages to send.
-    pub fn messages(&self) -> Vec<Message> {
+    pub(crate) fn messages(&self) -> Vec<Message> {
         for_api(&self.context.iter().collect::<Vec<_>>())
     }
 
     /// Records entries of the conversation. When it returns, a person's words are on
     /// stable storage.
-    pub fn record(&mut self, entries: Vec<Entry>) -> Result<(), AppendError> {
+    pub(crate) fn record(&mut self, entries: Vec<Entry>) -> Result<(), AppendError> {
         if let Some(recorder) = self.recorder()? {
             recorder.record(&entries)?;
         }
@@ -86,12 +84,12 @@ impl Log {
     }
 
     /// Records one `user` line.
-    pub fn user(&mut self, user: User) -> Result<(), AppendError> {
+    pub(crate) fn user(&mut self, user: User) -> Result<(), AppendError> {
         self.record(vec![Entry::User(Box::new(user))])
     }
 
     /// Queues an answer, whose end may still change.
-    pub fn answer(&mut self, answer: Assistant) -> Result<Option<Queued>, AppendError> {
+    pub(crate) fn answer(&mut self, answer: Assistant) -> Result<Option<Queued>, AppendError> {
         let queued = match self.recorder()? {
             Some(recorder) => Some(recorder.queue(answer.clone())?),
             None => None,
@@ -101,7 +99,7 @@ impl Log {
     }
 
     /// Appends lines that are not part of the conversation.
-    pub fn note(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
+    pub(crate) fn note(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
         match self.recorder()? {
             Some(recorder) => recorder.note(entries),
             None => Ok(()),
@@ -109,12 +107,12 @@ impl Log {
     }
 
     /// Takes answers back that the model will not see again; the file keeps them.
-    pub fn withdraw(&mut self, uuids: &[Uuid]) {
+    pub(crate) fn withdraw(&mut self, uuids: &[Uuid]) {
         self.context.retain(|node| node.uuid().is_none_or(|uuid| !uuids.contains(uuid)));
     }
 
     /// Writes a compaction; from then on the model sees the summary and what is kept.
-    pub fn compact(&mut self, compaction: Compaction) -> Result<(), AppendError> {
+    pub(crate) fn compact(&mut self, compaction: Compaction) -> Result<(), AppendError> {
         let (summary, kept) = (compaction.summary.clone(), compaction.kept.clone());
         if let Some(recorder) = self.recorder()? {
             recorder.compact(compaction, &mut Clock)?;
@@ -129,12 +127,12 @@ impl Log {
     }
 
     /// Writes what is queued and syncs.
-    pub fn flush(&mut self) -> Result<(), AppendError> {
+    pub(crate) fn flush(&mut self) -> Result<(), AppendError> {
         self.recorder.as_mut().map_or(Ok(()), Recorder::flush)
     }
 
     /// Whether anything was written yet.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.recorder.is_some()
     }
 

@@ -13,7 +13,7 @@ const DEEPEST: usize = 5;
 
 /// One instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Instructions {
+pub(crate) struct Instructions {
     /// The file.
     pub path: PathBuf,
     /// Whose instructions: `User`, `Project` or `Local`.
@@ -25,7 +25,7 @@ pub struct Instructions {
 
 /// Finds the instruction files, outermost first: the person's, then those of every
 /// folder from the root down to `cwd`, each followed by the files it names.
-pub fn find(config: &Path, cwd: &Path, sources: &[Source]) -> Vec<Instructions> {
+pub(crate) fn find(config: &Path, cwd: &Path, sources: &[Source]) -> Vec<Instructions> {
     let mut found = Found::default();
     if sources.contains(&Source::User) {
         found.take(&config.join("CLAUDE.md"), "User", 0);
@@ -46,7 +46,7 @@ pub fn find(config: &Path, cwd: &Path, sources: &[Source]) -> Vec<Instructions> 
 }
 
 /// What the model is told of the files.
-pub fn render(files: &[Instructions]) -> String {
+pub(crate) fn render(files: &[Instructions]) -> String {
     let mut text = "The person and the project give these instructions. Follow them; where they differ, the later \
                     one wins.\n"
         .to_owned();

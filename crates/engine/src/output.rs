@@ -13,20 +13,26 @@ use crate::options::Format;
 
 /// Says lines, in the order of the calls.
 #[derive(Debug, Clone)]
-pub struct Output {
-    lines: mpsc::Sender<Entry>,
+pub(crate) struct Output {
+    lines: mpsc::Sender<Said>,
     session: Arc<Mutex<SessionId>>,
 }
 
-/// Prints what is said; ends when every [`Output`] is gone.
 #[derive(Debug)]
-pub struct Printer {
+enum Said {
+    Line(Box<Entry>),
+    End,
+}
+
+/// Prints what is said, until the end is.
+#[derive(Debug)]
+pub(crate) struct Printer {
     thread: Option<JoinHandle<Option<TurnResult>>>,
 }
 
 impl Output {
     /// Prints to `out` in the given form. When nobody reads any more, `gone` is told.
-    pub fn to(
+    pub(crate) fn to(
         out: impl Write + Send + 'static,
         format: Format,
         verbose: bool,
@@ -36,7 +42,12 @@ impl Output {
         let (lines, said) = mpsc::channel();
         let print = move || {
             let mut press = Press { out, format, verbose, all: Vec::new(), last: None, gone };
-            said.iter().for_each(|entry| press.take(entry));
+            for said in said {
+                match said {
+                    Said::Line(entry) => press.take(*entry),
+                    Said::End => break,
+                }
+            }
             press.finish()
         };
         let thread = std::thread::Builder::new().name("quipu-output".to_owned()).spawn(print)?;
@@ -44,13 +55,18 @@ impl Output {
     }
 
     /// Says a line as it is.
-    pub fn say(&self, entry: Entry) {
+    pub(crate) fn say(&self, entry: Entry) {
         // Nobody listens only while the process ends.
-        let _ = self.lines.send(entry);
+        let _ = self.lines.send(Said::Line(Box::new(entry)));
+    }
+
+    /// Nothing more will be said.
+    pub(crate) fn end(&self) {
+        let _ = self.lines.send(Said::End);
     }
 
     /// The envelope of a live line: session and a fresh id.
-    pub fn envelope(&self) -> Envelope {
+    pub(crate) fn envelope(&self) -> Envelope {
         Envelope {
             session_id: Maybe::Value(self.session()),
             uuid: Maybe::Value(fresh()),
@@ -60,24 +76,24 @@ impl Output {
     }
 
     /// The same with the time, as `user` and `assistant` lines have it.
-    pub fn stamped(&self) -> Envelope {
+    pub(crate) fn stamped(&self) -> Envelope {
         Envelope { timestamp: Maybe::Value(now()), parent_tool_use_id: Maybe::Null, ..self.envelope() }
     }
 
     /// The session that lines name.
-    pub fn session(&self) -> SessionId {
+    pub(crate) fn session(&self) -> SessionId {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Names another session from now on.
-    pub fn set_session(&self, id: SessionId) {
+    pub(crate) fn set_session(&self, id: SessionId) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = id;
     }
 }
 
 impl Printer {
     /// Waits until all is printed; returns the last result.
-    pub fn finish(mut self) -> Option<TurnResult> {
+    pub(crate) fn finish(mut self) -> Option<TurnResult> {
         self.thread.take()?.join().ok().flatten()
     }
 }

@@ -82,7 +82,8 @@ pub(crate) fn instructions(files: &[memory::Instructions]) -> Option<Entry> {
     if files.is_empty() {
         return None;
     }
-    let attached = attachment::Instructions { files: Maybe::Value(Json::of(files)), ..attachment::Instructions::default() };
+    let attached =
+        attachment::Instructions { files: Maybe::Value(Json::of(files)), ..attachment::Instructions::default() };
     Some(told(Attachment::Instructions(Box::new(attached)), vec![memory::render(files)]))
 }
 

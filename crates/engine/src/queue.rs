@@ -10,7 +10,7 @@ use crate::input::Prompt;
 
 /// Prompts in the order they came.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Notify,
 }
@@ -23,19 +23,19 @@ struct Waiting {
 
 impl Queue {
     /// Adds a prompt at the end.
-    pub fn push(&self, prompt: Prompt) {
+    pub(crate) fn push(&self, prompt: Prompt) {
         self.lock().prompts.push_back(prompt);
         self.changed.notify_one();
     }
 
     /// No more prompts will come.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
     }
 
     /// The next prompt; none when there will be no more.
-    pub async fn next(&self) -> Option<Prompt> {
+    pub(crate) async fn next(&self) -> Option<Prompt> {
         loop {
             {
                 let mut waiting = self.lock();
@@ -51,7 +51,7 @@ impl Queue {
     }
 
     /// Takes the prompts at the head that are plain words, for a running turn.
-    pub fn absorb(&self) -> Vec<Prompt> {
+    pub(crate) fn absorb(&self) -> Vec<Prompt> {
         let mut waiting = self.lock();
         let plain = |prompt: &Prompt| !prompt.text().starts_with('/');
         let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
@@ -59,7 +59,7 @@ impl Queue {
     }
 
     /// Drops a waiting prompt; false when it does not wait.
-    pub fn cancel(&self, uuid: &Uuid) -> bool {
+    pub(crate) fn cancel(&self, uuid: &Uuid) -> bool {
         let mut waiting = self.lock();
         let before = waiting.prompts.len();
         waiting.prompts.retain(|prompt| prompt.uuid.as_ref() != Some(uuid));
@@ -67,12 +67,12 @@ impl Queue {
     }
 
     /// Drops every waiting prompt and returns the ids of those that had one.
-    pub fn clear(&self) -> Vec<Uuid> {
+    pub(crate) fn clear(&self) -> Vec<Uuid> {
         self.lock().prompts.drain(..).filter_map(|prompt| prompt.uuid).collect()
     }
 
     /// The ids of waiting prompts.
-    pub fn uuids(&self) -> Vec<Uuid> {
+    pub(crate) fn uuids(&self) -> Vec<Uuid> {
         self.lock().prompts.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
     }
 

@@ -31,7 +31,7 @@ use crate::settings::{Settings, Source};
 use crate::tool::Place;
 
 /// What everything in a session shares.
-pub struct Session {
+pub(crate) struct Session {
     /// What the flags say.
     pub options: Options,
     /// The environment the agent was started in.
@@ -70,7 +70,7 @@ pub struct Session {
 
 /// What changes while the session runs.
 #[derive(Debug)]
-pub struct State {
+pub(crate) struct State {
     /// The session.
     pub id: SessionId,
     /// The permission mode.
@@ -117,32 +117,32 @@ pub struct State {
 
 impl Session {
     /// What changes while the session runs.
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session's own conversation.
-    pub fn log(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was used.
-    pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A variable of the environment; an empty one counts as unset.
-    pub fn var(&self, name: &str) -> Option<&str> {
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// Says a `system` line.
-    pub fn say(&self, system: System) {
+    pub(crate) fn say(&self, system: System) {
         self.output.say(Entry::System(Box::new(system)));
     }
 
     /// Tells a host that asked for it what the session does.
-    pub fn now_doing(&self, word: &'static str) {
+    pub(crate) fn now_doing(&self, word: &'static str) {
         self.state().doing = word;
         if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
             self.say(System::SessionStateChanged(Box::new(live::SessionStateChanged {
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Changes the permission mode and says so.
-    pub fn set_mode(&self, mode: Mode) {
+    pub(crate) fn set_mode(&self, mode: Mode) {
         let before = std::mem::replace(&mut self.state().mode, mode);
         if before != mode {
             self.say(System::Status(Box::new(live::Status {
@@ -168,7 +168,7 @@ impl Session {
     }
 
     /// Breaks the running turn off; questions to the host are withdrawn first.
-    pub fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         let turn = self.state().turn.clone();
         if let Some(turn) = turn {
             self.host.withdraw_all();
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// What every hook is told.
-    pub fn hook_input(&self, event: &str) -> HookInput {
+    pub(crate) fn hook_input(&self, event: &str) -> HookInput {
         let path = self.log().path().display().to_string();
         let state = self.state();
         HookInput {
@@ -192,7 +192,7 @@ impl Session {
     }
 
     /// Runs the hooks of an event.
-    pub async fn hook(
+    pub(crate) async fn hook(
         &self,
         input: HookInput,
         subject: Option<&str>,
@@ -204,7 +204,12 @@ impl Session {
     }
 
     /// Notes in the file that a prompt waits or goes.
-    pub fn note_queue(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> Result<(), AppendError> {
+    pub(crate) fn note_queue(
+        &self,
+        operation: &str,
+        prompt: Option<&Prompt>,
+        reason: Option<&str>,
+    ) -> Result<(), AppendError> {
         let line = QueueOperation {
             operation: operation.to_owned(),
             timestamp: Maybe::Value(now()),
@@ -217,7 +222,7 @@ impl Session {
     }
 
     /// Notes a tool that was not used before.
-    pub fn note_tool(&self, name: &str) -> Result<(), AppendError> {
+    pub(crate) fn note_tool(&self, name: &str) -> Result<(), AppendError> {
         let line = {
             let mut state = self.state();
             if state.tools_used.iter().any(|used| used == name) {
@@ -231,7 +236,7 @@ impl Session {
     }
 
     /// Notes where a resume goes on from, and what was spent.
-    pub fn note_end(&self, final_costs: bool) -> Result<(), AppendError> {
+    pub(crate) fn note_end(&self, final_costs: bool) -> Result<(), AppendError> {
         let (id, last) = {
             let state = self.state();
             (state.id.clone(), state.last_prompt.clone())
@@ -257,23 +262,23 @@ impl Session {
     }
 
     /// The number of the next result.
-    pub fn next_result(&self) -> u64 {
+    pub(crate) fn next_result(&self) -> u64 {
         self.results.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The folder for files of this session that are not its conversation.
-    pub fn scratch(&self) -> PathBuf {
+    pub(crate) fn scratch(&self) -> PathBuf {
         let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
         base.join("quipu-agent").join(self.state().id.as_str())
     }
 
     /// The prompt under way, for lines that belong to it.
-    pub fn prompt_id(&self) -> Maybe<String> {
+    pub(crate) fn prompt_id(&self) -> Maybe<String> {
         self.state().prompt_id.clone().into()
     }
 
     /// JSON of the answer's form, when one was asked for.
-    pub fn schema(&self) -> Option<Json> {
+    pub(crate) fn schema(&self) -> Option<Json> {
         let text = self.state().json_schema.clone()?;
         Json::parse(&text).ok()
     }

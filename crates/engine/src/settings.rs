@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Where settings come from; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub(crate) enum Source {
     /// `settings.json` of the person.
     User,
     /// `.claude/settings.json` of the project.
@@ -22,7 +22,7 @@ pub enum Source {
 
 impl Source {
     /// The word that permission updates and listings use.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::User => "userSettings",
             Self::Project => "projectSettings",
@@ -34,7 +34,7 @@ impl Source {
 
 /// One file's settings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
+pub(crate) struct Layer {
     /// Where they are from.
     pub source: Source,
     /// All of them, also those we have no use for.
@@ -46,7 +46,7 @@ pub struct Layer {
 /// The settings we use.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Known {
+pub(crate) struct Known {
     /// The model.
     pub model: Option<String>,
     /// Permission rules.
@@ -70,7 +70,7 @@ pub struct Known {
 /// Permission rules as settings write them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Permissions {
+pub(crate) struct Permissions {
     /// Rules that allow.
     pub allow: Vec<String>,
     /// Rules that refuse.
@@ -86,7 +86,7 @@ pub struct Permissions {
 /// Hooks for some tools or sources.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Matcher {
+pub(crate) struct Matcher {
     /// Which; a pattern, empty or `*` for all.
     pub matcher: Option<String>,
     /// What runs.
@@ -96,7 +96,7 @@ pub struct Matcher {
 /// A command that runs as a hook.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Command {
+pub(crate) struct Command {
     /// `command`; other kinds are skipped.
     #[serde(rename = "type")]
     pub kind: String,
@@ -148,7 +148,7 @@ impl SettingsError {
 
 /// All settings, weakest first.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The layers.
     pub layers: Vec<Layer>,
     /// Files that could not be used, in words; the rest still counts.
@@ -157,7 +157,12 @@ pub struct Settings {
 
 impl Settings {
     /// Reads the files of the given sources and then the flag, a file's path or JSON.
-    pub fn load(config: &Path, cwd: &Path, sources: &[Source], flag: Option<&str>) -> Result<Self, SettingsError> {
+    pub(crate) fn load(
+        config: &Path,
+        cwd: &Path,
+        sources: &[Source],
+        flag: Option<&str>,
+    ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         for source in sources {
             let path = match source {
@@ -179,7 +184,7 @@ impl Settings {
     }
 
     /// Adds a layer on top, as a host may.
-    pub fn add(&mut self, all: Value) -> Result<(), SettingsError> {
+    pub(crate) fn add(&mut self, all: Value) -> Result<(), SettingsError> {
         let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
         self.layers.push(Layer { source: Source::Flag, all, known });
@@ -187,12 +192,12 @@ impl Settings {
     }
 
     /// The strongest value of a setting.
-    pub fn last<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
+    pub(crate) fn last<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
         self.layers.iter().rev().find_map(|layer| of(&layer.known))
     }
 
     /// All settings as one object; later layers replace what they name.
-    pub fn effective(&self) -> Value {
+    pub(crate) fn effective(&self) -> Value {
         let mut all = serde_json::Map::new();
         for layer in &self.layers {
             if let Value::Object(map) = &layer.all {
@@ -204,7 +209,7 @@ impl Settings {
 }
 
 /// The sources that a list of words names; no list names all.
-pub fn sources(words: Option<&[String]>) -> Result<Vec<Source>, SettingsError> {
+pub(crate) fn sources(words: Option<&[String]>) -> Result<Vec<Source>, SettingsError> {
     let Some(words) = words else { return Ok(vec![Source::User, Source::Project, Source::Local]) };
     let mut sources = Vec::new();
     for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {

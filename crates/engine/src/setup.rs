@@ -149,9 +149,10 @@ impl Given {
         if let Some(costs) = &chosen.costs {
             ledger.carry_over(costs);
         }
-        let checkpoints = self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
         let checkpoints =
-            checkpoints.map(|_| Arc::new(Checkpoints::new(config.join("file-history").join(chosen.id.as_str()), &self.cwd)));
+            self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
+        let checkpoints = checkpoints
+            .map(|_| Arc::new(Checkpoints::new(config.join("file-history").join(chosen.id.as_str()), &self.cwd)));
         let place = self.place(&settings, &client, checkpoints.clone());
         let state = State {
             id: chosen.id,
@@ -205,7 +206,9 @@ impl Given {
             None => Mode::Default,
             Some(word) => Mode::read(&word).ok_or_else(|| EngineError::Flag {
                 flag: "--permission-mode",
-                reason: format!("no mode '{word}'; there are default, acceptEdits, plan, dontAsk and bypassPermissions"),
+                reason: format!(
+                    "no mode '{word}'; there are default, acceptEdits, plan, dontAsk and bypassPermissions"
+                ),
             })?,
         };
         let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
@@ -225,8 +228,7 @@ impl Given {
                 settings::Source::Flag => Source::FlagSettings,
             };
             let known = &layer.known.permissions;
-            let lists =
-                [(Behavior::Allow, &known.allow), (Behavior::Deny, &known.deny), (Behavior::Ask, &known.ask)];
+            let lists = [(Behavior::Allow, &known.allow), (Behavior::Deny, &known.deny), (Behavior::Ask, &known.ask)];
             for (behavior, list) in lists {
                 // A rule that cannot be read in a file allows nothing and refuses nothing.
                 let read = list.iter().filter_map(|text| Rule::parse(text));
@@ -283,9 +285,9 @@ impl Chosen {
         }
         let nodes = match &at {
             None => talk.path(),
-            Some(line) => talk
-                .path_to(line)
-                .ok_or_else(|| EngineError::NoLine { id: id.to_string(), uuid: line.to_string() })?,
+            Some(line) => {
+                talk.path_to(line).ok_or_else(|| EngineError::NoLine { id: id.to_string(), uuid: line.to_string() })?
+            }
         };
         let context = since_compaction(&nodes).into_iter().cloned().collect();
         let turns = talk.turns().len() as u64;

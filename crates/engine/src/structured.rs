@@ -4,14 +4,23 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use jsonschema::Validator;
-use quipu_message::Json;
+use quipu_message::{Entry, Json, Maybe, ToolUseId, attachment};
 use serde_json::Value;
 
 use crate::error::EngineError;
+use crate::talk::stamped_attachment;
 use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
 
 /// The tool's name.
 pub(crate) const NAME: &str = "StructuredOutput";
+
+/// The answer, as the file keeps it.
+pub(crate) fn kept(call: &ToolUseId, answer: &Json) -> Entry {
+    let (data, tool_use_id) = (Maybe::Value(answer.clone()), Maybe::Value(call.clone()));
+    let attached = attachment::StructuredOutput { data, tool_use_id, ..attachment::StructuredOutput::default() };
+    let attached = attachment::Attachment::StructuredOutput(Box::new(attached));
+    Entry::Attachment(Box::new(stamped_attachment(attached)))
+}
 
 /// Takes the answer and checks its form.
 pub(crate) struct Structured {

@@ -166,7 +166,6 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
         return Ok(Step::End(End::MaxTurns(max)));
     }
     if talk.is_main() {
-        talk.absorb_queued()?;
         talk.compact_if_full().await?;
     }
     count.calls += 1;
@@ -227,6 +226,9 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
     if count.form_errors >= FORM_TRIES {
         return Ok(Step::End(End::NoForm));
     }
+    if talk.is_main() && stop.is_none() {
+        talk.absorb_queued()?;
+    }
     Ok(stop.map_or(Step::Ask, |why| Step::End(End::Stopped(why))))
 }
 
@@ -249,9 +251,6 @@ async fn answered<'a>(talk: &'a Talk<'a>, message: Message, count: &mut Count) -
     let text = last_words(&message);
     if let Some(step) = stop_hooks(talk, &text, count).await? {
         return Ok(step);
-    }
-    if talk.is_main() && talk.absorb_queued()? {
-        return Ok(Step::Ask);
     }
     if let Some(max) = over_budget(talk) {
         return Ok(Step::End(End::Budget(max)));

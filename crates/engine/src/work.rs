@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::clock::Clock;
 use crate::hooks::Effects;
 use crate::permit::{Permit, Refusal};
+use crate::structured;
 use crate::talk::Talk;
 use crate::tool::{Call, Effect, Output, check};
 
@@ -255,7 +256,11 @@ impl Talk<'_> {
         let Some(tool) = self.tool(&call.name).cloned() else {
             return Done::new(work, Output::no_such_tool(&call.name));
         };
-        if let Err(output) = check(&tool.definition(), &call.input.value()) {
+        // What others describe, they check themselves.
+        let ours = call.name != structured::NAME && !call.name.starts_with("mcp__");
+        if let Err(output) = check(&tool.definition(), &call.input.value())
+            && ours
+        {
             return Done::new(work, *output);
         }
         if let Err(error) = self.session.note_tool(&call.name) {
@@ -285,6 +290,9 @@ impl Talk<'_> {
         let began = Instant::now();
         let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: None };
         done.output = tool.run(input.value(), self.place, &running).await;
+        if call.name == structured::NAME && !done.output.is_error {
+            done.before.push(structured::kept(&call.id, &input));
+        }
         let time = began.elapsed();
         let (added, removed) = lines_changed(done.output.raw.as_ref());
         self.session.ledger().worked(time, added, removed);

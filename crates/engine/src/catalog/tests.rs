@@ -23,7 +23,10 @@ fn arguments_go_where_the_prompt_asks_for_them() {
 #[test]
 fn a_files_head_says_what_it_is() {
     let (front, body) = front_matter("---\nname: rev\ndescription: Reviews\ntools: Read, Grep\n---\n\nYou review.\n");
-    assert_eq!((front.name.as_deref(), front.description.as_deref(), body), (Some("rev"), Some("Reviews"), "You review.\n"));
+    assert_eq!(
+        (front.name.as_deref(), front.description.as_deref(), body),
+        (Some("rev"), Some("Reviews"), "You review.\n")
+    );
     assert_eq!(front.tools.map(Names::list), Some(vec!["Read".to_owned(), "Grep".to_owned()]));
     assert_eq!(front_matter("no head").1, "no head");
 }

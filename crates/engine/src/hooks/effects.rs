@@ -14,7 +14,7 @@ use crate::talk::stamped_attachment;
 
 /// What one hook did.
 #[derive(Debug, Clone, Default)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// The command, or `callback`.
     pub command: String,
     /// Whether it is a command of a settings file.
@@ -38,7 +38,7 @@ pub struct Ran {
 /// What the hooks of one event say together: a refusal beats a question, a question
 /// beats an allowance.
 #[derive(Debug, Default)]
-pub struct Effects {
+pub(crate) struct Effects {
     /// Refused, and why.
     pub deny: Option<String>,
     /// The host must be asked.
@@ -81,12 +81,12 @@ impl Effects {
     }
 
     /// The hooks' name: the event and what it is about.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// The call, or the id made up for events without one.
-    pub fn call(&self) -> &ToolUseId {
+    pub(crate) fn call(&self) -> &ToolUseId {
         &self.call
     }
 
@@ -194,11 +194,11 @@ impl Effects {
     ) {
         let attachment =
             make(Maybe::Value(self.name.clone()), Maybe::Value(self.call.clone()), Maybe::Value(self.event.clone()));
-        let rendered = told.map(|text| {
-            vec![Rendered { content: Maybe::Value(Content::Text(text)), ..Rendered::default() }]
-        });
+        let rendered =
+            told.map(|text| vec![Rendered { content: Maybe::Value(Content::Text(text)), ..Rendered::default() }]);
         let role = rendered.as_ref().map(|_| "user".to_owned());
-        let line = AttachmentLine { rendered: rendered.into(), rendered_role: role.into(), ..stamped_attachment(attachment) };
+        let line =
+            AttachmentLine { rendered: rendered.into(), rendered_role: role.into(), ..stamped_attachment(attachment) };
         self.attachments.push(Entry::Attachment(Box::new(line)));
     }
 }
