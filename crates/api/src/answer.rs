@@ -59,6 +59,8 @@ pub struct Seen {
     pub body: String,
     /// The body as a request for a message, when it is one.
     pub request: Option<Request>,
+    /// What it asks, in a few words; empty when it is no request for a message.
+    pub summary: String,
     /// The rule or recorded call that answered; none when nothing fitted.
     pub rule: Option<String>,
     /// The status it was answered with.

@@ -131,11 +131,10 @@ fn wrong_json(error: &serde_json::Error) -> ScriptError {
 fn wrong_yaml(error: &serde_saphyr::Error) -> ScriptError {
     let error = error.without_snippet();
     let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
-    let text = error.to_string();
-    let message = match text.as_str() {
-        "expected sequence start" => "a script is a list of rules, each begun with `- `".to_owned(),
-        _ => text.replace(&format!(" at line {line}, column {column}"), ""),
-    };
+    let message = error.to_string().replace(&format!(" at line {line}, column {column}"), "");
+    let no_list = "expected sequence start";
+    let message =
+        if message == no_list { "a script is a list of rules, each begun with `- `".to_owned() } else { message };
     ScriptError::Wrong { line, column, message }
 }
 

@@ -62,6 +62,7 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
         headers: head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
         body: String::from_utf8_lossy(&body).into_owned(),
         request: None,
+        summary: String::new(),
         rule: None,
         status: 0,
         end: End::Playing,
@@ -132,6 +133,7 @@ impl Desk {
             }
         };
         seen.request = Some(question.request.clone());
+        seen.summary = question.summary();
         let is_message = |other: &&Seen| Asked::of(&other.method, &other.path) == Some(Asked::Message);
         let call = held(&self.seen).iter().filter(is_message).count() + 1;
         match script.play(&question, call, &self.ids, request_id) {
@@ -140,7 +142,7 @@ impl Desk {
                 play
             }
             None => {
-                let message = format!("nothing in the script fits request {} ({})", seen.number, question.summary());
+                let message = format!("nothing in the script fits request {} ({})", seen.number, seen.summary);
                 Play::error(400, "invalid_request_error", &message, request_id)
             }
         }
