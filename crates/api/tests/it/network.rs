@@ -129,6 +129,16 @@ async fn a_proxy_is_used_for_other_hosts_and_for_this_machine_only_when_asked() 
 }
 
 #[tokio::test]
+async fn a_host_that_speaks_no_tls_is_not_connected_to() {
+    let stage = stage("- reply: in the clear").await;
+    let mut endpoint = Endpoint::new(&stage.answerer.url().replace("http:", "https:")).unwrap();
+    endpoint.policy.retries = 0;
+    let error = error_of(&Client::new(endpoint).unwrap(), &says("hi")).await;
+    assert_eq!(error.code(), "api.cannot_connect");
+    assert!(stage.answerer.seen().is_empty());
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
     let redirect =
         r#"{"method":"POST","path":"/v1/messages","body":{"model":"m","messages":[]},"status":307,"response":{}}"#;

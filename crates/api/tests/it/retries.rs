@@ -129,6 +129,19 @@ async fn a_model_that_stays_overloaded_hands_over_to_the_next() {
 }
 
 #[tokio::test]
+async fn the_next_model_is_asked_also_when_no_retry_is_left() {
+    let script = "
+- {when: {model: first}, error: 529}
+- {when: {model: second}, error: 400}
+";
+    let stage = stage_with(script, |endpoint| endpoint.policy.retries = 0).await;
+    let next = Some("second".to_owned());
+    let request = quipu_api::Request { model: "first".to_owned(), fallback_model: next, ..says("hi") };
+    let lines = outline(&stage.client, &request).await;
+    assert_eq!(lines, ["fell back from first to second", "error api.status: 400 the request is wrong"]);
+}
+
+#[tokio::test]
 async fn the_server_says_whether_trying_again_can_help() {
     let stage = stage("- {error: 500, headers: {x-should-retry: 'false'}}").await;
     assert_eq!(outline(&stage.client, &says("hi")).await.len(), 1);
