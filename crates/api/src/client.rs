@@ -186,16 +186,16 @@ impl Call {
                 continue;
             }
             overloads = if error.is_overloaded() { overloads + 1 } else { 0 };
-            let next = self.request.fallback_model.as_ref().filter(|next| **next != model);
-            if let Some(next) = next.filter(|_| overloads >= policy.overloads) {
+            let wait = policy.wait(&error, attempt, self.line.pace.random());
+            let hopeless = overloads >= policy.overloads || overloads > 0 && wait.is_none();
+            let next = self.request.fallback_model.as_ref().filter(|next| hopeless && **next != model);
+            if let Some(next) = next {
                 let from = std::mem::replace(&mut model, next.clone());
                 self.hearing.say(Heard::FellBack { from, to: model.clone() }).await?;
                 (attempt, overloads) = (1, 0);
                 continue;
             }
-            let Some(delay) = policy.wait(&error, attempt, self.line.pace.random()) else {
-                return self.hearing.fail(error).await;
-            };
+            let Some(delay) = wait else { return self.hearing.fail(error).await };
             self.hearing.say(Heard::Retry(Retry { attempt, of: policy.retries, delay, error })).await?;
             self.line.pace.sleep(delay).await;
             attempt += 1;

@@ -181,11 +181,15 @@ impl Endpoint {
             .connect_timeout(self.limits.connect)
             .tcp_nodelay(true)
             .redirect(reqwest::redirect::Policy::none());
-        if let Some(proxy) = self.proxy.as_ref().filter(|proxy| proxy.loopback || !self.is_loopback()) {
+        let proxy = self.proxy.as_ref().filter(|proxy| proxy.loopback || !self.is_loopback());
+        if let Some(proxy) = proxy {
             let bad =
                 |e: reqwest::Error| EndpointError::Address { what: "the proxy", reason: e.without_url().to_string() };
             let except = proxy.except.as_deref().and_then(reqwest::NoProxy::from_string);
             builder = builder.proxy(reqwest::Proxy::all(proxy.url.reveal()).map_err(bad)?.no_proxy(except));
+        } else if self.base.scheme() == "http" {
+            // No certificate will be looked at, so none need be there, nor be loaded.
+            builder = builder.tls_certs_only([]);
         }
         builder.build().map_err(|e| EndpointError::Http(e.without_url()))
     }

@@ -305,9 +305,4 @@ impl<'a> Talk<'a> {
         }
         self.log().record(vec![Entry::System(Box::new(line))])
     }
-
-    /// The id of the last line of the talk.
-    pub(crate) fn head(&self) -> Option<Uuid> {
-        self.log().head().cloned()
-    }
 }

@@ -106,11 +106,6 @@ impl Log {
         }
     }
 
-    /// Takes answers back that the model will not see again; the file keeps them.
-    pub(crate) fn withdraw(&mut self, uuids: &[Uuid]) {
-        self.context.retain(|node| node.uuid().is_none_or(|uuid| !uuids.contains(uuid)));
-    }
-
     /// Writes a compaction; from then on the model sees the summary and what is kept.
     pub(crate) fn compact(&mut self, compaction: Compaction) -> Result<(), AppendError> {
         let (summary, kept) = (compaction.summary.clone(), compaction.kept.clone());

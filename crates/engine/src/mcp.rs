@@ -17,7 +17,7 @@ use serde::Deserialize;
 use crate::error::EngineError;
 use crate::options::Options;
 use crate::session::Session;
-use crate::settings::{Settings, Source};
+use crate::settings::Settings;
 use crate::tool::Tool;
 
 mod connect;
@@ -111,7 +111,6 @@ impl Mcp {
                 mcp.add(&name, read_config(&config)?, "dynamic");
             }
         }
-        let _ = Source::Project;
         Ok(mcp)
     }
 

@@ -47,6 +47,8 @@ pub struct Options {
     pub forward_subagent_text: bool,
     /// Report what is written to the session file.
     pub session_mirror: bool,
+    /// Suggest what the person might say next.
+    pub prompt_suggestions: bool,
     /// Which session.
     pub start: Start,
     /// Go on in a session of its own.
@@ -73,6 +75,8 @@ pub struct Options {
     pub permission_mode: Option<String>,
     /// Ask for nothing.
     pub skip_permissions: bool,
+    /// The mode that asks for nothing may be chosen later.
+    pub may_skip_permissions: bool,
     /// Rules that allow.
     pub allowed_tools: Vec<String>,
     /// Rules that refuse; a bare tool name takes the tool away.
@@ -91,8 +95,6 @@ pub struct Options {
     pub setting_sources: Option<Vec<String>>,
     /// Subagents as JSON.
     pub agents: Option<String>,
-    /// The subagent to be.
-    pub agent: Option<String>,
     /// Replaces the system prompt.
     pub system_prompt: Option<String>,
     /// Follows the system prompt.

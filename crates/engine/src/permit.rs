@@ -161,7 +161,7 @@ impl Talk<'_> {
             // A change that cannot be read changes nothing.
             let mode = self.session.state().rules.apply(&update, self.place);
             if let Ok(Some(mode)) = mode
-                && (mode != Mode::BypassPermissions || self.session.options.skip_permissions)
+                && (mode != Mode::BypassPermissions || self.session.options.may_skip_permissions)
             {
                 self.session.set_mode(mode);
             }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use quipu_api::Client;
 use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
@@ -58,8 +57,6 @@ pub(crate) struct Session {
     pub checkpoints: Option<std::sync::Arc<Checkpoints>>,
     /// How many results were given.
     pub results: AtomicU64,
-    /// When the process began.
-    pub began: Instant,
     /// What changes while the session runs.
     pub state: Mutex<State>,
     /// The session's own conversation.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use quipu_api::{Client, Endpoint};
 use quipu_conversation::price::Prices;
@@ -183,7 +182,6 @@ impl Given {
             host: Host::new(output.clone(), self.options.stream_input),
             queue: Queue::default(),
             results: AtomicU64::new(0),
-            began: Instant::now(),
             log: Mutex::new(log),
             ledger: Mutex::new(ledger),
             state: Mutex::new(state),

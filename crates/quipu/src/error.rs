@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use quipu_api::answer::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{FileError, RepairError};
@@ -73,6 +74,9 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(prices) = error.downcast_ref::<PriceError>() {
         return (prices.code(), prices.hint().to_owned());
+    }
+    if let Some(script) = error.downcast_ref::<ScriptError>() {
+        return (script.code(), script.hint().to_owned());
     }
     if let Some(repair) = error.downcast_ref::<RepairError>() {
         return (repair.code(), "the file is as it was".to_owned());

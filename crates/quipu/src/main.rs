@@ -1,5 +1,6 @@
 //! The command `quipu`: arguments in, text or JSON out.
 
+mod answer;
 mod args;
 mod check;
 mod error;
@@ -44,6 +45,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Usage(usage) => usage::run(usage, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
+        Command::Answer(answer) => answer::run(answer, &args.global, output),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "quipu", &mut script);

@@ -171,7 +171,7 @@ fn set_mode(session: &Session, word: &str) -> Served {
         let error = "Cannot set permission mode: must be one of acceptEdits, bypassPermissions, default, dontAsk, plan";
         return Err(Refused { error: error.to_owned(), code: Some("invalid_mode") });
     };
-    if mode == Mode::BypassPermissions && !session.options.skip_permissions {
+    if mode == Mode::BypassPermissions && !session.options.may_skip_permissions {
         let error = "Cannot set permission mode: the session was not started with --dangerously-skip-permissions";
         return Err(Refused { error: error.to_owned(), code: Some("bypass_not_launched") });
     }
