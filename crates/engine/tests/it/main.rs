@@ -3,6 +3,7 @@
 
 mod bash;
 mod change;
+mod differential;
 mod find;
 mod judging;
 mod read;
