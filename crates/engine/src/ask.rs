@@ -7,7 +7,7 @@ use quipu_api::{ApiError, Heard, Request, Retry, Thinking};
 use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{StreamEventLine, Tombstone, Withdrawn};
 use quipu_message::system::{self, System, live};
-use quipu_message::{Block, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, Uuid};
+use quipu_message::{Block, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling};
 use quipu_transcript::AppendError;
 use serde::Serialize;
 

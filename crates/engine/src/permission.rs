@@ -12,6 +12,8 @@ mod rules;
 mod shell;
 mod web;
 
+pub(crate) use bash::{only_reads, programs};
+pub use files::hidden;
 pub use judge::{Question, Reason, Verdict, judge};
 pub use mode::Mode;
 pub use rule::{Behavior, Rule, Source};

@@ -13,7 +13,7 @@ mod place;
 
 pub use check::check;
 pub use path::resolve;
-pub use place::{BeforeChange, Knows, Options, Place, Summarise};
+pub use place::{BeforeChange, Hides, Knows, Options, Place, Summarise};
 
 /// Something the model can call.
 pub trait Tool: Send + Sync {

@@ -328,3 +328,18 @@ impl Folders {
         self.hold(court, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
     }
 }
+
+/// Whether a command only reads, as far as its words tell. Where it may run is another question.
+pub(crate) fn only_reads(command: &str) -> bool {
+    let reads = |part: &Part| {
+        let files = part.redirects.iter().all(|file| !file.writes || file.target.text == "/dev/null");
+        files && part.assignments.is_empty() && known::does(unwrapped(&part.words)) == Some(Does::Reads)
+    };
+    shell::parse(command).is_ok_and(|script| !script.parts.is_empty() && script.parts.iter().all(reads))
+}
+
+/// The programs a command names, in order; none when it is not understood.
+pub(crate) fn programs(command: &str) -> Vec<String> {
+    let script = shell::parse(command).unwrap_or_default();
+    script.parts.iter().filter_map(|part| unwrapped(&part.words).first()).map(|word| word.text.clone()).collect()
+}

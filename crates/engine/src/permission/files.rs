@@ -1,6 +1,7 @@
 //! Tools that read and change files, and rules about paths.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ignore::gitignore::GitignoreBuilder;
 use quipu_message::control::PermissionUpdate;
@@ -9,8 +10,8 @@ use serde_json::Value;
 
 use super::judge::{Court, Question, Reason, Verdict, suggest_rules};
 use super::rules::Sourced;
-use super::{Behavior, Mode, Rule, Source};
-use crate::tool::{Place, resolve};
+use super::{Behavior, Mode, Rule, Rules, Source};
+use crate::tool::{Hides, Place, resolve};
 
 /// Whether a tool reads files.
 pub(super) fn reads(tool: &str) -> bool {
@@ -38,7 +39,7 @@ pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
         if let Some(rule) = allowed.filter(|rule| !wanders || rule.rule.content.is_none()) {
             return Verdict::Allow { reason: Reason::rule(rule) };
         }
-        let own_output = resolve(&place.outputs()).is_some_and(|folder| leads_into(&path, &folder));
+        let own_output = resolve(place.outputs()).is_some_and(|folder| leads_into(&path, &folder));
         if inside || (own_output && court.tool == "Read") {
             return Verdict::Allow { reason: Reason::Mode(court.mode) };
         }
@@ -154,6 +155,17 @@ fn path_matches(pattern: &str, rule: &Sourced, path: &Path, place: &Place) -> bo
         || ignored(&real_root, &pattern, &real)
         || ignored(&root, &pattern, &plain)
         || lead.is_some_and(|(root, pattern)| ignored(&root, &pattern, &real))
+}
+
+/// Tells which files no tool may read, for searches to leave out. To be made anew
+/// when the rules change.
+pub fn hidden(rules: &Rules, place: &Place) -> Hides {
+    let patterns: Vec<(PathBuf, String)> = rules
+        .saying(Behavior::Deny)
+        .filter(|rule| rule.rule.tool == "Read")
+        .filter_map(|rule| anchor(rule.rule.content.as_deref()?, rule.source, place))
+        .collect();
+    Arc::new(move |path| patterns.iter().any(|(root, pattern)| ignored(root, pattern, path)))
 }
 
 /// Where a pattern starts: `//` the root of the system, `~/` home, `/` the folder of

@@ -12,6 +12,9 @@ use futures_util::future::BoxFuture;
 use quipu_message::Json;
 
 use super::resolve;
+use crate::tools::bash::Tasks;
+use crate::tools::fresh_id;
+use crate::tools::web_fetch::Reach;
 
 /// Hears of every change of a file before it is made.
 pub trait BeforeChange: Send + Sync {
@@ -23,15 +26,20 @@ pub trait BeforeChange: Send + Sync {
 /// Answers a question about a text: prompt and text in, answer out.
 pub type Summarise = Arc<dyn Fn(String, String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
+/// Tells whether a file must not be seen.
+pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
 /// What a place is made of.
 #[derive(Default, Clone)]
 pub struct Options {
     /// The environment of commands; our own secrets are taken out of it.
     pub env: BTreeMap<OsString, OsString>,
-    /// The folder for long outputs and those of background tasks.
+    /// The folder for long outputs and those of background tasks; none means a new one.
     pub outputs: Option<PathBuf>,
     /// More folders than the root that tools may work in.
     pub folders: Vec<PathBuf>,
+    /// Which addresses may be fetched.
+    pub reach: Reach,
     /// Who hears of changes of files.
     pub before_change: Option<Arc<dyn BeforeChange>>,
     /// Who answers questions about web pages.
@@ -50,7 +58,17 @@ pub struct Place {
 /// What a session and its subagents have in common.
 struct Shared {
     folders: RwLock<Vec<PathBuf>>,
+    hides: RwLock<Option<Hides>>,
+    tasks: Tasks,
+    outputs: PathBuf,
     options: Options,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Only an empty folder goes: what was saved may still be read.
+        let _ = std::fs::remove_dir(&self.outputs);
+    }
 }
 
 /// What the agent itself signs in with, which no command needs to know.
@@ -68,15 +86,22 @@ impl Place {
     pub fn new(root: impl Into<PathBuf>, mut options: Options) -> Self {
         let root = root.into();
         let root = resolve(&root).unwrap_or(root);
-        for secret in SECRETS {
-            options.env.remove(OsStr::new(secret));
+        // `CDPATH` would change where `cd` leads.
+        for name in SECRETS.into_iter().chain(["CDPATH"]) {
+            options.env.remove(OsStr::new(name));
         }
         let folders = std::mem::take(&mut options.folders);
         let place = Self {
             cwd: Mutex::new(root.clone()),
             read: Mutex::default(),
             todos: Mutex::default(),
-            shared: Arc::new(Shared { folders: RwLock::new(vec![root.clone()]), options }),
+            shared: Arc::new(Shared {
+                folders: RwLock::new(vec![root.clone()]),
+                hides: RwLock::default(),
+                tasks: Tasks::default(),
+                outputs: options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-"))),
+                options,
+            }),
             root,
         };
         folders.iter().for_each(|folder| place.add_folder(folder));
@@ -119,9 +144,9 @@ impl Place {
         &self.shared.options.env
     }
 
-    /// The folder for long outputs.
-    pub fn outputs(&self) -> PathBuf {
-        self.shared.options.outputs.clone().unwrap_or_else(|| std::env::temp_dir().join("quipu-outputs"))
+    /// The folder for long outputs and those of background tasks.
+    pub fn outputs(&self) -> &Path {
+        &self.shared.outputs
     }
 
     /// Who answers questions about web pages.
@@ -165,6 +190,27 @@ impl Place {
     /// Whether a path, every link of it followed, is inside the folders.
     pub fn holds(&self, path: &Path) -> bool {
         resolve(path).is_some_and(|real| self.folders().iter().any(|folder| real.starts_with(folder)))
+    }
+
+    /// Says which files searches leave out; the rules know ([`hidden`](crate::permission::hidden)).
+    pub fn hide(&self, hides: Hides) {
+        *self.shared.hides.write().unwrap_or_else(PoisonError::into_inner) = Some(hides);
+    }
+
+    /// Which files searches leave out.
+    pub(crate) fn hidden(&self) -> Hides {
+        let hides = self.shared.hides.read().unwrap_or_else(PoisonError::into_inner).clone();
+        hides.unwrap_or_else(|| Arc::new(|_| false))
+    }
+
+    /// The commands that run in the background.
+    pub fn tasks(&self) -> &Tasks {
+        &self.shared.tasks
+    }
+
+    /// Which addresses may be fetched.
+    pub fn reach(&self) -> Reach {
+        self.shared.options.reach
     }
 
     /// Remembers that the model has seen a file as it is.
