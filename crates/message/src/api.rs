@@ -142,6 +142,8 @@ wire! {
         response: opt Json = "response",
         /// Whether the connection was cut after the events.
         cut: opt bool = "cut",
+        /// Whether the one who asked left before the rest was sent.
+        client_gone: opt bool = "client_gone",
     }
 }
 

@@ -89,7 +89,11 @@ fn play(exchange: &Exchange, stream: bool) -> Play {
         return Play::message(&message, false, CHUNK);
     }
     let tag = |event: &Json| event.read::<StreamEvent>().map(|event| event.tag().to_owned()).unwrap_or_default();
-    let finish = if exchange.cut.is_true() { Finish::Cut } else { Finish::End };
+    let finish = match (exchange.cut.is_true(), exchange.client_gone.is_true()) {
+        (true, _) => Finish::Cut,
+        (_, true) => Finish::Hang,
+        _ => Finish::End,
+    };
     Play { finish, status, ..Play::stream(events, tag) }
 }
 

@@ -1,0 +1,1 @@
+//! Cases of our own, for where no recordings are.
