@@ -81,7 +81,7 @@ fn names(rule: &Sourced, command: &str, views: Option<&Views>) -> bool {
 fn touches(rule: &Sourced, script: &Script, court: &Court<'_>) -> bool {
     let tool = match (rule.rule.tool.as_str(), &rule.rule.content) {
         ("Read", Some(_)) => "Read",
-        ("Edit" | "Write", Some(_)) => "Edit",
+        (tool @ ("Edit" | "Write"), Some(_)) => tool,
         _ => return false,
     };
     let place = court.place;
