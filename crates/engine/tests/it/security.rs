@@ -453,12 +453,24 @@ fn deny_rules_see_through_disguises() {
         "bash < x",
         "r?m x",
         "env $x y",
+        "bash -c $x",
         "$'\\x72m' x",
+        "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
     ] {
         assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "ask", "{command}");
+        assert_eq!(bench.bash(Mode::Default, &rules, command), "ask", "{command}");
         assert_eq!(bench.bash(Mode::BypassPermissions, &[], command), "allow", "{command}");
     }
-    for command in ["echo rm", "git pull", "grep rm x", "npm run rm", "git commit -m 'rm x'", "rmdir x", "git pushx"] {
+    for command in [
+        "echo rm",
+        "bash build.sh",
+        "git pull",
+        "grep rm x",
+        "npm run rm",
+        "git commit -m 'rm x'",
+        "rmdir x",
+        "git pushx",
+    ] {
         assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "allow", "{command}");
     }
 }
