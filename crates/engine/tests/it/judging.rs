@@ -49,7 +49,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": bench.name(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 38] = [
+    let table: [(&[&str], &str, Value, &str); 42] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -79,6 +79,10 @@ fn rules_allow_refuse_and_ask() {
         (&["allow mcp__fs__read"], "mcp__fs__write", json!({}), "ask"),
         (&["allow mcp__fs"], "mcp__fsx__read", json!({}), "ask"),
         (&["deny Task"], "Agent", json!({}), "deny"),
+        (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
+        (&["allow Edit(*)"], "Edit", here("deep/a"), "allow"),
+        (&["allow WebFetch(domain:*)"], "WebFetch", url("https://example.com/a"), "allow"),
+        (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://a.example.com/a"), "allow"),
         (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Plan"}), "allow"),
