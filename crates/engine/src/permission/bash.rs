@@ -16,15 +16,22 @@ mod views;
 
 /// Judges a shell command.
 pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
-    let script = shell::parse(command);
-    let views = script.as_ref().ok().map(Views::of);
-    let names = |rule: &Sourced| names(rule, command, views.as_ref());
-    let touches = |rule: &Sourced| script.as_ref().is_ok_and(|script| touches(rule, script, court));
+    let understood = shell::parse(command).and_then(|script| {
+        let views = Views::of(&script).ok_or(Confusion("it is too long"))?;
+        Ok((script, views))
+    });
+    let (script, views) = match &understood {
+        Ok((script, views)) => (Ok(script), Some(views)),
+        Err(confusion) => (Err(confusion), None),
+    };
+    let names = |rule: &Sourced| names(rule, command, views);
+    let touches = |rule: &Sourced| script.is_ok_and(|script| touches(rule, script, court));
     if let Some(rule) = court.rule(Behavior::Deny, |rule| names(rule) || touches(rule)) {
         return denied_by(rule);
     }
+    let unclear = unclear(court, views);
     if court.mode == Mode::BypassPermissions {
-        return bypass(court, views.as_ref());
+        return unclear.unwrap_or(Verdict::Allow { reason: Reason::Mode(court.mode) });
     }
     if let Some(rule) = court.rule(Behavior::Ask, names) {
         return ask(format!("The rule {} says that this command needs approval.", rule.rule), Reason::rule(rule));
@@ -35,25 +42,22 @@ pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
         rule.rule.is_about("Bash") && content.is_none_or(|text| !text.contains('*') && text == command.trim())
     };
     if let Some(rule) = court.rule(Behavior::Allow, whole).filter(|_| court.mode != Mode::Plan) {
-        return Verdict::Allow { reason: Reason::rule(rule) };
+        let unclear = unclear.filter(|_| rule.rule.content.is_none());
+        return unclear.unwrap_or(Verdict::Allow { reason: Reason::rule(rule) });
     }
-    match &script {
+    match script {
         Ok(script) => in_parts(court, script),
         Err(confusion) => not_understood(court, confusion),
     }
 }
 
-/// Everything is allowed that no rule refuses; what cannot be compared with the rules is asked.
-fn bypass(court: &Court<'_>, views: Option<&Views>) -> Verdict {
+/// The question about a command that cannot be compared with the deny rules: where
+/// everything else is allowed, these still hold.
+fn unclear(court: &Court<'_>, views: Option<&Views>) -> Option<Verdict> {
     let about = |rule: &Sourced| rule.rule.tool == "Bash" && rule.rule.content.is_some();
-    let unknown = views.is_none_or(|views| views.open);
-    match court.rule(Behavior::Deny, about) {
-        Some(rule) if unknown => {
-            let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
-            ask(message, Reason::NotUnderstood("the command hides what it runs".into()))
-        }
-        _ => Verdict::Allow { reason: Reason::Mode(court.mode) },
-    }
+    let rule = court.rule(Behavior::Deny, about).filter(|_| views.is_none_or(|views| views.open))?;
+    let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
+    Some(ask(message, Reason::NotUnderstood("the command hides what it runs".into())))
 }
 
 fn not_understood(court: &Court<'_>, confusion: &Confusion) -> Verdict {
@@ -81,7 +85,7 @@ fn names(rule: &Sourced, command: &str, views: Option<&Views>) -> bool {
 fn touches(rule: &Sourced, script: &Script, court: &Court<'_>) -> bool {
     let tool = match (rule.rule.tool.as_str(), &rule.rule.content) {
         ("Read", Some(_)) => "Read",
-        ("Edit" | "Write", Some(_)) => "Edit",
+        (tool @ ("Edit" | "Write"), Some(_)) => tool,
         _ => return false,
     };
     let place = court.place;
@@ -161,7 +165,8 @@ fn question(court: &Court<'_>, parts: Vec<&Part>, path: Option<(PathBuf, bool)>)
 fn suggested(part: &Part) -> Option<Rule> {
     let simple = part.assignments.is_empty() && part.redirects.is_empty();
     let (first, rest) = part.words.split_first().filter(|(first, _)| simple && first.plain)?;
-    let runs_anything = !Views::of(&Script { parts: vec![part.clone()], repeats: false }).texts[1..].is_empty();
+    let views = Views::of(&Script { parts: vec![part.clone()], repeats: false })?;
+    let runs_anything = views.texts.len() > 1;
     let text = match rest.first() {
         _ if runs_anything => shell::text(&part.words),
         Some(second) if second.plain && !second.text.starts_with('-') => {

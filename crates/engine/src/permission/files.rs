@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ignore::gitignore::GitignoreBuilder;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::{AddDirectories, SetMode};
 use serde_json::Value;
@@ -160,12 +160,20 @@ fn path_matches(pattern: &str, rule: &Sourced, path: &Path, place: &Place) -> bo
 /// Tells which files no tool may read, for searches to leave out. To be made anew
 /// when the rules change.
 pub fn hidden(rules: &Rules, place: &Place) -> Hides {
-    let patterns: Vec<(PathBuf, String)> = rules
-        .saying(Behavior::Deny)
-        .filter(|rule| rule.rule.tool == "Read")
-        .filter_map(|rule| anchor(rule.rule.content.as_deref()?, rule.source, place))
+    let denied = rules.saying(Behavior::Deny).filter(|rule| rule.rule.tool == "Read");
+    let matchers: Vec<(PathBuf, Gitignore)> = denied
+        .filter_map(|rule| {
+            let (root, pattern) = anchor(rule.rule.content.as_deref()?, rule.source, place)?;
+            let matcher = matcher(&root, &pattern)?;
+            Some((root, matcher))
+        })
         .collect();
-    Arc::new(move |path| patterns.iter().any(|(root, pattern)| ignored(root, pattern, path)))
+    Arc::new(move |path| {
+        let hides = |(root, matcher): &(PathBuf, Gitignore)| {
+            path.starts_with(root) && matcher.matched_path_or_any_parents(path, false).is_ignore()
+        };
+        matchers.iter().any(hides)
+    })
 }
 
 /// Where a pattern starts: `//` the root of the system, `~/` home, `/` the folder of
@@ -195,14 +203,15 @@ fn leading(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
 
 /// Whether a pattern, in the manner of ignore files, names a path or a folder above it.
 fn ignored(root: &Path, pattern: &str, path: &Path) -> bool {
-    if !path.starts_with(root) {
-        return false;
-    }
-    let mut builder = GitignoreBuilder::new(root);
+    let named = |matcher: Gitignore| matcher.matched_path_or_any_parents(path, path.is_dir()).is_ignore();
+    path.starts_with(root) && matcher(root, pattern).is_some_and(named)
+}
+
+fn matcher(root: &Path, pattern: &str) -> Option<Gitignore> {
     // A pattern cannot take back what it says, and is no comment.
     let pattern = if pattern.starts_with(['!', '#']) { format!("\\{pattern}") } else { pattern.to_owned() };
-    let built = builder.add_line(None, &pattern).ok().and_then(|builder| builder.build().ok());
-    built.is_some_and(|matcher| matcher.matched_path_or_any_parents(path, path.is_dir()).is_ignore())
+    let mut builder = GitignoreBuilder::new(root);
+    builder.add_line(None, &pattern).ok()?.build().ok()
 }
 
 /// A path without `.` and `..`, links not followed.

@@ -83,6 +83,9 @@ impl Reason {
 /// Tools that change nothing outside the conversation, or whose own calls are judged.
 const FREE: [&str; 7] = ["TodoWrite", "TaskOutput", "TaskStop", "Task", "Agent", "StructuredOutput", "ToolSearch"];
 
+/// Tools that are questions to a person, whatever the mode.
+const QUESTIONS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+
 /// Judges a call. Deny rules come first, then ask rules, the mode, and allow rules;
 /// what nothing speaks of is asked.
 pub fn judge(mode: Mode, rules: &Rules, tool: &str, input: &Value, place: &Place) -> Verdict {
@@ -91,7 +94,7 @@ pub fn judge(mode: Mode, rules: &Rules, tool: &str, input: &Value, place: &Place
         "Bash" => bash::judge(&court, input["command"].as_str().unwrap_or_default()),
         "WebFetch" => web::judge(&court, input["url"].as_str().unwrap_or_default()),
         tool if files::reads(tool) || files::changes(tool) => files::judge(&court, input),
-        _ => court.other(),
+        _ => court.other(input),
     };
     match verdict {
         Verdict::Ask(question) if mode == Mode::DontAsk => {
@@ -130,8 +133,13 @@ impl<'a> Court<'a> {
     }
 
     /// The verdict on a tool nothing special is known of.
-    fn other(&self) -> Verdict {
-        let about = |rule: &Sourced| rule.rule.content.is_none() && rule.rule.is_about(self.tool);
+    fn other(&self, input: &Value) -> Verdict {
+        let about = |rule: &Sourced| rule.rule.is_about(self.tool) && speaks_of(rule, input);
+        if QUESTIONS.contains(&self.tool) {
+            let denied = self.rule(Behavior::Deny, about).map(denied_by);
+            return denied
+                .unwrap_or_else(|| ask(format!("{} is for a person to answer.", self.tool), Reason::Unspoken));
+        }
         if let Some(verdict) = self.before_allowing(about) {
             return verdict;
         }
@@ -146,6 +154,17 @@ impl<'a> Court<'a> {
             question.suggestions.push(suggest_rules([Rule::new(self.tool, None)], Source::Local));
         }
         verdict
+    }
+}
+
+/// Whether the content of a rule speaks of a call: of a subagent or a skill by its name.
+/// Content that cannot be understood allows nothing, and refuses all.
+fn speaks_of(rule: &Sourced, input: &Value) -> bool {
+    let Some(content) = rule.rule.content.as_deref() else { return true };
+    let name = ["subagent_type", "skill"].iter().find_map(|key| input[*key].as_str());
+    match name {
+        Some(name) => content == name || content.strip_suffix(":*").is_some_and(|start| name.starts_with(start)),
+        None => rule.behavior != Behavior::Allow,
     }
 }
 

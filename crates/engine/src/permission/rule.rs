@@ -4,6 +4,8 @@ use std::fmt;
 
 use quipu_message::control::permission::RuleValue;
 
+use super::files;
+
 /// What a rule says of the calls it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Behavior {
@@ -119,10 +121,13 @@ impl Rule {
         rules
     }
 
-    /// A rule for a tool. Content that says nothing is left out.
+    /// A rule for a tool. Content that says nothing is left out; for files, `*` says
+    /// where: in the session's folder.
     pub fn new(tool: &str, content: Option<&str>) -> Self {
-        let content = content.map(str::trim).filter(|content| !matches!(*content, "" | "*"));
-        Self { tool: tool.trim().to_owned(), content: content.map(str::to_owned) }
+        let tool = tool.trim();
+        let says =
+            |content: &&str| !content.is_empty() && (*content != "*" || files::reads(tool) || files::changes(tool));
+        Self { tool: tool.to_owned(), content: content.map(str::trim).filter(says).map(str::to_owned) }
     }
 
     /// Whether the rule is about a tool, by whatever name it goes.

@@ -12,7 +12,7 @@ mod word;
 /// The text is not understood; why, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Confusion(&'static str);
+pub(super) struct Confusion(pub(super) &'static str);
 
 /// A command taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

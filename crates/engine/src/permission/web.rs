@@ -39,6 +39,7 @@ fn matches(rule: &Sourced, host: &str) -> bool {
     let is_below = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
     match domain.strip_prefix("*.") {
         Some(domain) => is_below(domain),
+        None if domain == "*" => true,
         None => !domain.is_empty() && (host == domain || (rule.behavior != Behavior::Allow && is_below(&domain))),
     }
 }

@@ -38,7 +38,10 @@ fn issues(schema: &Value, fields: &Map<String, Value>) -> Vec<String> {
         .keys()
         .filter(|name| closed && !properties.contains_key(*name))
         .map(|name| format!("An unexpected parameter `{name}` was provided"));
-    let wrong = fields.iter().filter_map(|(name, value)| wrong(name, properties.get(name)?, value));
+    // What may be left out may also be null.
+    let needed = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
+    let given = fields.iter().filter(|(name, value)| !value.is_null() || needed(name));
+    let wrong = given.filter_map(|(name, value)| wrong(name, properties.get(name)?, value));
     missing.chain(unexpected).chain(wrong).collect()
 }
 

@@ -78,6 +78,8 @@ async fn the_folder_is_kept_and_nothing_else() {
     let gone = good(bench.run("Bash", shell("cd / && pwd")).await);
     assert_eq!(gone, format!("/\nShell cwd was reset to {}", bench.place.root().display()));
     assert_eq!(bench.place.cwd(), bench.place.root());
+    good(bench.run("Bash", shell("cd in; rm -r ../in")).await);
+    assert_eq!(good(bench.run("Bash", shell("pwd")).await), bench.place.root().to_str().unwrap());
 }
 
 #[tokio::test]

@@ -166,3 +166,39 @@ fn what_a_deny_rule_lets_through_does_not_run_what_it_names() {
     let run = play(0xD1B5_4A32_D192_ED03, rounds(), Mode::BypassPermissions, &["deny Bash(evil:*)"]);
     assert!(run > 20, "only {run} commands were tried");
 }
+
+#[test]
+fn no_text_is_too_strange_to_judge() {
+    let bench = Bench::new();
+    let rules = rules(&["allow Bash(ok:*)", "deny Bash(evil *)", "ask Bash(a * b)", "deny Read(x)"]);
+    let strange: Vec<char> = "ok evil \\'\"`$(){}[]<>|&;#!~*?=-/.\n\t\r\0é漢😀\u{202e}\u{a0}E<<0159".chars().collect();
+    let mut dice = Dice(0xA076_1D64_78BD_642F);
+    for _ in 0..rounds() {
+        let length = dice.roll(24);
+        let command: String = (0..length).map(|_| strange[dice.roll(strange.len())]).collect();
+        for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan] {
+            judge(mode, &rules, "Bash", &json!({"command": command}), &bench.place);
+        }
+    }
+    for unit in [
+        "eval ",
+        "env ",
+        "a=eval ",
+        "sh -c ",
+        "$(",
+        "`",
+        "{",
+        "(",
+        "<<E\n",
+        "\"$(",
+        "xargs -I{} sh -c 'eval ",
+        "for i in ",
+        "x;",
+        "\\",
+    ] {
+        let command = unit.repeat(5000);
+        judge(Mode::Default, &rules, "Bash", &json!({"command": command}), &bench.place);
+    }
+    let hidden = format!("eval {} evil x", "a ".repeat(5000));
+    assert_eq!(bench.bash(Mode::Default, &["allow Bash", "deny Bash(evil:*)"], &hidden), "deny");
+}

@@ -19,7 +19,7 @@ fn each_mode_allows_what_it_says() {
     let outside = json!({"file_path": "/srv/elsewhere/a"});
     let shell = |command: &str| json!({"command": command});
     let modes = [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan, Mode::DontAsk];
-    let table: [(&str, Value, [&str; 5]); 15] = [
+    let table: [(&str, Value, [&str; 5]); 16] = [
         ("Read", inside.clone(), ["allow", "allow", "allow", "allow", "allow"]),
         ("Read", outside.clone(), ["ask", "ask", "allow", "ask", "deny"]),
         ("Grep", json!({"pattern": "x"}), ["allow", "allow", "allow", "allow", "allow"]),
@@ -35,6 +35,7 @@ fn each_mode_allows_what_it_says() {
         ("TodoWrite", json!({"todos": []}), ["allow", "allow", "allow", "allow", "allow"]),
         ("mcp__fs__read", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
         ("SomethingNew", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("AskUserQuestion", json!({}), ["ask", "ask", "ask", "ask", "deny"]),
     ];
     for (tool, input, expected) in table {
         let found = modes.map(|mode| word(&bench.judge(mode, &[], tool, &input)));
@@ -48,7 +49,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": bench.name(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 30] = [
+    let table: [(&[&str], &str, Value, &str); 42] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -78,7 +79,19 @@ fn rules_allow_refuse_and_ask() {
         (&["allow mcp__fs__read"], "mcp__fs__write", json!({}), "ask"),
         (&["allow mcp__fs"], "mcp__fsx__read", json!({}), "ask"),
         (&["deny Task"], "Agent", json!({}), "deny"),
+        (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
+        (&["allow Edit(*)"], "Edit", here("deep/a"), "allow"),
+        (&["allow WebFetch(domain:*)"], "WebFetch", url("https://example.com/a"), "allow"),
+        (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://a.example.com/a"), "allow"),
         (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
+        (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
+        (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Plan"}), "allow"),
+        (&["allow Skill(review)"], "Skill", json!({"skill": "review"}), "allow"),
+        (&["allow Skill(review)"], "Skill", json!({"skill": "deploy"}), "ask"),
+        (&["allow mcp__fs__read(x)"], "mcp__fs__read", json!({}), "ask"),
+        (&["deny mcp__fs__read(x)"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow ExitPlanMode"], "ExitPlanMode", json!({}), "ask"),
+        (&["deny Write(a.txt)"], "Bash", json!({"command": "echo x > a.txt"}), "deny"),
     ];
     for (texts, tool, input, expected) in table {
         assert_eq!(word(&bench.judge(Mode::Default, texts, tool, &input)), expected, "{texts:?} {tool} {input}");

@@ -7,6 +7,7 @@ mod differential;
 mod find;
 mod judging;
 mod read;
+mod recordings;
 mod security;
 mod web;
 

@@ -240,6 +240,8 @@ fn allow_rules_are_not_stretched() {
         "select i in a; do rm x; done",
         "x=(a $(rm x))",
         "a[$(rm x)]=1",
+        "test -v 'a[$(rm x)]'",
+        "[ -v 'a[$(rm x)]' ]",
     ];
     for command in attempts.into_iter().map(str::to_owned).chain([format!("echo x > {elsewhere}")]) {
         assert_eq!(bench.bash(Mode::Default, &rules, &command), "ask", "{command}");
@@ -281,6 +283,13 @@ fn commands_that_seem_harmless_are_looked_at_closely() {
         "sort --output=a.txt in/file",
         "sort --compress-program=rm a.txt",
         "uniq a.txt in/file",
+        "uniq - in/file",
+        "uniq -- -a in/file",
+        "sort --co=rm a.txt",
+        "git diff --textco",
+        "git diff --no-ind a.txt b",
+        "date --se 2020-01-01",
+        "wc --fil a.txt",
         "find / -name x",
         "find . -execdir rm {} +",
         "find . -ok rm {} +",
@@ -444,12 +453,24 @@ fn deny_rules_see_through_disguises() {
         "bash < x",
         "r?m x",
         "env $x y",
+        "bash -c $x",
         "$'\\x72m' x",
+        "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
     ] {
         assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "ask", "{command}");
+        assert_eq!(bench.bash(Mode::Default, &rules, command), "ask", "{command}");
         assert_eq!(bench.bash(Mode::BypassPermissions, &[], command), "allow", "{command}");
     }
-    for command in ["echo rm", "git pull", "grep rm x", "npm run rm", "git commit -m 'rm x'", "rmdir x", "git pushx"] {
+    for command in [
+        "echo rm",
+        "bash build.sh",
+        "git pull",
+        "grep rm x",
+        "npm run rm",
+        "git commit -m 'rm x'",
+        "rmdir x",
+        "git pushx",
+    ] {
         assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "allow", "{command}");
     }
 }

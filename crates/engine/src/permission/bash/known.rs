@@ -11,14 +11,14 @@ pub(super) enum Does {
     Changes,
 }
 
-/// A command with the options under which it is no longer what it seems:
-/// single letters, and beginnings of long options.
+/// A command with the options under which it is no longer what it seems: single
+/// letters, and beginnings of long options, as short as programs accept them.
 struct Known(&'static str, &'static str, &'static [&'static str]);
 
 /// Commands that only read.
 const READ: [Known; 47] = [
     Known(":", "", &[]),
-    Known("[", "", &[]),
+    Known("[", "vR", &[]),
     Known("basename", "", &[]),
     Known("cat", "", &[]),
     Known("cksum", "", &[]),
@@ -26,19 +26,19 @@ const READ: [Known; 47] = [
     Known("column", "", &[]),
     Known("comm", "", &[]),
     Known("cut", "", &[]),
-    Known("date", "sf", &["--set", "--file"]),
+    Known("date", "sf", &["--s", "--f"]),
     Known("df", "", &[]),
-    Known("diff", "r", &["--recursive"]),
+    Known("diff", "r", &["--r"]),
     Known("dirname", "", &[]),
-    Known("du", "", &["--files0-from"]),
+    Known("du", "", &["--f"]),
     Known("echo", "", &[]),
-    Known("egrep", "R", &["--dereference"]),
+    Known("egrep", "R", &["--de"]),
     Known("exit", "", &[]),
     Known("false", "", &[]),
-    Known("fgrep", "R", &["--dereference"]),
-    Known("file", "Cmfz", &["--compile", "--magic", "--files-from", "--uncompress"]),
+    Known("fgrep", "R", &["--de"]),
+    Known("file", "Cmfz", &["--c", "--m", "--f", "--u"]),
     Known("fold", "", &[]),
-    Known("grep", "R", &["--dereference"]),
+    Known("grep", "R", &["--de"]),
     Known("head", "", &[]),
     Known("id", "", &[]),
     Known("join", "", &[]),
@@ -54,14 +54,14 @@ const READ: [Known; 47] = [
     Known("seq", "", &[]),
     Known("sha256sum", "", &[]),
     Known("sleep", "", &[]),
-    Known("sort", "oT", &["--o", "--t", "--com", "--f"]),
+    Known("sort", "oT", &["--o", "--t", "--co", "--f"]),
     Known("stat", "", &[]),
     Known("tac", "", &[]),
     Known("tail", "", &[]),
-    Known("test", "", &[]),
+    Known("test", "vR", &[]),
     Known("tr", "", &[]),
     Known("true", "", &[]),
-    Known("wc", "", &["--files0-from"]),
+    Known("wc", "", &["--f"]),
     Known("which", "", &[]),
     Known("whoami", "", &[]),
 ];
@@ -79,7 +79,7 @@ const CHANGE: [Known; 6] = [
 /// Questions to git that change nothing.
 const GIT: [&str; 8] = ["status", "diff", "log", "show", "rev-parse", "ls-files", "blame", "shortlog"];
 /// Options that make git write files or run programs.
-const GIT_NOT: [&str; 7] = ["--output", "--ext", "--textconv", "--no-index", "--open", "--help", "--exec"];
+const GIT_NOT: [&str; 7] = ["--out", "--ext", "--textc", "--no-in", "--open", "--he", "--exec"];
 /// Questions to git that are questions in this form only.
 const GIT_EXACT: [&str; 7] =
     ["branch", "branch --show-current", "branch -a", "remote", "remote -v", "stash list", "tag"];
@@ -134,13 +134,18 @@ pub(super) fn does(words: &[Word]) -> Option<Does> {
         "git" => reads_git(rest).then_some(Does::Reads),
         "find" => options().all(|option| FIND.contains(&option)).then_some(Does::Reads),
         // A second name is where it writes.
-        "uniq" => (rest.iter().filter(|word| !word.text.starts_with('-')).count() <= 1).then_some(Does::Reads),
+        "uniq" => (rest.iter().filter(|word| is_name(&word.text)).count() <= 1).then_some(Does::Reads),
         _ => match (find(&READ), find(&CHANGE)) {
             (Some(known), _) if has_none_of(known) => Some(Does::Reads),
             (_, Some(known)) if has_none_of(known) => Some(Does::Changes),
             _ => None,
         },
     }
+}
+
+/// Whether a word may be the name of a file; what follows `--` may always be one.
+fn is_name(word: &str) -> bool {
+    !word.starts_with('-') || word == "-" || word == "--"
 }
 
 /// Whether a command looks into folders by itself.

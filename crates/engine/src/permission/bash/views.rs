@@ -44,6 +44,9 @@ const WRAPPERS: [&str; 34] = [
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"];
 
 const DEEPEST: usize = 6;
+/// How many commands are looked at, and how long all may be; more are not understood.
+const MOST: usize = 2000;
+const LONGEST: usize = 200_000;
 
 /// All the commands that a script may run, as far as its text tells.
 #[derive(Debug, Default)]
@@ -52,14 +55,24 @@ pub(super) struct Views {
     pub(super) texts: Vec<String>,
     /// Whether it may run something its text does not tell.
     pub(super) open: bool,
+    size: usize,
 }
 
 impl Views {
-    /// Looks at every command of a script.
-    pub(super) fn of(script: &Script) -> Self {
+    /// Looks at every command of a script; none when there are too many.
+    pub(super) fn of(script: &Script) -> Option<Self> {
         let mut views = Self::default();
         views.script(script, 0);
-        views
+        (!views.is_full()).then_some(views)
+    }
+
+    fn is_full(&self) -> bool {
+        self.texts.len() >= MOST || self.size >= LONGEST
+    }
+
+    fn push(&mut self, text: String) {
+        self.size += text.len();
+        self.texts.push(text);
     }
 
     fn script(&mut self, script: &Script, depth: usize) {
@@ -69,8 +82,8 @@ impl Views {
     }
 
     fn words(&mut self, words: &[Word], depth: usize) {
-        let Some(first) = words.first() else { return };
-        self.texts.push(shell::text(words));
+        let Some(first) = words.first().filter(|_| !self.is_full()) else { return };
+        self.push(shell::text(words));
         if !first.plain {
             self.open = true;
             return;
@@ -80,14 +93,18 @@ impl Views {
             self.named(name, &words[1..]);
         }
         if SHELLS.contains(&name) || name == "source" || name == "." {
-            // Without a command on its line, a shell runs what it reads.
-            self.open |= !words[1..].iter().any(|word| word.text.contains('c') && word.text.starts_with('-'));
+            // Without a command or a file on its line, a shell runs what it reads.
+            let given = words[1..].iter().find(|word| !word.text.starts_with('-'));
+            self.open |= given.is_none_or(|word| !word.plain);
             self.inner(&words[1..], depth);
         } else if WRAPPERS.contains(&name) {
             self.open |= name == "eval" && words.iter().any(|word| !word.plain);
             for at in 1..words.len() {
+                if self.is_full() {
+                    return;
+                }
                 let rest = &words[at..];
-                self.texts.push(shell::text(rest));
+                self.push(shell::text(rest));
                 let name = rest[0].text.rsplit('/').next().unwrap_or_default();
                 self.named(name, &rest[1..]);
                 self.open |= !rest[0].plain && at == 1;
@@ -103,7 +120,7 @@ impl Views {
     fn named(&mut self, name: &str, rest: &[Word]) {
         let mut words = vec![Word { text: name.to_owned(), plain: true }];
         words.extend_from_slice(rest);
-        self.texts.push(shell::text(&words));
+        self.push(shell::text(&words));
     }
 
     /// Arguments that may be commands themselves.
@@ -117,18 +134,20 @@ impl Views {
     }
 
     fn text(&mut self, text: &str, depth: usize) {
-        if depth >= DEEPEST {
+        if depth >= DEEPEST || self.is_full() {
             self.open = true;
             return;
         }
         // Aliases are written `name=command`.
-        let command = text.split_once('=').map_or(text, |(_, command)| command);
-        for text in [text, command] {
+        let command = text.split_once('=').map(|(_, command)| command);
+        for text in [Some(text), command].into_iter().flatten() {
             match shell::parse(text) {
                 Ok(script) => self.script(&script, depth + 1),
                 Err(_) => {
                     self.open = true;
-                    self.texts.extend(text.split([';', '&', '|', '\n', '(', ')', '`']).map(|t| t.trim().to_owned()));
+                    for text in text.split([';', '&', '|', '\n', '(', ')', '`']) {
+                        self.push(text.trim().to_owned());
+                    }
                 }
             }
         }

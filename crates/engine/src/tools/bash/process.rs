@@ -50,6 +50,9 @@ impl Process {
     /// Starts a command; `at_once` writes its output to the file from the first byte on.
     pub(super) fn start(command: &str, place: &Place, id: String, at_once: bool) -> Result<Self, Output> {
         let spawn = || -> io::Result<Self> {
+            if !place.cwd().is_dir() {
+                place.set_cwd(place.root());
+            }
             let folder = place.outputs();
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             let (file, cwd_file) = (folder.join(format!("{id}.output")), folder.join(format!("{id}.cwd")));
