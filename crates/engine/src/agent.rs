@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
-use quipu_message::stream::CommandLifecycle;
+use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
 use quipu_message::system::{System, live};
 use quipu_message::{Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
@@ -121,7 +121,23 @@ async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), Append
     session.state().turn = None;
     lifecycle(session, uuid.as_ref(), "completed");
     session.now_doing("idle");
+    if session.options.prompt_suggestions && session.state().turns > 1 {
+        say_suggestion(session).await;
+    }
     Ok(())
+}
+
+/// Says what the person might say next, unless they say something meanwhile.
+async fn say_suggestion(session: &Arc<Session>) {
+    let suggestion = tokio::select! {
+        suggestion = crate::side::suggest(session) => suggestion,
+        () = session.queue.waiting() => None,
+    };
+    if let Some(suggestion) = suggestion {
+        let envelope = session.output.envelope();
+        let line = PromptSuggestion { suggestion, envelope, ..PromptSuggestion::default() };
+        session.output.say(Entry::PromptSuggestion(Box::new(line)));
+    }
 }
 
 /// Says how a prompt stands that the host named.

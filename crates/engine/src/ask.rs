@@ -232,6 +232,7 @@ impl<'a> Talk<'a> {
         let rest = open.into_iter().skip(coming.written.len());
         let rest: Vec<Block> = rest.filter(|block| matches!(block.text(), Some(text) if !text.is_empty())).collect();
         let aborted = !rest.is_empty();
+        let open = coming.written.len();
         for block in rest {
             let written = Written { uuid: fresh(), timestamp: now(), block, request_id: coming.request_id.clone() };
             self.say_block(&Line {
@@ -245,7 +246,28 @@ impl<'a> Talk<'a> {
             coming.written.push(written);
         }
         count.stop_reason = None;
+        if coming.growing.has_begun() {
+            self.say_closed(open, &coming);
+        }
         self.record_answer(&coming.head, &coming.written, aborted)
+    }
+
+    /// Closes the pieces of an answer that was broken off.
+    fn say_closed(&self, open: usize, coming: &Coming) {
+        let delta = api::MessageChange {
+            stop_reason: Maybe::Null,
+            stop_sequence: Maybe::Null,
+            stop_details: Maybe::Null,
+            container: Maybe::Null,
+            ..api::MessageChange::default()
+        };
+        if open < coming.written.len() {
+            let stop = api::BlockStop { index: open, ..api::BlockStop::default() };
+            self.say_event(StreamEvent::BlockStop(Box::new(stop)), coming);
+        }
+        let delta = api::MessageDelta { delta, ..api::MessageDelta::default() };
+        self.say_event(StreamEvent::MessageDelta(Box::new(delta)), coming);
+        self.say_event(StreamEvent::MessageStop(Box::default()), coming);
     }
 
     fn retry(&self, retry: &Retry) -> Result<(), AppendError> {

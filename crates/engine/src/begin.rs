@@ -90,6 +90,8 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     entries.push(words);
     entries.append(&mut beside);
     entries.extend(effects.attachments);
+    entries.extend(prompt::plan_note(session));
+    entries.extend(prompt::budget_note(session));
     if !std::mem::replace(&mut session.state().instructed, true) {
         let files = memory::find(&session.config, session.place.root(), &session.sources);
         entries.extend(prompt::instructions(&files));

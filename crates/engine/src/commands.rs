@@ -166,23 +166,13 @@ async fn run(
     };
     let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
     let [caveat, command] = lines(name, args);
-    let run = CommandRun { command: name.to_owned(), args: Maybe::Value(args.to_owned()), ..CommandRun::default() };
-    let output = LocalCommand {
-        content: Maybe::Value(stdout.clone()),
-        level: Maybe::Value("info".to_owned()),
-        is_meta: Maybe::Value(false),
-        command_run: Maybe::Value(run.clone()),
-        envelope: Envelope { uuid: Maybe::Value(fresh()), timestamp: Maybe::Value(now()), ..Envelope::default() },
-        ..LocalCommand::default()
-    };
-    let output = Entry::System(Box::new(System::LocalCommand(Box::new(output))));
-    session.log().record(vec![caveat, command, output])?;
+    session.log().record(vec![caveat, command, ran(name, args, &stdout)])?;
     prompt::say_init(&main_talk(session, prompt.uuid.clone(), cancel.clone()));
     let mut answer = factory::assistant(text.clone(), &mut Clock);
     answer.message.stop_reason = Maybe::Value("end_turn".to_owned());
     let answer = Assistant {
         local_command_source: Maybe::Value(stdout),
-        local_command_run: Maybe::Value(run),
+        local_command_run: Maybe::Value(command_run(name, args)),
         is_api_error_message: Maybe::Absent,
         envelope: Envelope { uuid: answer.envelope.uuid.clone(), ..session.output.stamped() },
         extra: Extra::spelled(Spelling::STREAM),
@@ -217,10 +207,33 @@ async fn clear(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Resul
         state.tools_used.clear();
     }
     session.output.set_session(id);
+    let title = session.state().title.clone();
+    if let Some(title) = title {
+        crate::agent::rename(session, &title)?;
+    }
+    let [caveat, command] = lines("clear", "");
+    session.log().record(vec![caveat, command, ran("clear", "", "")])?;
     crate::begin::session_hooks(session, "clear").await?;
     prompt::say_init(&main_talk(session, prompt.uuid.clone(), CancellationToken::new()));
     ending::say(session, ending::local_result(session, "clear", "", began));
     Ok(())
+}
+
+fn command_run(name: &str, args: &str) -> CommandRun {
+    CommandRun { command: name.to_owned(), args: Maybe::Value(args.to_owned()), ..CommandRun::default() }
+}
+
+/// What a command printed, as a line of the file.
+fn ran(name: &str, args: &str, stdout: &str) -> Entry {
+    let line = LocalCommand {
+        content: Maybe::Value(stdout.to_owned()),
+        level: Maybe::Value("info".to_owned()),
+        is_meta: Maybe::Value(false),
+        command_run: Maybe::Value(command_run(name, args)),
+        envelope: Envelope { uuid: Maybe::Value(fresh()), timestamp: Maybe::Value(now()), ..Envelope::default() },
+        ..LocalCommand::default()
+    };
+    Entry::System(Box::new(System::LocalCommand(Box::new(line))))
 }
 
 /// The caveat and the command, as lines of the file.

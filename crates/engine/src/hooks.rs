@@ -96,12 +96,14 @@ impl Hooks {
         Self { hooks: Mutex::new(hooks.collect()), report }
     }
 
-    /// Adds the host's callbacks; session events of callbacks never come.
+    /// Adds the host's callbacks. Those for a session's begin and end never come: the
+    /// session begins before the host is heard, and ends when it is gone.
     pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
         let given: Option<BTreeMap<String, Vec<Given>>> = given.read()?;
         let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         hooks.retain(|hook| matches!(hook.what, What::Command(_)));
-        for (event, matchers) in given.into_iter().flatten() {
+        let heard = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
+        for (event, matchers) in given.into_iter().flatten().filter(|(event, _)| heard(event)) {
             for matcher in matchers {
                 hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
                     event: event.clone(),
@@ -145,7 +147,8 @@ impl Hooks {
             let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
             hooks.iter().filter(|hook| hook.event == event && hook.fits(subject)).cloned().collect()
         };
-        let name = subject.map_or_else(|| event.clone(), |subject| format!("{event}:{subject}"));
+        let shown = subject.filter(|_| event != "SubagentStop");
+        let name = shown.map_or_else(|| event.clone(), |subject| format!("{event}:{subject}"));
         let mut effects = Effects::new(&event, &name, call);
         let input = Json::of(&input);
         let runs = chosen.iter().map(|hook| self.one(hook, &name, &input, call, with));

@@ -4,11 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::{Node, for_api};
+use quipu_message::stream::TranscriptMirror;
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{Entry, Message, SessionId, Uuid};
+use quipu_message::{Entry, Line, Maybe, Message, SessionId, Uuid};
 use quipu_transcript::{AppendError, Compaction, Durability, Facts, Queued, Recorder};
 
 use crate::clock::Clock;
+use crate::output::Output;
 
 /// A conversation as it is written down.
 #[derive(Debug)]
@@ -25,12 +27,24 @@ pub(crate) struct Log {
     /// What the model sees: everything since the last compaction.
     context: Vec<Node>,
     head: Option<Uuid>,
+    /// Who is told of what is written.
+    mirror: Option<Output>,
 }
 
 impl Log {
     /// A log that writes to `path`, whether or not the file exists.
     pub(crate) fn new(path: PathBuf, facts: Facts, durability: Durability, persists: bool) -> Self {
-        Self { path, facts, durability, recorder: None, persists, rewind_to: None, context: Vec::new(), head: None }
+        Self {
+            path,
+            facts,
+            durability,
+            recorder: None,
+            persists,
+            rewind_to: None,
+            context: Vec::new(),
+            head: None,
+            mirror: None,
+        }
     }
 
     /// Takes up what was said before; `rewind_to` goes on from an earlier line.
@@ -43,7 +57,12 @@ impl Log {
     pub(crate) fn anew(&self, session: SessionId) -> Self {
         let path = self.path.with_file_name(format!("{session}.jsonl"));
         let facts = Facts { session_id: session, ..self.facts.clone() };
-        Self::new(path, facts, self.durability, self.persists)
+        Self { mirror: self.mirror.clone(), ..Self::new(path, facts, self.durability, self.persists) }
+    }
+
+    /// Reports everything that is written.
+    pub(crate) fn mirror(&mut self, output: Output) {
+        self.mirror = Some(output);
     }
 
     /// The file.
@@ -148,6 +167,9 @@ impl Log {
             } else {
                 Recorder::create(&self.path, facts, durability)?
             };
+            if let Some(output) = self.mirror.clone() {
+                recorder.watch(Box::new(move |path, lines| output.say(mirrored(path, lines))));
+            }
             if let Some(line) = self.rewind_to.take() {
                 recorder.rewind(&line)?;
             }
@@ -155,4 +177,13 @@ impl Log {
         }
         Ok(self.recorder.as_mut())
     }
+}
+
+/// The line that tells a host what was written.
+fn mirrored(path: &Path, lines: &[Line]) -> Entry {
+    Entry::TranscriptMirror(Box::new(TranscriptMirror {
+        file_path: Maybe::Value(path.display().to_string()),
+        entries: lines.iter().filter_map(|line| Entry::read(line.as_str()).ok()).collect(),
+        ..TranscriptMirror::default()
+    }))
 }

@@ -53,6 +53,8 @@ fn mentioned(session: &Session, name: &str) -> Option<Entry> {
     let bytes = fs::read(&path).ok()?;
     let content = String::from_utf8(bytes).ok()?;
     session.place.remember(&path, content.as_bytes());
+    // A note that cannot be written is missed by nobody.
+    let _ = session.note_tool("Read");
     let numbered: String = content.split('\n').enumerate().map(|(n, line)| format!("{}\t{line}\n", n + 1)).collect();
     let lines = content.split('\n').count();
     let shown = path.display().to_string();

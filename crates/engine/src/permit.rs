@@ -118,7 +118,8 @@ impl Talk<'_> {
     /// What the host's answer means.
     fn heard(&self, answer: Result<Json, HostError>, input: Json, hooks: Effects) -> Permit {
         let refuse = |text: String, decision, hooks, interrupt| {
-            Permit::Refused(Refusal { text, kind: "permission-rule", decision, hooks, interrupt })
+            let kind = if interrupt { "user-rejected" } else { "permission-rule" };
+            Permit::Refused(Refusal { text, kind, decision, hooks, interrupt })
         };
         let answer = match answer {
             Ok(answer) => answer,

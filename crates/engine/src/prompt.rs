@@ -8,7 +8,9 @@ use quipu_message::{Entry, Envelope, Json, Maybe};
 use serde::Serialize;
 
 use crate::clock::now;
+use crate::ledger::number;
 use crate::memory;
+use crate::permission::Mode;
 use crate::session::Session;
 use crate::talk::{Talk, told};
 
@@ -85,6 +87,45 @@ pub(crate) fn instructions(files: &[memory::Instructions]) -> Option<Entry> {
     let attached =
         attachment::Instructions { files: Maybe::Value(Json::of(files)), ..attachment::Instructions::default() };
     Some(told(Attachment::Instructions(Box::new(attached)), vec![memory::render(files)]))
+}
+
+/// Tells the model how much money is left; none when there is no limit.
+pub(crate) fn budget_note(session: &Session) -> Option<Entry> {
+    let total = session.options.max_budget_usd?;
+    let used = session.ledger().cost();
+    let left = (total - used).max(0.0);
+    let note = attachment::BudgetUsd {
+        used: Maybe::Value(number(used)),
+        total: Maybe::Value(number(total)),
+        remaining: Maybe::Value(number(left)),
+        ..attachment::BudgetUsd::default()
+    };
+    let text = format!("This session may cost ${total:.4}; ${left:.4} are left.");
+    Some(told(Attachment::BudgetUsd(Box::new(note)), vec![text]))
+}
+
+/// Tells the model that plan mode is on, or over; none when nothing changed.
+pub(crate) fn plan_note(session: &Session) -> Option<Entry> {
+    let mut state = session.state();
+    let planning = state.mode == Mode::Plan;
+    let was = std::mem::replace(&mut state.planning, planning);
+    let (text, attached) = match (was, planning) {
+        (_, true) => {
+            let note = attachment::PlanMode {
+                reminder_type: Maybe::Value("full".to_owned()),
+                ..attachment::PlanMode::default()
+            };
+            let text = "Plan mode is on: look and think, but change nothing. No files are written and no command that \
+                        changes anything is run, whatever else was said. End with a plan the person can agree to.";
+            (text, Attachment::PlanMode(Box::new(note)))
+        }
+        (true, false) => {
+            let note = attachment::PlanModeExit::default();
+            ("Plan mode is over: changes may be made again.", Attachment::PlanModeExit(Box::new(note)))
+        }
+        (false, false) => return None,
+    };
+    Some(told(attached, vec![text.to_owned()]))
 }
 
 /// An MCP server, as the `init` line lists it.

@@ -50,6 +50,21 @@ impl Queue {
         }
     }
 
+    /// Waits until a prompt waits, or none will come any more.
+    pub(crate) async fn waiting(&self) {
+        loop {
+            {
+                let waiting = self.lock();
+                if !waiting.prompts.is_empty() || waiting.closed {
+                    break;
+                }
+            }
+            self.changed.notified().await;
+        }
+        // Whoever waits for the next prompt shall hear of it too.
+        self.changed.notify_one();
+    }
+
     /// Takes the prompts at the head that are plain words, for a running turn.
     pub(crate) fn absorb(&self) -> Vec<Prompt> {
         let mut waiting = self.lock();

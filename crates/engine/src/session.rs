@@ -108,6 +108,8 @@ pub(crate) struct State {
     pub turns: u64,
     /// Notes to put before the next prompt, such as a model chosen by the host.
     pub pending: Vec<Entry>,
+    /// Whether the model was told last that plan mode is on.
+    pub(crate) planning: bool,
     /// Whether the instruction files were told already.
     pub instructed: bool,
 }
@@ -153,8 +155,7 @@ impl Session {
 
     /// Changes the permission mode and says so.
     pub(crate) fn set_mode(&self, mode: Mode) {
-        let before = std::mem::replace(&mut self.state().mode, mode);
-        if before != mode {
+        if self.change_mode(mode) {
             self.say(System::Status(Box::new(live::Status {
                 status: Maybe::Null,
                 permission_mode: Maybe::Value(mode.as_str().to_owned()),
@@ -162,6 +163,15 @@ impl Session {
                 ..live::Status::default()
             })));
         }
+    }
+
+    /// Changes the permission mode; true when it was another.
+    pub(crate) fn change_mode(&self, mode: Mode) -> bool {
+        let mut state = self.state();
+        let before = std::mem::replace(&mut state.mode, mode);
+        // The model is told that it is over, whoever ended it.
+        state.planning |= before == Mode::Plan;
+        before != mode
     }
 
     /// Breaks the running turn off; questions to the host are withdrawn first.

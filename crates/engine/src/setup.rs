@@ -144,6 +144,9 @@ impl Given {
         };
         let mut log = Log::new(chosen.path, facts, Durability::default(), !self.options.no_persistence);
         log.resume(chosen.context, chosen.at);
+        if self.options.session_mirror {
+            log.mirror(output.clone());
+        }
         let mut ledger = Ledger::new(prices(&config));
         if let Some(costs) = &chosen.costs {
             ledger.carry_over(costs);
@@ -174,6 +177,7 @@ impl Given {
             turns: chosen.turns,
             pending: Vec::new(),
             instructed: false,
+            planning: false,
             settings: settings.clone(),
         };
         Ok(Arc::new(Session {

@@ -1,11 +1,15 @@
 //! Small questions beside the conversation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quipu_api::{ApiError, Client, Request};
+use quipu_conversation::normalise;
 use quipu_message::{Message, Role};
+use tokio_util::sync::CancellationToken;
 
 use crate::model;
+use crate::session::Session;
 use crate::tool::Summarise;
 use crate::turn::last_words;
 
@@ -22,6 +26,20 @@ pub(crate) async fn ask(client: &Client, system: &str, question: String) -> Resu
         ..Request::default()
     };
     client.ask(&request).answer().await.map(|answer| last_words(&answer.message))
+}
+
+/// What the model guesses the person will say next; none when it has no idea.
+pub(crate) async fn suggest(session: &Arc<Session>) -> Option<String> {
+    let talk = crate::begin::main_talk(session, None, CancellationToken::new());
+    let mut request = talk.request();
+    let ask = "[SUGGESTION MODE: The person has not spoken yet. Guess what they will most likely say next, in two to \
+               twelve of their own words. Answer with these words alone, or with nothing.]";
+    request.messages.push(Message::new(Role::User, ask));
+    request.messages = normalise(request.messages);
+    let answer = session.client.ask(&request).answer().await.ok()?;
+    let usage = answer.message.usage.get().cloned().unwrap_or_default();
+    session.ledger().spend(&request.model, &usage, Duration::ZERO);
+    Some(last_words(&answer.message).trim().to_owned()).filter(|words| !words.is_empty())
 }
 
 /// Answers questions about a text, for tools.

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use quipu_message::bookkeeping::SubagentMeta;
 use quipu_message::system::{System, live};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
-use quipu_message::{AgentId, Block, Content, Json, Maybe, factory};
+use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
 use quipu_transcript::{AppendError, Durability, Facts};
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ use crate::catalog::Agent;
 use crate::clock::{Clock, fresh, millis};
 use crate::ledger::filled;
 use crate::log::Log;
+use crate::memory;
 use crate::model;
 use crate::prompt;
 use crate::session::Session;
@@ -33,7 +34,6 @@ pub(crate) struct AgentTool {
 struct Task<'a> {
     session: &'a Arc<Session>,
     sub: Sub,
-    run: String,
     began: Instant,
 }
 
@@ -107,10 +107,10 @@ impl AgentTool {
             id,
             kind: agent.name.clone(),
             description: asked.description.into_option().unwrap_or_default(),
+            run: format!("{:x}-{}", millis(), &fresh().as_str()[..8]),
         };
         let session = &self.session;
-        let run = format!("{:x}-{}", millis(), &fresh().as_str()[..8]);
-        let task = Task { session, sub: sub.clone(), run, began: Instant::now() };
+        let task = Task { session, sub: sub.clone(), began: Instant::now() };
         let log = Mutex::new(task.log());
         let own = place.for_subagent();
         let inherited = session.state().model.clone();
@@ -130,13 +130,13 @@ impl AgentTool {
             asking: Mutex::default(),
             session,
         };
-        let mut input = talk.hook_input("SubagentStart");
-        input.permission_mode = Maybe::Absent;
-        session.hook(input, Some(&agent.name), None, &talk.cancel).await;
         task.say_started(&asked.prompt, self.depth + 1);
         if let Err(error) = task.begin(&talk, &agent, &asked.prompt, self.depth + 1) {
             return Output::failure(error.to_string());
         }
+        let mut input = talk.hook_input("SubagentStart");
+        input.permission_mode = Maybe::Absent;
+        session.hook(input, Some(&agent.name), None, &talk.cancel).await;
         let mut count = Count::new();
         let end = turn::run(&talk, &mut count).await;
         let used = count.last_usage().map(filled).unwrap_or_default();
@@ -176,11 +176,14 @@ impl Task<'_> {
         Log::new(path, facts, Durability::default(), !self.session.options.no_persistence)
     }
 
-    fn begin(&self, talk: &Talk<'_>, agent: &Agent, prompt: &str, depth: u64) -> Result<(), AppendError> {
-        let mut user = factory::user(prompt, &mut Clock);
+    fn begin(&self, talk: &Talk<'_>, agent: &Agent, asked: &str, depth: u64) -> Result<(), AppendError> {
+        let mut user = factory::user(asked, &mut Clock);
         user.prompt_id = self.session.prompt_id();
-        talk.log().user(user.clone())?;
-        user.message.content = Content::Blocks(vec![Block::new_text(prompt)]);
+        let mut entries = vec![Entry::User(Box::new(user.clone()))];
+        let files = memory::find(&self.session.config, self.session.place.root(), &self.session.sources);
+        entries.extend(prompt::instructions(&files));
+        talk.log().record(entries)?;
+        user.message.content = Content::Blocks(vec![Block::new_text(asked)]);
         talk.say_user(&user, None);
         self.write_meta(agent, depth, false)
     }
@@ -208,7 +211,7 @@ impl Task<'_> {
         envelope.subagent_type = Maybe::Value(self.sub.kind.clone());
         self.session.say(System::TaskStarted(Box::new(live::TaskStarted {
             task_id: Maybe::Value(self.sub.id.clone()),
-            run_id: Maybe::Value(self.run.clone()),
+            run_id: Maybe::Value(self.sub.run.clone()),
             tool_use_id: Maybe::Value(self.sub.call.clone()),
             description: Maybe::Value(self.sub.description.clone()),
             task_type: Maybe::Value("local_agent".to_owned()),
@@ -224,7 +227,7 @@ impl Task<'_> {
         let patch = TaskPatch { status: status.to_owned(), end_time: Maybe::Value(millis()), ..TaskPatch::default() };
         self.session.say(System::TaskUpdated(Box::new(live::TaskUpdated {
             task_id: Maybe::Value(self.sub.id.clone()),
-            run_id: Maybe::Value(self.run.clone()),
+            run_id: Maybe::Value(self.sub.run.clone()),
             patch: Maybe::Value(Json::of(&patch)),
             envelope: self.session.output.envelope(),
             ..live::TaskUpdated::default()
@@ -237,7 +240,7 @@ impl Task<'_> {
         };
         self.session.say(System::TaskNotification(Box::new(live::TaskNotification {
             task_id: Maybe::Value(self.sub.id.clone()),
-            run_id: Maybe::Value(self.run.clone()),
+            run_id: Maybe::Value(self.sub.run.clone()),
             tool_use_id: Maybe::Value(self.sub.call.clone()),
             status: Maybe::Value(status.to_owned()),
             output_file: Maybe::Value(String::new()),

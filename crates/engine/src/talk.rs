@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_message::attachment::{Attachment, AttachmentLine, Rendered};
+use quipu_message::system::{System, live};
 use quipu_message::turn::{Assistant, ResultMeta, User};
 use quipu_message::{
     AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, ToolUseId, Uuid,
@@ -35,6 +36,8 @@ pub(crate) struct Sub {
     pub(crate) kind: String,
     /// What it does, in a few words.
     pub(crate) description: String,
+    /// Names this run of it.
+    pub(crate) run: String,
 }
 
 /// A talk, as one turn sees it.
@@ -107,6 +110,9 @@ impl Talk<'_> {
         if !self.is_main() && !said(line.block) {
             return;
         }
+        if let (Some(sub), Some(call)) = (self.sub(), line.block.tool_use()) {
+            self.say_progress(sub, &call.name);
+        }
         let message = Message { content: Content::Blocks(vec![line.block.clone()]), ..line.head.clone() };
         let assistant = Assistant {
             message,
@@ -119,6 +125,21 @@ impl Talk<'_> {
             ..Assistant::default()
         };
         self.session.output.say(Entry::Assistant(Box::new(assistant)));
+    }
+
+    /// Says which tool a subagent uses.
+    fn say_progress(&self, sub: &Sub, tool: &str) {
+        let mut envelope = self.session.output.envelope();
+        envelope.subagent_type = Maybe::Value(sub.kind.clone());
+        self.session.say(System::TaskProgress(Box::new(live::TaskProgress {
+            task_id: Maybe::Value(sub.id.clone()),
+            run_id: Maybe::Value(sub.run.clone()),
+            tool_use_id: Maybe::Value(sub.call.clone()),
+            description: Maybe::Value(format!("Using {tool}")),
+            last_tool_name: Maybe::Value(tool.to_owned()),
+            envelope,
+            ..live::TaskProgress::default()
+        })));
     }
 
     /// Says a `user` line as the stream has it.

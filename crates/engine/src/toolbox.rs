@@ -60,13 +60,11 @@ fn common(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
 
 /// A tool that is refused whatever it is called with is not offered.
 fn without_refused(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
-    let state = session.state();
-    let refused: Vec<String> = state
-        .rules
-        .saying(Behavior::Deny)
-        .filter(|rule| rule.rule.content.is_none())
-        .map(|rule| rule.rule.tool.clone())
-        .collect();
+    let refused: Vec<String> = {
+        let state = session.state();
+        let refusals = state.rules.saying(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
+        refusals.map(|rule| rule.rule.tool.clone()).collect()
+    };
     all.retain(|tool| !refused.iter().any(|name| same(name, &tool.definition().name)));
 }
 

@@ -2,6 +2,7 @@
 //! one at a time; results come in the order they are done.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::StreamExt;
@@ -13,13 +14,19 @@ use quipu_message::system::{Informational, System};
 use quipu_message::turn::{PermissionDecision, ResultMeta, User};
 use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, Uuid, factory, synthetic};
 use serde_json::Value;
+use tokio::sync::mpsc;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, fresh};
 use crate::hooks::Effects;
 use crate::permit::{Permit, Refusal};
 use crate::structured;
 use crate::talk::Talk;
-use crate::tool::{Call, Effect, Output, check};
+use crate::tool::{Call, Effect, Output, Tool, check};
+
+mod long;
+
+/// After how many seconds a call is told of as a task.
+const LONG: u64 = 3;
 
 /// A call that waits or runs.
 #[derive(Debug, Clone)]
@@ -250,6 +257,31 @@ impl Talk<'_> {
         Ok(())
     }
 
+    /// Runs a tool; a call that takes long is told of as a task.
+    async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json) -> Output {
+        let (progress, mut told) = mpsc::unbounded_channel();
+        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: Some(progress) };
+        let mut run = tool.run(input.value(), self.place, &running);
+        let mut task: Option<String> = None;
+        loop {
+            tokio::select! {
+                output = &mut run => {
+                    if let Some(task) = task {
+                        self.session.say(long::ended(&task, call, input, &output, &self.session.output));
+                    }
+                    return output;
+                }
+                Some(step) = told.recv() => {
+                    if task.is_none() && step.seconds >= LONG {
+                        let id = format!("b{}", &fresh().as_str()[..8]);
+                        self.session.say(long::started(&id, call, input, &self.session.output));
+                        task = Some(id);
+                    }
+                }
+            }
+        }
+    }
+
     /// Runs one call: checked, hooked, judged, run, hooked again.
     async fn work(&self, work: Work) -> Done {
         let call = work.call.clone();
@@ -288,8 +320,7 @@ impl Talk<'_> {
             }
         };
         let began = Instant::now();
-        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: None };
-        done.output = tool.run(input.value(), self.place, &running).await;
+        done.output = self.run_tool(&tool, &call, &input).await;
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));
         }

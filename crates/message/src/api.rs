@@ -143,7 +143,7 @@ wire! {
         /// Whether the connection was cut after the events.
         cut: opt bool = "cut",
         /// Whether the one who asked left before the rest was sent.
-        client_gone: opt bool = "client_gone",
+        client_gone: opt Json = "client_gone",
     }
 }
 

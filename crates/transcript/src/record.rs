@@ -72,11 +72,20 @@ struct Shared {
     wake: Condvar,
 }
 
-#[derive(Debug)]
 struct Writing {
     journal: Journal,
     /// Lines not yet written; what an error left is tried again at the next call.
     lines: VecDeque<Line>,
+    watch: Option<Watch>,
+}
+
+/// Hears of lines once they are written.
+pub type Watch = Box<dyn Fn(&Path, &[Line]) + Send>;
+
+impl std::fmt::Debug for Writing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writing").field("journal", &self.journal).field("lines", &self.lines).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +138,7 @@ impl Recorder {
     fn new(journal: Journal, known: HashSet<Uuid>, head: Option<Uuid>, facts: Facts, durability: Durability) -> Self {
         let path = journal.path().to_owned();
         let shared = Arc::new(Shared {
-            writing: Mutex::new(Writing { journal, lines: VecDeque::new() }),
+            writing: Mutex::new(Writing { journal, lines: VecDeque::new(), watch: None }),
             waiting: Mutex::default(),
             wake: Condvar::new(),
         });
@@ -138,6 +147,11 @@ impl Recorder {
             std::thread::Builder::new().name("quipu-recorder".to_owned()).spawn(move || write_behind(&shared)).ok()
         };
         Self { shared, worker, known, head, facts, durability, path }
+    }
+
+    /// Tells `watch` of all lines written from now on.
+    pub fn watch(&mut self, watch: Watch) {
+        held(&self.shared.writing).watch = Some(watch);
     }
 
     /// The line the next one hangs on.
@@ -370,8 +384,14 @@ impl Shared {
             writing.lines.push_back(Line::of(&*answer).map_err(AppendError::Serialise)?);
         }
         writing.lines.extend(lines);
-        let Writing { journal, lines } = &mut *writing;
-        journal.append(lines, sync)
+        let Writing { journal, lines, watch } = &mut *writing;
+        let Some(watch) = watch else { return journal.append(lines, sync) };
+        let written: Vec<Line> = lines.iter().cloned().collect();
+        journal.append(lines, sync)?;
+        if !written.is_empty() {
+            watch(journal.path(), &written);
+        }
+        Ok(())
     }
 }
 

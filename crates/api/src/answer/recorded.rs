@@ -89,7 +89,7 @@ fn play(exchange: &Exchange, stream: bool) -> Play {
         return Play::message(&message, false, CHUNK);
     }
     let tag = |event: &Json| event.read::<StreamEvent>().map(|event| event.tag().to_owned()).unwrap_or_default();
-    let finish = match (exchange.cut.is_true(), exchange.client_gone.is_true()) {
+    let finish = match (exchange.cut.is_true(), exchange.client_gone.is_value()) {
         (true, _) => Finish::Cut,
         (_, true) => Finish::Hang,
         _ => Finish::End,

@@ -175,7 +175,7 @@ fn set_mode(session: &Session, word: &str) -> Served {
         let error = "Cannot set permission mode: the session was not started with --dangerously-skip-permissions";
         return Err(Refused { error: error.to_owned(), code: Some("bypass_not_launched") });
     }
-    let changed = std::mem::replace(&mut session.state().mode, mode) != mode;
+    let changed = session.change_mode(mode);
     let status = live::Status {
         status: Maybe::Null,
         permission_mode: Maybe::Value(mode.as_str().to_owned()),

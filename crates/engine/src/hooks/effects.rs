@@ -103,6 +103,10 @@ impl Effects {
         } else if said.decision.text() == Some("approve") {
             self.allow = true;
         }
+        if let Some(message) = said.system_message.text().map(str::to_owned) {
+            self.attach_message(&message);
+            self.messages.push(message);
+        }
         if let Some(specific) = specific {
             let why = specific.permission_decision_reason.text().unwrap_or_default().to_owned();
             match specific.permission_decision.text() {
@@ -126,10 +130,6 @@ impl Effects {
         }
         if said.go_on == Maybe::Value(false) {
             self.stop = Some(said.stop_reason.text().unwrap_or_default().to_owned());
-        }
-        if let Some(message) = said.system_message.text().map(str::to_owned) {
-            self.attach_message(&message);
-            self.messages.push(message);
         }
         let speaks = matches!(self.event.as_str(), "UserPromptSubmit" | "SessionStart");
         if ran.is_command && speaks && ran.exit_code == Some(0) && specific.is_none() && !ran.stdout.trim().is_empty() {

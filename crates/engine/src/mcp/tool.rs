@@ -70,7 +70,6 @@ impl Tool for McpTool {
 pub(super) fn listed(tool: &Offered) -> Listed {
     Listed {
         name: tool.name.to_string(),
-        description: tool.description.as_deref().map(str::to_owned).into(),
         annotations: Maybe::Value(tool.annotations.as_ref().map_or_else(|| Json::of(&serde_json::json!({})), Json::of)),
         ..Listed::default()
     }

@@ -143,11 +143,11 @@ impl<'a> Court<'a> {
         if let Some(verdict) = self.before_allowing(about) {
             return verdict;
         }
-        if FREE.contains(&self.tool) {
-            return Verdict::Allow { reason: Reason::Mode(self.mode) };
-        }
         if let Some(rule) = self.rule(Behavior::Allow, about).filter(|_| self.mode != Mode::Plan) {
             return Verdict::Allow { reason: Reason::rule(rule) };
+        }
+        if FREE.contains(&self.tool) {
+            return Verdict::Allow { reason: Reason::Unspoken };
         }
         let mut verdict = ask(format!("{} needs approval.", self.tool), Reason::Unspoken);
         if let (Verdict::Ask(question), true) = (&mut verdict, self.tool.starts_with("mcp__")) {

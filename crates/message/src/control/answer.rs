@@ -169,8 +169,6 @@ wire! {
     pub struct McpTool {
         /// Its name.
         name: req String = "name",
-        /// What it does.
-        description: opt String = "description",
         /// What it promises.
         annotations: opt Json = "annotations",
     }

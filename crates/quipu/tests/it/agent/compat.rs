@@ -32,11 +32,8 @@ pub(super) fn difference(theirs: &[String], ours: &[String]) -> String {
     let mut longest = vec![vec![0_usize; m + 1]; n + 1];
     for i in (0..n).rev() {
         for j in (0..m).rev() {
-            longest[i][j] = if theirs[i] == ours[j] {
-                longest[i + 1][j + 1] + 1
-            } else {
-                longest[i + 1][j].max(longest[i][j + 1])
-            };
+            longest[i][j] =
+                if theirs[i] == ours[j] { longest[i + 1][j + 1] + 1 } else { longest[i + 1][j].max(longest[i][j + 1]) };
         }
     }
     let (mut i, mut j, mut lines) = (0, 0, Vec::new());

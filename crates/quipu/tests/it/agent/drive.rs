@@ -39,19 +39,25 @@ pub(super) fn play(recording: &Recording) -> Played {
     let cwd = folder.path.display().to_string();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let here = |text: &str| text.replace(recording.cwd(), &cwd);
-    let answerer = recording.api.as_ref().map(|api| {
-        let script = Script::parse(&here(api)).unwrap();
+    let answerer = recording.calls().map(|calls| {
+        let script = Script::parse(&here(&calls)).unwrap();
         runtime.block_on(Answerer::start(script)).unwrap()
     });
     let url = answerer.as_ref().map_or_else(|| "http://127.0.0.1:9".to_owned(), Answerer::url);
-    let mut played =
-        Played { said: Vec::new(), transcripts: Vec::new(), subagents: Vec::new(), exits: Vec::new(), stderr: String::new(), cwd: cwd.clone() };
+    let mut played = Played {
+        said: Vec::new(),
+        transcripts: Vec::new(),
+        subagents: Vec::new(),
+        exits: Vec::new(),
+        stderr: String::new(),
+        cwd: cwd.clone(),
+    };
     // Ids of theirs, and of ours in their place.
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
     for run in &recording.runs {
         let known = ids.clone();
         let swap = |text: &str| known.iter().fold(here(text), |text, (theirs, ours)| text.replace(theirs, ours));
-        let mut agent = Agent::start(recording, run, &folder, &url, &swap);
+        let mut agent = Agent::start(run, &folder, &url, &swap);
         agent.drive(recording, run, &swap, &mut ids);
         let (said, stderr, exit) = agent.finish();
         learn(run, &said, &mut ids);
@@ -89,7 +95,7 @@ struct Heard {
 }
 
 impl Agent {
-    fn start(recording: &Recording, run: &Run, folder: &Folder, url: &str, swap: &dyn Fn(&str) -> String) -> Self {
+    fn start(run: &Run, folder: &Folder, url: &str, swap: &dyn Fn(&str) -> String) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quipu-agent"));
         command.args(run.argv.iter().map(|arg| swap(arg))).current_dir(&folder.path).env_clear();
         for (name, value) in &run.env {
@@ -100,12 +106,10 @@ impl Agent {
             .env("HOME", &folder.path)
             .env("ANTHROPIC_BASE_URL", url)
             .env("CLAUDE_CODE_TMPDIR", folder.path.join("tmp"));
-        if recording.name.starts_with("58") {
-            // The recorded host put the session where it was resumed from.
-            command.env_remove("CLAUDE_CONFIG_DIR");
+        if let Some((_, theirs)) = run.env.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
+            command.env("CLAUDE_CONFIG_DIR", folder.restored(theirs));
         }
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let heard: Arc<(Mutex<Heard>, Condvar)> = Arc::default();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let lines = {
@@ -115,10 +119,10 @@ impl Agent {
                     let line: Value = serde_json::from_str(&line).unwrap_or(Value::String(line));
                     // An array is all lines at once.
                     let lines = line.as_array().cloned().unwrap_or_else(|| vec![line]);
-                    heard.0.lock().unwrap().said.extend(lines);
+                    lock(&heard.0).said.extend(lines);
                     heard.1.notify_all();
                 }
-                heard.0.lock().unwrap().over = true;
+                lock(&heard.0).over = true;
                 heard.1.notify_all();
             })
         };
@@ -127,14 +131,20 @@ impl Agent {
             std::thread::spawn(move || {
                 let mut text = String::new();
                 let _ = BufReader::new(err).read_to_string(&mut text);
-                heard.0.lock().unwrap().stderr = text;
+                lock(&heard.0).stderr = text;
             })
         };
         let stdin = child.stdin.take();
         Self { child, stdin, heard, readers: vec![lines, complaints] }
     }
 
-    fn drive(&mut self, recording: &Recording, run: &Run, swap: &dyn Fn(&str) -> String, ids: &mut BTreeMap<String, String>) {
+    fn drive(
+        &mut self,
+        recording: &Recording,
+        run: &Run,
+        swap: &dyn Fn(&str) -> String,
+        ids: &mut BTreeMap<String, String>,
+    ) {
         let mut answers = Answers::new(run);
         for (index, io) in run.io.iter().enumerate().filter(|(_, io)| io.is_in) {
             if io.msg["type"] == "control_response" {
@@ -142,7 +152,7 @@ impl Agent {
             }
             let needed = milestones(run.io[..index].iter().filter(|io| !io.is_in).map(|io| &io.msg));
             self.wait(&mut answers, &format!("line {index}"), |said| reached(&needed, &milestones(said.iter())));
-            learn_prompts(run, &self.heard.0.lock().unwrap().said, ids);
+            learn_prompts(run, &lock(&self.heard.0).said, ids);
             let text = ids.iter().fold(swap(&io.text()), |text, (theirs, ours)| text.replace(theirs, ours));
             self.send(&text);
         }
@@ -164,7 +174,7 @@ impl Agent {
         let until = Instant::now() + PATIENCE;
         loop {
             let (replies, ready) = {
-                let mut heard = self.heard.0.lock().unwrap();
+                let mut heard = lock(&self.heard.0);
                 let replies = answers.to(&heard.said);
                 let ready = holds(&heard.said) || heard.over;
                 if replies.is_empty() && !ready {
@@ -198,12 +208,12 @@ impl Agent {
             }
             if Instant::now() > until {
                 let _ = self.child.kill();
-                panic!("the agent does not end; said so far: {:#?}", kinds(&self.heard.0.lock().unwrap().said));
+                panic!("the agent does not end; said so far: {:#?}", kinds(&lock(&self.heard.0).said));
             }
             std::thread::sleep(Duration::from_millis(5));
         };
         self.readers.drain(..).for_each(|reader| reader.join().unwrap());
-        let heard = std::mem::take(&mut *self.heard.0.lock().unwrap());
+        let heard = std::mem::take(&mut *lock(&self.heard.0));
         (heard.said, heard.stderr, exit)
     }
 }
@@ -290,7 +300,9 @@ impl<'a> Answers<'a> {
 }
 
 fn questions<'a>(lines: impl Iterator<Item = &'a Value>) -> impl Iterator<Item = (&'a str, String)> {
-    lines.filter(|line| line["type"] == "control_request").map(|line| (line["request_id"].as_str().unwrap(), question(line)))
+    lines
+        .filter(|line| line["type"] == "control_request")
+        .map(|line| (line["request_id"].as_str().unwrap(), question(line)))
 }
 
 /// What a question is about.
@@ -308,4 +320,9 @@ fn question(line: &Value) -> String {
     let hook = request["subtype"] == "hook_callback";
     let about = about.iter().enumerate().filter(|(i, _)| !(hook && *i == 2));
     about.map(|(_, value)| value.as_str().unwrap_or_default()).collect::<Vec<_>>().join("/")
+}
+
+/// The lock, even when a thread died holding it.
+fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

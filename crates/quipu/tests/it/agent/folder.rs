@@ -75,6 +75,24 @@ impl Folder {
         Self { _temp: temp, path }
     }
 
+    /// A config folder as a host restores it from its own copy of a session: the
+    /// conversation without what the session cost.
+    pub(super) fn restored(&self, theirs: &str) -> PathBuf {
+        let folder = self.path.join(theirs.trim_start_matches('/'));
+        let old = self.transcripts().pop().unwrap();
+        let projects = self.path.join(".claude/projects");
+        let new = folder.join("projects").join(old.strip_prefix(projects).unwrap());
+        fs::create_dir_all(new.parent().unwrap()).unwrap();
+        let kept: Vec<String> = fs::read_to_string(&old)
+            .unwrap()
+            .lines()
+            .filter(|line| !line.contains(r#""type":"cost-state""#))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        fs::write(new, kept.concat()).unwrap();
+        folder
+    }
+
     /// The session files, oldest first.
     pub(super) fn transcripts(&self) -> Vec<PathBuf> {
         let files = quipu_testkit::files(&self.path.join(".claude/projects"), |path| {

@@ -1,5 +1,6 @@
 //! A recording: what was run, said and written.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -95,7 +96,59 @@ impl Recording {
 
     /// All that was said.
     pub(super) fn said(&self) -> Vec<Value> {
-        self.runs.iter().flat_map(|run| &run.io).filter(|io| !io.is_in).map(|io| io.msg.clone()).collect()
+        let lines = self.runs.iter().flat_map(|run| &run.io).filter(|io| !io.is_in).map(|io| io.msg.clone());
+        // An array is all lines at once.
+        lines.flat_map(|line| line.as_array().cloned().unwrap_or_else(|| vec![line])).collect()
+    }
+
+    /// The recorded calls. Where a tool's input was recorded in pieces that name
+    /// another folder, it is the one that was said.
+    pub(super) fn calls(&self) -> Option<String> {
+        let inputs: BTreeMap<String, Value> = self
+            .said()
+            .iter()
+            .flat_map(|line| line["message"]["content"].as_array().cloned().unwrap_or_default())
+            .filter(|block| block["type"] == "tool_use")
+            .map(|block| (block["id"].as_str().unwrap().to_owned(), block["input"].clone()))
+            .collect();
+        let mut text = String::new();
+        for line in self.api.as_ref()?.lines() {
+            let mut call: Value = serde_json::from_str(line).unwrap();
+            if let Some(events) = call.get_mut("sse").and_then(Value::as_array_mut) {
+                mend(events, &inputs);
+            }
+            text.push_str(&format!("{call}\n"));
+        }
+        Some(text)
+    }
+}
+
+fn mend(events: &mut Vec<Value>, inputs: &BTreeMap<String, Value>) {
+    let starts: Vec<(Value, Value)> = events
+        .iter()
+        .filter(|event| event["content_block"]["type"] == "tool_use")
+        .filter_map(|event| {
+            let input = inputs.get(event["content_block"]["id"].as_str()?)?;
+            Some((event["index"].clone(), input.clone()))
+        })
+        .collect();
+    for (index, input) in starts {
+        let is_piece = |event: &Value| event["delta"]["type"] == "input_json_delta" && event["index"] == index;
+        let pieces = events.iter().filter(|event| is_piece(event));
+        let joined: String = pieces.map(|event| event["delta"]["partial_json"].as_str().unwrap_or_default()).collect();
+        let same = serde_json::from_str::<Value>(&joined).is_ok_and(|found| found == input);
+        // A folder that stands across two pieces cannot be put in another place.
+        if same && !joined.contains("/home/dev/") {
+            continue;
+        }
+        let mut first = true;
+        events.retain_mut(|event| {
+            if !is_piece(event) {
+                return true;
+            }
+            event["delta"]["partial_json"] = Value::from(input.to_string());
+            std::mem::take(&mut first)
+        });
     }
 }
 

@@ -28,6 +28,26 @@ const NEVER: [&str; 15] = [
 const ANYWHERE: [&str; 7] =
     ["last-prompt", "cost-state", "tools-used", "mode", "custom-title", "agent-name", "file-history-snapshot"];
 
+/// What is compared of the answers to a host's requests.
+const ANSWERED: [&str; 16] = [
+    "still_queued",
+    "cancelled",
+    "mode",
+    "model",
+    "mcpServers",
+    "added",
+    "removed",
+    "canRewind",
+    "filesChanged",
+    "insertions",
+    "deletions",
+    "skippedLinks",
+    "contents",
+    "title",
+    "current_permission_mode",
+    "hooks_applied",
+];
+
 /// Pairs of what they and we said, by what it is.
 pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Vec<String>, Vec<String>)> {
     let mut pairs = Vec::new();
@@ -35,6 +55,7 @@ pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Ve
     for (name, lane) in [("stdout", 0), ("questions", 1), ("pieces", 2)] {
         pairs.push((name.to_owned(), said(&theirs, lane), said(&ours, lane)));
     }
+    pairs.push(("mirrored".to_owned(), written(&mirrored(&theirs)), written(&mirrored(&ours))));
     let theirs: Vec<String> = recording.runs.iter().map(|run| format!("{:?}", run.exit)).collect();
     let known = recording.runs.iter().map(|run| run.exit.is_some());
     let ours = played.exits.iter().zip(known).map(|(exit, known)| format!("{:?}", exit.filter(|_| known)));
@@ -66,6 +87,7 @@ fn said(lines: &[Value], lane: usize) -> Vec<String> {
         let of = match line["type"].as_str() {
             Some("control_request" | "control_cancel_request") => 1,
             Some("stream_event") => 2,
+            Some("transcript_mirror") => continue,
             _ => 0,
         };
         if of == lane {
@@ -73,6 +95,12 @@ fn said(lines: &[Value], lane: usize) -> Vec<String> {
         }
     }
     tidy(shapes)
+}
+
+/// The entries that a host was told of.
+fn mirrored(said: &[Value]) -> Vec<Value> {
+    let lines = said.iter().filter(|line| line["type"] == "transcript_mirror");
+    lines.flat_map(|line| line["entries"].as_array().cloned().unwrap_or_default()).collect()
 }
 
 /// The shapes of entries in a file: the conversation in order, bookkeeping by kind.
@@ -111,8 +139,12 @@ fn tidy(mut shapes: Vec<(Option<String>, String)>) -> Vec<String> {
     shapes
 }
 
-/// The call that a `user` line answers, when that is all it does.
+/// What lines of one kind are put in order by: the call that a `user` line answers,
+/// the hook that has ended.
 fn result_id(line: &Value) -> Option<String> {
+    if line["subtype"] == "hook_response" {
+        return Some(format!("{} {}", line["hook_name"], line["exit_code"]));
+    }
     let block = line["message"]["content"].get(0)?;
     Some(block["tool_use_id"].as_str()?.to_owned()).filter(|_| line["type"] == "user")
 }
@@ -146,7 +178,10 @@ fn fields(kind: &str) -> &'static [&'static str] {
         "system/compact_boundary" => &["compact_metadata/trigger", "compactMetadata/trigger"],
         "system/local_command" => &["commandRun"],
         "system/stop_hook_summary" => &["hookCount", "hookErrors", "preventedContinuation", "hasOutput"],
-        "result/success" | "result/error_during_execution" | "result/error_max_turns" | "result/error_max_budget_usd" => &[
+        "result/success"
+        | "result/error_during_execution"
+        | "result/error_max_turns"
+        | "result/error_max_budget_usd" => &[
             "is_error",
             "num_turns",
             "stop_reason",
@@ -159,13 +194,22 @@ fn fields(kind: &str) -> &'static [&'static str] {
             "usage/output_tokens",
         ],
         "stream_event" => &["event/index", "event/delta", "event/content_block/type", "api_message_id"],
-        "control_request/can_use_tool" => {
-            &["request/tool_name", "request/input", "request/tool_use_id", "request/permission_suggestions", "request/blocked_path"]
+        "control_request/can_use_tool" => &[
+            "request/tool_name",
+            "request/input",
+            "request/tool_use_id",
+            "request/permission_suggestions",
+            "request/blocked_path",
+        ],
+        "control_request/hook_callback" => &[
+            "request/callback_id",
+            "request/input/hook_event_name",
+            "request/input/tool_name",
+            "request/input/tool_input",
+        ],
+        "control_request/mcp_message" => {
+            &["request/server_name", "request/message/method", "request/message/params/name"]
         }
-        "control_request/hook_callback" => {
-            &["request/callback_id", "request/input/hook_event_name", "request/input/tool_name", "request/input/tool_input"]
-        }
-        "control_request/mcp_message" => &["request/server_name", "request/message/method", "request/message/params/name"],
         "control_response/error" => &["response/error_code"],
         "command_lifecycle" => &["state"],
         "conversation_reset" => &["trigger"],
@@ -191,7 +235,7 @@ fn shape(line: &Value) -> String {
     };
     for path in fields(&kind) {
         let value = path.split('/').fold(line, |value, key| &value[key]);
-        add(path.rsplit('/').next().unwrap(), value);
+        add(path.rsplit('/').next().unwrap(), &sorted(value));
     }
     if kind == "stream_event" {
         add("type", &line["event"]["type"]);
@@ -204,9 +248,8 @@ fn shape(line: &Value) -> String {
         add("cost", &Value::from(format!("{cost:.7}")));
     }
     if kind == "control_response/success" {
-        let response = &line["response"]["response"];
-        if response.to_string().len() < 160 {
-            add("response", response);
+        for key in ANSWERED {
+            add(key, &line["response"]["response"][key]);
         }
     }
     if matches!(kind.as_str(), "user" | "assistant") {
@@ -224,18 +267,32 @@ fn message(line: &Value, add: &mut impl FnMut(&str, &Value)) {
         add("stop", &message["stop_reason"]);
     }
     for flag in [
-        "isMeta", "isSynthetic", "isReplay", "isCompactSummary", "aborted", "isAbortedMidStream", "error",
-        "is_api_error_message", "isApiErrorMessage", "api_error_status", "apiErrorStatus", "parent_tool_use_id",
-        "toolDenialKind", "apiBlockIndex",
+        "isMeta",
+        "isSynthetic",
+        "isReplay",
+        "isCompactSummary",
+        "aborted",
+        "isAbortedMidStream",
+        "error",
+        "is_api_error_message",
+        "isApiErrorMessage",
+        "api_error_status",
+        "apiErrorStatus",
+        "parent_tool_use_id",
+        "toolDenialKind",
+        "apiBlockIndex",
     ] {
         add(flag, &line[flag]);
     }
-    let ours = synthetic || ["isMeta", "isSynthetic", "isCompactSummary"].iter().any(|flag| line[*flag] == true);
+    let raw = line.get("toolUseResult").or_else(|| line.get("tool_use_result"));
+    // How a subagent's report is wrapped is each program's own.
+    let report = raw.is_some_and(|raw| raw.get("agentId").is_some());
+    let ours =
+        report || synthetic || ["isMeta", "isSynthetic", "isCompactSummary"].iter().any(|flag| line[*flag] == true);
     match &message["content"] {
         Value::String(text) => add("says", &Value::from(if ours { "…" } else { plain(text) })),
         blocks => blocks.as_array().into_iter().flatten().for_each(|block| self::block(block, ours, add)),
     }
-    let raw = line.get("toolUseResult").or_else(|| line.get("tool_use_result"));
     if let Some(raw) = raw {
         let form = match raw {
             Value::Object(map) => {
@@ -259,7 +316,9 @@ fn message(line: &Value, add: &mut impl FnMut(&str, &Value)) {
 
 fn block(block: &Value, ours: bool, add: &mut impl FnMut(&str, &Value)) {
     match block["type"].as_str() {
-        Some("text") => add("says", &Value::from(if ours { "…" } else { plain(block["text"].as_str().unwrap_or_default()) })),
+        Some("text") => {
+            add("says", &Value::from(if ours { "…" } else { plain(block["text"].as_str().unwrap_or_default()) }))
+        }
         Some("thinking") => add("thinks", &block["thinking"]),
         Some("tool_use") => {
             add("calls", &block["name"]);
@@ -275,7 +334,11 @@ fn block(block: &Value, ours: bool, add: &mut impl FnMut(&str, &Value)) {
                 Value::String(text) => text.clone(),
                 list => list[0]["text"].as_str().unwrap_or_default().to_owned(),
             };
-            let text = if failed || text.contains("<elided") || text.starts_with("File created") { "…".to_owned() } else { text };
+            let text = if ours || failed || text.contains("<elided") || text.starts_with("File created") {
+                "…".to_owned()
+            } else {
+                text
+            };
             add("result", &Value::from(text));
         }
         other => add("holds", &Value::from(other.unwrap_or("?"))),
@@ -293,10 +356,15 @@ fn plain(text: &str) -> &str {
     }
 }
 
+/// The same value with its keys in order.
 fn sorted(value: &Value) -> Value {
-    match value.as_object() {
-        Some(map) => map.iter().collect::<std::collections::BTreeMap<_, _>>().into_iter().map(|(k, v)| (k.clone(), v.clone())).collect::<serde_json::Map<_, _>>().into(),
-        None => value.clone(),
+    match value {
+        Value::Object(map) => {
+            let map: std::collections::BTreeMap<_, _> = map.iter().collect();
+            Value::Object(map.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
+        }
+        Value::Array(list) => Value::Array(list.iter().map(sorted).collect()),
+        other => other.clone(),
     }
 }
 
