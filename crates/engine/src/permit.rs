@@ -12,7 +12,7 @@ use quipu_message::{Json, Maybe, ToolUse, synthetic};
 
 use crate::hooks::Effects;
 use crate::host::HostError;
-use crate::permission::{Mode, Question, Reason, Verdict, judge};
+use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge};
 use crate::talk::Talk;
 use crate::tool::Output;
 
@@ -160,7 +160,12 @@ impl Talk<'_> {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
         for update in updates {
             // A change that cannot be read changes nothing.
-            let mode = self.session.state().rules.apply(&update, self.place);
+            let mode = {
+                let mut state = self.session.state();
+                let mode = state.rules.apply(&update, self.place);
+                self.place.hide(hidden(&state.rules, self.place));
+                mode
+            };
             if let Ok(Some(mode)) = mode
                 && (mode != Mode::BypassPermissions || self.session.options.may_skip_permissions)
             {

@@ -25,7 +25,7 @@ use crate::mcp::Mcp;
 use crate::model;
 use crate::options::{Options, Start};
 use crate::output::Output;
-use crate::permission::{Behavior, Mode, Rule, Rules, Source};
+use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden};
 use crate::queue::Queue;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
@@ -156,6 +156,7 @@ impl Given {
         let checkpoints = checkpoints
             .map(|_| Arc::new(Checkpoints::new(config.join("file-history").join(chosen.id.as_str()), &self.cwd)));
         let place = self.place(&settings, &client, checkpoints.clone());
+        place.hide(hidden(&rules, &place));
         let state = State {
             id: chosen.id,
             mode,

@@ -243,6 +243,7 @@ impl Done {
 impl Talk<'_> {
     /// Records a result with what hooks add to it, and says it.
     pub(crate) fn settle(&self, done: &Done) -> Result<(), quipu_transcript::AppendError> {
+        crate::checkpoint::note(self.session)?;
         self.log().record(done.before.clone())?;
         self.user(done.result(), done.meta())?;
         self.log().record(done.after.clone())?;

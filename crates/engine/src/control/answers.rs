@@ -5,8 +5,9 @@ use std::sync::Arc;
 use ignore::WalkBuilder;
 use quipu_message::bookkeeping::AiTitle;
 use quipu_message::control::answer::{
-    Account, Agent, Applied, FileRead, FileSuggestion, FileSuggestions, HookEvent, HooksListing, Initialized,
-    PermissionRule, PermissionRules, PermissionState, Reloaded, Settings, Skills, UsageReport,
+    Account, Agent, Applied, BackgroundTask, BackgroundTasks, FileRead, FileSuggestion, FileSuggestions, HookEvent,
+    HooksListing, Initialized, PermissionRule, PermissionRules, PermissionState, Reloaded, Settings, Skills,
+    TaskOutput, UsageReport,
 };
 use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
@@ -202,6 +203,26 @@ fn reload(session: &Session) {
     for (name, agent) in fresh.agents {
         state.catalog.agents.entry(name).or_insert(agent);
     }
+}
+
+/// The answer to `background_tasks`.
+pub(super) fn tasks(session: &Session) -> BackgroundTasks {
+    let row = |task: crate::tools::bash::Task| BackgroundTask {
+        status: task.status().as_str().to_owned(),
+        task_id: task.id.clone(),
+        command: task.command.clone(),
+        ..BackgroundTask::default()
+    };
+    let tasks: Vec<BackgroundTask> = session.place.tasks().list().into_iter().map(row).collect();
+    let tasks = if tasks.is_empty() { Maybe::Absent } else { Maybe::Value(tasks) };
+    BackgroundTasks { tasks, ..BackgroundTasks::default() }
+}
+
+/// The answer to `get_task_output`; none when there is no such task.
+pub(super) fn task_output(session: &Session, id: &str) -> Option<TaskOutput> {
+    let task = session.place.tasks().find(id)?;
+    let output = std::fs::read(&task.file).unwrap_or_default();
+    Some(TaskOutput { output: String::from_utf8_lossy(&output).into_owned(), ..TaskOutput::default() })
 }
 
 /// Keeps a title that the model made up.

@@ -105,8 +105,16 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
             Ok(()) => done(),
             Err(error) => Err(error.to_string().into()),
         },
-        RequestBody::StopTask(_) | RequestBody::BackgroundTasks(_) => gave(&answer::Nothing::default()),
-        RequestBody::GetTaskOutput(body) => Err(format!("there is no task {}", body.task_id).into()),
+        RequestBody::StopTask(body) => {
+            // A task that is not there is as good as stopped.
+            session.place.tasks().stop(&body.task_id);
+            gave(&answer::Nothing::default())
+        }
+        RequestBody::BackgroundTasks(_) => gave(&answers::tasks(session)),
+        RequestBody::GetTaskOutput(body) => match answers::task_output(session, &body.task_id) {
+            Some(output) => gave(&output),
+            None => Err(format!("there is no task {}", body.task_id).into()),
+        },
         RequestBody::ReloadPlugins(_) => gave(&answers::reloaded(session)),
         RequestBody::ReloadSkills(_) => gave(&answers::skills(session)),
         RequestBody::ReloadOutputStyles(_) => {
@@ -249,7 +257,9 @@ async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> 
     let system = "You name conversations. Answer with a title of three to six words and nothing else.";
     let question = body.description.text().unwrap_or_default().to_owned();
     let title = crate::side::ask(&session.client, system, question).await.map_err(|error| error.to_string())?;
-    let title = title.trim().trim_matches('"').to_owned();
+    // Some models wrap it up.
+    let wrapped = serde_json::from_str::<answer::Title>(&title).ok().and_then(|wrapped| wrapped.title.into_option());
+    let title = wrapped.unwrap_or_else(|| title.trim().trim_matches('"').to_owned());
     if body.persist.is_true() {
         answers::keep_title(session, &title).map_err(|error| error.to_string())?;
     }
@@ -259,7 +269,8 @@ async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> 
 async fn side_question(session: &Arc<Session>, question: &str) -> Served {
     let talk = crate::begin::main_talk(session, None, Default::default());
     let mut request = talk.request();
-    request.tools.clear();
+    // The tools stay, so that the prompt is read from the cache.
+    request.tool_choice = Some(quipu_api::Choice::None);
     request.messages.push(quipu_message::Message::new(quipu_message::Role::User, question));
     request.messages = quipu_conversation::normalise(request.messages);
     let answer = session.client.ask(&request).answer().await.map_err(|error| error.to_string())?;

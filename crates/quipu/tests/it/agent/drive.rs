@@ -145,7 +145,7 @@ impl Agent {
         swap: &dyn Fn(&str) -> String,
         ids: &mut BTreeMap<String, String>,
     ) {
-        let mut answers = Answers::new(run);
+        let mut answers = Answers::new(run, swap);
         for (index, io) in run.io.iter().enumerate().filter(|(_, io)| io.is_in) {
             if io.msg["type"] == "control_response" {
                 continue;
@@ -186,7 +186,7 @@ impl Agent {
                 }
                 (replies, ready)
             };
-            replies.iter().for_each(|reply| self.send(reply));
+            replies.iter().for_each(|reply| self.send(&answers.swap(reply)));
             if ready {
                 return;
             }
@@ -260,10 +260,11 @@ fn learn_prompts(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) 
 struct Answers<'a> {
     open: Vec<(String, &'a Value)>,
     answered: usize,
+    swap: &'a dyn Fn(&str) -> String,
 }
 
 impl<'a> Answers<'a> {
-    fn new(run: &'a Run) -> Self {
+    fn new(run: &'a Run, swap: &'a dyn Fn(&str) -> String) -> Self {
         let asked: BTreeMap<&str, String> = questions(run.io.iter().filter(|io| !io.is_in).map(|io: &Io| &io.msg))
             .map(|(id, question)| (id, question))
             .collect();
@@ -272,7 +273,12 @@ impl<'a> Answers<'a> {
             let id = io.msg["response"]["request_id"].as_str()?;
             Some((asked.get(id)?.clone(), &io.msg))
         });
-        Self { open: open.collect(), answered: 0 }
+        Self { open: open.collect(), answered: 0, swap }
+    }
+
+    /// An answer as if it had been given here.
+    fn swap(&self, answer: &str) -> String {
+        (self.swap)(answer)
     }
 
     /// The answers to questions not answered yet.

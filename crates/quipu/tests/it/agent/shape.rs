@@ -25,8 +25,16 @@ const NEVER: [&str; 15] = [
 ];
 
 /// Bookkeeping whose place in the file means nothing.
-const ANYWHERE: [&str; 7] =
-    ["last-prompt", "cost-state", "tools-used", "mode", "custom-title", "agent-name", "file-history-snapshot"];
+const ANYWHERE: [&str; 8] = [
+    "last-prompt",
+    "cost-state",
+    "tools-used",
+    "mode",
+    "custom-title",
+    "agent-name",
+    "file-history-snapshot",
+    "file-history-delta",
+];
 
 /// What is compared of the answers to a host's requests.
 const ANSWERED: [&str; 16] = [
@@ -113,7 +121,7 @@ fn written(lines: &[Value]) -> Vec<String> {
             continue;
         }
         if ANYWHERE.contains(&kind.as_str()) {
-            beside.push(kind);
+            beside.push(format!("{kind} {}", line["trackingPath"].as_str().unwrap_or_default()).trim_end().to_owned());
         } else {
             shapes.push((result_id(line), shape(line)));
         }
@@ -219,7 +227,6 @@ fn fields(kind: &str) -> &'static [&'static str] {
         "attachment:max_turns_reached" => &["attachment/maxTurns", "attachment/turnCount"],
         "attachment:hook_additional_context" => &["attachment/content", "attachment/hookName"],
         "attachment:file" => &["attachment/displayPath"],
-        "file-history-delta" => &["trackingPath", "backup/backupFileName"],
         _ => &[],
     }
 }
@@ -334,7 +341,12 @@ fn block(block: &Value, ours: bool, add: &mut impl FnMut(&str, &Value)) {
                 Value::String(text) => text.clone(),
                 list => list[0]["text"].as_str().unwrap_or_default().to_owned(),
             };
-            let text = if ours || failed || text.contains("<elided") || text.starts_with("File created") {
+            let text = if ours
+                || failed
+                || text.contains("<elided")
+                || text.starts_with("File created")
+                || text.starts_with("The file ")
+            {
                 "…".to_owned()
             } else {
                 text
