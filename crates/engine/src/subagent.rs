@@ -131,12 +131,13 @@ impl AgentTool {
             session,
         };
         task.say_started(&asked.prompt, self.depth + 1);
-        if let Err(error) = task.begin(&talk, &agent, &asked.prompt, self.depth + 1) {
-            return Output::failure(error.to_string());
-        }
         let mut input = talk.hook_input("SubagentStart");
         input.permission_mode = Maybe::Absent;
-        session.hook(input, Some(&agent.name), None, &talk.cancel).await;
+        let hooks = session.hook(input, Some(&agent.name), None, &talk.cancel);
+        let begun = async { task.begin(&talk, &agent, &asked.prompt, self.depth + 1) };
+        if let (_, Err(error)) = tokio::join!(hooks, begun) {
+            return Output::failure(error.to_string());
+        }
         let mut count = Count::new();
         let end = turn::run(&talk, &mut count).await;
         let used = count.last_usage().map(filled).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Carrying requests of the host out.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use quipu_message::control::answer::{self, Interrupted};
 use quipu_message::control::{ControlRequest, ControlResponse, Failure, RequestBody, ResponseBody, request};
@@ -256,7 +257,7 @@ async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> 
     }
     let system = "You name conversations. Answer with a title of three to six words and nothing else.";
     let question = body.description.text().unwrap_or_default().to_owned();
-    let title = crate::side::ask(&session.client, system, question).await.map_err(|error| error.to_string())?;
+    let title = crate::side::ask(session, system, question).await.map_err(|error| error.to_string())?;
     // Some models wrap it up.
     let wrapped = serde_json::from_str::<answer::Title>(&title).ok().and_then(|wrapped| wrapped.title.into_option());
     let title = wrapped.unwrap_or_else(|| title.trim().trim_matches('"').to_owned());
@@ -273,7 +274,10 @@ async fn side_question(session: &Arc<Session>, question: &str) -> Served {
     request.tool_choice = Some(quipu_api::Choice::None);
     request.messages.push(quipu_message::Message::new(quipu_message::Role::User, question));
     request.messages = quipu_conversation::normalise(request.messages);
+    let began = Instant::now();
     let answer = session.client.ask(&request).answer().await.map_err(|error| error.to_string())?;
+    let usage = answer.message.usage.get().cloned().unwrap_or_default();
+    session.ledger().spend(&request.model, &usage, began.elapsed());
     let response = crate::turn::last_words(&answer.message);
     gave(&answer::SideAnswer { response, synthetic: false, ..Default::default() })
 }

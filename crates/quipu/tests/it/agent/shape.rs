@@ -6,7 +6,7 @@ use super::drive::Played;
 use super::recording::Recording;
 
 /// Entries that the recorded program keeps for itself; `docs/compat.md` says which.
-const NEVER: [&str; 15] = [
+const NEVER: [&str; 16] = [
     "api-request",
     "api-request-blob",
     "api-request-shape",
@@ -22,6 +22,7 @@ const NEVER: [&str; 15] = [
     "attachment:prompt_snapshot",
     "attachment:total_tokens_reminder",
     "attachment:silent_turn_reminder",
+    "attachment:auto_mode",
 ];
 
 /// Bookkeeping whose place in the file means nothing.
