@@ -26,9 +26,7 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
                 if links > MOST_LINKS {
                     return None;
                 }
-                if target.is_absolute() {
-                    real = PathBuf::new();
-                }
+                // The root in an absolute target takes the place of what is before it.
                 push_front(&mut ahead, &target);
             }
             Err(_) => real = next,

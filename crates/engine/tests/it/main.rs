@@ -22,8 +22,8 @@ use tempfile::TempDir;
 
 /// A folder of its own with a place in it.
 struct Bench {
-    /// Goes when the bench goes.
-    _folder: TempDir,
+    /// The folder and that of the outputs; they go when the bench goes.
+    _folders: [TempDir; 2],
     place: Place,
 }
 
@@ -33,9 +33,10 @@ impl Bench {
     }
 
     fn with(options: Options) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(folder.path(), options);
-        Self { _folder: folder, place }
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let outputs = Some(folders[1].path().to_owned());
+        let place = Place::new(folders[0].path(), Options { outputs, ..options });
+        Self { _folders: folders, place }
     }
 
     /// A file of the folder.
