@@ -21,7 +21,7 @@ use crate::work::Works;
 /// How a call ended.
 pub(crate) enum Asked<'a> {
     /// With a whole answer, recorded; its tools are under way.
-    Answer { message: Message, works: Works<'a> },
+    Answer { message: Box<Message>, works: Works<'a> },
     /// With an error, after all retries.
     Failed(ApiError),
     /// The turn was broken off in the middle.
@@ -102,7 +102,7 @@ impl<'a> Talk<'a> {
                     }
                     count.answered(&answer.message, &usage);
                     self.record_answer(&answer.message, &coming.written, false)?;
-                    return Ok(Asked::Answer { message: answer.message, works });
+                    return Ok(Asked::Answer { message: Box::new(answer.message), works });
                 }
                 Some(Err(error)) => return Ok(Asked::Failed(error)),
                 None => return Ok(Asked::Failed(ApiError::BadRequest { reason: "nobody answered".to_owned() })),

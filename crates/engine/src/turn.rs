@@ -10,12 +10,8 @@
 
 use std::time::Instant;
 
-use quipu_api::ApiError;
 use quipu_message::stream::Denial;
-use quipu_message::system::{Informational, ModelRefusal, System};
-use quipu_message::turn::Assistant;
-use quipu_message::{Block, Extra, Json, Maybe, Message, MessageId, Spelling, Usage, factory, synthetic};
-use quipu_message::{Entry, attachment};
+use quipu_message::{Block, Entry, Json, Maybe, Message, Usage, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 
 use crate::ask::Asked;
@@ -23,6 +19,8 @@ use crate::clock::Clock;
 use crate::ledger::sum;
 use crate::talk::{Talk, stamped_attachment};
 use crate::work::{Done, Works};
+
+mod fail;
 
 /// How often an answer that ran out of room is continued.
 const CONTINUED: u32 = 3;
@@ -37,10 +35,6 @@ const GO_ON: &str = "Your answer was cut off because it reached the output limit
 /// What the model is told when it does not answer in the form asked for.
 const USE_FORM: &str = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request. \
                         Call this tool now.";
-
-/// What the model is told after its safeguards stopped it once.
-const REFUSED: &str = "The answer above was stopped by a safeguard. If the request can be met in an acceptable way, \
-                       do that; if not, say so plainly and name what you can do instead.";
 
 /// How a turn ends.
 #[derive(Debug)]
@@ -136,7 +130,7 @@ impl Count {
 enum Step<'a> {
     Ask,
     Use(Works<'a>),
-    Answered(Message),
+    Answered(Box<Message>),
     End(End),
 }
 
@@ -147,7 +141,7 @@ pub(crate) async fn run(talk: &Talk<'_>, count: &mut Count) -> End {
         let next = match step {
             Step::Ask => ask(talk, count).await,
             Step::Use(works) => use_tools(talk, works, count).await,
-            Step::Answered(message) => answered(talk, message, count).await,
+            Step::Answered(message) => answered(talk, &message, count).await,
             Step::End(end) => return end,
         };
         step = next.unwrap_or_else(|error| Step::End(End::NoFile(error)));
@@ -176,7 +170,7 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
             interrupted(talk, broke_tools, count)?;
             Ok(Step::End(if broke_tools { End::BrokenTools } else { End::BrokenStreaming }))
         }
-        Asked::Failed(error) => failed(talk, &error).map(|failure| Step::End(End::Failed(failure))),
+        Asked::Failed(error) => fail::failed(talk, &error).map(|failure| Step::End(End::Failed(failure))),
         Asked::Answer { works, .. } if over_budget(talk).is_some() && !works.is_empty() => {
             settle_all(talk, works.abandon(), count)?;
             Ok(Step::End(End::Budget(over_budget(talk).unwrap_or_default())))
@@ -233,7 +227,7 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
 }
 
 /// The model has nothing more to do: unless somebody has, the turn ends.
-async fn answered<'a>(talk: &'a Talk<'a>, message: Message, count: &mut Count) -> Result<Step<'a>, AppendError> {
+async fn answered<'a>(talk: &'a Talk<'a>, message: &Message, count: &mut Count) -> Result<Step<'a>, AppendError> {
     let stop_reason = message.stop_reason.text().unwrap_or_default().to_owned();
     if stop_reason == "max_tokens" && count.continued < CONTINUED {
         count.continued += 1;
@@ -241,14 +235,14 @@ async fn answered<'a>(talk: &'a Talk<'a>, message: Message, count: &mut Count) -
         return Ok(Step::Ask);
     }
     if stop_reason == "refusal" {
-        return refused(talk, &message, count);
+        return Ok(fail::refused(talk, count)?.map_or(Step::Ask, |failure| Step::End(End::Failed(failure))));
     }
     if talk.structured.is_some() && !count.form_nudged {
         count.form_nudged = true;
         nudge(talk, USE_FORM, count)?;
         return Ok(Step::Ask);
     }
-    let text = last_words(&message);
+    let text = last_words(message);
     if let Some(step) = stop_hooks(talk, &text, count).await? {
         return Ok(step);
     }
@@ -289,77 +283,6 @@ async fn stop_hooks<'a>(talk: &'a Talk<'a>, text: &str, count: &mut Count) -> Re
         return Ok(Some(Step::End(End::Stopped(why))));
     }
     Ok(blocked.map(|_| Step::Ask))
-}
-
-/// The model's safeguards stopped it: once it is told so, then the turn ends.
-fn refused<'a>(talk: &'a Talk<'a>, message: &Message, count: &mut Count) -> Result<Step<'a>, AppendError> {
-    let id = message.id.get().cloned();
-    count.refusals += 1;
-    if count.refusals == 1 {
-        let notice = Informational {
-            content: Maybe::Value(format!("{} was stopped by a safeguard; it is told so and goes on once", talk.model)),
-            level: Maybe::Value("notice".to_owned()),
-            ..Informational::default()
-        };
-        let said = Informational { envelope: talk.session.output.envelope(), ..notice.clone() };
-        talk.session.say(System::Informational(Box::new(said)));
-        let kept = Informational { is_meta: Maybe::Value(false), ..notice };
-        talk.record_system(System::Informational(Box::new(kept)))?;
-        nudge(talk, REFUSED, count)?;
-        return Ok(Step::Ask);
-    }
-    let line = ModelRefusal {
-        content: Maybe::Value(String::new()),
-        level: Maybe::Value("warning".to_owned()),
-        original_model: Maybe::Value(talk.model.clone()),
-        refused_user_message_uuid: talk.prompt.clone().into(),
-        is_meta: Maybe::Value(false),
-        ..ModelRefusal::default()
-    };
-    let said = ModelRefusal {
-        level: Maybe::Absent,
-        is_meta: Maybe::Absent,
-        envelope: talk.session.output.envelope(),
-        extra: Extra::spelled(Spelling::STREAM),
-        ..line.clone()
-    };
-    talk.session.say(System::ModelRefusal(Box::new(said)));
-    talk.record_system(System::ModelRefusal(Box::new(line)))?;
-    let text = format!("API Error: {} refused to answer this. Ask in another way, or ask another model.", talk.model);
-    let failure = Failure { text, status: None, kind: None, stop_reason: "refusal" };
-    show_failure(talk, &failure, quipu_message::turn::ErrorKind::InvalidRequest, id)?;
-    Ok(Step::End(End::Failed(failure)))
-}
-
-fn failed(talk: &Talk<'_>, error: &ApiError) -> Result<Failure, AppendError> {
-    let failure = Failure {
-        text: crate::ending::failure_text(error),
-        status: error.status(),
-        kind: error.api_type().map(str::to_owned),
-        stop_reason: "stop_sequence",
-    };
-    show_failure(talk, &failure, error.kind(), None)?;
-    Ok(failure)
-}
-
-/// Shows a failed call as a message no model wrote.
-fn show_failure(
-    talk: &Talk<'_>,
-    failure: &Failure,
-    kind: quipu_message::turn::ErrorKind,
-    _refused: Option<MessageId>,
-) -> Result<(), AppendError> {
-    let mut line = factory::api_error(failure.text.clone(), kind, &mut Clock);
-    line.message.stop_reason = Maybe::Value(failure.stop_reason.to_owned());
-    line.api_error_status = failure.status.map(serde_json::Number::from).into();
-    line.api_error_type = failure.kind.clone().into();
-    let envelope = talk.envelope(line.envelope.uuid.get().cloned(), line.envelope.timestamp.get().cloned());
-    let said = Assistant { envelope, extra: Extra::spelled(Spelling::STREAM), ..line.clone() };
-    talk.log().record(vec![Entry::Assistant(Box::new(line))])?;
-    if talk.is_main() {
-        talk.session.output.say(Entry::Assistant(Box::new(said)));
-    }
-    Ok(())
 }
 
 /// Says something in the person's voice that the person did not say.

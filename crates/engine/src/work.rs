@@ -218,7 +218,7 @@ impl Done {
             self.source.clone(),
             &mut Clock,
         );
-        user.permission_decision = self.decision.as_ref().map(|decision| Json::of(decision)).into();
+        user.permission_decision = self.decision.as_ref().map(Json::of).into();
         user.tool_denial_kind = self.refused.as_ref().map(|refused| refused.kind.to_owned()).into();
         user
     }

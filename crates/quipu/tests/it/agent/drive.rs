@@ -265,9 +265,8 @@ struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     fn new(run: &'a Run, swap: &'a dyn Fn(&str) -> String) -> Self {
-        let asked: BTreeMap<&str, String> = questions(run.io.iter().filter(|io| !io.is_in).map(|io: &Io| &io.msg))
-            .map(|(id, question)| (id, question))
-            .collect();
+        let asked: BTreeMap<&str, String> =
+            questions(run.io.iter().filter(|io| !io.is_in).map(|io: &Io| &io.msg)).collect();
         let answers = run.io.iter().filter(|io| io.is_in && io.msg["type"] == "control_response");
         let open = answers.filter_map(|io| {
             let id = io.msg["response"]["request_id"].as_str()?;

@@ -305,7 +305,10 @@ fn a_full_context_is_compacted_before_the_next_call() {
     let seen = stage.answerer.seen();
     let messages = &seen.last().unwrap().request.as_ref().unwrap().messages;
     let text: String = messages.iter().map(|message| message.content.to_text()).collect();
-    assert!(text.contains("The person counts to three.") && text.contains("three") && !text.contains("Counted one"), "{text}");
+    assert!(
+        text.contains("The person counts to three.") && text.contains("three") && !text.contains("Counted one"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Recording {
             runs,
             api: fs::read_to_string(folder.join("api.jsonl")).ok(),
             transcripts,
-            subagents: subagents.iter().map(|path| lines(path)).collect(),
+            subagents: subagents.iter().map(lines).collect(),
         }
     }
 
