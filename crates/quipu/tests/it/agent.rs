@@ -81,9 +81,6 @@ fn play(test: &str) {
     }
     let found = found.trim_end();
     let listed = compat::of(name);
-    if std::env::var_os("QUIPU_SHOW_COMPAT").is_some() {
-        println!("==== {name}\n{found}\n");
-    }
     assert!(
         found == listed,
         "{name} differs from the recording otherwise than docs/compat.md says.\n\nfound:\n{found}\n\nlisted:\n{listed}\n\nstderr:\n{}",
