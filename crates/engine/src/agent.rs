@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
-use quipu_message::system::{System, live};
+use quipu_message::system::{Informational, System, live};
 use quipu_message::{Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -165,6 +165,15 @@ async fn begin(session: &Arc<Session>, resumed: bool) -> Result<(), AppendError>
     if let Some(name) = session.options.name.clone() {
         rename(session, &name)?;
     }
+    let problems = session.state().settings.problems.clone();
+    for problem in problems {
+        session.say(System::Informational(Box::new(Informational {
+            content: Maybe::Value(format!("settings left out: {problem}")),
+            level: Maybe::Value("warning".to_owned()),
+            envelope: session.output.envelope(),
+            ..Informational::default()
+        })));
+    }
     let source = if resumed { "resume" } else { "startup" };
     crate::begin::session_hooks(session, source).await
 }
@@ -188,6 +197,7 @@ fn note_title(session: &Session, title: &str) -> Result<(), AppendError> {
 }
 
 async fn end(session: &Arc<Session>) -> Result<(), AppendError> {
+    session.place.tasks().stop_all().await;
     session.note_end(true)?;
     session.log().flush()?;
     let mut input = session.hook_input("SessionEnd");
@@ -228,9 +238,7 @@ async fn listen(
     };
     let interrupted = async {
         loop {
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending::<()>().await;
-            }
+            signal().await;
             signalled.cancel();
             session.queue.clear();
             session.queue.close();
@@ -251,5 +259,26 @@ async fn listen(
         () = reading => {}
         () = interrupted => {}
         () = unheard => {}
+    }
+}
+
+/// Waits until somebody wants the agent to stop.
+#[cfg(unix)]
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut stop), Ok(mut end)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = stop.recv() => {}
+        _ = end.recv() => {}
+    }
+}
+
+/// Waits until somebody wants the agent to stop.
+#[cfg(not(unix))]
+async fn signal() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }

@@ -133,7 +133,12 @@ impl<'a> Talk<'a> {
         };
         Request {
             model: self.model.clone(),
-            fallback_model: self.session.options.fallback_model.as_deref().map(crate::model::resolve),
+            fallback_model: self
+                .session
+                .options
+                .fallback_model
+                .as_deref()
+                .map(|name| self.session.models.resolve(name)),
             system: self.system.clone(),
             messages: self.log().messages(),
             tools: self.tools.iter().map(tool).collect(),

@@ -38,9 +38,32 @@ struct Kept {
 }
 
 impl Checkpoints {
-    /// Copies go to `folder`; paths are noted as seen from `root`.
-    pub(crate) fn new(folder: PathBuf, root: &Path) -> Self {
-        Self { folder, root: root.to_owned(), kept: Mutex::default() }
+    /// Copies go to `folder`; paths are noted as seen from `root`. What a session's file
+    /// notes of earlier copies is taken up again.
+    pub(crate) fn restore(folder: PathBuf, root: &Path, notes: &[Entry]) -> Self {
+        let mut kept = Kept::default();
+        for note in notes {
+            match note {
+                Entry::FileHistorySnapshot(line) => {
+                    let Some((prompt, snapshot)) = line.message_id.get().zip(line.snapshot.read::<FileSnapshot>().ok())
+                    else {
+                        continue;
+                    };
+                    let copies = snapshot.tracked_file_backups.into_iter();
+                    let copies: BTreeMap<PathBuf, FileBackup> =
+                        copies.map(|(path, copy)| (root.join(path), copy)).collect();
+                    copies.iter().for_each(|(path, copy)| kept.know(path, copy));
+                    kept.snapshots.push((prompt.clone(), copies));
+                }
+                Entry::FileHistoryDelta(line) => {
+                    if let Some((path, copy)) = line.tracking_path.get().zip(line.backup.read::<FileBackup>().ok()) {
+                        kept.know(&root.join(path), &copy);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { folder, root: root.to_owned(), kept: Mutex::new(kept) }
     }
 
     /// A prompt begins: every file known so far is copied as it is now.
@@ -150,6 +173,15 @@ impl Checkpoints {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Takes a copy up that was made before.
+    fn know(&mut self, path: &Path, copy: &FileBackup) {
+        self.first.entry(path.to_owned()).or_insert_with(|| copy.clone());
+        let version = self.versions.entry(path.to_owned()).or_default();
+        *version = copy.version.get().copied().unwrap_or_default().max(*version);
     }
 }
 

@@ -16,7 +16,6 @@ use crate::catalog::Catalog;
 use crate::clock::{Clock, fresh, now};
 use crate::ending;
 use crate::input::Prompt;
-use crate::model;
 use crate::permission::{Behavior, Rule, Source};
 use crate::prompt;
 use crate::session::Session;
@@ -154,7 +153,7 @@ async fn run(
         "cost" | "usage" => session.ledger().words(),
         "model" if args.is_empty() => format!("The model is {}", session.state().model),
         "model" => {
-            let model = model::resolve(args);
+            let model = session.models.resolve(args);
             session.state().model = model.clone();
             format!("Set model to `{model}` for this session only")
         }

@@ -2,19 +2,13 @@
 
 use quipu_message::control::answer;
 
-/// What is asked for when nobody says otherwise.
-pub const DEFAULT: &str = "claude-opus-5-5";
-
-/// The model for small side questions.
-pub const SMALL: &str = "claude-haiku-4-5";
-
-/// Short names, the model behind each, and what it is good for.
-const NAMES: [(&str, &str, &str, &str); 4] = [
-    ("default", DEFAULT, "Default", "The model to begin with"),
-    ("opus", DEFAULT, "Opus", "For hard problems"),
-    ("sonnet", "claude-sonnet-4-5", "Sonnet", "For everyday work"),
-    ("haiku", SMALL, "Haiku", "For quick answers"),
-];
+/// The models behind the short names people use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Models {
+    opus: String,
+    sonnet: String,
+    haiku: String,
+}
 
 /// Tokens reserved for the answer and the summary before the context is full.
 const RESERVE: u64 = 33_000;
@@ -48,25 +42,64 @@ impl Size {
     }
 }
 
-/// The model behind a name; a name that is not short stands for itself.
-pub fn resolve(name: &str) -> String {
-    let found = NAMES.iter().find(|(short, ..)| *short == name);
-    found.map_or_else(|| name.to_owned(), |(_, model, ..)| (*model).to_owned())
-}
-
 /// Whether a model thinks as far as it sees fit.
 pub fn is_adaptive(model: &str) -> bool {
     Size::of(model).output == 128_000
 }
 
-/// The models, as hosts list them.
-pub fn list() -> Vec<answer::Model> {
-    let row = |(value, model, name, about): &(&str, &str, &str, &str)| answer::Model {
-        value: (*value).to_owned(),
-        resolved_model: (*model).to_owned().into(),
-        display_name: (*name).to_owned(),
-        description: (*about).to_owned(),
-        ..answer::Model::default()
-    };
-    NAMES.iter().map(row).collect()
+impl Models {
+    /// The models, as far as the environment does not name others:
+    /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`.
+    ///
+    /// ```
+    /// use quipu_engine::model::Models;
+    /// let models = Models::from_env(|name| (name == "ANTHROPIC_DEFAULT_HAIKU_MODEL").then(|| "tiny-1".to_owned()));
+    /// assert_eq!(models.resolve("haiku"), "tiny-1");
+    /// assert_eq!(models.resolve("claude-opus-5-5"), "claude-opus-5-5");
+    /// ```
+    pub fn from_env(var: impl Fn(&str) -> Option<String>) -> Self {
+        let named = |name: &str, usual: &str| var(name).unwrap_or_else(|| usual.to_owned());
+        Self {
+            opus: named("ANTHROPIC_DEFAULT_OPUS_MODEL", "claude-opus-5-5"),
+            sonnet: named("ANTHROPIC_DEFAULT_SONNET_MODEL", "claude-sonnet-4-5"),
+            haiku: named("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-4-5"),
+        }
+    }
+
+    /// The model behind a name; a name that is not short stands for itself.
+    pub fn resolve(&self, name: &str) -> String {
+        match name {
+            "default" | "opus" => self.opus.clone(),
+            "sonnet" => self.sonnet.clone(),
+            "haiku" => self.haiku.clone(),
+            other => other.to_owned(),
+        }
+    }
+
+    /// What is asked for when nobody says otherwise.
+    pub fn usual(&self) -> &str {
+        &self.opus
+    }
+
+    /// The model for small side questions.
+    pub fn small(&self) -> &str {
+        &self.haiku
+    }
+
+    /// The models, as hosts list them.
+    pub fn list(&self) -> Vec<answer::Model> {
+        let row = |value: &str, model: &String, name: &str, about: &str| answer::Model {
+            value: value.to_owned(),
+            resolved_model: model.clone().into(),
+            display_name: name.to_owned(),
+            description: about.to_owned(),
+            ..answer::Model::default()
+        };
+        vec![
+            row("default", &self.opus, "Default", "The model to begin with"),
+            row("opus", &self.opus, "Opus", "For hard problems"),
+            row("sonnet", &self.sonnet, "Sonnet", "For everyday work"),
+            row("haiku", &self.haiku, "Haiku", "For quick answers"),
+        ]
+    }
 }

@@ -22,6 +22,7 @@ use crate::input::Prompt;
 use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::mcp::Mcp;
+use crate::model::Models;
 use crate::options::Options;
 use crate::output::Output;
 use crate::permission::{Mode, Rules};
@@ -45,6 +46,8 @@ pub(crate) struct Session {
     pub host: Host,
     /// Prompts that wait.
     pub queue: Queue,
+    /// The models behind short names.
+    pub(crate) models: Models,
     /// Who asks the model.
     pub client: Client,
     /// Where tools run.

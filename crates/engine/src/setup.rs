@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::mcp::Mcp;
-use crate::model;
+use crate::model::Models;
 use crate::options::{Options, Start};
 use crate::output::Output;
 use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden};
@@ -48,6 +48,8 @@ pub(crate) struct Chosen {
     costs: Option<CostState>,
     title: Option<String>,
     turns: u64,
+    /// What is noted of copies of files.
+    copies: Vec<Entry>,
     pub(crate) resumed: bool,
 }
 
@@ -117,10 +119,12 @@ impl Given {
     }
 
     /// Sets the session up.
-    pub(crate) fn set_up(self, chosen: Chosen, output: Output) -> Result<Arc<Session>, EngineError> {
+    pub(crate) fn set_up(mut self, chosen: Chosen, output: Output) -> Result<Arc<Session>, EngineError> {
         let config = self.config();
         let sources = settings::sources(self.options.setting_sources.as_deref())?;
         let settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
+        self.take_env(&settings);
+        let models = Models::from_env(|name| self.var(name).map(str::to_owned));
         let mode = self.mode(&settings)?;
         let rules = self.rules(&settings)?;
         let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
@@ -153,15 +157,15 @@ impl Given {
         }
         let checkpoints =
             self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
-        let checkpoints = checkpoints
-            .map(|_| Arc::new(Checkpoints::new(config.join("file-history").join(chosen.id.as_str()), &self.cwd)));
-        let place = self.place(&settings, &client, checkpoints.clone());
+        let folder = config.join("file-history").join(chosen.id.as_str());
+        let checkpoints = checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.copies)));
+        let place = self.place(&settings, &client, &models, checkpoints.clone());
         place.hide(hidden(&rules, &place));
         let state = State {
             id: chosen.id,
             mode,
             rules,
-            model: model.map_or_else(|| model::DEFAULT.to_owned(), |name| model::resolve(&name)),
+            model: models.resolve(model.as_deref().unwrap_or(models.usual())),
             effort: self.options.effort.clone().or_else(|| settings.last(|known| known.effort_level.clone())),
             max_thinking: self.options.max_thinking_tokens,
             system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
@@ -196,9 +200,19 @@ impl Given {
             sources,
             output,
             client,
+            models,
             place,
             checkpoints,
         }))
+    }
+
+    /// The person's own settings may add to the agent's environment; a project's may
+    /// not: it could send the key elsewhere.
+    fn take_env(&mut self, settings: &Settings) {
+        let own = |layer: &&settings::Layer| matches!(layer.source, settings::Source::User | settings::Source::Flag);
+        for (name, value) in settings.layers.iter().filter(own).flat_map(|layer| &layer.known.env) {
+            self.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
     }
 
     fn mode(&self, settings: &Settings) -> Result<Mode, EngineError> {
@@ -252,7 +266,7 @@ impl Given {
         Ok(rules)
     }
 
-    fn place(&self, settings: &Settings, client: &Client, checkpoints: Option<Arc<Checkpoints>>) -> Place {
+    fn place(&self, settings: &Settings, client: &Client, models: &Models, copies: Option<Arc<Checkpoints>>) -> Place {
         let mut env: BTreeMap<_, _> =
             self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
         let from_settings = settings.layers.iter().flat_map(|layer| &layer.known.env);
@@ -263,8 +277,8 @@ impl Given {
         let options = tool::Options {
             env,
             folders,
-            before_change: checkpoints.map(|copies| copies as Arc<dyn tool::BeforeChange>),
-            summarise: Some(crate::side::summariser(client.clone())),
+            before_change: copies.map(|copies| copies as Arc<dyn tool::BeforeChange>),
+            summarise: Some(crate::side::summariser(client.clone(), models.small().to_owned())),
             ..tool::Options::default()
         };
         Place::new(&self.cwd, options)
@@ -273,16 +287,27 @@ impl Given {
 
 impl Chosen {
     fn new(id: SessionId, path: PathBuf) -> Self {
-        Self { id, path, context: Vec::new(), at: None, costs: None, title: None, turns: 0, resumed: false }
+        Self {
+            id,
+            path,
+            context: Vec::new(),
+            at: None,
+            costs: None,
+            title: None,
+            turns: 0,
+            copies: Vec::new(),
+            resumed: false,
+        }
     }
 
     /// Reads what was said in a session, up to a line when one is given.
     fn read(id: SessionId, path: PathBuf, at: Option<Uuid>) -> Result<Self, EngineError> {
         let mut talk = Conversation::default();
-        let mut costs = None;
+        let (mut costs, mut copies) = (None, Vec::new());
         for located in Entries::open(&path)?.flatten() {
             match located.entry {
                 Entry::CostState(state) => costs = Some(*state),
+                entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => copies.push(entry),
                 entry => talk.push(located.line, entry),
             }
         }
@@ -295,7 +320,7 @@ impl Chosen {
         let context = since_compaction(&nodes).into_iter().cloned().collect();
         let turns = talk.turns().len() as u64;
         let title = talk.title().map(str::to_owned);
-        Ok(Self { id, path, context, at, costs, title, turns, resumed: true })
+        Ok(Self { id, path, context, at, costs, title, turns, copies, resumed: true })
     }
 }
 

@@ -16,7 +16,6 @@ use crate::clock::{Clock, fresh, millis};
 use crate::ledger::filled;
 use crate::log::Log;
 use crate::memory;
-use crate::model;
 use crate::prompt;
 use crate::session::Session;
 use crate::talk::{Sub, Talk, Voice};
@@ -115,7 +114,7 @@ impl AgentTool {
         let own = place.for_subagent();
         let inherited = session.state().model.clone();
         let name = chosen.or(agent.model.clone()).filter(|name| name != "inherit");
-        let model = name.map_or(inherited, |name| model::resolve(&name));
+        let model = name.map_or(inherited, |name| session.models.resolve(&name));
         let talk = Talk {
             tools: crate::toolbox::for_sub(session, &agent, self.depth + 1),
             system: vec![agent.prompt.clone(), prompt::surroundings(session, &model)],

@@ -13,7 +13,6 @@ use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
 
 use crate::commands;
-use crate::model;
 use crate::permission::Behavior;
 use crate::session::Session;
 
@@ -47,7 +46,7 @@ pub(super) fn initialized(session: &Session, hooks: bool) -> Initialized {
         agents: agents(&state.catalog),
         output_style: "default".to_owned(),
         available_output_styles: vec!["default".to_owned()],
-        models: model::list(),
+        models: session.models.list(),
         account: Account {
             token_source: Maybe::Value("none".to_owned()),
             api_key_source: Maybe::Value(session.key_source().to_owned()),

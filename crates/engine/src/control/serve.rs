@@ -10,7 +10,6 @@ use quipu_message::{Entry, Json, Maybe};
 use serde::Serialize;
 
 use super::answers;
-use crate::model;
 use crate::permission::Mode;
 use crate::session::Session;
 
@@ -86,7 +85,7 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
         RequestBody::GetSessionCost(_) => {
             gave(&answer::SessionCost { text: session.ledger().words(), ..Default::default() })
         }
-        RequestBody::ListModels(_) => gave(&answer::Models { models: model::list(), ..Default::default() }),
+        RequestBody::ListModels(_) => gave(&answer::Models { models: session.models.list(), ..Default::default() }),
         RequestBody::GetSettings(_) => gave(&answers::settings(session)),
         RequestBody::GetHooksListing(_) => gave(&answers::hooks(session)),
         RequestBody::ListPermissionRules(_) => gave(&answers::rules(session)),
@@ -198,7 +197,7 @@ fn set_mode(session: &Session, word: &str) -> Served {
 
 /// Changes the model; the next prompt finds a note of it in the file.
 fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>) {
-    let model = name.filter(|name| *name != "default").map_or_else(|| model::DEFAULT.to_owned(), model::resolve);
+    let model = session.models.resolve(name.unwrap_or("default"));
     let before = std::mem::replace(&mut session.state().model, model.clone());
     if before != model {
         let (line, said) = crate::commands::printed(session, &format!("Set model to `{model}`"));
