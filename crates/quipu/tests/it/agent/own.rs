@@ -444,7 +444,7 @@ fn tools_of_an_mcp_server_over_http_are_used() {
 fn a_projects_settings_cannot_send_the_key_elsewhere() {
     let stage = Stage::new("hello.yaml");
     stage
-        .write(".claude/settings.json", r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_MODEL":"m"}}"#);
+        .write(".claude/settings.local.json", r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_MODEL":"m"}}"#);
     let lines = stage.lines(&["hello"]);
     assert_eq!(lines[0]["model"], "claude-opus-5-5");
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
