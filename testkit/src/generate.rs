@@ -127,7 +127,14 @@ impl Maker {
                 r#""isSidechain":false,"userType":"external","cwd":"/home/dev/project","sessionId":"{id}","version":"2.1.300","gitBranch":"main""#
             )
         };
-        for turn in 0..4 + self.next(8) {
+        // Most sessions are short, some go on for days; like the sizes of real ones.
+        let long = match self.next(40) {
+            0 => 24,
+            1..5 => 6,
+            _ => 1,
+        };
+        let helped = self.next(3) == 0;
+        for turn in 0..(3 + self.next(8)) * long {
             let (uuid, words) = (self.id(), self.words());
             main.push_str(&format!(
                 r#"{{"parentUuid":{parent},{},"type":"user","message":{{"role":"user","content":"{words}"}},"uuid":"{uuid}","timestamp":"{}"}}"#,
@@ -137,7 +144,7 @@ impl Maker {
             parent = format!("\"{uuid}\"");
             for _ in 0..1 + self.next(6) {
                 clock += 1 + self.next(40);
-                let in_side = self.next(8) == 0;
+                let in_side = helped && self.next(8) == 0;
                 let (lines, last) = self.message(&id, clock, &parent, &project);
                 if in_side {
                     side.push_str(&lines)

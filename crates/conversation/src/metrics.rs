@@ -7,14 +7,14 @@ use quipu_message::synthetic::{MODEL, is_synthetic};
 use quipu_message::text::Str;
 use quipu_message::tool::is_web_search;
 use quipu_message::view::{ContentView, UsageView};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::person::{Said, said};
 use crate::price::{Cost, Prices, Usd};
 use crate::tally::{Spent, Tally};
 
 /// Token counts of one message or a sum of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// Uncached prompt tokens.
     pub input: u64,
@@ -57,21 +57,29 @@ impl Tokens {
 /// subagents belong to the session that set them to work.
 #[derive(Debug, Default)]
 pub struct Session {
+    story: Story,
+    tally: Tally,
+    errors: u64,
+    tools: BTreeMap<String, u64>,
+    calls: HashSet<String>,
+}
+
+/// What is known of a session so far, messages and tools apart; small, to keep and
+/// [go on from](Session::restored).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Story {
     first: Option<String>,
     last: Option<String>,
     turns: u64,
     unanswered: bool,
-    errors: u64,
-    tools: BTreeMap<String, u64>,
-    calls: HashSet<String>,
-    tally: Tally,
     facts: Facts,
-    live: Vec<UsageView>,
+    made_up_title: Option<String>,
+    live: Option<Tokens>,
     live_cost: Option<f64>,
 }
 
 /// What a session says of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The session, as its first line says.
     pub session_id: Option<String>,
@@ -94,8 +102,6 @@ pub struct Facts {
     /// The last entry of the session it continues, when an old-style compaction
     /// began this file.
     pub continues_leaf: Option<String>,
-    #[serde(skip)]
-    made_up_title: Option<String>,
 }
 
 impl Facts {
@@ -124,9 +130,6 @@ impl Facts {
         }
         if let Some(title) = &view.custom_title {
             self.title = Some(title.to_string());
-        }
-        if let Some(title) = view.ai_title.as_ref().or(view.summary.as_ref()) {
-            self.made_up_title = Some(title.to_string());
         }
         self.compacted |= view.is_compact_summary == Some(true) || view.subtype.as_deref() == Some("compact_boundary");
     }
@@ -166,23 +169,45 @@ pub struct Metrics {
 }
 
 impl Session {
+    /// Goes on with a session of which this much is known. Tools and errors are
+    /// counted from here.
+    pub fn restored(story: Story, tally: Tally) -> Self {
+        Self { story, tally, ..Self::default() }
+    }
+
+    /// What is known so far.
+    pub fn story(&self) -> &Story {
+        &self.story
+    }
+
+    /// The messages so far.
+    pub fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
     /// Takes one line.
     pub fn push(&mut self, view: &View<'_>) {
+        let story = &mut self.story;
         if let Some(time) = view.timestamp.as_deref() {
-            if self.first.as_deref().is_none_or(|first| time < first) {
-                self.first = Some(time.to_owned());
+            if story.first.as_deref().is_none_or(|first| time < first) {
+                story.first = Some(time.to_owned());
             }
-            if self.last.as_deref().is_none_or(|last| time > last) {
-                self.last = Some(time.to_owned());
+            if story.last.as_deref().is_none_or(|last| time > last) {
+                story.last = Some(time.to_owned());
             }
         }
-        self.facts.push(view);
+        story.facts.push(view);
+        if let Some(title) = view.ai_title.as_ref().or(view.summary.as_ref()) {
+            story.made_up_title = Some(title.to_string());
+        }
         match view.kind.as_deref() {
             Some("user") => self.user(view),
             Some("assistant") => self.assistant(view),
             Some("result") => {
-                self.live.extend(view.usage.clone());
-                self.live_cost = view.total_cost_usd.or(self.live_cost);
+                if let Some(usage) = &view.usage {
+                    story.live.get_or_insert_default().add(Tokens::of(usage));
+                }
+                story.live_cost = view.total_cost_usd.or(story.live_cost);
             }
             _ => {}
         }
@@ -215,9 +240,10 @@ impl Session {
         };
         if let Some(prompt) = asked {
             // A local command is a turn only if the model answers it.
-            self.unanswered = prompt.starts_with('/') || prompt.starts_with("! ");
-            self.turns += u64::from(!self.unanswered);
-            let first = self.facts.first_prompt.get_or_insert_default();
+            let story = &mut self.story;
+            story.unanswered = prompt.starts_with('/') || prompt.starts_with("! ");
+            story.turns += u64::from(!story.unanswered);
+            let first = story.facts.first_prompt.get_or_insert_default();
             if first.is_empty() {
                 *first = prompt;
             }
@@ -227,8 +253,8 @@ impl Session {
     fn assistant(&mut self, view: &View<'_>) {
         self.errors += u64::from(view.is_api_error == Some(true));
         let Some(message) = &view.message else { return };
-        if std::mem::take(&mut self.unanswered) && message.model.as_deref() != Some(MODEL) {
-            self.turns += 1;
+        if std::mem::take(&mut self.story.unanswered) && message.model.as_deref() != Some(MODEL) {
+            self.story.turns += 1;
         }
         let at = self.tally.spend(Spent::from(view));
         for block in message.content.iter().flat_map(ContentView::blocks) {
@@ -244,27 +270,27 @@ impl Session {
     }
 
     /// Adds it all up.
-    pub fn finish(self, prices: &Prices) -> Metrics {
+    pub fn finish(&self, prices: &Prices) -> Metrics {
+        let Story { first, last, turns, facts, made_up_title, live, live_cost, .. } = self.story.clone();
         let mut metrics = Metrics {
-            duration_secs: seconds(self.first.as_deref(), self.last.as_deref()),
-            started_at: self.first,
-            ended_at: self.last,
-            turns: self.turns,
-            tools: self.tools,
+            duration_secs: seconds(first.as_deref(), last.as_deref()),
+            started_at: first,
+            ended_at: last,
+            turns,
+            tools: self.tools.clone(),
             errors: self.errors,
-            facts: self.facts,
+            facts: Facts { title: facts.title.or(made_up_title), ..facts },
             ..Metrics::default()
         };
-        let facts = &mut metrics.facts;
-        facts.title = facts.title.take().or_else(|| facts.made_up_title.take());
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());
-        for message in self.tally.into_messages() {
+        for message in self.tally.messages() {
             metrics.messages += 1;
-            metrics.tokens.add(message.tokens());
+            metrics.tokens.add(message.tokens);
             metrics.web_searches += message.web_searches();
             metrics.recorded_costs += u64::from(message.recorded.is_some());
-            if !message.model.is_empty() && &*message.model != MODEL {
-                models.insert(message.model.to_string());
+            let model = &message.served.model;
+            if !model.is_empty() && model != MODEL && !models.contains(model) {
+                models.insert(model.clone());
             }
             match message.cost(prices) {
                 Cost::Priced { usd, .. } => cost += usd,
@@ -276,10 +302,9 @@ impl Session {
         metrics.cost_usd = cost.as_f64();
         // Live, the sums of the turns are right and the lines are not: they carry
         // the usage of the moment they began.
-        if !self.live.is_empty() {
-            metrics.tokens = Tokens::default();
-            self.live.iter().for_each(|usage| metrics.tokens.add(Tokens::of(usage)));
-            metrics.cost_usd = self.live_cost.unwrap_or(metrics.cost_usd);
+        if let Some(tokens) = live {
+            metrics.tokens = tokens;
+            metrics.cost_usd = live_cost.unwrap_or(metrics.cost_usd);
         }
         metrics.models = models.into_iter().collect();
         metrics.unpriced_models = unpriced.into_iter().collect();

@@ -17,8 +17,9 @@ mod table;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use jiff::civil::Date;
+use jiff::Timestamp;
 use jiff::tz::Offset;
 
 pub use self::cost::{Breakdown, Cost, Counts, Reason};
@@ -37,13 +38,18 @@ pub struct Prices {
     models: BTreeMap<String, Vec<Price>>,
     geo: BTreeMap<String, Decimal>,
     web_search: Decimal,
+    fingerprint: u64,
 }
+
+const BUNDLED: &str = include_str!("price/prices.toml");
 
 impl Prices {
     /// The table that quipu ships.
     pub fn bundled() -> Self {
-        match Table::parse(include_str!("price/prices.toml"), "the bundled prices.toml") {
-            Ok(Table { models, geo, web_search: Some(web_search) }) => Self { models, geo, web_search },
+        match Table::parse(BUNDLED, "the bundled prices.toml") {
+            Ok(Table { models, geo, web_search: Some(web_search) }) => {
+                Self { models, geo, web_search, fingerprint: print(BUNDLED) }
+            }
             Ok(_) => unreachable!("the bundled table prices web searches"),
             Err(error) => unreachable!("a test reads the bundled table: {error}"),
         }
@@ -59,7 +65,13 @@ impl Prices {
         prices.models.extend(table.models);
         prices.geo.extend(table.geo);
         prices.web_search = table.web_search.unwrap_or(prices.web_search);
+        prices.fingerprint ^= print(toml_text).rotate_left(1);
         Ok(prices)
+    }
+
+    /// Tells one table from another, for those who keep what they priced.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// Every model with its prices, earliest first, in the order of their names.
@@ -70,10 +82,16 @@ impl Prices {
 
     /// The price of one request.
     ///
-    /// `at` is the message's timestamp; without a readable one the latest price
-    /// counts. `speed` and `geo` are the usage's `speed` and `inference_geo`. Bands
+    /// `at` is the message's time; without one the latest price counts. `speed` and `geo` are the usage's `speed` and `inference_geo`. Bands
     /// go by the prompt of a single request, so counts must not be summed before.
-    pub fn cost(&self, model: &str, at: Option<&str>, counts: &Counts, speed: Option<&str>, geo: Option<&str>) -> Cost {
+    pub fn cost(
+        &self,
+        model: &str,
+        at: Option<Timestamp>,
+        counts: &Counts,
+        speed: Option<&str>,
+        geo: Option<&str>,
+    ) -> Cost {
         if model == SYNTHETIC {
             return Cost::Priced { usd: Usd::ZERO, breakdown: Breakdown::default() };
         }
@@ -91,19 +109,19 @@ impl Prices {
     pub fn cache_savings(
         &self,
         model: &str,
-        at: Option<&str>,
+        at: Option<Timestamp>,
         counts: &Counts,
         speed: Option<&str>,
         geo: Option<&str>,
-    ) -> Option<f64> {
+    ) -> Option<Usd> {
         if model == SYNTHETIC {
-            return Some(0.0);
+            return Some(Usd::ZERO);
         }
         let tariff = self.tariff(model, at, counts, speed, geo).ok()?;
         let paid = self.breakdown(&tariff, counts).ok()?;
         let cached = counts.cache_write().saturating_add(counts.cache_read);
         let full = Usd::of_tokens(cached, tariff.rates.input, tariff.factors);
-        Some((full - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read).as_f64())
+        Some(full - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read)
     }
 
     /// What some web searches cost, whatever the model.
@@ -115,7 +133,7 @@ impl Prices {
     fn tariff(
         &self,
         model: &str,
-        at: Option<&str>,
+        at: Option<Timestamp>,
         counts: &Counts,
         speed: Option<&str>,
         geo: Option<&str>,
@@ -123,7 +141,7 @@ impl Prices {
         // A user's file may price one snapshot or platform apart from its model.
         let prices =
             self.models.get(model).or_else(|| self.models.get(base_name(model))).ok_or(Reason::UnknownModel)?;
-        let day = at.and_then(utc_day);
+        let day = at.map(|at| Offset::UTC.to_datetime(at).date());
         let price =
             prices.iter().rfind(|price| day.is_none_or(|day| price.effective_from <= day)).ok_or(Reason::NotInForce)?;
         let speed = match speed {
@@ -148,6 +166,12 @@ impl Prices {
     }
 }
 
+fn print(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// The rates and multipliers chosen for one request.
 struct Tariff<'a> {
     rates: &'a Rates,
@@ -161,13 +185,5 @@ impl Tariff<'_> {
             None if tokens == 0 => Ok(Usd::ZERO),
             None => Err(Reason::NoRate { kind }),
         }
-    }
-}
-
-fn utc_day(timestamp: &str) -> Option<Date> {
-    match timestamp.parse() {
-        Ok(instant) => Some(Offset::UTC.to_datetime(instant).date()),
-        // A time without an offset still has a day.
-        Err(_) => timestamp.parse().ok(),
     }
 }

@@ -1,9 +1,12 @@
 //! What each API message used: one message counts once, however many lines carry it.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 use quipu_message::view::{UsageLine, UsageView};
 use quipu_message::{View, text::Str};
 
@@ -17,29 +20,52 @@ use crate::price::{Cost, Counts, Prices, Usd};
 #[derive(Debug, Default)]
 pub struct Tally {
     messages: Vec<MessageUse>,
-    by_key: HashMap<String, usize>,
-    /// Web searches under way: the call, and the message that made it.
-    searches: HashMap<String, usize>,
-    models: HashMap<String, Arc<str>>,
+    by_key: HashMap<Key, usize, BuildHasherDefault<Hashed>>,
+    /// Web searches: the call, and the message that made it until it is answered.
+    searches: HashMap<String, Option<usize>>,
+    served: Vec<Arc<Served>>,
+    /// Messages added or changed.
+    changed: Vec<usize>,
+}
+
+/// What tells a message from the others: its id, or its request's, as a number. None
+/// when it has neither.
+pub type Key = u64;
+
+/// How a message was served: what its price depends on beside its tokens.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Served {
+    /// The model.
+    pub model: String,
+    /// The speed, when it is not the standard one.
+    pub speed: Option<Box<str>>,
+    /// Where the model ran.
+    pub geo: Option<Box<str>>,
 }
 
 /// One API message and what it used.
 #[derive(Debug, Clone, Default)]
 pub struct MessageUse {
-    /// Its id, or its request's; empty when it has neither.
-    pub key: String,
-    /// The model.
-    pub model: Arc<str>,
-    /// What it used.
-    pub usage: UsageView,
-    /// Its earliest line.
-    pub timestamp: Option<String>,
+    /// What tells it from the others.
+    pub key: Option<Key>,
+    /// Whether any of its lines says what it used.
+    pub is_told: bool,
+    /// How it was served.
+    pub served: Arc<Served>,
+    /// Its tokens.
+    pub tokens: Tokens,
+    /// The time of its earliest line.
+    pub time: Option<Timestamp>,
     /// What it cost, where the file says so.
     pub recorded: Option<f64>,
+    /// Searches of the web by the counter on the answer.
+    pub searches_told: u64,
     /// Searches of the web that it asked for and that found something.
-    searches: u64,
-    /// Times and ids of its lines, hashed: a copy in another session shares one.
-    marks: Vec<u64>,
+    pub searches_found: u64,
+    /// The times of its lines, in milliseconds since 1970.
+    pub times: Vec<i64>,
+    /// The ids of its first and last line, as numbers; 0 when they have none.
+    pub lines: [u64; 2],
 }
 
 /// What one line says of a message.
@@ -51,8 +77,8 @@ pub struct Spent<'a> {
     pub request_id: Option<&'a str>,
     /// The model.
     pub model: Option<&'a str>,
-    /// What was used.
-    pub usage: UsageView,
+    /// What was used, where the line says so.
+    pub usage: Option<UsageView>,
     /// When.
     pub timestamp: Option<&'a str>,
     /// The line.
@@ -73,7 +99,7 @@ impl<'a> From<&'a View<'_>> for Spent<'a> {
             message_id: message.and_then(|m| text(&m.id)),
             request_id: text(&view.request_id),
             model: message.and_then(|m| text(&m.model)),
-            usage: message.and_then(|m| m.usage.clone()).or_else(|| view.usage.clone()).unwrap_or_default(),
+            usage: message.and_then(|m| m.usage.clone()).or_else(|| view.usage.clone()),
             timestamp: text(&view.timestamp),
             uuid: text(&view.uuid),
             recorded: view.cost_usd,
@@ -88,7 +114,7 @@ impl<'a> From<&'a UsageLine<'_>> for Spent<'a> {
             message_id: message.and_then(|m| text(&m.id)),
             request_id: text(&line.request_id),
             model: message.and_then(|m| text(&m.model)),
-            usage: message.and_then(|m| m.usage.clone()).or_else(|| line.usage.clone()).unwrap_or_default(),
+            usage: message.and_then(|m| m.usage.clone()).or_else(|| line.usage.clone()),
             timestamp: text(&line.timestamp),
             uuid: text(&line.uuid),
             recorded: line.cost_usd,
@@ -96,79 +122,122 @@ impl<'a> From<&'a UsageLine<'_>> for Spent<'a> {
     }
 }
 
+/// The moment a timestamp names; one without an offset is taken as UTC.
+pub fn moment(timestamp: &str) -> Option<Timestamp> {
+    let civil = || timestamp.parse::<DateTime>().ok().and_then(|time| Offset::UTC.to_timestamp(time).ok());
+    timestamp.parse().ok().or_else(civil)
+}
+
 impl Tally {
+    /// Goes on from messages gathered earlier, and the searches that were known then.
+    pub fn restored(messages: Vec<MessageUse>, searches: HashMap<String, Option<usize>>) -> Self {
+        let by_key = messages.iter().enumerate().filter_map(|(at, message)| Some((message.key?, at))).collect();
+        let searches = searches.into_iter().map(|(call, at)| (call, at.filter(|&at| at < messages.len()))).collect();
+        Self { messages, by_key, searches, ..Self::default() }
+    }
+
     /// Takes what a line says; returns the place of its message.
     pub fn spend(&mut self, spent: Spent<'_>) -> usize {
-        let key = spent.message_id.or(spent.request_id);
-        let known = key.and_then(|key| self.by_key.get(key).copied());
-        let at = known.unwrap_or_else(|| {
-            let at = self.messages.len();
-            self.messages.push(MessageUse { key: key.unwrap_or_default().to_owned(), ..MessageUse::default() });
-            if let Some(key) = key {
-                self.by_key.insert(key.to_owned(), at);
+        let key = spent.message_id.or(spent.request_id).map(hash);
+        let at = match key.and_then(|key| self.by_key.get(&key).copied()) {
+            Some(at) => at,
+            None => {
+                let at = self.messages.len();
+                self.messages.push(MessageUse { key, ..MessageUse::default() });
+                self.by_key.extend(key.map(|key| (key, at)));
+                at
             }
-            at
-        });
-        let model = spent.model.map(|model| self.model(model));
+        };
+        self.change(at);
+        if spent.usage.is_none() && spent.recorded.is_none() {
+            return at;
+        }
+        let usage = spent.usage.unwrap_or_default();
+        let fuller = usage.output >= self.messages[at].tokens.output;
+        let served = fuller.then(|| self.served(spent.model.unwrap_or_default(), &usage));
         let message = &mut self.messages[at];
-        message.marks.extend([spent.timestamp, spent.uuid].into_iter().flatten().map(hash));
-        if let Some(time) = spent.timestamp
-            && message.timestamp.as_deref().is_none_or(|known| time < known)
-        {
-            message.timestamp = Some(time.to_owned());
+        message.is_told = true;
+        if let Some(time) = spent.timestamp.and_then(moment) {
+            message.time = Some(message.time.map_or(time, |known| known.min(time)));
+            let time = time.as_millisecond();
+            if !message.times.contains(&time) {
+                message.times.push(time);
+            }
+        }
+        if let Some(line) = spent.uuid.map(hash) {
+            let [first, _] = message.lines;
+            message.lines = [if first == 0 { line } else { first }, line];
         }
         message.recorded = spent.recorded.or(message.recorded);
-        if spent.usage.output >= message.usage.output {
-            message.usage = spent.usage;
-            message.model = model.unwrap_or_default();
+        if let Some(served) = served {
+            message.tokens = Tokens::of(&usage);
+            message.searches_told = usage.web_searches;
+            message.served = served;
         }
         at
     }
 
     /// A message asked for a search of the web.
     pub fn search_asked(&mut self, call: &str, message: usize) {
-        self.searches.insert(call.to_owned(), message);
+        self.searches.entry(call.to_owned()).or_insert(Some(message));
     }
 
     /// A search was answered without an error.
     pub fn search_answered(&mut self, call: &str) {
-        if let Some(at) = self.searches.remove(call) {
-            self.messages[at].searches += 1;
+        if let Some(at) = self.searches.get_mut(call).and_then(Option::take) {
+            self.messages[at].searches_found += 1;
+            self.change(at);
         }
     }
 
     /// Whether searches are under way.
     pub fn is_searching(&self) -> bool {
-        !self.searches.is_empty()
+        self.searches.values().any(Option::is_some)
     }
 
     /// The messages, in the order they first appeared.
-    pub fn into_messages(self) -> Vec<MessageUse> {
-        self.messages
+    pub fn messages(&self) -> &[MessageUse] {
+        &self.messages
     }
 
-    fn model(&mut self, name: &str) -> Arc<str> {
-        match self.models.get(name) {
-            Some(model) => Arc::clone(model),
-            None => {
-                let model: Arc<str> = name.into();
-                self.models.insert(name.to_owned(), Arc::clone(&model));
-                model
-            }
+    /// The places of the messages that were added or changed since the beginning or
+    /// the [restoring](Self::restored), in order.
+    pub fn changed(&mut self) -> &[usize] {
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        &self.changed
+    }
+
+    /// The searches known so far.
+    pub fn searches(&self) -> &HashMap<String, Option<usize>> {
+        &self.searches
+    }
+
+    fn change(&mut self, at: usize) {
+        if self.changed.last() != Some(&at) {
+            self.changed.push(at);
         }
+    }
+
+    /// A session has few models: each is kept once.
+    fn served(&mut self, model: &str, usage: &UsageView) -> Arc<Served> {
+        let same =
+            |served: &&Arc<Served>| served.model == model && served.speed == usage.speed && served.geo == usage.geo;
+        if let Some(served) = self.served.iter().find(same) {
+            return Arc::clone(served);
+        }
+        let served = Served { model: model.to_owned(), speed: usage.speed.clone(), geo: usage.geo.clone() };
+        let served = Arc::new(served);
+        self.served.push(Arc::clone(&served));
+        served
     }
 }
 
 impl MessageUse {
-    /// Its tokens.
-    pub fn tokens(&self) -> Tokens {
-        Tokens::of(&self.usage)
-    }
-
     /// Its web searches: the counter on the answer is often zero although a search
     /// was made, so the results are counted too.
     pub fn web_searches(&self) -> u64 {
-        self.usage.web_searches.max(self.searches)
+        self.searches_told.max(self.searches_found)
     }
 
     /// What it cost: as recorded where the file says so, by our prices otherwise.
@@ -176,40 +245,61 @@ impl MessageUse {
         if let Some(recorded) = self.recorded {
             return Cost::Priced { usd: Usd::from_f64(recorded), breakdown: Default::default() };
         }
-        let (speed, geo) = (self.usage.speed.as_deref(), self.usage.geo.as_deref());
-        prices.cost(&self.model, self.timestamp.as_deref(), &self.counts(), speed, geo)
+        let Served { model, speed, geo } = &*self.served;
+        prices.cost(model, self.time, &self.counts(), speed.as_deref(), geo.as_deref())
     }
 
     /// What the prompt cache saved against reading everything anew.
-    pub fn cache_savings(&self, prices: &Prices) -> Option<f64> {
-        let (speed, geo) = (self.usage.speed.as_deref(), self.usage.geo.as_deref());
-        prices.cache_savings(&self.model, self.timestamp.as_deref(), &self.counts(), speed, geo)
+    pub fn cache_savings(&self, prices: &Prices) -> Option<Usd> {
+        let Served { model, speed, geo } = &*self.served;
+        prices.cache_savings(model, self.time, &self.counts(), speed.as_deref(), geo.as_deref())
     }
 
-    /// What tells the message from others across sessions: its key together with the
-    /// time or the id of each of its lines. A copy shares one of them; another message
-    /// under the same key, as gateways and test servers make them, shares none. Empty
-    /// when the message has no key.
-    pub fn fingerprints(&self) -> impl Iterator<Item = u64> {
-        let key = (!self.key.is_empty()).then(|| hash(&self.key));
-        key.into_iter().flat_map(|key| self.marks.iter().map(move |mark| key.rotate_left(1) ^ mark))
+    /// What tells the message from another of the same key in another session: a copy
+    /// shares a time or an end of its lines. Forks keep both; some resumes write new
+    /// ids with old times. Gateways and test servers give other messages the same key.
+    pub fn marks(&self) -> impl Iterator<Item = u64> {
+        let times = self.times.iter().map(|time| time.cast_unsigned());
+        times.chain(self.lines.into_iter().filter(|line| *line != 0))
     }
 
     fn counts(&self) -> Counts {
         Counts {
-            input: self.usage.input,
-            output: self.usage.output,
-            cache_write_5m: self.usage.cache_write_5m,
-            cache_write_1h: self.usage.cache_write_1h,
-            cache_write_total: self.usage.cache_write,
-            cache_read: self.usage.cache_read,
+            input: self.tokens.input,
+            output: self.tokens.output,
+            cache_write_5m: self.tokens.cache_write_5m,
+            cache_write_1h: self.tokens.cache_write_1h,
+            cache_write_total: 0,
+            cache_read: self.tokens.cache_read,
             web_searches: self.web_searches(),
         }
     }
 }
 
+/// Text as a number: the same in every run and build, for indexes keep it.
 fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    text.as_bytes().chunks(8).fold(text.len() as u64, |hash, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        let mixed = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
+    })
+}
+
+/// For keys that are hashes already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are numbers");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }

@@ -12,10 +12,16 @@
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod catalogue;
+mod hashed;
 mod ledger;
+mod pack;
 mod scan;
+mod store;
 mod usage;
 
-pub use ledger::{Credited, Ledger};
-pub use scan::{SessionUse, scan};
-pub use usage::{By, Report, Row, Window};
+pub use catalogue::{Catalogue, Listed, Progress};
+pub use ledger::{Ledger, SessionUse};
+pub use scan::scan;
+pub use store::IndexError;
+pub use usage::{By, Counter, Report, Row, Used, Window};

@@ -3,47 +3,33 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use quipu_conversation::{MessageUse, Spent, Tally};
+use quipu_conversation::{Spent, Tally, moment};
 use quipu_message::line::mend;
 use quipu_message::tool::{WEB_SEARCH, is_web_search};
 use quipu_message::view::{COSTLY, ContentView, RESULT, UsageLine};
 use quipu_message::{Head, View};
-use quipu_transcript::find::{SessionFile, subagents};
+use quipu_transcript::find::History;
 use quipu_transcript::{FileError, Lines, Piece};
 
-/// A session and the messages it holds.
-#[derive(Debug, Default)]
-pub struct SessionUse {
-    /// The session.
-    pub session_id: String,
-    /// The name of the project's folder.
-    pub project: String,
-    /// When its file begins: the first time it says.
-    pub begins: Option<String>,
-    /// Its messages, those of its subagents included.
-    pub messages: Vec<MessageUse>,
-    /// Files that could not be read to their end.
-    pub errors: Vec<FileError>,
-}
+use crate::ledger::SessionUse;
 
 /// Scans a session's file and those of its subagents.
-pub fn scan(file: &SessionFile) -> SessionUse {
+pub fn scan(history: &History) -> (SessionUse, Vec<FileError>) {
     let mut scan = Scan::new();
     let mut errors = Vec::new();
-    errors.extend(scan.file(&file.path).err());
-    let begins = scan.begins.take();
-    for subagent in subagents(&file.path) {
-        errors.extend(scan.file(&subagent.path).err());
+    for file in &history.files {
+        errors.extend(scan.file(&file.path).err());
     }
-    let messages = scan.tally.into_messages();
-    SessionUse { session_id: file.id.to_string(), project: file.project.clone(), begins, messages, errors }
+    let used = SessionUse::new(history.id.clone(), Arc::clone(&history.project), scan.begins, scan.tally.messages());
+    (used, errors)
 }
 
 struct Scan {
     tally: Tally,
-    begins: Option<String>,
+    begins: Option<jiff::Timestamp>,
     costly: [Finder<'static>; 2],
     search: Finder<'static>,
     result: Finder<'static>,
@@ -83,7 +69,7 @@ impl Scan {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let text = mend(text);
         if self.begins.is_none() {
-            self.begins = Head::read(&text).ok().and_then(|head| head.timestamp).map(|time| time.to_string());
+            self.begins = Head::read(&text).ok().and_then(|head| head.timestamp.as_deref().and_then(moment));
         }
         if asks || answers {
             if let Ok(view) = View::read(&text) {

@@ -1,15 +1,16 @@
 //! Usage by day, week, month, session, model, project or five-hour block.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasherDefault;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit};
 use quipu_conversation::Tokens;
-use quipu_conversation::price::{Cost, Prices, Usd};
+use quipu_conversation::price::{SYNTHETIC, Usd};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::ledger::{Credited, Ledger};
+use crate::hashed::Hashed;
 
 /// What to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub struct Row {
     /// What it cost.
     pub cost: Usd,
     /// What the prompt cache saved.
-    pub cache_savings_usd: f64,
+    pub cache_savings: Usd,
     /// Models without a price: their tokens count, their money is not known.
     pub unpriced_models: BTreeSet<String>,
     /// The earliest and the latest message.
@@ -94,77 +95,173 @@ impl Serialize for Row {
         map.serialize_entry("web_searches", &self.web_searches)?;
         map.serialize_entry("messages", &self.messages)?;
         map.serialize_entry("cost_usd", &self.cost.as_f64())?;
-        map.serialize_entry("cache_savings_usd", &self.cache_savings_usd)?;
+        map.serialize_entry("cache_savings_usd", &self.cache_savings.as_f64())?;
         map.serialize_entry("unpriced_models", &self.unpriced_models)?;
         map.end()
     }
 }
 
+/// What one message used, or several of one session and model within a quarter of an
+/// hour.
+#[derive(Debug, Clone, Copy)]
+pub struct Used<'a> {
+    /// The session.
+    pub session: &'a str,
+    /// The name of its project's folder.
+    pub project: &'a str,
+    /// The model.
+    pub model: &'a str,
+    /// The earliest and the latest message; none when they do not say.
+    pub span: Option<(Timestamp, Timestamp)>,
+    /// API messages.
+    pub messages: u64,
+    /// Their tokens.
+    pub tokens: Tokens,
+    /// Their web searches.
+    pub web_searches: u64,
+    /// What they cost; none when the model has no price.
+    pub cost: Option<Usd>,
+    /// What the prompt cache saved.
+    pub cache_savings: Usd,
+}
+
 impl Row {
-    fn add(&mut self, credited: Credited<'_>, at: Option<Timestamp>, prices: &Prices) {
-        let message = credited.message;
-        self.messages += 1;
-        self.tokens.add(message.tokens());
-        self.web_searches += message.web_searches();
-        if !message.model.is_empty() && &*message.model != quipu_conversation::price::SYNTHETIC {
-            self.models.insert(message.model.to_string());
+    fn add(&mut self, used: &Used<'_>) {
+        self.messages += used.messages;
+        self.tokens.add(used.tokens);
+        self.web_searches += used.web_searches;
+        if !used.model.is_empty() && used.model != SYNTHETIC {
+            remember(&mut self.models, used.model);
         }
-        match message.cost(prices) {
-            Cost::Priced { usd, .. } => self.cost += usd,
-            Cost::Unpriced { model, .. } => {
-                self.unpriced_models.insert(model);
-            }
+        match used.cost {
+            Some(usd) => self.cost += usd,
+            None => remember(&mut self.unpriced_models, used.model),
         }
-        self.cache_savings_usd += message.cache_savings(prices).unwrap_or_default();
-        if let Some(at) = at {
-            self.span = Some(self.span.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        self.cache_savings += used.cache_savings;
+        self.stretch(used.span);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.tokens.add(other.tokens);
+        self.web_searches += other.web_searches;
+        self.models.extend(other.models);
+        self.unpriced_models.extend(other.unpriced_models);
+        self.cost += other.cost;
+        self.cache_savings += other.cache_savings;
+        self.stretch(other.span);
+    }
+
+    fn stretch(&mut self, span: Option<(Timestamp, Timestamp)>) {
+        if let Some((first, last)) = span {
+            let (from, to) = self.span.unwrap_or((first, last));
+            self.span = Some((from.min(first), to.max(last)));
         }
+    }
+}
+
+fn remember(names: &mut BTreeSet<String>, name: &str) {
+    if !names.contains(name) {
+        names.insert(name.to_owned());
     }
 }
 
 /// How long a block is, and how long a silence ends it.
 const BLOCK: SignedDuration = SignedDuration::from_hours(5);
+/// Days, weeks and blocks begin at a full quarter of an hour in every time zone.
+const QUARTER: i64 = 15 * 60;
 
-impl Report {
-    /// Counts a ledger.
-    pub fn new(ledger: &Ledger, by: By, window: &Window, prices: &Prices) -> Self {
-        let time = |credited: &Credited<'_>| credited.message.timestamp.as_deref()?.parse::<Timestamp>().ok();
-        let mut messages: Vec<(Option<Timestamp>, Credited<'_>)> =
-            ledger.messages().map(|credited| (time(&credited), credited)).filter(|(at, _)| window.holds(*at)).collect();
-        // Blocks depend on the order; the rest does not mind.
-        messages.sort_by_key(|(at, _)| *at);
+/// Adds up what was used, row by row.
+#[derive(Debug)]
+pub struct Counter<'a> {
+    by: By,
+    window: &'a Window,
+    rows: Vec<Row>,
+    /// Which row has that name.
+    names: HashMap<String, usize>,
+    /// Which row a quarter of an hour belongs to: most messages share one with others.
+    quarters: HashMap<i64, usize, BuildHasherDefault<Hashed>>,
+}
+
+impl<'a> Counter<'a> {
+    /// Nothing so far.
+    pub fn new(by: By, window: &'a Window) -> Self {
+        Self { by, window, rows: Vec::new(), names: HashMap::new(), quarters: HashMap::default() }
+    }
+
+    /// Takes what was used, when it falls into the window.
+    pub fn add(&mut self, used: &Used<'_>) {
+        let time = used.span.map(|(first, _)| first);
+        if !self.window.holds(time) {
+            return;
+        }
+        let row = match (self.by, time) {
+            (By::Session, _) => self.named(used.session),
+            (By::Model, _) => self.named(used.model),
+            (By::Project, _) => self.named(used.project),
+            (_, None) => self.named("unknown"),
+            (_, Some(time)) => self.timed(time),
+        };
+        self.rows[row].add(used);
+    }
+
+    fn named(&mut self, name: &str) -> usize {
+        if let Some(row) = self.names.get(name) {
+            return *row;
+        }
+        self.rows.push(Row { key: Some(name.to_owned()), ..Row::default() });
+        self.names.insert(name.to_owned(), self.rows.len() - 1);
+        self.rows.len() - 1
+    }
+
+    fn timed(&mut self, time: Timestamp) -> usize {
+        let quarter = time.as_second().div_euclid(QUARTER);
+        if let Some(row) = self.quarters.get(&quarter) {
+            return *row;
+        }
+        let row = match self.by {
+            // Which block it is shows only when all is known.
+            By::Block => {
+                self.rows.push(Row::default());
+                self.rows.len() - 1
+            }
+            by => self.named(&self.window.date(time, by)),
+        };
+        self.quarters.insert(quarter, row);
+        row
+    }
+
+    /// The report: rows in the order of their names.
+    pub fn report(mut self) -> Report {
+        if self.by == By::Block {
+            let mut quarters: Vec<(i64, usize)> = self.quarters.into_iter().collect();
+            quarters.sort_unstable();
+            let mut block = None;
+            for (_, row) in quarters {
+                let row = &mut self.rows[row];
+                row.key = row.span.map(|(first, last)| block_of(&mut block, first, last).to_string());
+            }
+        }
         let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         let mut totals = Row::default();
-        let mut block: Option<(Timestamp, Timestamp)> = None;
-        for (at, credited) in messages {
-            let key = match by {
-                By::Session => credited.session_id.to_owned(),
-                By::Model => credited.message.model.to_string(),
-                By::Project => credited.project.to_owned(),
-                By::Block => at.map_or_else(unknown, |at| block_of(&mut block, at).to_string()),
-                By::Day | By::Week | By::Month => at.map_or_else(unknown, |at| window.date(at, by)),
-            };
-            rows.entry(key.clone())
-                .or_insert_with(|| Row { key: Some(key), ..Row::default() })
-                .add(credited, at, prices);
-            totals.add(credited, at, prices);
+        for mut row in self.rows {
+            let Some(key) = row.key.take() else { continue };
+            totals.merge(row.clone());
+            rows.entry(key).or_default().merge(row);
         }
-        Self { rows: rows.into_values().collect(), totals }
+        let keyed = |(key, row)| Row { key: Some(key), ..row };
+        Report { rows: rows.into_iter().map(keyed).collect(), totals }
     }
 }
 
-fn unknown() -> String {
-    "unknown".to_owned()
-}
-
-/// The start of the block a message falls into: the full hour of the first message
-/// after the last block ended, or after five hours of silence.
-fn block_of(block: &mut Option<(Timestamp, Timestamp)>, at: Timestamp) -> Timestamp {
+/// The start of the block a quarter of an hour falls into: the full hour of the first
+/// message after the last block ended, or after five hours of silence.
+fn block_of(block: &mut Option<(Timestamp, Timestamp)>, first: Timestamp, last: Timestamp) -> Timestamp {
     let start = match *block {
-        Some((start, last)) if at.duration_since(start) < BLOCK && at.duration_since(last) < BLOCK => start,
-        _ => hour(at),
+        Some((start, before)) if first.duration_since(start) < BLOCK && first.duration_since(before) < BLOCK => start,
+        _ => hour(first),
     };
-    *block = Some((start, at));
+    *block = Some((start, last));
     start
 }
 

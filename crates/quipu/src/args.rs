@@ -191,6 +191,9 @@ pub(crate) struct UsageArgs {
     /// Whose days, such as Europe/Berlin [default: this machine's]
     #[arg(long, value_name = "ZONE")]
     pub(crate) timezone: Option<String>,
+    /// Count straight from the files, without the index
+    #[arg(long)]
+    pub(crate) no_index: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

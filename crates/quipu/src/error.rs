@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use quipu_api::answer::ScriptError;
 use quipu_conversation::price::PriceError;
+use quipu_index::IndexError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{FileError, RepairError};
 use serde_json::json;
@@ -78,6 +79,9 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());
     }
+    if let Some(index) = error.downcast_ref::<IndexError>() {
+        return (index.code(), "it can be deleted: it is made anew from the sessions".to_owned());
+    }
     if let Some(repair) = error.downcast_ref::<RepairError>() {
         return (repair.code(), "the file is as it was".to_owned());
     }
@@ -113,4 +117,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Says on standard error what went wrong while the rest goes on.
+pub(crate) fn warn(what: &dyn std::fmt::Display) {
+    let _ = std::io::Write::write_fmt(&mut anstream::stderr().lock(), format_args!("warning: {what}\n"));
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod args;
+mod catalogue;
 mod check;
 mod error;
 mod export;

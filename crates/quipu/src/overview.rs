@@ -2,34 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use jiff::civil::Date;
-use jiff::{Span, Zoned};
-use quipu_index::{By, Report, Row, Window};
+use jiff::{SignedDuration, Span, Zoned};
+use quipu_index::{By, Row, Window};
 use quipu_render::clean;
-use quipu_transcript::find;
 use serde_json::json;
 
 use crate::args::Global;
+use crate::catalogue::refreshed;
 use crate::ls;
 use crate::output::Output;
-use crate::prices;
 use crate::sessions::claude_dirs;
-use crate::usage::ledger;
+use crate::usage::report;
 
 /// A session written to this lately is taken to be going on.
-const LIVE: Duration = Duration::from_secs(120);
+const LIVE: SignedDuration = SignedDuration::from_secs(120);
 /// Days in the chart.
 const DAYS: i32 = 14;
 
 pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
-    let dirs = claude_dirs(global);
-    let (files, _) = find::sessions(&dirs);
-    if files.is_empty() && !global.json {
-        let looked = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+    let catalogue = &refreshed(global)?.catalogue;
+    let sessions = catalogue.sessions()?;
+    if sessions.is_empty() && !global.json {
+        let looked = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         output.text(&format!(
             "No sessions under {}.\n\n  quipu --claude-dir DIR     sessions kept elsewhere\n  \
              quipu show FILE            a session file, or `-` for a live stream\n  quipu --help\n",
@@ -39,21 +37,22 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     }
     let now = Zoned::now();
     let today = now.date();
-    let (ledger, prices) = (ledger(global)?, prices::load()?);
-    let days = Report::new(&ledger, By::Day, &Window::default(), &prices);
+    let days = report(catalogue, By::Day, &Window::default())?;
     let by_day: BTreeMap<&str, &Row> = days.rows.iter().filter_map(|row| Some((row.key.as_deref()?, row))).collect();
     let cost = |day: Date| by_day.get(&*day.to_string()).map_or(0.0, |row| row.cost.as_f64());
     let since = |first: Date| -> f64 { by_day.range(&*first.to_string()..).map(|(_, row)| row.cost.as_f64()).sum() };
     let monday = today.saturating_sub(Span::new().days(today.weekday().to_monday_zero_offset()));
     let spend = [("today", cost(today)), ("this week", since(monday)), ("this month", since(today.first_of_month()))];
-    let live: Vec<_> = files
+    let lately = (now.timestamp() - LIVE).as_nanosecond();
+    let live: Vec<_> = sessions
         .iter()
-        .filter(|file| SystemTime::now().duration_since(file.modified).is_ok_and(|age| age < LIVE))
-        .map(|file| file.id.as_str())
+        .filter(|session| i128::from(session.modified) > lately)
+        .map(|session| session.session_id.as_str())
         .collect();
     let month = Window { since: now.checked_sub(Span::new().days(30))?.timestamp().into(), ..Window::default() };
     let top = |by: By| -> Vec<(String, f64)> {
-        let mut rows: Vec<_> = Report::new(&ledger, by, &month, &prices)
+        let mut rows: Vec<_> = report(catalogue, by, &month)
+            .unwrap_or_default()
             .rows
             .into_iter()
             .filter_map(|row| Some((row.key.clone()?, row.cost.as_f64())))
@@ -64,11 +63,11 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         rows
     };
     let (projects, models) = (top(By::Project), top(By::Model));
-    let latest = ls::latest(&files[..files.len().min(5)], global)?;
+    let latest = &sessions[..sessions.len().min(5)];
     if global.json {
         let spend: BTreeMap<_, _> = spend.iter().map(|(name, usd)| (name.replace(' ', "_"), usd)).collect();
         output.json(&json!({
-            "sessions": files.len(), "live": live, "spend_usd": spend, "total": days.totals,
+            "sessions": sessions.len(), "live": live, "spend_usd": spend, "total": days.totals,
             "top_projects": projects, "top_models": models, "latest": latest,
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -79,7 +78,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         0 => String::new(),
         n => format!(", {green}{n} going on now{green:#}"),
     };
-    let mut text = format!("{bold}{} sessions{bold:#}{going}\n\n", files.len());
+    let mut text = format!("{bold}{} sessions{bold:#}{going}\n\n", sessions.len());
     let amounts: Vec<_> = spend.iter().map(|(name, usd)| format!("{name} {bold}${usd:.2}{bold:#}")).collect();
     let chart: Vec<f64> = (0..DAYS).rev().map(|ago| cost(today.saturating_sub(Span::new().days(ago)))).collect();
     text.push_str(&format!("spend      {}   {dim}{DAYS} days{dim:#} {}\n", amounts.join("   "), bars(&chart)));
@@ -89,7 +88,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
             text.push_str(&format!("{name:<10} {}   {dim}30 days{dim:#}\n", list.join(", ")));
         }
     }
-    text.push_str(&format!("\n{}", ls::table(&latest, output)));
+    text.push_str(&format!("\n{}", ls::table(latest, output)));
     text.push_str(&format!(
         "\n{dim}quipu show ID · quipu ls · quipu usage · quipu follow latest · quipu --help{dim:#}\n"
     ));

@@ -6,12 +6,13 @@ use anstyle::Style;
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use jiff::tz::TimeZone;
-use quipu_index::{By, Ledger, Report, Row, Window, scan};
+use quipu_index::{By, Catalogue, Counter, Ledger, Report, Row, Window, scan};
 use quipu_render::clean;
 use quipu_transcript::find;
 
 use crate::args::{Global, Group, UsageArgs};
-use crate::error::Failure;
+use crate::catalogue::refreshed;
+use crate::error::{Failure, warn};
 use crate::ls::short;
 use crate::output::Output;
 use crate::parallel;
@@ -28,8 +29,12 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
     };
     let time = |text: &Option<String>| text.as_deref().map(|text| moment_in(text, &zone)).transpose();
     let window = Window { since: time(&args.since)?, until: time(&args.until)?, zone: zone.clone() };
-    let ledger = ledger(global)?;
-    let report = Report::new(&ledger, by(args.group), &window, &prices::load()?);
+    let by = by(args.group);
+    let report = if args.no_index {
+        from_files(by, &window, global)?
+    } else {
+        report(&refreshed(global)?.catalogue, by, &window)?
+    };
     if global.json {
         output.json(&report)?;
     } else {
@@ -38,15 +43,31 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts every session of this machine.
-pub(crate) fn ledger(global: &Global) -> Result<Ledger> {
-    let (files, errors) = find::sessions(&claude_dirs(global));
-    let scanned = parallel::each(&files, "counting", global, scan);
-    let broken = scanned.iter().flat_map(|session| &session.errors);
-    for error in errors.iter().chain(broken) {
-        let _ = std::io::Write::write_fmt(&mut anstream::stderr().lock(), format_args!("warning: {error}\n"));
+/// Counts what the catalogue knows.
+pub(crate) fn report(catalogue: &Catalogue, by: By, window: &Window) -> Result<Report> {
+    let mut counter = Counter::new(by, window);
+    catalogue.each_used(window, |used| counter.add(used))?;
+    Ok(counter.report())
+}
+
+/// Counts every session straight from its files.
+fn from_files(by: By, window: &Window, global: &Global) -> Result<Report> {
+    let prices = prices::load()?;
+    let (projects, mut errors) = find::projects(&claude_dirs(global));
+    let mut sessions = Vec::new();
+    // A project at a time: their lists of files need not be held together.
+    for project in &projects {
+        let (histories, unread) = find::histories(std::slice::from_ref(project), &());
+        errors.extend(unread);
+        for (session, broken) in parallel::each(&histories, "counting", global, scan) {
+            sessions.push(session);
+            errors.extend(broken);
+        }
     }
-    Ok(Ledger::new(scanned))
+    errors.iter().for_each(|error| warn(error));
+    let mut counter = Counter::new(by, window);
+    Ledger::new(sessions).each(&prices, |used| counter.add(used));
+    Ok(counter.report())
 }
 
 fn by(group: Group) -> By {
@@ -115,7 +136,7 @@ fn cells(key: &str, row: &Row, with_models: bool) -> Vec<Cell> {
 /// What stands under the table.
 fn notes(report: &Report, group: Group) -> String {
     let totals = &report.totals;
-    let mut text = format!("\nthe prompt cache saved ${:.2}", totals.cache_savings_usd);
+    let mut text = format!("\nthe prompt cache saved ${:.2}", totals.cache_savings.as_f64());
     if totals.web_searches > 0 {
         text.push_str(&format!("; {} web searches", totals.web_searches));
     }

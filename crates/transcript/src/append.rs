@@ -117,6 +117,19 @@ impl AppendError {
     }
 }
 
+/// Something to append as one line, made into text only when it is written.
+pub trait OneLine {
+    /// Puts the line's text after what the buffer holds, without a line end.
+    fn put(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()>;
+}
+
+impl OneLine for Line {
+    fn put(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
+        buffer.extend_from_slice(self.as_str().as_bytes());
+        Ok(())
+    }
+}
+
 /// A file that only grows, by whole lines.
 ///
 /// Each append takes the file's lock, looks whether the file is still the one it
@@ -165,7 +178,7 @@ impl Journal {
     /// Appends lines and takes each from the queue when it is written, so that what
     /// an error leaves there can be tried again. With `sync`, returns when all are on
     /// stable storage.
-    pub fn append(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
+    pub fn append<L: OneLine>(&mut self, lines: &mut VecDeque<L>, sync: bool) -> Result<(), AppendError> {
         let path = &self.path;
         self.file.lock().map_err(|source| AppendError::Lock { path: path.clone(), source })?;
         let written = self.append_locked(lines, sync);
@@ -174,7 +187,7 @@ impl Journal {
         written
     }
 
-    fn append_locked(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
+    fn append_locked<L: OneLine>(&mut self, lines: &mut VecDeque<L>, sync: bool) -> Result<(), AppendError> {
         let mut torn = self.look()?;
         let mut buffer = Vec::new();
         while let Some(line) = lines.front() {
@@ -182,7 +195,7 @@ impl Journal {
             if std::mem::take(&mut torn) {
                 buffer.push(b'\n');
             }
-            buffer.extend_from_slice(line.as_str().as_bytes());
+            line.put(&mut buffer).map_err(AppendError::Serialise)?;
             buffer.push(b'\n');
             let path = &self.path;
             self.whole = false;

@@ -9,9 +9,11 @@ use quipu_message::{AgentId, ToolUseId};
 
 use crate::problem::FileError;
 
+mod history;
 mod project;
 mod session;
 
+pub use history::{FoundFile, Hints, History, histories, projects};
 pub use project::project_folder;
 pub use session::{ResolveError, SessionFile, resolve, sessions};
 

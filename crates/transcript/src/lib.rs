@@ -29,7 +29,7 @@ mod resume;
 
 pub mod find;
 
-pub use append::{AppendError, Journal};
+pub use append::{AppendError, Journal, OneLine};
 pub use check::{Check, Report};
 pub use follow::{Followed, Follower};
 pub use fork::Fork;

@@ -11,7 +11,7 @@ use quipu_message::system::{CompactBoundary, CompactMetadata, PreservedMessages,
 use quipu_message::turn::{Assistant, User};
 use quipu_message::{AgentId, Entry, Envelope, Line, Maybe, SessionId, Stamp, Uuid};
 
-use crate::append::{AppendError, Journal};
+use crate::append::{AppendError, Journal, OneLine};
 use crate::resume::Resumed;
 
 /// What every entry of a session says of where it was written.
@@ -47,6 +47,9 @@ impl Default for Durability {
     }
 }
 
+/// How many answers may wait: a flood is written as it comes, in bounded memory.
+const MOST_WAITING: usize = 256;
+
 /// Writes one session's file.
 ///
 /// Answers are [queued](Self::queue) and written within the delay, as they are
@@ -74,8 +77,8 @@ struct Shared {
 
 struct Writing {
     journal: Journal,
-    /// Lines not yet written; what an error left is tried again at the next call.
-    lines: VecDeque<Line>,
+    /// Not yet written; what an error left is tried again at the next call.
+    pending: VecDeque<Pending>,
     watch: Option<Watch>,
 }
 
@@ -84,28 +87,70 @@ pub type Watch = Box<dyn Fn(&Path, &[Line]) + Send>;
 
 impl std::fmt::Debug for Writing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writing").field("journal", &self.journal).field("lines", &self.lines).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Writing");
+        shown.field("journal", &self.journal).field("pending", &self.pending).finish_non_exhaustive()
     }
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    queue: Vec<Slot>,
+    queue: Vec<Pending>,
     due: Option<Instant>,
     closed: bool,
 }
 
-/// An answer that waits; none once it is written.
-type Slot = Arc<Mutex<Option<Box<Assistant>>>>;
+/// What waits to be written.
+#[derive(Debug)]
+enum Pending {
+    Line(Line),
+    Answer(Arc<Mutex<Answer>>),
+}
+
+#[derive(Debug)]
+struct Answer {
+    entry: Assistant,
+    written: bool,
+}
+
+impl OneLine for Pending {
+    fn put(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
+        match self {
+            Self::Line(line) => line.put(buffer),
+            Self::Answer(answer) => {
+                let mut answer = held(answer);
+                answer.written = true;
+                serde_json::to_writer(buffer, &answer.entry)
+            }
+        }
+    }
+}
+
+impl Pending {
+    /// The line as it will be written; an answer can no longer be changed then.
+    fn line(&self) -> serde_json::Result<Line> {
+        match self {
+            Self::Line(line) => Ok(line.clone()),
+            Self::Answer(answer) => {
+                let mut answer = held(answer);
+                answer.written = true;
+                Line::of(&answer.entry)
+            }
+        }
+    }
+}
 
 /// An answer that waits to be written.
 #[derive(Debug, Clone)]
-pub struct Queued(Slot);
+pub struct Queued(Arc<Mutex<Answer>>);
 
 impl Queued {
     /// Changes the answer; false when it is written already.
     pub fn update(&self, change: impl FnOnce(&mut Assistant)) -> bool {
-        held(&self.0).as_mut().map(|answer| change(answer)).is_some()
+        let mut answer = held(&self.0);
+        if !answer.written {
+            change(&mut answer.entry);
+        }
+        !answer.written
     }
 }
 
@@ -138,7 +183,7 @@ impl Recorder {
     fn new(journal: Journal, known: HashSet<Uuid>, head: Option<Uuid>, facts: Facts, durability: Durability) -> Self {
         let path = journal.path().to_owned();
         let shared = Arc::new(Shared {
-            writing: Mutex::new(Writing { journal, lines: VecDeque::new(), watch: None }),
+            writing: Mutex::new(Writing { journal, pending: VecDeque::new(), watch: None }),
             waiting: Mutex::default(),
             wake: Condvar::new(),
         });
@@ -195,24 +240,29 @@ impl Recorder {
         Ok(self.head.clone())
     }
 
-    /// Queues an answer. It is written within the delay, or before whatever is
-    /// recorded next.
+    /// Queues an answer. It is written within the delay, before whatever is recorded
+    /// next, or with many others when too many wait.
     pub fn queue(&mut self, mut answer: Assistant) -> Result<Queued, AppendError> {
         let Some(uuid) = answer.envelope.uuid.get().cloned() else {
             return Err(AppendError::NoUuid { kind: "assistant".to_owned() });
         };
         self.place(&mut answer.envelope, self.head.clone().as_ref());
-        let slot = Arc::new(Mutex::new(Some(Box::new(answer))));
+        let answer = Arc::new(Mutex::new(Answer { entry: answer, written: false }));
         if self.known.insert(uuid.clone()) {
             self.head = Some(uuid);
             let mut waiting = held(&self.shared.waiting);
-            waiting.queue.push(Arc::clone(&slot));
+            waiting.queue.push(Pending::Answer(Arc::clone(&answer)));
+            let full = waiting.queue.len() >= MOST_WAITING;
             if waiting.due.is_none() {
                 waiting.due = Some(Instant::now() + self.durability.delay);
                 self.shared.wake.notify_one();
             }
+            drop(waiting);
+            if full {
+                self.write(Vec::new(), false)?;
+            }
         }
-        Ok(Queued(slot))
+        Ok(Queued(answer))
     }
 
     /// Appends lines that are not part of the chain: titles, the last prompt, costs.
@@ -380,14 +430,13 @@ impl Shared {
             waiting.due = None;
             std::mem::take(&mut waiting.queue)
         };
-        for answer in queue.into_iter().filter_map(|slot| held(&slot).take()) {
-            writing.lines.push_back(Line::of(&*answer).map_err(AppendError::Serialise)?);
-        }
-        writing.lines.extend(lines);
-        let Writing { journal, lines, watch } = &mut *writing;
-        let Some(watch) = watch else { return journal.append(lines, sync) };
-        let written: Vec<Line> = lines.iter().cloned().collect();
-        journal.append(lines, sync)?;
+        writing.pending.extend(queue);
+        writing.pending.extend(lines.into_iter().map(Pending::Line));
+        let Writing { journal, pending, watch } = &mut *writing;
+        let Some(watch) = watch else { return journal.append(pending, sync) };
+        let written: Result<Vec<Line>, _> = pending.iter().map(Pending::line).collect();
+        let written = written.map_err(AppendError::Serialise)?;
+        journal.append(pending, sync)?;
         if !written.is_empty() {
             watch(journal.path(), &written);
         }

@@ -71,6 +71,16 @@ impl Usd {
         }
     }
 
+    /// The exact amount as bytes, to keep.
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
+    /// An amount that was kept.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(i128::from_le_bytes(bytes))
+    }
+
     /// The price of `tokens` at a rate per million, multiplied by both factors.
     pub(super) fn of_tokens(tokens: u64, rate: Decimal, factors: [Decimal; 2]) -> Self {
         let [first, second] = factors.map(|factor| i128::from(factor.0));

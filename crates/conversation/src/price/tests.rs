@@ -242,14 +242,12 @@ fn the_row_in_force_at_the_messages_time_is_used() {
         output = 20
     "#;
     let prices = custom(later);
-    let cost = |at| prices.cost("mine", at, &input(M), None, None);
+    let cost = |at: Option<&str>| prices.cost("mine", at.map(|at| at.parse().unwrap()), &input(M), None, None);
     for (at, dollars) in [
         (Some("2025-01-01T00:00:00Z"), 1.0),
         (Some("2026-02-28T23:59:59.999Z"), 1.0),
         (Some("2026-03-01T00:00:00.000Z"), 10.0),
         (Some("2026-03-01T01:00:00+02:00"), 1.0),
-        (Some("2026-02-28T10:00:00"), 1.0),
-        (Some("yesterday"), 10.0),
         (None, 10.0),
     ] {
         assert_eq!(cost(at).usd(), Some(Usd::from_f64(dollars)), "{at:?}");
@@ -351,7 +349,7 @@ fn platform_affixes_leave_the_name_and_nothing_else_does() {
 #[test]
 fn savings_are_reads_at_full_price_less_what_the_cache_cost() {
     let prices = Prices::bundled();
-    let savings = |model, counts| prices.cache_savings(model, None, &counts, None, None);
+    let savings = |model, counts| prices.cache_savings(model, None, &counts, None, None).map(Usd::as_f64);
     let read = Counts { cache_read: M, ..Counts::default() };
     let write = Counts { cache_write_1h: M, cache_write_total: 2 * M, ..Counts::default() };
     assert_eq!(savings("claude-opus-4-5", read), Some(4.5));
@@ -361,7 +359,7 @@ fn savings_are_reads_at_full_price_less_what_the_cache_cost() {
     assert_eq!(savings("<synthetic>", read), Some(0.0));
     assert_eq!(savings("claude-opus-4-9", read), None);
     let fast = prices.cache_savings("claude-opus-4-6", None, &read, Some("fast"), None);
-    assert_eq!(fast, Some(27.0));
+    assert_eq!(fast.map(Usd::as_f64), Some(27.0));
 }
 
 #[test]

@@ -1,19 +1,28 @@
 //! Counting against the truth of a generated tree, and a test per rule.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
+mod catalogue;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 use quipu_conversation::price::Prices;
-use quipu_index::{By, Ledger, Report, Row, Window, scan};
+use quipu_index::{By, Counter, Ledger, Report, Row, Window, scan};
 use quipu_testkit::generate::{Sum, tree};
 use quipu_transcript::find;
 
 fn ledger(dir: &Path) -> Ledger {
-    let (files, errors) = find::sessions(&[dir.to_owned()]);
+    let (projects, _) = find::projects(&[dir.to_owned()]);
+    let (histories, errors) = find::histories(&projects, &());
     assert!(errors.is_empty());
-    Ledger::new(files.iter().map(scan).collect())
+    Ledger::new(histories.iter().map(|history| scan(history).0).collect())
+}
+
+fn report(ledger: &Ledger, by: By, window: &Window) -> Report {
+    let mut counter = Counter::new(by, window);
+    ledger.each(&Prices::bundled(), |used| counter.add(used));
+    counter.report()
 }
 
 fn window() -> Window {
@@ -40,9 +49,8 @@ fn every_report_equals_the_truth_to_the_token_and_the_cent() {
     let truth = tree(dir.path(), 42, 6_000_000).unwrap();
     assert!(truth.files > 60 && truth.total.unpriced.len() == 1 && truth.total.searches > 5);
     let ledger = ledger(dir.path());
-    let prices = Prices::bundled();
     let check = |by: By, expect: &BTreeMap<String, Sum>| {
-        let report = Report::new(&ledger, by, &window(), &prices);
+        let report = report(&ledger, by, &window());
         assert_eq!(sum(&report.totals), truth.total, "{by:?}");
         let rows: BTreeMap<String, Sum> = report.rows.iter().map(|row| (row.key.clone().unwrap(), sum(row))).collect();
         let differ: Vec<_> = expect.iter().filter(|(key, sum)| rows.get(*key) != Some(sum)).collect();
@@ -62,7 +70,7 @@ fn count(sessions: &[(&str, &[String])]) -> Row {
     for (name, lines) in sessions {
         std::fs::write(folder.join(format!("{name}.jsonl")), lines.join("\n") + "\n").unwrap();
     }
-    Report::new(&ledger(dir.path()), By::Day, &window(), &Prices::bundled()).totals
+    report(&ledger(dir.path()), By::Day, &window()).totals
 }
 
 fn line(id: &str, time: u32, uuid: &str, usage: &str, more: &str) -> String {
@@ -168,7 +176,7 @@ fn blocks_begin_at_the_full_hour_and_end_after_five_hours() {
     };
     let lines = [at(1, "08:40:00"), at(2, "13:30:00"), at(3, "13:50:00"), at(4, "19:10:00")];
     std::fs::write(folder.join("a.jsonl"), lines.join("\n")).unwrap();
-    let report = Report::new(&ledger(dir.path()), By::Block, &window(), &Prices::bundled());
+    let report = report(&ledger(dir.path()), By::Block, &window());
     let rows: Vec<_> = report.rows.iter().map(|row| (row.key.as_deref().unwrap(), row.messages)).collect();
     assert_eq!(rows, [("2026-11-15T08:00:00Z", 1), ("2026-11-15T13:00:00Z", 2), ("2026-11-15T19:00:00Z", 1)]);
 }

@@ -41,6 +41,23 @@ fn recorded_entries_move_the_start_only_as_a_prefix() {
 }
 
 #[test]
+fn a_flood_of_answers_is_written_as_it_comes() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+    for n in 0..300 {
+        recorder.queue(answer(&n.to_string(), &mut stamp)).unwrap();
+    }
+    assert_eq!(chain(&path).len(), 256, "the rest waits");
+    recorder.close().unwrap();
+    let chain = chain(&path);
+    assert_eq!(chain.len(), 300);
+    assert!(chain.windows(2).all(|pair| pair[1].1.as_ref() == Some(&pair[0].0)), "one chain");
+}
+
+#[test]
 fn a_queued_answer_is_written_as_it_is_at_the_end_of_its_wait() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");

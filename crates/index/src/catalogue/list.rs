@@ -1,0 +1,157 @@
+//! The sessions as `ls` lists them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use quipu_conversation::{Metrics, Tokens};
+use quipu_transcript::find::History;
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+/// One session, in the shape of `quipu ls --json`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Listed {
+    /// The session.
+    pub session_id: String,
+    /// The name of the project's folder.
+    pub project: String,
+    /// The working directory it began in.
+    pub cwd: Option<String>,
+    /// Its file.
+    pub path: PathBuf,
+    /// The person's title, or the one made up.
+    pub title: Option<String>,
+    /// What the person asked first.
+    pub first_prompt: Option<String>,
+    /// The earliest time in it.
+    pub started_at: Option<String>,
+    /// The latest time in it.
+    pub ended_at: Option<String>,
+    /// Requests of the person.
+    pub turns: u64,
+    /// API messages.
+    pub messages: u64,
+    /// Models that answered.
+    pub models: Vec<String>,
+    /// Tokens of the messages it holds, copies of other sessions' included.
+    pub tokens: Tokens,
+    /// What they cost.
+    pub cost_usd: f64,
+    /// Models without a price.
+    pub unpriced_models: Vec<String>,
+    /// Whether it was compacted.
+    pub compacted: bool,
+    /// The earlier session it shares its first entry with.
+    pub forked_from: Option<String>,
+    /// The session it goes on with after an old-style compaction.
+    pub continues: Option<String>,
+    /// How many subagents it set to work.
+    pub subagents: usize,
+    /// The git branch it began on.
+    pub git_branch: Option<String>,
+    /// The last version that wrote it.
+    pub version: Option<String>,
+    /// When its files were last written, in nanoseconds since 1970.
+    #[serde(skip)]
+    pub modified: i64,
+    #[serde(skip)]
+    links: Links,
+}
+
+/// What ties sessions together.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Links {
+    first_uuid: Option<String>,
+    last_uuid: Option<String>,
+    continues_leaf: Option<String>,
+}
+
+impl Listed {
+    pub(super) fn new(history: &History, metrics: Metrics) -> Self {
+        let mut listed = Self {
+            session_id: history.id.to_string(),
+            project: history.project.to_string(),
+            path: history.main().path.clone(),
+            subagents: history.subagents(),
+            ..Self::default()
+        };
+        listed.take(metrics);
+        listed
+    }
+
+    fn take(&mut self, metrics: Metrics) {
+        let Metrics { started_at, ended_at, turns, messages, models, tokens, cost_usd, unpriced_models, facts, .. } =
+            metrics;
+        self.cwd = facts.cwd;
+        self.title = facts.title;
+        self.first_prompt = facts.first_prompt;
+        (self.started_at, self.ended_at) = (started_at, ended_at);
+        (self.turns, self.messages) = (turns, messages);
+        (self.models, self.unpriced_models) = (models, unpriced_models);
+        (self.tokens, self.cost_usd) = (tokens, cost_usd);
+        self.compacted = facts.compacted;
+        (self.git_branch, self.version) = (facts.git_branch, facts.version);
+        let (first_uuid, last_uuid, continues_leaf) = (facts.first_uuid, facts.last_uuid, facts.continues_leaf);
+        self.links = Links { first_uuid, last_uuid, continues_leaf };
+    }
+
+    /// As it is kept.
+    pub(super) fn kept(&self) -> String {
+        serde_json::to_string(&(self, &self.links)).unwrap_or_default()
+    }
+
+    /// As it was kept, with the metrics counted anew when there are some.
+    pub(super) fn from_kept(text: &str, metrics: Option<Metrics>) -> Option<Self> {
+        let (mut listed, links): (Self, Links) = serde_json::from_str(text).ok()?;
+        listed.links = links;
+        if let Some(metrics) = metrics {
+            listed.take(metrics);
+        }
+        Some(listed)
+    }
+}
+
+/// Every session that is there, latest first.
+pub(super) fn sessions(db: &Connection) -> rusqlite::Result<Vec<Listed>> {
+    let mut select = db.prepare_cached(
+        "SELECT listed, (SELECT max(modified) FROM file WHERE session = session.id AND NOT gone)
+         FROM session JOIN story ON story.session = session.id WHERE NOT gone",
+    )?;
+    let mut rows = select.query([])?;
+    let mut listed = Vec::new();
+    while let Some(row) = rows.next()? {
+        let kept = Listed::from_kept(row.get_ref(0)?.as_str()?, None);
+        let modified: Option<i64> = row.get(1)?;
+        listed.extend(kept.map(|session| Listed { modified: modified.unwrap_or_default(), ..session }));
+    }
+    listed.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+    find_forks(&mut listed);
+    find_continued(&mut listed);
+    Ok(listed)
+}
+
+/// A fork shares its first entry with an earlier session.
+fn find_forks(sessions: &mut [Listed]) {
+    let mut earliest: HashMap<String, (Option<String>, String)> = HashMap::new();
+    for session in sessions.iter() {
+        let Some(uuid) = &session.links.first_uuid else { continue };
+        let this = (session.ended_at.clone(), session.session_id.clone());
+        let first = earliest.entry(uuid.clone()).or_insert_with(|| this.clone());
+        if this < *first {
+            *first = this;
+        }
+    }
+    for session in sessions {
+        let first = session.links.first_uuid.as_ref().and_then(|uuid| earliest.get(uuid));
+        session.forked_from = first.map(|(_, id)| id.clone()).filter(|id| *id != session.session_id);
+    }
+}
+
+/// An old-style compaction began a new file and named the last line of the old one.
+fn find_continued(sessions: &mut [Listed]) {
+    let last = |session: &Listed| Some((session.links.last_uuid.clone()?, session.session_id.clone()));
+    let by_last: HashMap<String, String> = sessions.iter().filter_map(last).collect();
+    for session in sessions {
+        session.continues = session.links.continues_leaf.as_ref().and_then(|leaf| by_last.get(leaf)).cloned();
+    }
+}

@@ -1,0 +1,101 @@
+//! What a session is credited with, in few bytes.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use quipu_conversation::Tokens;
+use quipu_conversation::price::Usd;
+
+use super::rows::QUARTER_MS;
+use crate::pack::{Reader, number, signed};
+use crate::usage::Used;
+
+/// What is added up together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slot {
+    /// The quarter of an hour since 1970; none for messages without a time.
+    pub(super) quarter: Option<i64>,
+    /// The number of the way of serving.
+    pub(super) served: i64,
+    /// Whether there is a price.
+    pub(super) is_priced: bool,
+}
+
+/// The sum of some messages.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    span: Option<(Timestamp, Timestamp)>,
+    messages: u64,
+    tokens: Tokens,
+    searches: u64,
+    cost: Usd,
+    savings: Usd,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, used: &Used<'_>) {
+        self.messages += used.messages;
+        self.tokens.add(used.tokens);
+        self.searches += used.web_searches;
+        self.cost += used.cost.unwrap_or_default();
+        self.savings += used.cache_savings;
+        if let Some((first, last)) = used.span {
+            let (from, to) = self.span.unwrap_or((first, last));
+            self.span = Some((from.min(first), to.max(last)));
+        }
+    }
+}
+
+pub(super) fn packed(sums: &BTreeMap<Slot, Sum>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (Slot { quarter, served, is_priced }, sum) in sums {
+        number(&mut out, served.cast_unsigned() << 2 | u64::from(*is_priced) << 1 | u64::from(quarter.is_some()));
+        if let Some((quarter, (first, last))) = quarter.zip(sum.span) {
+            let start = quarter * QUARTER_MS;
+            signed(&mut out, quarter);
+            number(&mut out, (first.as_millisecond() - start).cast_unsigned());
+            number(&mut out, (last.as_millisecond() - start).cast_unsigned());
+        }
+        let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read } = sum.tokens;
+        for count in [sum.messages, input, output, cache_write_5m, cache_write_1h, cache_read, sum.searches] {
+            number(&mut out, count);
+        }
+        out.extend(sum.cost.to_bytes());
+        out.extend(sum.savings.to_bytes());
+    }
+    out
+}
+
+/// Hands out what was packed, without names.
+pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Slot, Used<'static>)) {
+    let mut from = Reader(bytes);
+    while !from.0.is_empty() {
+        let shape = from.number();
+        let (served, is_priced) = ((shape >> 2).cast_signed(), shape & 2 != 0);
+        let (mut quarter, mut span) = (None, None);
+        if shape & 1 != 0 {
+            let at = from.signed();
+            let mut time = || {
+                let since = from.number().cast_signed();
+                Timestamp::from_millisecond(at.saturating_mul(QUARTER_MS).saturating_add(since)).unwrap_or_default()
+            };
+            (quarter, span) = (Some(at), Some((time(), time())));
+        }
+        let [messages, input, output, cache_write_5m, cache_write_1h, cache_read, web_searches] =
+            std::array::from_fn(|_| from.number());
+        let mut usd = || Usd::from_bytes(from.take(16).try_into().unwrap_or_default());
+        let (cost, cache_savings) = (usd(), usd());
+        let used = Used {
+            session: "",
+            project: "",
+            model: "",
+            span,
+            messages,
+            tokens: Tokens { input, output, cache_write_5m, cache_write_1h, cache_read },
+            web_searches,
+            cost: is_priced.then_some(cost),
+            cache_savings,
+        };
+        take(Slot { quarter, served, is_priced }, used);
+    }
+}

@@ -1,0 +1,211 @@
+//! The database file: opened, made anew when its shape is old, set aside when it is
+//! broken. It can be deleted at any time; nothing in it is the only copy.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+/// Raised whenever the tables or the meaning of what they hold change.
+const SHAPE: i64 = 1;
+
+/// Why the index could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The folder or a file in it cannot be made.
+    #[error("cannot create {}", path.display())]
+    Create {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The database answered with an error.
+    #[error("cannot use the index {}", path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: rusqlite::Error,
+    },
+}
+
+impl IndexError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "index.cannot_create",
+            Self::Database { .. } => "index.database",
+        }
+    }
+
+    /// Whether the file is no database or a damaged one.
+    fn is_corrupt(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match self {
+            Self::Database { source, .. } => {
+                matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+            }
+            Self::Create { .. } => false,
+        }
+    }
+}
+
+/// The open database, and where it is.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) db: Connection,
+    pub(crate) path: PathBuf,
+    /// Where a broken database was put.
+    pub(crate) set_aside: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the database, or makes it.
+    pub(crate) fn open(path: &Path) -> Result<Self, IndexError> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|source| IndexError::Create { path: folder.to_owned(), source })?;
+        // Readable by its owner alone, like the sessions it was made from.
+        private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
+        match Self::try_open(path) {
+            Err(error) if error.is_corrupt() => {
+                let aside = path.with_extension("broken");
+                let failed = |source| IndexError::Create { path: aside.clone(), source };
+                fs::rename(path, &aside).map_err(failed)?;
+                for beside in ["sqlite-wal", "sqlite-shm"] {
+                    let _ = fs::remove_file(path.with_extension(beside));
+                }
+                private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
+                Ok(Self { set_aside: Some(aside), ..Self::try_open(path)? })
+            }
+            opened => opened,
+        }
+    }
+
+    fn try_open(path: &Path) -> Result<Self, IndexError> {
+        let fail = |source| IndexError::Database { path: path.to_owned(), source };
+        let open = || {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let mut db = Connection::open_with_flags(path, flags)?;
+            db.busy_timeout(Duration::from_secs(60))?;
+            db.execute_batch(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
+                 PRAGMA cache_size = -16000; PRAGMA mmap_size = 0;",
+            )?;
+            shape(&mut db)?;
+            Ok(db)
+        };
+        let db = open().map_err(fail)?;
+        Ok(Self { db, path: path.to_owned(), set_aside: None })
+    }
+
+    pub(crate) fn error(&self, source: rusqlite::Error) -> IndexError {
+        IndexError::Database { path: self.path.clone(), source }
+    }
+
+    /// Waits until no other command updates this database; the lock goes with the file.
+    pub(crate) fn lock(&self, what: &str) -> Result<File, IndexError> {
+        let path = self.path.with_extension(what);
+        let fail = |source| IndexError::Create { path: path.clone(), source };
+        let file = private(&path).map_err(fail)?;
+        file.lock().map_err(fail)?;
+        Ok(file)
+    }
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Makes the tables, or drops those of another shape first.
+fn shape(db: &mut Connection) -> rusqlite::Result<()> {
+    let shape = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    if shape(db)? == SHAPE {
+        return Ok(());
+    }
+    // Whoever comes second finds the work done.
+    let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    if shape(&change)? != SHAPE {
+        let tables: Vec<String> = change
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'text\\_%' ESCAPE '\\'")?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for table in tables {
+            change.execute_batch(&format!("DROP TABLE IF EXISTS \"{table}\""))?;
+        }
+        change.execute_batch(TABLES)?;
+        change.pragma_update(None, "user_version", SHAPE)?;
+    }
+    change.commit()
+}
+
+const TABLES: &str = "
+-- What the rest was made with.
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY,
+    place TEXT NOT NULL UNIQUE,   -- the project's folder and the session's id
+    name TEXT NOT NULL,
+    project TEXT NOT NULL,
+    begins INTEGER,               -- the first time its file says, in milliseconds
+    gone INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE story (
+    session INTEGER PRIMARY KEY,
+    story TEXT NOT NULL,          -- where counting goes on
+    searches TEXT NOT NULL,
+    listed TEXT NOT NULL          -- what `ls` shows
+);
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY,       -- the path, hashed
+    session INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    counted INTEGER NOT NULL,     -- so many bytes are counted
+    tail INTEGER NOT NULL,        -- the bytes before that, hashed
+    gone INTEGER NOT NULL DEFAULT 0,
+    indexed INTEGER NOT NULL DEFAULT 0,  -- so many bytes can be searched
+    lines INTEGER NOT NULL DEFAULT 0,    -- so many lines are that
+    path TEXT NOT NULL,
+    is_beside INTEGER NOT NULL,   -- a subagent's, beside the sessions
+    calls TEXT NOT NULL DEFAULT '{}'     -- tools called there and not answered
+);
+-- The names of the subagents' files in a folder, as long as that does not change.
+CREATE TABLE folder (id INTEGER PRIMARY KEY, modified INTEGER NOT NULL, names TEXT NOT NULL);
+CREATE INDEX file_session ON file (session);
+CREATE INDEX file_beside ON file (path, session) WHERE is_beside;
+CREATE TABLE served (id INTEGER PRIMARY KEY, model TEXT NOT NULL, speed TEXT NOT NULL, geo TEXT NOT NULL, UNIQUE (model, speed, geo));
+-- Every API message, once for each session that holds it.
+CREATE TABLE message (
+    session INTEGER NOT NULL, n INTEGER NOT NULL,
+    key INTEGER, served INTEGER NOT NULL, is_told INTEGER NOT NULL, time INTEGER,
+    input INTEGER NOT NULL, output INTEGER NOT NULL,
+    cache_write_5m INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+    searches_told INTEGER NOT NULL, searches_found INTEGER NOT NULL, recorded REAL,
+    times BLOB NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL,
+    is_copy INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (session, n)
+) WITHOUT ROWID;
+CREATE INDEX message_key ON message (key) WHERE key IS NOT NULL;
+-- Keys and sessions that changed and are not yet credited and added up.
+CREATE TABLE touched (key INTEGER PRIMARY KEY);
+CREATE TABLE changed (session INTEGER PRIMARY KEY);
+-- What each session is credited with, by quarter of an hour, packed.
+CREATE TABLE used (session INTEGER PRIMARY KEY, sums BLOB NOT NULL);
+-- Every block that says something, and its words.
+CREATE TABLE said (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, offset INTEGER NOT NULL,
+    block INTEGER NOT NULL, kind INTEGER NOT NULL, tool TEXT, time INTEGER
+);
+CREATE INDEX said_file ON said (file);
+CREATE VIRTUAL TABLE text USING fts5(words, content='', contentless_delete=1, tokenize=\"ascii tokenchars '_'\");
+";

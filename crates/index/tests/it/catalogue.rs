@@ -1,0 +1,240 @@
+//! The catalogue says what a count straight from the files says, whatever happened in
+//! between.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use quipu_conversation::price::Prices;
+use quipu_index::{By, Catalogue, Counter, Listed, Report, Window};
+use quipu_testkit::generate::tree;
+use tempfile::tempdir;
+
+use crate::{ledger, line, report, sum, window};
+
+fn open(dir: &Path) -> Catalogue {
+    Catalogue::open(&dir.join("cache"), &[dir.to_owned()], Prices::bundled()).unwrap()
+}
+
+fn refreshed(dir: &Path) -> Catalogue {
+    let mut catalogue = open(dir);
+    assert!(catalogue.refresh(&|_, _| ()).unwrap().is_empty());
+    catalogue
+}
+
+fn count(catalogue: &Catalogue, by: By, window: &Window) -> Report {
+    let mut counter = Counter::new(by, window);
+    catalogue.each_used(window, |used| counter.add(used)).unwrap();
+    counter.report()
+}
+
+const ALL: [By; 7] = [By::Day, By::Week, By::Month, By::Session, By::Model, By::Project, By::Block];
+
+/// Both ways of counting say the same, in every grouping.
+fn check(dir: &Path, catalogue: &Catalogue, window: &Window) {
+    let ledger = ledger(dir);
+    for by in ALL {
+        let (ours, plain) = (count(catalogue, by, window), report(&ledger, by, window));
+        assert_eq!(serde_json::to_value(&ours).unwrap(), serde_json::to_value(&plain).unwrap(), "{by:?}");
+    }
+}
+
+fn append(path: &Path, text: &str) {
+    OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn spent(id: &str, second: u32, output: u32) -> String {
+    let usage = format!(r#""input_tokens":10,"output_tokens":{output}"#);
+    line(&format!("\"{id}\""), second, &format!("{id}-{second}"), &usage, "") + "\n"
+}
+
+fn output(catalogue: &Catalogue) -> u64 {
+    count(catalogue, By::Day, &window()).totals.tokens.output
+}
+
+/// A project folder with nothing in it.
+fn project(dir: &Path) -> std::path::PathBuf {
+    let folder = dir.join("projects/-p");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn every_report_equals_the_truth_with_the_index_too() {
+    let dir = tempdir().unwrap();
+    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    let catalogue = refreshed(dir.path());
+    assert_eq!(sum(&count(&catalogue, By::Day, &window()).totals), truth.total);
+    check(dir.path(), &catalogue, &window());
+    // And once more from what is kept.
+    check(dir.path(), &refreshed(dir.path()), &window());
+}
+
+#[test]
+fn a_window_that_cuts_a_quarter_of_an_hour_counts_its_messages() {
+    let dir = tempdir().unwrap();
+    tree(dir.path(), 7, 2_000_000).unwrap();
+    let catalogue = refreshed(dir.path());
+    let all = count(&catalogue, By::Day, &window());
+    let (first, last) = all.totals.span.unwrap();
+    let middle = first + last.duration_since(first) / 2;
+    for (since, until) in [(Some(middle), None), (None, Some(middle)), (Some(first), Some(middle))] {
+        let cut = Window { since, until, ..window() };
+        let totals = count(&catalogue, By::Day, &cut).totals;
+        assert!(totals.messages > 0 && totals.messages < all.totals.messages);
+        check(dir.path(), &catalogue, &cut);
+    }
+}
+
+#[test]
+fn only_what_is_new_is_read_and_it_counts_the_same() {
+    let dir = tempdir().unwrap();
+    let path = project(dir.path()).join("a.jsonl");
+    fs::write(&path, spent("m1", 1, 5)).unwrap();
+    assert_eq!(output(&refreshed(dir.path())), 5);
+    // More of the same message, another one, half a line, then the rest of it.
+    append(&path, &(spent("m1", 2, 9) + &spent("m2", 3, 20)));
+    assert_eq!(output(&refreshed(dir.path())), 29);
+    let half = spent("m3", 4, 100);
+    append(&path, &half[..50]);
+    assert_eq!(output(&refreshed(dir.path())), 29);
+    append(&path, &half[50..]);
+    let catalogue = refreshed(dir.path());
+    assert_eq!(output(&catalogue), 129);
+    check(dir.path(), &catalogue, &window());
+    // A last line without its end counts when it is whole, and once.
+    append(&path, spent("m4", 5, 1).trim_end());
+    assert_eq!(output(&refreshed(dir.path())), 130);
+    append(&path, "\n");
+    assert_eq!(output(&refreshed(dir.path())), 130);
+}
+
+#[test]
+fn files_cut_replaced_or_rewritten_are_read_anew() {
+    let dir = tempdir().unwrap();
+    let path = project(dir.path()).join("a.jsonl");
+    fs::write(&path, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    assert_eq!(output(&refreshed(dir.path())), 12);
+    File::options().write(true).open(&path).unwrap().set_len(spent("m1", 1, 5).len() as u64).unwrap();
+    assert_eq!(output(&refreshed(dir.path())), 5, "cut");
+    let other = dir.path().join("other");
+    fs::write(&other, spent("m3", 3, 30) + &spent("m4", 4, 40)).unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert_eq!(output(&refreshed(dir.path())), 70, "replaced");
+    // The same file, longer, but with another beginning.
+    fs::write(&path, spent("m5", 5, 100) + &spent("m6", 6, 200) + &spent("m7", 7, 300)).unwrap();
+    let catalogue = refreshed(dir.path());
+    assert_eq!(output(&catalogue), 600, "rewritten");
+    check(dir.path(), &catalogue, &window());
+}
+
+#[test]
+fn a_copy_is_credited_to_whoever_is_left() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    let (a, b) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
+    fs::write(&a, spent("m1", 1, 5)).unwrap();
+    fs::write(&b, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    let keys = |catalogue: &Catalogue| -> Vec<(String, u64)> {
+        let report = count(catalogue, By::Session, &window());
+        report.rows.iter().map(|row| (row.key.clone().unwrap(), row.tokens.output)).collect()
+    };
+    let rows = |rows: &[(&str, u64)]| rows.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect::<Vec<_>>();
+    assert_eq!(keys(&refreshed(dir.path())), rows(&[("a", 5), ("b", 7)]));
+    fs::rename(&a, dir.path().join("kept")).unwrap();
+    assert_eq!(keys(&refreshed(dir.path())), rows(&[("b", 12)]), "gone");
+    fs::rename(dir.path().join("kept"), &a).unwrap();
+    let catalogue = refreshed(dir.path());
+    assert_eq!(keys(&catalogue), rows(&[("a", 5), ("b", 7)]), "back");
+    check(dir.path(), &catalogue, &window());
+}
+
+#[test]
+fn subagents_count_for_their_session_wherever_their_files_lie() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::create_dir_all(folder.join("a/subagents")).unwrap();
+    fs::write(folder.join("a/subagents/agent-x.jsonl"), spent("m2", 2, 7)).unwrap();
+    let beside = spent("m3", 3, 11).replacen('{', r#"{"sessionId":"a","isSidechain":true,"#, 1);
+    fs::write(folder.join("agent-y.jsonl"), &beside).unwrap();
+    let catalogue = refreshed(dir.path());
+    let report = count(&catalogue, By::Session, &window());
+    assert_eq!((report.rows.len(), report.rows[0].tokens.output), (1, 23));
+    check(dir.path(), &catalogue, &window());
+    fs::write(folder.join("agent-y.jsonl"), beside + &spent("m4", 4, 100)).unwrap();
+    fs::remove_file(folder.join("a/subagents/agent-x.jsonl")).unwrap();
+    let catalogue = refreshed(dir.path());
+    assert_eq!(output(&catalogue), 116);
+    let listed = catalogue.sessions().unwrap();
+    assert_eq!((listed.len(), listed[0].subagents, listed[0].messages), (1, 1, 3));
+}
+
+#[test]
+fn other_prices_change_the_money_of_what_was_counted_before() {
+    let dir = tempdir().unwrap();
+    fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 1_000_000)).unwrap();
+    let dear = |catalogue: &Catalogue| {
+        (count(catalogue, By::Day, &window()).totals.cost.as_f64(), catalogue.sessions().unwrap()[0].cost_usd)
+    };
+    let before = dear(&refreshed(dir.path()));
+    let text = "[[price]]\nmodels = [\"claude-opus-5-5\"]\neffective_from = 2020-01-01\nsource = \"mine\"\ninput = 0\noutput = 1\n";
+    let prices = Prices::with_overrides(text, "mine").unwrap();
+    let mut catalogue = Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], prices).unwrap();
+    catalogue.refresh(&|_, _| ()).unwrap();
+    assert_eq!(before, (20.00004, 20.00004));
+    assert_eq!(dear(&catalogue), (1.0, 1.0));
+}
+
+#[test]
+fn a_broken_database_is_set_aside_and_made_anew() {
+    let dir = tempdir().unwrap();
+    fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    drop(refreshed(dir.path()));
+    let database = fs::read_dir(dir.path().join("cache"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|ext| ext == "sqlite"))
+        .unwrap();
+    fs::write(&database, "not a database at all, but long enough to be taken for one ".repeat(100)).unwrap();
+    let catalogue = refreshed(dir.path());
+    assert!(catalogue.set_aside().is_some_and(|aside| fs::read(aside).unwrap().starts_with(b"not a database")));
+    assert_eq!(output(&catalogue), 5);
+}
+
+#[test]
+fn unreadable_files_are_named_each_time_and_the_rest_goes_on() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(folder.join("b.jsonl"), [b"\xff\xfe not text\n".as_slice(), spent("m2", 2, 7).as_bytes()].concat())
+        .unwrap();
+    let catalogue = refreshed(dir.path());
+    assert_eq!(output(&catalogue), 12, "a line that is not UTF-8 costs one line");
+    check(dir.path(), &catalogue, &window());
+}
+
+#[test]
+fn several_at_once_agree() {
+    let dir = tempdir().unwrap();
+    let truth = tree(dir.path(), 3, 1_500_000).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let catalogue = refreshed(dir.path());
+                assert_eq!(sum(&count(&catalogue, By::Day, &window()).totals), truth.total);
+            });
+        }
+    });
+}
+
+#[test]
+fn sessions_are_listed_with_their_forks() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(folder.join("b.jsonl"), spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    let listed = refreshed(dir.path()).sessions().unwrap();
+    let b: &Listed = listed.iter().find(|session| session.session_id == "b").unwrap();
+    assert_eq!((b.forked_from.as_deref(), b.messages, b.tokens.output), (Some("a"), 2, 12));
+}

@@ -1,0 +1,232 @@
+//! Every file of every session, listed without opening them.
+
+use std::collections::HashMap;
+use std::fs::{self, DirEntry, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use quipu_message::line::mend;
+use quipu_message::{Head, SessionId};
+
+use crate::lines::{Lines, Piece};
+use crate::problem::FileError;
+
+/// A session with all its files.
+#[derive(Debug, Clone)]
+pub struct History {
+    /// The session.
+    pub id: SessionId,
+    /// The project's folder.
+    pub folder: Arc<Path>,
+    /// The name of the project's folder.
+    pub project: Arc<str>,
+    /// Its own file, when it is there, then those of its subagents.
+    pub files: Vec<FoundFile>,
+    /// When the folder of its subagents last changed, in nanoseconds since 1970; none
+    /// when it has none, or changed just now and may change again unseen.
+    pub subagents_listed: Option<i64>,
+}
+
+/// What is known from an earlier look, so that less has to be looked at.
+pub trait Hints: Sync {
+    /// The session of a subagent whose file lies beside the sessions.
+    fn owner(&self, _path: &Path) -> Option<SessionId> {
+        None
+    }
+
+    /// The names in a folder of subagents, when it last changed at that time.
+    fn subagents(&self, _folder: &Path, _modified: i64) -> Option<&str> {
+        None
+    }
+}
+
+impl Hints for () {}
+
+impl History {
+    /// The folder of its subagents.
+    pub fn subagents_folder(&self) -> PathBuf {
+        self.folder.join(self.id.as_str()).join("subagents")
+    }
+}
+
+impl History {
+    /// The session's own file; of a session that lost it, a subagent's.
+    pub fn main(&self) -> &FoundFile {
+        &self.files[0]
+    }
+
+    /// How many of the files are subagents'.
+    pub fn subagents(&self) -> usize {
+        self.files.iter().filter(|file| file.is_subagent).count()
+    }
+}
+
+/// A file of a session, and what the file system says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether a subagent wrote it.
+    pub is_subagent: bool,
+    /// How large it is.
+    pub bytes: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub modified: i64,
+    /// What tells it from a file of the same name (0 where the system has no such thing).
+    pub inode: u64,
+}
+
+/// The project folders of some config folders. Those that cannot be read are named
+/// beside.
+pub fn projects(config_dirs: &[PathBuf]) -> (Vec<PathBuf>, Vec<FileError>) {
+    let (mut folders, mut errors) = (Vec::new(), Vec::new());
+    for dir in config_dirs.iter().map(|dir| dir.join("projects")).filter(|dir| dir.exists()) {
+        folders.extend(list(&dir, &mut errors).iter().map(DirEntry::path).filter(|path| path.is_dir()));
+    }
+    folders.sort();
+    (folders, errors)
+}
+
+/// All sessions of some project folders, with the files of their subagents: those in
+/// the session's folder, and those that older versions put beside the sessions.
+/// Folders that cannot be read are named beside.
+pub fn histories(projects: &[PathBuf], hints: &impl Hints) -> (Vec<History>, Vec<FileError>) {
+    // The system takes its time for each folder: two at a time are twice as fast.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(folder) = projects.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push(project(folder, hints));
+        }
+        done
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(projects.len().max(1));
+    let done: Vec<(Vec<History>, Vec<FileError>)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        handles.into_iter().filter_map(|handle| handle.join().ok()).for_each(|more| done.extend(more));
+        done
+    });
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    for (sessions, problems) in done {
+        found.extend(sessions);
+        errors.extend(problems);
+    }
+    // By bytes: comparing paths part by part is slow.
+    found.sort_unstable_by(|a: &History, b| a.main().path.as_os_str().cmp(b.main().path.as_os_str()));
+    (found, errors)
+}
+
+/// A folder that changed so lately may have changed again unseen: clocks of file
+/// systems are coarse.
+const SETTLED: Duration = Duration::from_secs(2);
+
+fn project(folder: &Path, hints: &impl Hints) -> (Vec<History>, Vec<FileError>) {
+    let project: Arc<str> = folder.file_name().unwrap_or_default().to_string_lossy().into();
+    let place: Arc<Path> = folder.into();
+    let settled = SystemTime::now().checked_sub(SETTLED).map_or(0, nanoseconds);
+    let mut errors = Vec::new();
+    let mut sessions: HashMap<SessionId, (Vec<FoundFile>, Option<i64>)> = HashMap::new();
+    for entry in list(folder, &mut errors) {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        match name.strip_suffix(".jsonl") {
+            Some(stem) => {
+                let Some(mut file) = found(&entry) else { continue };
+                file.is_subagent = stem.starts_with("agent-");
+                let id =
+                    if file.is_subagent { hints.owner(&file.path).or_else(|| session_in(&file.path)) } else { None };
+                sessions.entry(id.unwrap_or_else(|| stem.into())).or_default().0.push(file);
+            }
+            None if entry.file_type().is_ok_and(|kind| !kind.is_file()) => {
+                let folder = folder.join(name).join("subagents");
+                let Ok(meta) = fs::metadata(&folder) else { continue };
+                let modified = meta.modified().map_or(0, nanoseconds);
+                let agents = subagents(&folder, hints.subagents(&folder, modified));
+                if !agents.is_empty() {
+                    let (files, listed) = sessions.entry(name.into()).or_default();
+                    files.extend(agents);
+                    *listed = (modified < settled).then_some(modified);
+                }
+            }
+            None => {}
+        }
+    }
+    let history = |(id, (mut files, subagents_listed)): (SessionId, (Vec<FoundFile>, Option<i64>))| {
+        files.sort_by(|a, b| (a.is_subagent, &a.path).cmp(&(b.is_subagent, &b.path)));
+        History { id, folder: Arc::clone(&place), project: Arc::clone(&project), files, subagents_listed }
+    };
+    (sessions.into_iter().map(history).collect(), errors)
+}
+
+/// The files in a folder of subagents; their names may be known, separated by `/`.
+fn subagents(folder: &Path, names: Option<&str>) -> Vec<FoundFile> {
+    let is_agent = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
+    let mut agents: Vec<FoundFile> = match names {
+        Some(names) => names
+            .split('/')
+            .map(|name| folder.join(name))
+            .filter_map(|path| fs::metadata(&path).ok().and_then(|meta| described(path, &meta)))
+            .collect(),
+        None => {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.filter(|entry| entry.file_name().to_str().is_some_and(is_agent)).filter_map(|e| found(&e)).collect()
+        }
+    };
+    agents.iter_mut().for_each(|file| file.is_subagent = true);
+    agents
+}
+
+fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<DirEntry> {
+    let listed: io::Result<Vec<DirEntry>> = fs::read_dir(folder).and_then(Iterator::collect);
+    listed.unwrap_or_else(|source| {
+        errors.push(FileError::Open { path: folder.to_owned(), source });
+        Vec::new()
+    })
+}
+
+fn found(entry: &DirEntry) -> Option<FoundFile> {
+    let meta = match entry.metadata().ok()? {
+        // A link counts as what it leads to.
+        meta if meta.is_symlink() => fs::metadata(entry.path()).ok()?,
+        meta => meta,
+    };
+    described(entry.path(), &meta)
+}
+
+fn described(path: PathBuf, meta: &Metadata) -> Option<FoundFile> {
+    let modified = meta.modified().map_or(0, nanoseconds);
+    meta.is_file().then(|| FoundFile { path, is_subagent: false, bytes: meta.len(), modified, inode: inode(meta) })
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(unix)]
+fn inode(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+/// The session that the lines of a file name.
+fn session_in(path: &Path) -> Option<SessionId> {
+    let mut lines = Lines::new(File::open(path).ok()?);
+    for _ in 0..10 {
+        let Piece::Line { bytes, .. } = lines.next().ok()?? else { continue };
+        let Ok(text) = std::str::from_utf8(bytes) else { continue };
+        if let Some(id) = Head::read(&mend(text)).ok().and_then(|head| head.session_id.as_deref().map(SessionId::from))
+        {
+            return Some(id);
+        }
+    }
+    None
+}
