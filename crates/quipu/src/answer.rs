@@ -26,6 +26,9 @@ pub(crate) fn run(args: &AnswerArgs, global: &Global, output: &Output) -> Result
             let message = format!("cannot listen on {}: {error}", args.listen);
             Failure::error("answer.cannot_listen", message, "--listen 127.0.0.1:0 takes a free port")
         })?;
+        // Whoever reads that we listen may end us at once.
+        let ended = tokio::spawn(tokio::signal::ctrl_c());
+        tokio::task::yield_now().await;
         let url = answerer.url();
         if global.json {
             output.json(&json!({"address": answerer.address().to_string(), "url": url}))?;
@@ -33,7 +36,7 @@ pub(crate) fn run(args: &AnswerArgs, global: &Global, output: &Output) -> Result
             let how = format!("ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any claude -p hi");
             output.bytes(format!("listening on {url}; Ctrl-C ends\n  {how}\n").as_bytes())?;
         }
-        tokio::signal::ctrl_c().await?;
+        ended.await??;
         Ok(ExitCode::SUCCESS)
     })
 }
