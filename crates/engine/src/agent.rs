@@ -168,7 +168,7 @@ async fn begin(session: &Arc<Session>, resumed: bool) -> Result<(), AppendError>
     let problems = session.state().settings.problems.clone();
     for problem in problems {
         session.say(System::Informational(Box::new(Informational {
-            content: Maybe::Value(format!("settings left out: {problem}")),
+            content: Maybe::Value(format!("left out: {problem}")),
             level: Maybe::Value("warning".to_owned()),
             envelope: session.output.envelope(),
             ..Informational::default()

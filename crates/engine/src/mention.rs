@@ -5,8 +5,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use quipu_message::attachment::{self, Attachment};
+use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
 use quipu_message::{Block, Entry, Image, Json, Maybe, factory};
-use serde_json::json;
 
 use crate::clock::Clock;
 use crate::input::Prompt;
@@ -56,15 +56,20 @@ fn mentioned(session: &Session, name: &str) -> Option<Entry> {
     // A note that cannot be written is missed by nobody.
     let _ = session.note_tool("Read");
     let numbered: String = content.split('\n').enumerate().map(|(n, line)| format!("{}\t{line}\n", n + 1)).collect();
-    let lines = content.split('\n').count();
+    let lines = content.split('\n').count() as u64;
     let shown = path.display().to_string();
-    let file = json!({
-        "type": "text",
-        "file": { "filePath": shown, "content": content, "numLines": lines, "startLine": 1, "totalLines": lines },
-    });
+    let file = ReadFileOutput {
+        file_path: Maybe::Value(shown.clone()),
+        content: Maybe::Value(content),
+        num_lines: Maybe::Value(lines),
+        start_line: Maybe::Value(1),
+        total_lines: Maybe::Value(lines),
+        ..ReadFileOutput::default()
+    };
+    let file = ReadOutput { kind: "text".to_owned(), file, ..ReadOutput::default() };
     let attached = attachment::File {
         filename: Maybe::Value(shown.clone()),
-        content: Maybe::Value(Json::from(file)),
+        content: Maybe::Value(Json::of(&file)),
         display_path: Maybe::Value(name.to_owned()),
         ..attachment::File::default()
     };
@@ -81,8 +86,7 @@ fn folder(path: &Path, name: &str) -> Entry {
         .collect();
     names.sort();
     let text = format!("The person mentions the folder {}, which holds:\n{}", path.display(), names.join("\n"));
-    let attached = attachment::Directory { ..attachment::Directory::default() };
-    let attached = attachment::Directory { path: Maybe::Value(name.to_owned()), ..attached };
+    let attached = attachment::Directory { path: Maybe::Value(name.to_owned()), ..attachment::Directory::default() };
     told(Attachment::Directory(Box::new(attached)), vec![text])
 }
 

@@ -14,7 +14,7 @@ use crate::hooks::Effects;
 use crate::host::HostError;
 use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge};
 use crate::talk::Talk;
-use crate::tool::Output;
+use crate::tool::{Call, Output};
 
 /// Whether a call may run.
 pub(crate) enum Permit {
@@ -86,8 +86,13 @@ impl Talk<'_> {
         if let Some(permit) = self.permission_hooks(call, &input, suggestions.as_ref()).await {
             return permit.with(hooks, &input);
         }
-        if self.session.options.permission_prompt.as_deref() != Some("stdio") {
-            return self.denied(call, message, &reason, hooks);
+        match self.session.options.permission_prompt.as_deref() {
+            Some("stdio") => {}
+            Some(tool) => {
+                let answer = self.ask_tool(tool, call, &input).await;
+                return self.heard(answer, input, hooks);
+            }
+            None => return self.denied(call, message, &reason, hooks),
         }
         let question = request::CanUseTool {
             tool_name: call.name.clone(),
@@ -113,6 +118,25 @@ impl Talk<'_> {
         let permit = self.heard(answer, input, hooks);
         self.session.now_doing("running");
         permit
+    }
+
+    /// Asks a tool of an MCP server, which answers like a host.
+    async fn ask_tool(&self, name: &str, call: &ToolUse, input: &Json) -> Result<Json, HostError> {
+        let found = self.session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
+        let Some(tool) = found else { return Err(HostError::Refused(format!("there is no tool {name}"))) };
+        let question = request::CanUseTool {
+            tool_name: call.name.clone(),
+            input: input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            ..request::CanUseTool::default()
+        };
+        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: None };
+        let output = tool.run(Json::of(&question).value(), self.place, &running).await;
+        let text = output.content.to_text();
+        if output.is_error {
+            return Err(HostError::Refused(text));
+        }
+        Json::parse(&text).map_err(|error| HostError::Refused(format!("the answer is not JSON: {error}")))
     }
 
     /// What the host's answer means.

@@ -31,6 +31,9 @@ use crate::session::{Session, State};
 use crate::settings::{self, Settings};
 use crate::tool::{self, Place};
 
+/// How many broken lines of a session file are told of.
+const SHOWN: usize = 5;
+
 /// What the agent is started with.
 #[derive(Debug)]
 pub(crate) struct Given {
@@ -50,6 +53,8 @@ pub(crate) struct Chosen {
     turns: u64,
     /// What is noted of copies of files.
     copies: Vec<Entry>,
+    /// Lines that could not be read, in words.
+    problems: Vec<String>,
     pub(crate) resumed: bool,
 }
 
@@ -122,7 +127,8 @@ impl Given {
     pub(crate) fn set_up(mut self, chosen: Chosen, output: Output) -> Result<Arc<Session>, EngineError> {
         let config = self.config();
         let sources = settings::sources(self.options.setting_sources.as_deref())?;
-        let settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
+        let mut settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
+        settings.problems.extend(chosen.problems.iter().take(SHOWN).cloned());
         self.take_env(&settings);
         let models = Models::from_env(|name| self.var(name).map(str::to_owned));
         let mode = self.mode(&settings)?;
@@ -296,6 +302,7 @@ impl Chosen {
             title: None,
             turns: 0,
             copies: Vec::new(),
+            problems: Vec::new(),
             resumed: false,
         }
     }
@@ -303,8 +310,17 @@ impl Chosen {
     /// Reads what was said in a session, up to a line when one is given.
     fn read(id: SessionId, path: PathBuf, at: Option<Uuid>) -> Result<Self, EngineError> {
         let mut talk = Conversation::default();
-        let (mut costs, mut copies) = (None, Vec::new());
-        for located in Entries::open(&path)?.flatten() {
+        let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
+        for read in Entries::open(&path)? {
+            let located = match read {
+                Ok(located) => located,
+                Err(problem) => {
+                    if problem.code.starts_with("line.") && problem.code != "line.blank" {
+                        problems.push(format!("line {} of the session file: {}", problem.line, problem.message));
+                    }
+                    continue;
+                }
+            };
             match located.entry {
                 Entry::CostState(state) => costs = Some(*state),
                 entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => copies.push(entry),
@@ -320,7 +336,7 @@ impl Chosen {
         let context = since_compaction(&nodes).into_iter().cloned().collect();
         let turns = talk.turns().len() as u64;
         let title = talk.title().map(str::to_owned);
-        Ok(Self { id, path, context, at, costs, title, turns, copies, resumed: true })
+        Ok(Self { id, path, context, at, costs, title, turns, copies, problems, resumed: true })
     }
 }
 

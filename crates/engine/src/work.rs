@@ -11,6 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use quipu_message::hook::HookCall;
 use quipu_message::stream::Denial;
 use quipu_message::system::{Informational, System};
+use quipu_message::tool::output::{EditOutput, WriteOutput};
 use quipu_message::turn::{PermissionDecision, ResultMeta, User};
 use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, Uuid, factory, synthetic};
 use serde_json::Value;
@@ -354,16 +355,14 @@ impl Done {
 
 /// How many lines a result says were added and removed.
 fn lines_changed(raw: Option<&Value>) -> (u64, u64) {
-    let Some(raw) = raw else { return (0, 0) };
-    let hunks = raw["structuredPatch"].as_array().into_iter().flatten();
-    let lines = hunks.flat_map(|hunk| hunk["lines"].as_array().into_iter().flatten()).filter_map(Value::as_str);
-    let (mut added, mut removed) = (0, 0);
-    for line in lines {
-        added += u64::from(line.starts_with('+'));
-        removed += u64::from(line.starts_with('-'));
+    let Some(raw) = raw.cloned().map(Json::from) else { return (0, 0) };
+    let written = raw.read::<WriteOutput>().ok();
+    if let Some(made) = written.as_ref().filter(|written| !written.original_file.is_value()) {
+        return (made.content.lines().count() as u64, 0);
     }
-    if raw["type"] == "create" {
-        added += raw["content"].as_str().map_or(0, |text| text.lines().count() as u64);
-    }
-    (added, removed)
+    let edited = raw.read::<EditOutput>().ok().map(|edited| edited.structured_patch);
+    let hunks = written.map(|written| written.structured_patch).or(edited).unwrap_or_default();
+    let starting =
+        |mark| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.starts_with(mark)).count() as u64;
+    (starting('+'), starting('-'))
 }

@@ -20,7 +20,7 @@ use crate::session::Session;
 const SUGGESTED: usize = 20;
 
 /// The events hooks may be for, and whether they choose among tools or sources.
-const EVENTS: [(&str, &str, bool); 15] = [
+const EVENTS: [(&str, &str, bool); 14] = [
     ("PreToolUse", "Before a tool runs", true),
     ("PostToolUse", "After a tool ran", true),
     ("PostToolUseFailure", "After a tool failed", true),
@@ -35,7 +35,6 @@ const EVENTS: [(&str, &str, bool); 15] = [
     ("PreCompact", "Before a compaction", true),
     ("PostCompact", "After a compaction", true),
     ("InstructionsLoaded", "When an instruction file was read", false),
-    ("Notification", "When the person is told something", true),
 ];
 
 /// The answer to `initialize`.

@@ -409,6 +409,24 @@ fn files_are_put_back_also_after_a_resume() {
     talk.end();
 }
 
+#[test]
+fn what_is_written_has_nothing_unknown_and_a_broken_line_is_told_of() {
+    let stage = Stage::new("helper.yaml");
+    let lines = stage.lines(&["go"]);
+    let config = stage.folder.path.join(".claude");
+    let check = || {
+        let mut check = super::super::quipu();
+        check.args(["--claude-dir", config.to_str().unwrap(), "check", "--strict", "--roundtrip"]);
+        check
+    };
+    check().assert().success();
+    let mut file = fs::OpenOptions::new().append(true).open(stage.session_file()).unwrap();
+    file.write_all(b"{broken\n").unwrap();
+    let lines = stage.lines(&["go on", "--resume", lines[0]["session_id"].as_str().unwrap()]);
+    assert!(lines[0]["content"].as_str().unwrap().contains("of the session file"), "{lines:?}");
+    assert_eq!(lines.last().unwrap()["is_error"], false);
+}
+
 /// Answers as an MCP server with one tool does, over HTTP.
 async fn mcp(body: String) -> axum::response::Response {
     use axum::response::IntoResponse;
@@ -443,8 +461,10 @@ fn tools_of_an_mcp_server_over_http_are_used() {
 #[test]
 fn a_projects_settings_cannot_send_the_key_elsewhere() {
     let stage = Stage::new("hello.yaml");
-    stage
-        .write(".claude/settings.local.json", r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_MODEL":"m"}}"#);
+    stage.write(
+        ".claude/settings.local.json",
+        r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_MODEL":"m"}}"#,
+    );
     let lines = stage.lines(&["hello"]);
     assert_eq!(lines[0]["model"], "claude-opus-5-5");
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
