@@ -258,3 +258,17 @@ pub(crate) fn printed(session: &Session, text: &str) -> (Entry, Entry) {
     };
     (Entry::User(Box::new(user)), Entry::User(Box::new(said)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn a_command_is_a_slash_and_a_name() {
+        assert_eq!(split("/compact keep it short"), Some(("compact", "keep it short")));
+        assert_eq!(split("/git:log"), Some(("git:log", "")));
+        assert_eq!(split("/home/dev is my folder"), None);
+        assert_eq!(split("/ "), None);
+        assert_eq!(split("no slash"), None);
+    }
+}

@@ -262,3 +262,6 @@ impl Trouble {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -255,3 +255,23 @@ fn ended(id: &str, name: &str, event: &str, ran: &Ran, output: &Output) -> Entry
     };
     Entry::System(Box::new(System::HookResponse(Box::new(line))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_is_a_pattern_for_the_whole_name() {
+        let fits = |matcher: &str, subject| {
+            let what = What::Command(String::new());
+            let hook = Hook { event: String::new(), matcher: Some(matcher.to_owned()), what, patience: PATIENCE };
+            hook.fits(Some(subject))
+        };
+        assert!(
+            fits("Edit|Write", "Write") && fits("mcp__.*", "mcp__calc__add") && fits("*", "Bash") && fits("", "Bash")
+        );
+        assert!(fits("Task", "Agent"));
+        assert!(!fits("Write", "NotebookWrite") && !fits("Bash", "BashOutput"));
+        assert!(fits("(", "(") && !fits("(", "Bash"));
+    }
+}

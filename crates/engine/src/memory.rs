@@ -116,3 +116,6 @@ fn imports(text: &str, folder: &Path) -> Vec<PathBuf> {
     }
     named
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,3 +95,23 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str) -> Prompt {
+        Prompt { uuid: Some(Uuid::from(text)), ..Prompt::from(text.to_owned()) }
+    }
+
+    #[tokio::test]
+    async fn a_running_turn_takes_words_up_to_the_first_command() {
+        let queue = Queue::default();
+        ["a", "b", "/c", "d"].into_iter().for_each(|text| queue.push(prompt(text)));
+        assert_eq!(queue.absorb().len(), 2);
+        assert!(queue.cancel(&"d".into()) && !queue.cancel(&"d".into()));
+        queue.close();
+        assert_eq!(queue.next().await.map(|prompt| prompt.text()).as_deref(), Some("/c"));
+        assert_eq!(queue.next().await, None);
+    }
+}

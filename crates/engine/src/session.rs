@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_api::Client;
 use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
@@ -57,7 +57,7 @@ pub(crate) struct Session {
     /// The MCP servers.
     pub mcp: Mcp,
     /// Copies of files before they change.
-    pub checkpoints: Option<std::sync::Arc<Checkpoints>>,
+    pub checkpoints: Option<Arc<Checkpoints>>,
     /// How many results were given.
     pub results: AtomicU64,
     /// What changes while the session runs.
@@ -65,7 +65,7 @@ pub(crate) struct Session {
     /// The session's own conversation.
     pub log: Mutex<Log>,
     /// What was used.
-    pub ledger: Mutex<Ledger>,
+    pub ledger: Arc<Mutex<Ledger>>,
 }
 
 /// What changes while the session runs.

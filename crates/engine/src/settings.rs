@@ -241,3 +241,6 @@ fn from_flag(flag: &str) -> Result<Layer, SettingsError> {
     };
     layer(Source::Flag, &text).map_err(|source| SettingsError::Invalid { place, source })
 }
+
+#[cfg(test)]
+mod tests;

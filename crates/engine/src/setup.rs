@@ -83,6 +83,10 @@ impl Given {
             Start::Continue => latest(&folder),
             Start::Resume(spec) => Some(self.find(&folder, spec)?),
         };
+        if let (Some(_), Some(_), false) = (given, &from, self.options.fork) {
+            let reason = "a session that goes on keeps its id; add --fork-session".to_owned();
+            return Err(EngineError::Flag { flag: "--session-id", reason });
+        }
         let new_id = || given.map_or_else(|| SessionId::from(fresh().as_str()), SessionId::from);
         let new_path = |id: &SessionId| folder.join(format!("{id}.jsonl"));
         let Some(from) = from else {
@@ -161,11 +165,13 @@ impl Given {
         if let Some(costs) = &chosen.costs {
             ledger.carry_over(costs);
         }
+        let ledger = Arc::new(Mutex::new(ledger));
         let checkpoints =
             self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
         let folder = config.join("file-history").join(chosen.id.as_str());
         let checkpoints = checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.copies)));
-        let place = self.place(&settings, &client, &models, checkpoints.clone());
+        let summarise = crate::side::summariser(client.clone(), models.small().to_owned(), Arc::clone(&ledger));
+        let place = self.place(&settings, summarise, checkpoints.clone());
         place.hide(hidden(&rules, &place));
         let state = State {
             id: chosen.id,
@@ -198,7 +204,7 @@ impl Given {
             queue: Queue::default(),
             results: AtomicU64::new(0),
             log: Mutex::new(log),
-            ledger: Mutex::new(ledger),
+            ledger,
             state: Mutex::new(state),
             options: self.options,
             env: self.env,
@@ -272,7 +278,7 @@ impl Given {
         Ok(rules)
     }
 
-    fn place(&self, settings: &Settings, client: &Client, models: &Models, copies: Option<Arc<Checkpoints>>) -> Place {
+    fn place(&self, settings: &Settings, summarise: tool::Summarise, copies: Option<Arc<Checkpoints>>) -> Place {
         let mut env: BTreeMap<_, _> =
             self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
         let from_settings = settings.layers.iter().flat_map(|layer| &layer.known.env);
@@ -284,7 +290,7 @@ impl Given {
             env,
             folders,
             before_change: copies.map(|copies| copies as Arc<dyn tool::BeforeChange>),
-            summarise: Some(crate::side::summariser(client.clone(), models.small().to_owned())),
+            summarise: Some(summarise),
             ..tool::Options::default()
         };
         Place::new(&self.cwd, options)

@@ -279,9 +279,6 @@ async fn stop_hooks<'a>(talk: &'a Talk<'a>, text: &str, count: &mut Count) -> Re
             talk.session.say(crate::ending::stop_notice(&talk.session.output));
         }
     }
-    if let Some(why) = effects.stop {
-        return Ok(Some(Step::End(End::Stopped(why))));
-    }
     Ok(blocked.map(|_| Step::Ask))
 }
 

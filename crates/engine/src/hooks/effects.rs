@@ -94,12 +94,16 @@ impl Effects {
         let said = &ran.said;
         let specific = said.specific.get();
         let reason = said.reason.text().unwrap_or_default().to_owned();
+        let after = self.event.starts_with("PostTool");
         if ran.blocked {
             let shown = format!("[{}]: {}", ran.command, ran.stderr);
+            if after {
+                self.attach_blocked(&shown, &ran.command);
+            }
             self.refuse(shown);
         } else if said.decision.text() == Some("block") {
-            self.refuse(reason.clone());
             self.attach_blocked(&reason, &ran.command);
+            self.refuse(reason.clone());
         } else if said.decision.text() == Some("approve") {
             self.allow = true;
         }
@@ -160,8 +164,10 @@ impl Effects {
         });
     }
 
+    /// What came before can no longer be stopped: then the model is told of it.
     fn attach_blocked(&mut self, reason: &str, command: &str) {
-        self.attach(None, |hook_name, tool_use_id, hook_event| {
+        let told = self.event.starts_with("PostTool").then(|| format!("{} hook objects: {reason}", self.name));
+        self.attach(told, |hook_name, tool_use_id, hook_event| {
             let blocking_error = Maybe::Value(Json::of(&Blocking { blocking_error: reason, command }));
             let line = HookBlocked { blocking_error, hook_name, tool_use_id, hook_event, ..HookBlocked::default() };
             Attachment::HookBlocked(Box::new(line))
