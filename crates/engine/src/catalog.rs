@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::settings::Source;
 
@@ -46,6 +46,35 @@ pub(crate) struct Agent {
     pub builtin: bool,
 }
 
+/// A folder with commands, skills, subagents and hooks of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Plugin {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+impl Plugin {
+    /// The plugin in a folder, named by its manifest or else like the folder.
+    pub(crate) fn at(path: &Path) -> Self {
+        #[derive(Deserialize)]
+        struct Manifest {
+            name: String,
+        }
+        let manifest = fs::read_to_string(path.join(".claude-plugin/plugin.json")).ok();
+        let named = manifest.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).map(|known| known.name);
+        let folder = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name: named.unwrap_or_else(folder), path: path.to_owned() }
+    }
+
+    /// The settings in it: its hooks.
+    pub(crate) fn settings(&self) -> Option<serde_json::Value> {
+        let text = fs::read_to_string(self.path.join("hooks/hooks.json")).ok()?;
+        serde_json::from_str(&text.replace("${CLAUDE_PLUGIN_ROOT}", &self.path.to_string_lossy())).ok()
+    }
+}
+
 /// Everything there is to call by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
@@ -53,6 +82,8 @@ pub(crate) struct Catalog {
     pub saved: BTreeMap<String, Saved>,
     /// Subagents, by name.
     pub agents: BTreeMap<String, Agent>,
+    /// The plugins.
+    pub(crate) plugins: Vec<Plugin>,
 }
 
 impl Catalog {
@@ -63,13 +94,19 @@ impl Catalog {
             catalog.agents.insert(agent.name.clone(), agent);
         }
         if sources.contains(&Source::User) {
-            catalog.take(config);
+            catalog.take(config, "");
         }
         if sources.contains(&Source::Project) {
             let folders: Vec<&Path> = cwd.ancestors().collect();
-            folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude")));
+            folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude"), ""));
         }
         catalog
+    }
+
+    /// Adds what a plugin's folder holds, under the plugin's name.
+    pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
+        self.take(&plugin.path, &format!("{}:", plugin.name));
+        self.plugins.push(plugin.clone());
     }
 
     /// Adds subagents given as JSON: name to description, prompt, tools and model.
@@ -95,29 +132,29 @@ impl Catalog {
         self.saved.values().filter(|saved| saved.is_skill)
     }
 
-    fn take(&mut self, folder: &Path) {
+    fn take(&mut self, folder: &Path, prefix: &str) {
         let commands = folder.join("commands");
         for path in markdown(&commands) {
             let name = path.strip_prefix(&commands).unwrap_or(&path).with_extension("");
             let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
-            self.take_saved(&path, name.join(":"), false);
+            self.take_saved(&path, name.join(":"), prefix, false);
         }
         let skills = fs::read_dir(folder.join("skills")).into_iter().flatten().flatten();
         let mut skills: Vec<PathBuf> = skills.map(|entry| entry.path().join("SKILL.md")).collect();
         skills.sort();
         for path in skills {
             let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-            self.take_saved(&path, name, true);
+            self.take_saved(&path, name, prefix, true);
         }
         for path in markdown(&folder.join("agents")) {
-            self.take_agent(&path);
+            self.take_agent(&path, prefix);
         }
     }
 
-    fn take_saved(&mut self, path: &Path, name: String, is_skill: bool) {
+    fn take_saved(&mut self, path: &Path, name: String, prefix: &str, is_skill: bool) {
         let Ok(text) = fs::read_to_string(path) else { return };
         let (front, body) = front_matter(&text);
-        let name = front.name.filter(|_| is_skill).unwrap_or(name);
+        let name = format!("{prefix}{}", front.name.filter(|_| is_skill).unwrap_or(name));
         let first_line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let saved = Saved {
             description: front.description.unwrap_or_else(|| first_line.trim_start_matches('#').trim().to_owned()),
@@ -131,11 +168,11 @@ impl Catalog {
         self.saved.insert(name, saved);
     }
 
-    fn take_agent(&mut self, path: &Path) {
+    fn take_agent(&mut self, path: &Path, prefix: &str) {
         let Ok(text) = fs::read_to_string(path) else { return };
         let (front, body) = front_matter(&text);
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let name = front.name.unwrap_or_else(stem);
+        let name = format!("{prefix}{}", front.name.unwrap_or_else(stem));
         let agent = Agent {
             description: front.description.unwrap_or_default(),
             prompt: body.trim().to_owned(),

@@ -93,6 +93,8 @@ pub struct Options {
     pub settings: Option<String>,
     /// Which settings files to read; none means all.
     pub setting_sources: Option<Vec<String>>,
+    /// Folders with commands, skills, subagents and hooks of their own.
+    pub plugin_dirs: Vec<PathBuf>,
     /// Subagents as JSON.
     pub agents: Option<String>,
     /// Replaces the system prompt.

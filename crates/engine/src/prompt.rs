@@ -169,7 +169,7 @@ pub(crate) fn say_init(talk: &Talk<'_>) {
         output_style: Maybe::Value("default".to_owned()),
         agents: Maybe::Value(Json::of(&agents)),
         skills: Maybe::Value(Json::of(&skills)),
-        plugins: Maybe::Value(Json::of(&[(); 0])),
+        plugins: Maybe::Value(Json::of(&state.catalog.plugins)),
         capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         additional_directories: Maybe::Value(more),
         user_message_uuids: talk.prompt.clone().map(|uuid| vec![uuid]).into(),

@@ -13,7 +13,7 @@ use quipu_message::{Entry, SessionId, Uuid};
 use quipu_transcript::{Durability, Entries, Facts, Fork, find};
 use sha2::{Digest, Sha256};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Plugin};
 use crate::checkpoint::Checkpoints;
 use crate::clock::fresh;
 use crate::error::EngineError;
@@ -133,6 +133,11 @@ impl Given {
         let sources = settings::sources(self.options.setting_sources.as_deref())?;
         let mut settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
         settings.problems.extend(chosen.problems.iter().take(SHOWN).cloned());
+        let plugins: Vec<Plugin> =
+            self.options.plugin_dirs.iter().map(|path| Plugin::at(&self.cwd.join(path))).collect();
+        for hooks in plugins.iter().filter_map(Plugin::settings) {
+            settings.add(hooks)?;
+        }
         self.take_env(&settings);
         let models = Models::from_env(|name| self.var(name).map(str::to_owned));
         let mode = self.mode(&settings)?;
@@ -142,6 +147,7 @@ impl Given {
         endpoint.user_agent = format!("quipu-agent/{} ({entrypoint})", env!("CARGO_PKG_VERSION"));
         let client = Client::new(endpoint)?;
         let mut catalog = Catalog::load(&config, &self.cwd, &sources);
+        plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
         if let Some(agents) = &self.options.agents {
             let bad = |error: serde_json::Error| EngineError::Flag { flag: "--agents", reason: error.to_string() };
             catalog.add_agents(agents).map_err(bad)?;

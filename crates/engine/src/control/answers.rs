@@ -180,6 +180,7 @@ pub(super) fn reloaded(session: &Arc<Session>) -> Reloaded {
         commands: commands::list(&state.catalog),
         agents: agents(&state.catalog),
         mcp_servers: session.mcp.list(),
+        plugins: state.catalog.plugins.iter().map(Json::of).collect(),
         ..Reloaded::default()
     }
 }
@@ -195,8 +196,9 @@ pub(super) fn skills(session: &Arc<Session>) -> Skills {
 
 /// Reads the files again; subagents the host gave stay.
 fn reload(session: &Session) {
-    let fresh = crate::catalog::Catalog::load(&session.config, session.place.root(), &session.sources);
+    let mut fresh = crate::catalog::Catalog::load(&session.config, session.place.root(), &session.sources);
     let mut state = session.state();
+    state.catalog.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
     state.catalog.saved = fresh.saved;
     for (name, agent) in fresh.agents {
         state.catalog.agents.entry(name).or_insert(agent);

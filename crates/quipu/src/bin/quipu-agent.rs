@@ -125,6 +125,9 @@ struct Flags {
     /// Which settings files to read: user, project, local
     #[arg(long, value_name = "SOURCES")]
     setting_sources: Option<String>,
+    /// Folders with commands, skills, agents and hooks of their own
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    plugin_dir: Vec<PathBuf>,
     /// Subagents as JSON: name to description, prompt, tools, model
     #[arg(long, value_name = "JSON")]
     agents: Option<String>,
@@ -264,6 +267,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         strict_mcp: flags.strict_mcp_config,
         settings: flags.settings,
         setting_sources: flags.setting_sources.map(|text| text.split(',').map(str::to_owned).collect()),
+        plugin_dirs: flags.plugin_dir,
         agents: flags.agents,
         system_prompt: from_file("--system-prompt-file", flags.system_prompt_file)?.or(flags.system_prompt),
         append_system_prompt: from_file("--append-system-prompt-file", flags.append_system_prompt_file)?

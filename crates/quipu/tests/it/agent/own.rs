@@ -427,6 +427,19 @@ fn what_is_written_has_nothing_unknown_and_a_broken_line_is_told_of() {
     assert_eq!(lines.last().unwrap()["is_error"], false);
 }
 
+#[test]
+fn a_plugin_brings_commands_and_hooks() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("kit/.claude-plugin/plugin.json", r#"{"name":"kit"}"#);
+    stage.write("kit/commands/greet.md", "say hello to $ARGUMENTS");
+    let hook = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"touch ${CLAUDE_PLUGIN_ROOT}/stopped"}]}]}}"#;
+    stage.write("kit/hooks/hooks.json", hook);
+    let lines = stage.lines(&["/kit:greet Bob", "--plugin-dir", "kit"]);
+    assert_eq!(lines[0]["plugins"][0]["name"], "kit");
+    assert_eq!(lines.last().unwrap()["result"], "Good day.");
+    assert!(stage.folder.path.join("kit/stopped").exists());
+}
+
 /// Answers as an MCP server with one tool does, over HTTP.
 async fn mcp(body: String) -> axum::response::Response {
     use axum::response::IntoResponse;
