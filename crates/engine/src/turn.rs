@@ -234,6 +234,10 @@ async fn answered<'a>(talk: &'a Talk<'a>, message: &Message, count: &mut Count) 
         nudge(talk, GO_ON, count)?;
         return Ok(Step::Ask);
     }
+    if stop_reason == "pause_turn" {
+        // Its tools on the server take longer than one call: it goes on from where it is.
+        return Ok(Step::Ask);
+    }
     if stop_reason == "refusal" {
         return Ok(fail::refused(talk, count)?.map_or(Step::Ask, |failure| Step::End(End::Failed(failure))));
     }
