@@ -7,13 +7,26 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Which of our crates each crate may use; DESIGN says why.
-const MAY_USE: [(&str, &[&str]); 7] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("quipu-message", &[]),
     ("quipu-conversation", &["quipu-message"]),
+    ("quipu-api", &["quipu-message", "quipu-conversation"]),
     ("quipu-transcript", &["quipu-message", "quipu-conversation"]),
     ("quipu-render", &["quipu-message", "quipu-conversation"]),
     ("quipu-index", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
-    ("quipu", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-render", "quipu-index"]),
+    ("quipu-engine", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api"]),
+    (
+        "quipu",
+        &[
+            "quipu-message",
+            "quipu-conversation",
+            "quipu-transcript",
+            "quipu-render",
+            "quipu-index",
+            "quipu-api",
+            "quipu-engine",
+        ],
+    ),
     ("quipu-testkit", &[]),
 ];
 

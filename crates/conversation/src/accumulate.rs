@@ -119,6 +119,11 @@ impl Accumulator {
         self.message.as_ref().map(|message| Message { content: Content::Blocks(blocks), ..message.clone() })
     }
 
+    /// One block as far as it has come.
+    pub fn block(&self, index: usize) -> Option<&Block> {
+        self.blocks.get(&index).map(|growing| &growing.block)
+    }
+
     /// Whether a message has begun.
     pub fn has_begun(&self) -> bool {
         self.message.is_some()

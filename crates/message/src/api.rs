@@ -1,7 +1,7 @@
 //! The API itself: what is asked, what is answered, and the stream in between.
 
 use crate::macros::{open_enum, wire};
-use crate::{Block, Json, Message, Usage};
+use crate::{Block, Json, Message, RequestId, SessionId, Usage};
 
 wire! {
     /// A request for one message.
@@ -20,6 +20,8 @@ wire! {
         metadata: opt Json = "metadata",
         /// How much may be written.
         max_tokens: opt u64 = "max_tokens",
+        /// What ends the answer when the model writes it.
+        stop_sequences: opt Vec<String> = "stop_sequences",
         /// Whether and how far to think.
         thinking: opt Json = "thinking",
         /// What to clear from the context.
@@ -48,6 +50,100 @@ wire! {
         defer_loading: opt bool = "defer_loading",
         /// Marks the end of a cached prefix.
         cache_control: opt Json = "cache_control",
+    }
+}
+
+wire! {
+    /// Marks the end of a cached prefix.
+    pub struct CacheControl {
+        /// `ephemeral`.
+        kind: req String = "type",
+        /// How long to keep it: `5m`, unless it says `1h`.
+        ttl: opt String = "ttl",
+    }
+}
+
+wire! {
+    /// Whether and how far to think.
+    pub struct ThinkingConfig {
+        /// `adaptive`, `enabled` or `disabled`.
+        kind: req String = "type",
+        /// How much of the answer may be thinking.
+        budget_tokens: opt u64 = "budget_tokens",
+    }
+}
+
+wire! {
+    /// Which tool must or may be used.
+    pub struct ToolChoice {
+        /// `auto`, `any`, `tool` or `none`.
+        kind: req String = "type",
+        /// The tool.
+        name: opt String = "name",
+    }
+}
+
+wire! {
+    /// Effort and form of the answer.
+    pub struct OutputConfig {
+        /// `low`, `medium`, `high` …
+        effort: opt String = "effort",
+        /// The form, such as a JSON schema.
+        format: opt Json = "format",
+    }
+}
+
+wire! {
+    /// Who asks.
+    pub struct Metadata {
+        /// A [`Caller`] as JSON, in a string.
+        user_id: opt String = "user_id",
+    }
+}
+
+wire! {
+    /// Who asks, as agents tell it.
+    pub struct Caller {
+        /// The installation.
+        device_id: req String = "device_id",
+        /// The account; empty with a key.
+        account_uuid: req String = "account_uuid",
+        /// The session.
+        session_id: req SessionId = "session_id",
+    }
+}
+
+wire! {
+    /// How large a request would be.
+    pub struct TokenCount {
+        /// Tokens of the whole prompt.
+        input_tokens: req u64 = "input_tokens",
+    }
+}
+
+wire! {
+    /// One recorded call: the request, and the answer whole or as it was streamed.
+    pub struct Exchange {
+        /// Its place in the recording.
+        number: opt u64 = "n",
+        /// The HTTP method.
+        method: opt String = "method",
+        /// The path, with its query.
+        path: opt String = "path",
+        /// Names and values of the headers.
+        headers: opt Vec<(String, String)> = "headers",
+        /// What was asked.
+        body: opt Json = "body",
+        /// The HTTP status.
+        status: opt u16 = "status",
+        /// The events of a streamed answer.
+        sse: opt Vec<Json> = "sse",
+        /// An answer that was not streamed.
+        response: opt Json = "response",
+        /// Whether the connection was cut after the events.
+        cut: opt bool = "cut",
+        /// Whether the one who asked left before the rest was sent.
+        client_gone: opt Json = "client_gone",
     }
 }
 
@@ -146,10 +242,12 @@ wire! {
 }
 
 wire! {
-    /// The answer cannot go on.
+    /// The answer cannot go on; also the body of a failed call.
     pub struct StreamError ["type" = "error"] {
         /// Why.
         error: req ApiFailure = "error",
+        /// The call that failed.
+        request_id: opt RequestId = "request_id",
     }
 }
 

@@ -108,6 +108,21 @@ impl Block {
         matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
     }
 
+    /// Marks this block as the end of a cached prefix; false when such a block
+    /// cannot be one.
+    pub fn mark_cached(&mut self, mark: Json) -> bool {
+        let slot = match self {
+            Self::Text(block) if !block.text.is_empty() => &mut block.cache_control,
+            Self::ToolUse(block) => &mut block.cache_control,
+            Self::ToolResult(block) => &mut block.cache_control,
+            Self::Image(block) => &mut block.cache_control,
+            Self::Document(block) => &mut block.cache_control,
+            _ => return false,
+        };
+        *slot = Maybe::Value(mark);
+        true
+    }
+
     /// Counts this block and those inside it that this build has no model for.
     pub fn unknown_blocks(&self) -> usize {
         match self {

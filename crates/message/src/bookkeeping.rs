@@ -234,5 +234,35 @@ wire! {
         tool_use_id: opt ToolUseId = "toolUseId",
         /// How deep it is nested.
         spawn_depth: opt u64 = "spawnDepth",
+        /// Whether it is part of the program.
+        is_built_in: opt bool = "isBuiltIn",
+        /// Whether it has ended.
+        finished: opt bool = "finished",
+    }
+}
+
+wire! {
+    /// The snapshot inside a `file-history-snapshot` line.
+    pub struct FileSnapshot {
+        /// The prompt.
+        message_id: opt Uuid = "messageId",
+        /// The copies of all files known by then.
+        tracked_file_backups: req BTreeMap<String, FileBackup> = "trackedFileBackups",
+        /// When.
+        timestamp: opt String = "timestamp",
+    }
+}
+
+wire! {
+    /// The copy of a file before a change.
+    pub struct FileBackup {
+        /// Its name under `file-history/<session>/`; `null` when there was no file.
+        backup_file_name: req Option<String> = "backupFileName",
+        /// Which copy of the file it is.
+        version: opt u64 = "version",
+        /// When it was made.
+        backup_time: opt String = "backupTime",
+        /// The folder the file is really in.
+        real_parent_dir: opt String = "realParentDir",
     }
 }

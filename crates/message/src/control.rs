@@ -7,7 +7,10 @@
 use crate::macros::{open_enum, wire};
 use crate::{Json, Maybe};
 
+pub mod answer;
+pub mod permission;
 pub mod request;
+pub use permission::PermissionUpdate;
 pub use request::RequestBody;
 
 wire! {
@@ -83,6 +86,13 @@ impl ControlRequest {
     /// A request with the given id.
     pub fn new(request_id: impl Into<String>, request: RequestBody) -> Self {
         Self { request_id: request_id.into(), request, ..Self::default() }
+    }
+
+    /// A request whose body cannot be read, so that it can be answered all the same;
+    /// none when it has no id.
+    pub fn unreadable(line: &str) -> Option<Self> {
+        let request_id = crate::text::field(line, "request_id").ok().flatten()?.to_string();
+        Some(Self { request_id, ..Self::default() })
     }
 }
 

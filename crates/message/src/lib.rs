@@ -36,6 +36,7 @@ pub mod context;
 pub mod control;
 pub mod factory;
 pub mod hash;
+pub mod hook;
 pub mod line;
 pub mod local_command;
 pub mod progress;

@@ -65,6 +65,28 @@ wire! {
         local_command: opt String = "local_command",
         /// What began the turn, when not the person.
         origin: opt Json = "origin",
+        /// Time to the first token.
+        ttft_ms: opt Number = "ttft_ms",
+        /// Which result of the process this is, counted from 0.
+        result_index: opt u64 = "result_index",
+        /// What was used since the last result, by model.
+        model_usage_since_last_result: opt BTreeMap<String, ModelUsage> = "model_usage_since_last_result",
+        /// The prompt that began the turn, when the host named it.
+        user_message_uuid: opt Uuid = "user_message_uuid",
+        /// All prompts the turn answered.
+        user_message_uuids: opt Vec<Uuid> = "user_message_uuids",
+    }
+}
+
+wire! {
+    /// A tool call that was refused, as a `result` lists it.
+    pub struct Denial {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// The call.
+        tool_use_id: req ToolUseId = "tool_use_id",
+        /// What it was called with.
+        tool_input: req Json = "tool_input",
     }
 }
 
@@ -181,6 +203,8 @@ wire! {
     pub struct ConversationReset ["type" = "conversation_reset"] with envelope: Envelope {
         /// The new id.
         new_conversation_id: opt SessionId = "new_conversation_id",
+        /// The prompt that asked for it.
+        user_message_uuid: opt Uuid = "user_message_uuid",
         /// What asked for it.
         trigger: opt String = "trigger",
     }

@@ -223,6 +223,12 @@ wire! {
         skills: opt Json = "skills",
         /// The plugins.
         plugins: opt Json = "plugins",
+        /// What hosts may rely on.
+        capabilities: opt Vec<String> = "capabilities",
+        /// Folders allowed beside the working directory.
+        additional_directories: opt Vec<String> = "additional_directories",
+        /// The prompts that began the turn, when the host named them.
+        user_message_uuids: opt Vec<Uuid> = "user_message_uuids",
     }
 }
 
@@ -276,7 +282,7 @@ wire! {
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// The run.
-        command_run: opt Json = "commandRun",
+        command_run: opt crate::turn::CommandRun = "commandRun",
         /// What `/context` counted.
         context_usage: opt Json = "contextUsage",
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::macros::wire;
 use crate::{AgentId, Json, ToolUse};
 
+pub mod output;
+
 /// The input of a tool call, read for the tools people know; any other stays JSON.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant is the tool of that name")]
@@ -200,6 +202,28 @@ wire! {
         glob: opt String = "glob",
         /// `content`, `files_with_matches` or `count`.
         output_mode: opt String = "output_mode",
+        /// In files of which type.
+        file_type: opt String = "type",
+        /// How many lines after each match.
+        after: opt u64 = "-A",
+        /// How many lines before each match.
+        before: opt u64 = "-B",
+        /// How many lines on both sides.
+        around: opt u64 = "-C",
+        /// The same, in a word.
+        context: opt u64 = "context",
+        /// Whether small and capital letters are the same.
+        ignore_case: opt bool = "-i",
+        /// Whether lines have their numbers.
+        line_numbers: opt bool = "-n",
+        /// Whether only what matched is shown.
+        only_matching: opt bool = "-o",
+        /// Whether a match may go over lines.
+        multiline: opt bool = "multiline",
+        /// How many results at most; 0 means all.
+        head_limit: opt u64 = "head_limit",
+        /// How many results to leave out first.
+        offset: opt u64 = "offset",
     }
 }
 
@@ -218,6 +242,30 @@ wire! {
         content: req String = "content",
         /// `pending`, `in_progress` or `completed`.
         status: opt String = "status",
+        /// The same while it is being done.
+        active_form: opt String = "activeForm",
+    }
+}
+
+wire! {
+    /// Asks what a background task printed.
+    pub struct TaskOutputInput {
+        /// The task.
+        task_id: req String = "task_id",
+        /// Whether to wait for its end.
+        block: opt bool = "block",
+        /// How long, in milliseconds.
+        timeout: opt u64 = "timeout",
+    }
+}
+
+wire! {
+    /// Stops a background task.
+    pub struct TaskStopInput {
+        /// The task.
+        task_id: opt String = "task_id",
+        /// The same in older calls.
+        shell_id: opt String = "shell_id",
     }
 }
 
@@ -316,5 +364,41 @@ wire! {
         status: opt String = "status",
         /// What it used.
         total_tokens: opt u64 = "totalTokens",
+        /// What it was asked.
+        prompt: opt String = "prompt",
+        /// Which kind of subagent.
+        agent_type: opt String = "agentType",
+        /// What it said in the end.
+        content: opt Json = "content",
+        /// The model it ran on.
+        resolved_model: opt String = "resolvedModel",
+        /// How long it took.
+        total_duration_ms: opt u64 = "totalDurationMs",
+        /// How many tools it used.
+        total_tool_use_count: opt u64 = "totalToolUseCount",
+        /// What its last call used.
+        usage: opt crate::Usage = "usage",
+    }
+}
+
+wire! {
+    /// What a running task has used so far (stream).
+    pub struct TaskUsage {
+        /// Tokens.
+        total_tokens: req u64 = "total_tokens",
+        /// Tools.
+        tool_uses: req u64 = "tool_uses",
+        /// Time.
+        duration_ms: req u64 = "duration_ms",
+    }
+}
+
+wire! {
+    /// How a task changed (stream).
+    pub struct TaskPatch {
+        /// How it stands.
+        status: req String = "status",
+        /// When it ended, in milliseconds since 1970.
+        end_time: opt i64 = "end_time",
     }
 }

@@ -101,12 +101,70 @@ wire! {
         aborted: opt bool = "aborted",
         /// The local command whose output this is (stream).
         local_command_source: opt String = "local_command_source",
+        /// The run of that command (stream).
+        local_command_run: opt CommandRun = "local_command_run",
+        /// How calls of MCP tools are shown (stream).
+        tool_use_meta: opt Vec<ToolUseMeta> = "tool_use_meta",
+        /// The prompt this answers, when the host named it (stream).
+        user_message_uuid: opt Uuid = "user_message_uuid",
         /// What the call cost, in dollars (1.0 files).
         cost_usd: opt Number = "costUSD" | "cost",
         /// How long the call took (1.0 files).
         duration_ms: opt Number = "durationMs",
         /// Usage beside the message instead of in it (older tools).
         usage: opt Usage = "usage",
+    }
+}
+
+wire! {
+    /// A slash command that ran without the model.
+    pub struct CommandRun {
+        /// Its name, without the slash.
+        command: req String = "command",
+        /// What was typed after it.
+        args: opt String = "args",
+    }
+}
+
+wire! {
+    /// How a call of an MCP tool is shown.
+    pub struct ToolUseMeta {
+        /// The call.
+        id: req ToolUseId = "id",
+        /// The tool as shown.
+        display_name: opt String = "display_name",
+        /// The server as shown.
+        server_display_name: opt String = "server_display_name",
+        /// The tool as its server names it.
+        tool_name: opt String = "tool_name",
+    }
+}
+
+wire! {
+    /// Who allowed or refused a tool, and why.
+    pub struct PermissionDecision {
+        /// `accept` or `reject`.
+        decision: req String = "decision",
+        /// `config`, `hook`, `user_temporary`, `user_reject` …
+        source: opt String = "source",
+        /// `rule`, `mode`, `hook` …
+        reason_type: opt String = "reasonType" | "reason_type",
+        /// Where the rule stands (file).
+        rule_source: opt String = "ruleSource",
+        /// Why, in one word (file).
+        reason_code: opt String = "reasonCode",
+    }
+}
+
+wire! {
+    /// Facts about one result (stream).
+    pub struct ResultMeta {
+        /// The call.
+        id: req ToolUseId = "id",
+        /// Why the tool did not run.
+        non_execution_kind: opt String = "non_execution_kind",
+        /// Who allowed or refused it.
+        permission_decision: opt PermissionDecision = "permission_decision",
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can be asked of the command.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -84,6 +85,9 @@ pub(crate) enum Command {
     /// Watch a conversation as it happens
     #[command(after_help = "Examples:\n  quipu follow latest\n  quipu follow 05ef09b2 --full")]
     Follow(FollowArgs),
+    /// Play the model's side: answer /v1/messages from a script or a recording
+    #[command(after_help = ANSWER_EXAMPLES)]
+    Answer(AnswerArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  quipu completions bash > ~/.local/share/bash-completion/completions/quipu")]
     Completions {
@@ -271,6 +275,26 @@ pub(crate) struct ExportArgs {
     /// Mask keys, tokens, private keys, e-mail addresses and home folders
     #[arg(long)]
     pub(crate) redact: bool,
+}
+
+const ANSWER_EXAMPLES: &str = "\
+Examples:
+  quipu answer script.yaml                    on a free port; prints the address
+  quipu answer script.yaml --listen 127.0.0.1:4778
+  quipu answer api.jsonl                      play recorded calls again
+  ANTHROPIC_BASE_URL=http://127.0.0.1:4778 ANTHROPIC_API_KEY=any claude -p hi
+
+A script is a list of rules; the shortest is `- reply: Hello`. docs/answer.md has the rest.
+Ctrl-C ends it.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AnswerArgs {
+    /// The script: YAML, JSON, or recorded calls (api.jsonl)
+    #[arg(value_name = "SCRIPT")]
+    pub(crate) script: PathBuf,
+    /// Where to listen: an address of this machine itself; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use quipu_api::answer::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_index::{IndexError, PatternError};
 use quipu_transcript::find::ResolveError;
@@ -77,6 +78,9 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     }
     if error.is::<PatternError>() {
         return ("search.bad_pattern", "--exact looks for a text as it is".to_owned());
+    }
+    if let Some(script) = error.downcast_ref::<ScriptError>() {
+        return (script.code(), script.hint().to_owned());
     }
     if let Some(index) = error.downcast_ref::<IndexError>() {
         return (index.code(), "it can be deleted: it is made anew from the sessions".to_owned());

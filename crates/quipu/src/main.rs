@@ -1,5 +1,6 @@
 //! The command `quipu`: arguments in, text or JSON out.
 
+mod answer;
 mod args;
 mod catalogue;
 mod check;
@@ -47,6 +48,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
+        Command::Answer(answer) => answer::run(answer, &args.global, output),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "quipu", &mut script);

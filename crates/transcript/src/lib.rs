@@ -36,6 +36,6 @@ pub use fork::Fork;
 pub use lines::{Ending, LONGEST, Lines, Piece};
 pub use problem::{FileError, Problem};
 pub use read::{Entries, Located, load, load_reader};
-pub use record::{Compaction, Durability, Facts, Queued, Recorder};
+pub use record::{Compaction, Durability, Facts, Queued, Recorder, Watch};
 pub use repair::{Change, Repair, RepairError, repair};
 pub use resume::Resumed;

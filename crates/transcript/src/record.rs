@@ -75,11 +75,21 @@ struct Shared {
     wake: Condvar,
 }
 
-#[derive(Debug)]
 struct Writing {
     journal: Journal,
     /// Not yet written; what an error left is tried again at the next call.
     pending: VecDeque<Pending>,
+    watch: Option<Watch>,
+}
+
+/// Hears of lines once they are written.
+pub type Watch = Box<dyn Fn(&Path, &[Line]) + Send>;
+
+impl std::fmt::Debug for Writing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Writing");
+        shown.field("journal", &self.journal).field("pending", &self.pending).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +120,20 @@ impl OneLine for Pending {
                 let mut answer = held(answer);
                 answer.written = true;
                 serde_json::to_writer(buffer, &answer.entry)
+            }
+        }
+    }
+}
+
+impl Pending {
+    /// The line as it will be written; an answer can no longer be changed then.
+    fn line(&self) -> serde_json::Result<Line> {
+        match self {
+            Self::Line(line) => Ok(line.clone()),
+            Self::Answer(answer) => {
+                let mut answer = held(answer);
+                answer.written = true;
+                Line::of(&answer.entry)
             }
         }
     }
@@ -159,7 +183,7 @@ impl Recorder {
     fn new(journal: Journal, known: HashSet<Uuid>, head: Option<Uuid>, facts: Facts, durability: Durability) -> Self {
         let path = journal.path().to_owned();
         let shared = Arc::new(Shared {
-            writing: Mutex::new(Writing { journal, pending: VecDeque::new() }),
+            writing: Mutex::new(Writing { journal, pending: VecDeque::new(), watch: None }),
             waiting: Mutex::default(),
             wake: Condvar::new(),
         });
@@ -168,6 +192,11 @@ impl Recorder {
             std::thread::Builder::new().name("quipu-recorder".to_owned()).spawn(move || write_behind(&shared)).ok()
         };
         Self { shared, worker, known, head, facts, durability, path }
+    }
+
+    /// Tells `watch` of all lines written from now on.
+    pub fn watch(&mut self, watch: Watch) {
+        held(&self.shared.writing).watch = Some(watch);
     }
 
     /// The line the next one hangs on.
@@ -403,8 +432,15 @@ impl Shared {
         };
         writing.pending.extend(queue);
         writing.pending.extend(lines.into_iter().map(Pending::Line));
-        let Writing { journal, pending } = &mut *writing;
-        journal.append(pending, sync)
+        let Writing { journal, pending, watch } = &mut *writing;
+        let Some(watch) = watch else { return journal.append(pending, sync) };
+        let written: Result<Vec<Line>, _> = pending.iter().map(Pending::line).collect();
+        let written = written.map_err(AppendError::Serialise)?;
+        journal.append(pending, sync)?;
+        if !written.is_empty() {
+            watch(journal.path(), &written);
+        }
+        Ok(())
     }
 }
 

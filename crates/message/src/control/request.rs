@@ -118,6 +118,8 @@ wire! {
         blocked_path: opt String = "blocked_path",
         /// Why leave is needed.
         decision_reason: opt Json = "decision_reason",
+        /// The same in one word.
+        decision_reason_type: opt String = "decision_reason_type",
         /// The subagent that asks.
         agent_id: opt AgentId = "agent_id",
         /// Whether a person must answer.
@@ -179,6 +181,8 @@ wire! {
         system_prompt: opt Json = "systemPrompt",
         /// What to add to it.
         append_system_prompt: opt String = "appendSystemPrompt",
+        /// What those servers would say when asked, so that nobody need ask.
+        sdk_mcp_server_manifests: opt Json = "sdkMcpServerManifests",
     }
 }
 

@@ -192,6 +192,8 @@ wire! {
     pub struct SessionStateChanged ["type" = "system", "subtype" = "session_state_changed"] with envelope: Envelope {
         /// Which.
         state: opt String = "state",
+        /// Meant for the host, not for the person.
+        sdk_host_only: opt bool = "sdk_host_only",
     }
 }
 

@@ -1,6 +1,8 @@
 //! The command as a person or a script runs it.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
+mod agent;
+mod answer;
 mod check;
 mod export;
 mod follow;

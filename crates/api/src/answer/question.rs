@@ -1,0 +1,120 @@
+//! A request, seen as what rules ask about it.
+
+use std::collections::HashMap;
+
+use quipu_message::api::Request;
+use quipu_message::{Block, Content, Message, Role};
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A message.
+    Message,
+    /// The size of a prompt.
+    Count,
+}
+
+impl Asked {
+    /// What a path asks for; none when the API has no such method.
+    pub(crate) fn of(method: &str, path: &str) -> Option<Self> {
+        let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
+        match (method, path) {
+            ("POST", path) if path.ends_with("/v1/messages") => Some(Self::Message),
+            ("POST", path) if path.ends_with("/v1/messages/count_tokens") => Some(Self::Count),
+            _ => None,
+        }
+    }
+}
+
+/// One request with what can be read from it.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) asked: Asked,
+    pub(crate) request: Request,
+    /// The words of the last user message, tool results apart.
+    pub(crate) said: String,
+    /// The last of its text blocks: what the person typed, after any reminders.
+    pub(crate) last_text: String,
+    /// The results in the last user message: tool, call, words.
+    pub(crate) results: Vec<(String, String, String)>,
+    pub(crate) system: String,
+    /// Which request of the person this belongs to, counted from 1.
+    pub(crate) turn: usize,
+    /// Which call of the conversation this is, counted from 1.
+    pub(crate) step: usize,
+    pub(crate) subagent: bool,
+    /// About how many tokens the request has.
+    pub(crate) tokens: u64,
+}
+
+impl Question {
+    pub(crate) fn read(asked: Asked, body: &str, subagent: bool) -> serde_json::Result<Self> {
+        let request: Request = serde_json::from_str(body)?;
+        let of = |role: Role| request.messages.iter().filter(move |message| message.role == role);
+        let is_turn = |message: &&Message| result_blocks(message).next().is_none();
+        let last = of(Role::User).next_back();
+        let texts: Vec<String> = last.map(texts).unwrap_or_default();
+        Ok(Self {
+            asked,
+            said: texts.join("\n"),
+            last_text: texts.last().cloned().unwrap_or_default(),
+            results: last.map(|last| results(last, &request)).unwrap_or_default(),
+            system: request.system.get().map(system_text).unwrap_or_default(),
+            turn: of(Role::User).filter(is_turn).count(),
+            step: of(Role::Assistant).count() + 1,
+            subagent,
+            tokens: (body.len() as u64).div_ceil(4),
+            request,
+        })
+    }
+
+    pub(crate) fn has_tools(&self) -> bool {
+        self.request.tools.get().is_some_and(|tools| !tools.is_empty())
+    }
+
+    pub(crate) fn streams(&self) -> bool {
+        self.request.stream.is_true()
+    }
+
+    /// The request in a few words, for messages to people.
+    pub(crate) fn summary(&self) -> String {
+        let tools = self.request.tools.get().map_or(0, Vec::len);
+        let mut words = format!("{}, {tools} tools, turn {}, step {}", self.request.model, self.turn, self.step);
+        for (tool, _, _) in &self.results {
+            words.push_str(&format!(", result of {tool}"));
+        }
+        if !self.last_text.is_empty() {
+            let mut short: String = self.last_text.chars().take(60).collect();
+            if short.len() < self.last_text.len() {
+                short.push('…');
+            }
+            words.push_str(&format!(", {short:?}"));
+        }
+        words
+    }
+}
+
+fn result_blocks(message: &Message) -> impl Iterator<Item = &quipu_message::ToolResult> {
+    message.content.blocks().iter().filter_map(Block::tool_result)
+}
+
+fn texts(message: &Message) -> Vec<String> {
+    match &message.content {
+        Content::Text(text) => vec![text.clone()],
+        Content::Blocks(blocks) => blocks.iter().filter_map(Block::text).map(str::to_owned).collect(),
+    }
+}
+
+fn results(last: &Message, request: &Request) -> Vec<(String, String, String)> {
+    let calls = request.messages.iter().flat_map(|message| message.content.blocks()).filter_map(Block::tool_use);
+    let names: HashMap<&str, &str> = calls.map(|call| (call.id.as_str(), call.name.as_str())).collect();
+    let describe = |result: &quipu_message::ToolResult| {
+        let id = result.tool_use_id.as_str();
+        (names.get(id).copied().unwrap_or("?").to_owned(), id.to_owned(), result.text())
+    };
+    result_blocks(last).map(describe).collect()
+}
+
+fn system_text(system: &quipu_message::Json) -> String {
+    system.read::<Content>().map(|content| content.to_text()).unwrap_or_default()
+}

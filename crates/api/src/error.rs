@@ -1,0 +1,179 @@
+//! Why a call failed.
+
+use std::time::Duration;
+
+use quipu_message::RequestId;
+use quipu_message::turn::ErrorKind;
+
+/// Why a call failed. No secret of ours is in it, whatever the server said.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// There is no connection: no such host, refused, no trust.
+    #[error("cannot connect to {host}")]
+    Connect {
+        /// The host.
+        host: String,
+        /// What the network said.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The connection broke before the answer began.
+    #[error("{host} closed the connection before it answered")]
+    Dropped {
+        /// The host.
+        host: String,
+        /// What the network said.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The answer broke off.
+    #[error("the answer of {host} broke off: {reason}")]
+    Cut {
+        /// The host.
+        host: String,
+        /// Where.
+        reason: String,
+    },
+    /// The answer did not begin in time.
+    #[error("no answer within {} s", after.as_secs_f64())]
+    Late {
+        /// How long we waited.
+        after: Duration,
+    },
+    /// The answer began and then nothing came for too long.
+    #[error("nothing heard for {} s in the middle of an answer", after.as_secs_f64())]
+    Silent {
+        /// How long we waited.
+        after: Duration,
+    },
+    /// The server answered with an error status.
+    #[error("{status} {message}")]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// The API's word for it, such as `overloaded_error`.
+        kind: Option<String>,
+        /// In words.
+        message: String,
+        /// The body as it came.
+        body: String,
+        /// The call.
+        request_id: Option<RequestId>,
+        /// How long the server asks us to wait.
+        retry_after: Option<Duration>,
+        /// Whether the server says that trying again can help.
+        should_retry: Option<bool>,
+    },
+    /// The server said in the middle of its answer that it cannot go on.
+    #[error("{kind}: {message}")]
+    Failed {
+        /// The API's word for it.
+        kind: String,
+        /// In words.
+        message: String,
+        /// The call.
+        request_id: Option<RequestId>,
+    },
+    /// The answer is not one.
+    #[error("{host} did not answer as the API does: {reason}")]
+    BadAnswer {
+        /// The host.
+        host: String,
+        /// What is wrong with it.
+        reason: String,
+        /// The call.
+        request_id: Option<RequestId>,
+    },
+    /// The request cannot be sent.
+    #[error("the request cannot be sent: {reason}")]
+    BadRequest {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ApiError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "api.cannot_connect",
+            Self::Dropped { .. } => "api.dropped",
+            Self::Cut { .. } => "api.cut",
+            Self::Late { .. } => "api.late",
+            Self::Silent { .. } => "api.silent",
+            Self::Status { .. } => "api.status",
+            Self::Failed { .. } => "api.failed",
+            Self::BadAnswer { .. } => "api.bad_answer",
+            Self::BadRequest { .. } => "api.bad_request",
+        }
+    }
+
+    /// The HTTP status, when the server gave an error status.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// The API's word for the failure, such as `rate_limit_error`.
+    pub fn api_type(&self) -> Option<&str> {
+        match self {
+            Self::Status { kind, .. } => kind.as_deref(),
+            Self::Failed { kind, .. } => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// The call that failed, when the server named it.
+    pub fn request_id(&self) -> Option<&RequestId> {
+        match self {
+            Self::Status { request_id, .. } | Self::Failed { request_id, .. } | Self::BadAnswer { request_id, .. } => {
+                request_id.as_ref()
+            }
+            _ => None,
+        }
+    }
+
+    /// How long the server asks us to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Whether the server has too much to do.
+    pub fn is_overloaded(&self) -> bool {
+        self.status() == Some(529) || self.api_type() == Some("overloaded_error")
+    }
+
+    /// Whether there was no whole answer: the network failed, not the server.
+    pub fn is_connection(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect { .. } | Self::Dropped { .. } | Self::Cut { .. } | Self::Late { .. } | Self::Silent { .. }
+        )
+    }
+
+    /// The word for the failure on a line that tells of a retry.
+    pub fn word(&self) -> &str {
+        if self.is_overloaded() { "overloaded" } else { self.kind_word() }
+    }
+
+    /// The kind of failure on the message that shows it to the person.
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::from(self.kind_word())
+    }
+
+    fn kind_word(&self) -> &'static str {
+        match (self.status(), self.api_type()) {
+            (_, Some("billing_error")) | (Some(402), _) => "billing_error",
+            (_, Some("authentication_error" | "permission_error")) | (Some(401 | 403), _) => "authentication_failed",
+            (_, Some("rate_limit_error")) | (Some(429), _) => "rate_limit",
+            (_, Some("overloaded_error" | "api_error" | "timeout_error")) | (Some(500..), _) => "server_error",
+            // What the real program says of a wrong request, too.
+            _ => "unknown",
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! One attempt: a request goes out, its answer is heard as it comes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quipu_conversation::{AccumulateError, Accumulator};
+use quipu_message::api::{self, StreamError, StreamEvent, TokenCount};
+use quipu_message::{Content, Message, RequestId, line, sse};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Response, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::client::{Answer, Heard};
+use crate::endpoint::{Credential, Endpoint};
+use crate::error::ApiError;
+use crate::request::Request;
+use crate::retry::{Pace, retry_after};
+
+/// The most bytes of an answer in one piece.
+const LARGEST: usize = 64 << 20;
+
+/// The most bytes of an error that are kept.
+const LARGEST_ERROR: usize = 64 << 10;
+
+/// The line to the endpoint.
+pub(crate) struct Line {
+    pub(crate) http: reqwest::Client,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) pace: Arc<dyn Pace>,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The HTTP client would show the proxy's password.
+        f.debug_struct("Line").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// Nobody listens any more.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// The one who asked, at the other end of a channel.
+#[derive(Debug)]
+pub(crate) struct Hearing {
+    out: mpsc::Sender<Result<Heard, ApiError>>,
+    /// Whether an answer has begun that was neither finished nor withdrawn.
+    begun: bool,
+}
+
+impl Hearing {
+    pub(crate) fn new(out: mpsc::Sender<Result<Heard, ApiError>>) -> Self {
+        Self { out, begun: false }
+    }
+
+    pub(crate) async fn say(&mut self, heard: Heard) -> Result<(), Gone> {
+        self.begun |= matches!(heard, Heard::Began { .. });
+        self.out.send(Ok(heard)).await.map_err(|_| Gone)
+    }
+
+    pub(crate) async fn fail(&mut self, error: ApiError) -> Result<(), Gone> {
+        self.out.send(Err(error)).await.map_err(|_| Gone)
+    }
+
+    /// Takes back what was heard of an answer that broke.
+    pub(crate) async fn withdraw(&mut self) -> Result<(), Gone> {
+        if std::mem::take(&mut self.begun) { self.say(Heard::Withdrawn).await } else { Ok(()) }
+    }
+}
+
+/// What an attempt gives, unless nobody listens any more.
+type Attempt = Result<Result<Answer, ApiError>, Gone>;
+
+/// Goes on with a value, or ends the attempt with its error.
+macro_rules! attempt {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Ok(Err(error)),
+        }
+    };
+}
+
+impl Line {
+    /// Sends a request and tells the listener what comes.
+    pub(crate) async fn ask(&self, request: &Request, wire: &api::Request, hearing: &mut Hearing) -> Attempt {
+        let response = attempt!(self.send("/v1/messages", request, wire).await);
+        let request_id = request_id(&response);
+        let is_stream = content_type(&response).contains("text/event-stream");
+        if is_stream {
+            self.listen(response, request_id, hearing).await
+        } else {
+            self.whole(response, request_id, hearing).await
+        }
+    }
+
+    /// Asks for the size of a prompt.
+    pub(crate) async fn count(&self, request: &Request) -> Result<u64, ApiError> {
+        let response = self.send("/v1/messages/count_tokens", request, &request.to_count()).await?;
+        let request_id = request_id(&response);
+        let count: TokenCount = self.read(response, &request_id).await?;
+        Ok(count.input_tokens)
+    }
+
+    /// Hears an answer that comes in one piece, because we or the server chose so.
+    async fn whole(&self, response: Response, request_id: Option<RequestId>, hearing: &mut Hearing) -> Attempt {
+        let message: Message = attempt!(self.read(response, &request_id).await);
+        let begun = Message { content: Content::Blocks(Vec::new()), ..message.clone() };
+        hearing.say(Heard::Began { message: begun, request_id: request_id.clone() }).await?;
+        for (index, block) in message.content.clone().into_blocks().into_iter().enumerate() {
+            hearing.say(Heard::Block { index, block }).await?;
+        }
+        Ok(Ok(Answer { message, request_id }))
+    }
+
+    /// Hears an answer as it is written.
+    async fn listen(&self, mut response: Response, request_id: Option<RequestId>, hearing: &mut Hearing) -> Attempt {
+        let mut parser = sse::Parser::new();
+        let mut growing = Accumulator::default();
+        let bad = |reason: String| self.bad_answer(reason, &request_id);
+        while let Some(bytes) = attempt!(self.piece(&mut response).await) {
+            for event in parser.push(&bytes) {
+                let event = attempt!(event.map_err(|oversize| bad(oversize.to_string())));
+                let event: StreamEvent = attempt!(read_event(&event.data).map_err(|e| bad(format!("bad event: {e}"))));
+                match growing.push(&event) {
+                    // What the model wrote is no JSON, most often because it ran out of room
+                    // in the middle: the tool refuses the empty input and the model hears of it.
+                    Ok(()) | Err(AccumulateError::BadInput { .. }) => {}
+                    Err(AccumulateError::Server { kind, message }) => {
+                        let message = self.endpoint.mask(message);
+                        return Ok(Err(ApiError::Failed { kind, message, request_id }));
+                    }
+                    Err(error) => return Ok(Err(bad(error.to_string()))),
+                }
+                if let StreamEvent::MessageStart(start) = &event {
+                    let (message, request_id) = (start.message.clone(), request_id.clone());
+                    hearing.say(Heard::Began { message, request_id }).await?;
+                }
+                let stopped = match &event {
+                    StreamEvent::BlockStop(stop) => growing.block(stop.index).cloned().map(|block| (stop.index, block)),
+                    _ => None,
+                };
+                hearing.say(Heard::Event(event)).await?;
+                if let Some((index, block)) = stopped {
+                    hearing.say(Heard::Block { index, block }).await?;
+                }
+                if growing.is_complete() {
+                    let finished = growing.finish().map_err(|e| bad(e.to_string()));
+                    return Ok(finished.map(|message| Answer { message, request_id }));
+                }
+            }
+        }
+        let reason = match parser.finish() {
+            Err(cut) => cut.to_string(),
+            Ok(()) if growing.has_begun() => "the message has no end".to_owned(),
+            Ok(()) => "it was empty".to_owned(),
+        };
+        Ok(Err(ApiError::Cut { host: self.endpoint.host(), reason }))
+    }
+
+    /// Sends a request and gives the response when its status is a success.
+    async fn send(&self, path: &str, request: &Request, wire: &impl Serialize) -> Result<Response, ApiError> {
+        let Endpoint { limits, .. } = &self.endpoint;
+        let body = serde_json::to_vec(wire).map_err(|e| ApiError::BadRequest { reason: e.to_string() })?;
+        let (url, headers) = self.address(path, request)?;
+        let sending = self.http.post(url).headers(headers).body(body).send();
+        let sent = timeout(limits.answer, sending).await.map_err(|_| ApiError::Late { after: limits.answer })?;
+        let response = sent.map_err(|e| self.no_answer(e))?;
+        if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
+    }
+
+    fn address(&self, path: &str, request: &Request) -> Result<(Url, HeaderMap), ApiError> {
+        let mut headers = HeaderMap::new();
+        let mut set = |name: &str, value: &str| {
+            let bad = || ApiError::BadRequest { reason: format!("the header {name} cannot hold its value") };
+            let mut text = HeaderValue::from_str(value).map_err(|_| bad())?;
+            text.set_sensitive(true);
+            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, text);
+            Ok::<(), ApiError>(())
+        };
+        set("accept", "application/json")?;
+        set("content-type", "application/json")?;
+        set("anthropic-version", "2023-06-01")?;
+        set("user-agent", &self.endpoint.user_agent)?;
+        set("x-app", "cli")?;
+        match &self.endpoint.credential {
+            Some(Credential::ApiKey(key)) => set("x-api-key", key.reveal())?,
+            Some(Credential::Bearer(token)) => set("authorization", &format!("Bearer {}", token.reveal()))?,
+            None => {}
+        }
+        let mut betas: Vec<&str> = Vec::new();
+        for beta in self.endpoint.betas.iter().chain(&request.betas).map(String::as_str) {
+            if !betas.contains(&beta) {
+                betas.push(beta);
+            }
+        }
+        if !betas.is_empty() {
+            set("anthropic-beta", &betas.join(","))?;
+        }
+        if let Some(session) = &request.session_id {
+            set("x-claude-code-session-id", session.as_str())?;
+        }
+        if let Some(agent) = &request.agent_id {
+            set("x-claude-code-agent-id", agent.as_str())?;
+        }
+        for (name, value) in &self.endpoint.headers {
+            set(name, value.reveal())?;
+        }
+        Ok((self.endpoint.url(path, !betas.is_empty()), headers))
+    }
+
+    /// The next bytes of an answer; none at its end.
+    async fn piece(&self, response: &mut Response) -> Result<Option<bytes::Bytes>, ApiError> {
+        let idle: Duration = self.endpoint.limits.idle;
+        let piece = timeout(idle, response.chunk()).await.map_err(|_| ApiError::Silent { after: idle })?;
+        piece.map_err(|e| ApiError::Cut { host: self.endpoint.host(), reason: chain(&e.without_url()) })
+    }
+
+    /// All bytes of an answer, up to a limit.
+    async fn bytes(&self, response: &mut Response, most: usize) -> Result<Vec<u8>, ApiError> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.piece(response).await? {
+            let room = most - all.len();
+            all.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if all.len() == most {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    async fn read<T: DeserializeOwned>(&self, mut response: Response, id: &Option<RequestId>) -> Result<T, ApiError> {
+        let kind = content_type(&response);
+        if !kind.contains("json") {
+            let kind = if kind.is_empty() { "no content type".to_owned() } else { kind };
+            return Err(self.bad_answer(format!("it sent {kind} where JSON belongs"), id));
+        }
+        let bytes = self.bytes(&mut response, LARGEST).await?;
+        let text = String::from_utf8_lossy(&bytes);
+        serde_json::from_str(&line::mend(&text)).map_err(|e| self.bad_answer(e.to_string(), id))
+    }
+
+    /// What an error status says.
+    async fn refused(&self, mut response: Response) -> ApiError {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let retry_after = retry_after(header, self.pace.now());
+        let should_retry = match header("x-should-retry") {
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            _ => None,
+        };
+        let in_header = request_id(&response);
+        // A body that breaks off still leaves us the status.
+        let bytes = self.bytes(&mut response, LARGEST_ERROR).await.unwrap_or_default();
+        let body = self.endpoint.mask(String::from_utf8_lossy(&bytes).into_owned());
+        let said: Option<StreamError> = serde_json::from_str(&body).ok();
+        let (kind, message, in_body) = said.map_or((None, None, None), |said| {
+            (said.error.kind.into_option(), said.error.message.into_option(), said.request_id.into_option())
+        });
+        ApiError::Status {
+            status: status.as_u16(),
+            kind,
+            message: message.unwrap_or_else(|| status.canonical_reason().unwrap_or("error").to_owned()),
+            body,
+            request_id: in_header.or(in_body),
+            retry_after,
+            should_retry,
+        }
+    }
+
+    fn no_answer(&self, error: reqwest::Error) -> ApiError {
+        let (host, source) = (self.endpoint.host(), error.without_url());
+        if source.is_builder() || source.is_request() && source.is_body() {
+            return ApiError::BadRequest { reason: chain(&source) };
+        }
+        if source.is_connect() { ApiError::Connect { host, source } } else { ApiError::Dropped { host, source } }
+    }
+
+    fn bad_answer(&self, reason: String, request_id: &Option<RequestId>) -> ApiError {
+        ApiError::BadAnswer {
+            host: self.endpoint.host(),
+            reason: self.endpoint.mask(reason),
+            request_id: request_id.clone(),
+        }
+    }
+}
+
+fn read_event(data: &str) -> serde_json::Result<StreamEvent> {
+    serde_json::from_str(data).or_else(|error| serde_json::from_str(&line::mend(data)).map_err(|_| error))
+}
+
+fn request_id(response: &Response) -> Option<RequestId> {
+    response.headers().get("request-id").and_then(|id| id.to_str().ok()).map(RequestId::from)
+}
+
+fn content_type(response: &Response) -> String {
+    let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+    kind.unwrap_or_default().to_lowercase()
+}
+
+/// An error with its causes, outermost first.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,37 @@
+//! How a model is asked: one request in, the answer as it is written out.
+//!
+//! ```text
+//!   Endpoint ── Client::ask(&Request) ── Asking ──┬── Began, Event, Block   as it is written
+//!                                                 ├── Retry, Withdrawn, FellBack
+//!                                                 └── Done(Answer) or ApiError
+//!   Script ──── Answerer                 plays the other side, on loopback
+//! ```
+//!
+//! The client adds the cache breakpoints, waits and tries again as long as that
+//! can help, and says so as it happens. The [`answer`] module is the server that
+//! tests, the demo and users' own tests talk to: it plays a script or recorded
+//! calls. Bytes become events in `quipu_message::sse`, events become a message in
+//! `quipu_conversation::Accumulator`; there is no second of either here.
+//!
+//! Deliberately absent: session files, tools, prices, and everything an agent
+//! decides; nothing here reads the process environment by itself.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod client;
+mod endpoint;
+mod error;
+mod hear;
+mod request;
+mod retry;
+mod secret;
+
+pub mod answer;
+
+pub use client::{Answer, Asking, Client, Heard, Retry};
+pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
+pub use error::ApiError;
+pub use request::{Cache, Choice, Request, Thinking};
+pub use retry::{Pace, Policy, WallClock};
+pub use secret::Secret;

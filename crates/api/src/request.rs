@@ -1,0 +1,208 @@
+//! What is asked: a plain description, made into the wire's request with the
+//! cache breakpoints in it.
+
+use quipu_message::api::{self, CacheControl, Caller, Metadata, OutputConfig, ThinkingConfig, Tool, ToolChoice};
+use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
+use serde_json::Number;
+
+/// The most an answer that is not streamed may be asked to hold.
+const MOST_UNSTREAMED: u64 = 64_000;
+
+/// One request for a message.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The model.
+    pub model: String,
+    /// Who takes over when the model stays overloaded.
+    pub fallback_model: Option<String>,
+    /// The system prompt, in parts; empty parts are left out.
+    pub system: Vec<String>,
+    /// The conversation, as `for_api` gives it.
+    pub messages: Vec<Message>,
+    /// The tools on offer.
+    pub tools: Vec<Tool>,
+    /// Which tool must or may be used.
+    pub tool_choice: Option<Choice>,
+    /// How much may be written.
+    pub max_tokens: u64,
+    /// Whether and how far to think.
+    pub thinking: Option<Thinking>,
+    /// How hard to try: `low`, `medium`, `high` …
+    pub effort: Option<String>,
+    /// What ends the answer when the model writes it.
+    pub stop_sequences: Vec<String>,
+    /// How freely to choose words.
+    pub temperature: Option<Number>,
+    /// What to clear from the context, as the API takes it.
+    pub context_management: Option<Json>,
+    /// How long the prefix is to be cached.
+    pub cache: Cache,
+    /// Betas of this request, besides those of the endpoint.
+    pub betas: Vec<String>,
+    /// The installation that asks.
+    pub device_id: String,
+    /// The session it asks for.
+    pub session_id: Option<SessionId>,
+    /// The subagent it asks for.
+    pub agent_id: Option<AgentId>,
+}
+
+/// Whether and how far to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// Not at all.
+    Off,
+    /// As far as the model sees fit.
+    Adaptive,
+    /// At most so many tokens.
+    Budget(u64),
+}
+
+/// Which tool must or may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Any or none.
+    Auto,
+    /// One of them.
+    Any,
+    /// This one.
+    Tool(String),
+    /// None.
+    None,
+}
+
+/// How long the prefix is to be cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cache {
+    /// Not at all.
+    Off,
+    /// What the API does unless told otherwise.
+    #[default]
+    FiveMinutes,
+    /// Dearer to write, for sessions with long pauses.
+    OneHour,
+}
+
+impl Request {
+    /// The request as it is sent to `model`.
+    pub(crate) fn to_wire(&self, model: &str, stream: bool) -> api::Request {
+        let system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
+        let most = if stream { self.max_tokens } else { self.max_tokens.min(MOST_UNSTREAMED) };
+        let mut wire = api::Request {
+            max_tokens: Maybe::Value(most),
+            stream: Maybe::Value(stream),
+            stop_sequences: some(&self.stop_sequences),
+            temperature: self.temperature.clone().into(),
+            context_management: self.context_management.clone().into(),
+            metadata: self.metadata().into(),
+            ..self.prompt(model, system)
+        };
+        // A budget must leave room for the answer itself.
+        let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
+        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget)).into();
+        if let Some(effort) = &self.effort {
+            let config = OutputConfig { effort: Maybe::Value(effort.clone()), ..OutputConfig::default() };
+            wire.output_config = Maybe::Value(Json::of(&config));
+        }
+        wire
+    }
+
+    /// The request that asks how large the prompt is.
+    pub(crate) fn to_count(&self) -> api::Request {
+        let system = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
+        let thinking = self.thinking.map(|thinking| thinking.to_wire(|tokens| tokens));
+        api::Request { thinking: thinking.into(), ..self.prompt(&self.model, system) }
+    }
+
+    /// The cached part, tools, system and messages, with the breakpoints in it.
+    fn prompt(&self, model: &str, mut system: Vec<Block>) -> api::Request {
+        let mut tools = self.tools.clone();
+        let mut messages = self.messages.clone();
+        if let Some(mark) = self.cache.mark() {
+            mark_prefix(&mut tools, &mut system, &mut messages, &mark);
+        }
+        api::Request {
+            model: model.to_owned(),
+            messages,
+            system: if system.is_empty() { Maybe::Absent } else { Maybe::Value(Json::of(&system)) },
+            tools: some(&tools),
+            tool_choice: self.tool_choice.as_ref().map(Choice::to_wire).into(),
+            ..api::Request::default()
+        }
+    }
+
+    fn metadata(&self) -> Option<Json> {
+        let caller =
+            Caller { device_id: self.device_id.clone(), session_id: self.session_id.clone()?, ..Caller::default() };
+        let user_id = Maybe::Value(Json::of(&caller).text().to_owned());
+        Some(Json::of(&Metadata { user_id, ..Metadata::default() }))
+    }
+}
+
+/// Sets the four breakpoints the API allows: after the tools, after the system
+/// prompt, after what is new, and after what was new in the call before, so that the
+/// look-back of twenty blocks finds it however much came in between.
+fn mark_prefix(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message], mark: &Json) {
+    // A tool that is loaded on demand is not part of the prefix.
+    if let Some(tool) = tools.iter_mut().rev().find(|tool| !tool.defer_loading.is_true()) {
+        tool.cache_control = Maybe::Value(mark.clone());
+    }
+    if let Some(last) = system.last_mut() {
+        last.mark_cached(mark.clone());
+    }
+    let mut ours = messages.iter_mut().rev().filter(|message| message.role != Role::Assistant);
+    if let Some(last) = ours.next() {
+        mark_message(last, mark);
+    }
+    if let Some(before) = ours.find(|message| message.role == Role::User) {
+        mark_message(before, mark);
+    }
+}
+
+/// Marks the last block of a message that can be marked.
+fn mark_message(message: &mut Message, mark: &Json) {
+    let mut blocks = std::mem::take(&mut message.content).into_blocks();
+    let _ = blocks.iter_mut().rev().any(|block| block.mark_cached(mark.clone()));
+    message.content = Content::Blocks(blocks);
+}
+
+impl Cache {
+    fn mark(self) -> Option<Json> {
+        let ttl = match self {
+            Self::Off => return None,
+            Self::FiveMinutes => Maybe::Absent,
+            Self::OneHour => Maybe::Value("1h".to_owned()),
+        };
+        Some(Json::of(&CacheControl { kind: "ephemeral".to_owned(), ttl, ..CacheControl::default() }))
+    }
+}
+
+impl Thinking {
+    fn to_wire(self, budget: impl Fn(u64) -> u64) -> Json {
+        let (kind, budget_tokens) = match self {
+            Self::Off => ("disabled", Maybe::Absent),
+            Self::Adaptive => ("adaptive", Maybe::Absent),
+            Self::Budget(tokens) => ("enabled", Maybe::Value(budget(tokens))),
+        };
+        Json::of(&ThinkingConfig { kind: kind.to_owned(), budget_tokens, ..ThinkingConfig::default() })
+    }
+}
+
+impl Choice {
+    fn to_wire(&self) -> Json {
+        let (kind, name) = match self {
+            Self::Auto => ("auto", None),
+            Self::Any => ("any", None),
+            Self::Tool(name) => ("tool", Some(name.clone())),
+            Self::None => ("none", None),
+        };
+        Json::of(&ToolChoice { kind: kind.to_owned(), name: name.into(), ..ToolChoice::default() })
+    }
+}
+
+fn some<T: Clone>(list: &[T]) -> Maybe<Vec<T>> {
+    if list.is_empty() { Maybe::Absent } else { Maybe::Value(list.to_vec()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn wire(request: &Request) -> Value {
+    serde_json::to_value(request.to_wire(&request.model, true)).unwrap()
+}
+
+fn said(role: Role, text: &str) -> Message {
+    Message::new(role, text)
+}
+
+#[test]
+fn a_small_request_has_no_more_in_it_than_needed() {
+    let request = Request {
+        model: "m".to_owned(),
+        messages: vec![said(Role::User, "hi")],
+        max_tokens: 10,
+        cache: Cache::Off,
+        ..Request::default()
+    };
+    let expected = json!({
+        "model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 10, "stream": true
+    });
+    assert_eq!(wire(&request), expected);
+}
+
+#[test]
+fn four_breakpoints_mark_tools_system_and_the_last_two_of_ours() {
+    let tool = |name: &str, deferred: bool| Tool {
+        name: name.to_owned(),
+        defer_loading: if deferred { Maybe::Value(true) } else { Maybe::Absent },
+        ..Tool::default()
+    };
+    let request = Request {
+        system: vec!["who you are".to_owned(), String::new(), "what to do".to_owned()],
+        tools: vec![tool("Read", false), tool("Write", false), tool("Later", true)],
+        messages: vec![
+            said(Role::User, "one"),
+            said(Role::Assistant, "two"),
+            said(Role::User, "three"),
+            said(Role::Assistant, "four"),
+            said(Role::User, "five"),
+        ],
+        ..Request::default()
+    };
+    let wire = wire(&request);
+    let mark = json!({"type": "ephemeral"});
+    assert_eq!(wire["tools"][1]["cache_control"], mark);
+    assert_eq!(wire["system"][1], json!({"type": "text", "text": "what to do", "cache_control": mark}));
+    assert_eq!(wire["messages"][2]["content"][0]["cache_control"], mark);
+    assert_eq!(wire["messages"][4]["content"], json!([{"type": "text", "text": "five", "cache_control": mark}]));
+    assert_eq!(wire.to_string().matches("cache_control").count(), 4);
+}
+
+#[test]
+fn a_trailing_system_message_is_marked_as_what_is_new() {
+    let request = Request {
+        messages: vec![said(Role::User, "one"), said(Role::System, "note")],
+        cache: Cache::OneHour,
+        ..Request::default()
+    };
+    let wire = wire(&request);
+    let mark = json!({"type": "ephemeral", "ttl": "1h"});
+    assert_eq!(wire["messages"][0]["content"][0]["cache_control"], mark);
+    assert_eq!(wire["messages"][1]["content"][0]["cache_control"], mark);
+}
+
+#[test]
+fn a_block_that_cannot_be_marked_is_passed_over() {
+    let blocks = vec![Block::new_text("words"), Block::new_text("")];
+    let request = Request { messages: vec![Message::new(Role::User, Content::Blocks(blocks))], ..Request::default() };
+    let wire = wire(&request);
+    assert_eq!(wire["messages"][0]["content"][0]["cache_control"]["type"], "ephemeral");
+    assert_eq!(wire["messages"][0]["content"][1].get("cache_control"), None);
+}
+
+#[test]
+fn thinking_choice_effort_and_stops_take_the_apis_form() {
+    let mut request = Request {
+        max_tokens: 5000,
+        thinking: Some(Thinking::Budget(8000)),
+        effort: Some("high".to_owned()),
+        tool_choice: Some(Choice::Tool("Read".to_owned())),
+        stop_sequences: vec!["END".to_owned()],
+        ..Request::default()
+    };
+    let sent = wire(&request);
+    assert_eq!(sent["thinking"], json!({"type": "enabled", "budget_tokens": 4999}));
+    assert_eq!(sent["output_config"], json!({"effort": "high"}));
+    assert_eq!(sent["tool_choice"], json!({"type": "tool", "name": "Read"}));
+    assert_eq!(sent["stop_sequences"], json!(["END"]));
+    request.thinking = Some(Thinking::Adaptive);
+    assert_eq!(wire(&request)["thinking"], json!({"type": "adaptive"}));
+    request.thinking = Some(Thinking::Off);
+    assert_eq!(wire(&request)["thinking"], json!({"type": "disabled"}));
+}
+
+#[test]
+fn what_counts_tokens_is_the_prompt_alone() {
+    let request = Request { max_tokens: 9, effort: Some("low".to_owned()), system: vec!["s".into()], ..says() };
+    let count = serde_json::to_value(request.to_count()).unwrap();
+    let keys: Vec<&str> = count.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["model", "messages", "system"]);
+}
+
+fn says() -> Request {
+    Request { model: "m".to_owned(), messages: vec![said(Role::User, "hi")], ..Request::default() }
+}

@@ -1,0 +1,59 @@
+use super::*;
+
+fn status(status: u16) -> ApiError {
+    ApiError::Status {
+        status,
+        kind: None,
+        message: String::new(),
+        body: String::new(),
+        request_id: None,
+        retry_after: None,
+        should_retry: None,
+    }
+}
+
+#[test]
+fn only_what_may_pass_is_tried_again() {
+    let policy = Policy::default();
+    for again in [408, 409, 429, 500, 502, 503, 529] {
+        assert!(policy.wait(&status(again), 2, 0.0).is_some(), "{again}");
+    }
+    for never in [307, 400, 403, 404, 413, 422] {
+        assert_eq!(policy.wait(&status(never), 1, 0.0), None, "{never}");
+    }
+    assert!(policy.wait(&status(401), 1, 0.0).is_some());
+    assert_eq!(policy.wait(&status(401), 2, 0.0), None);
+}
+
+#[test]
+fn waits_are_those_of_the_real_program() {
+    let policy = Policy::default();
+    let wait = |attempt, random| policy.wait(&status(500), attempt, random).map(|wait| wait.as_millis());
+    assert_eq!((wait(1, 0.0), wait(1, 1.0)), (Some(500), Some(625)));
+    assert_eq!((wait(2, 0.0), wait(2, 1.0)), (Some(1000), Some(1250)));
+    assert_eq!((wait(7, 0.0), wait(10, 1.0)), (Some(32_000), Some(40_000)));
+    assert_eq!(wait(11, 0.0), None);
+}
+
+#[test]
+fn chance_stays_between_0_and_1() {
+    let lots: Vec<f64> = (0..64).map(|_| WallClock.random()).collect();
+    assert!(lots.iter().all(|lot| (0.0..=1.0).contains(lot)));
+    assert!(lots.iter().any(|lot| *lot != lots[0]));
+}
+
+#[test]
+fn a_wait_is_asked_for_in_three_ways() {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
+    let read = |name: &'static str, value: &'static str| {
+        retry_after(|asked| (asked == name).then_some(value), now).map(|wait| wait.as_millis())
+    };
+    assert_eq!(read("retry-after", "2"), Some(2000));
+    assert_eq!(read("retry-after", "0.5"), Some(500));
+    assert_eq!(read("retry-after-ms", "250"), Some(250));
+    assert_eq!(read("retry-after", "Thu, 01 Jan 1970 00:02:00 GMT"), Some(60_000));
+    assert_eq!(read("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+    for nonsense in ["-1", "soon", "NaN", "inf", ""] {
+        assert_eq!(read("retry-after", nonsense), None, "{nonsense}");
+    }
+}

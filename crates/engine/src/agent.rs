@@ -1,0 +1,284 @@
+//! The agent's life: set up, answer prompts as they come, end.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
+use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
+use quipu_message::system::{Informational, System, live};
+use quipu_message::{Entry, Maybe, SessionId, Uuid};
+use quipu_transcript::AppendError;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio_util::sync::CancellationToken;
+
+use crate::ending::stillborn;
+use crate::error::EngineError;
+use crate::input::{InputError, Prompt};
+use crate::options::Options;
+use crate::output::Output;
+use crate::session::Session;
+use crate::setup::Given;
+
+/// Runs the agent until there is nothing more to do; returns the exit code.
+///
+/// Errors that no `result` line tells of are returned; everything else is said on
+/// `out`. Prompts come from the options, or line by line from stdin.
+pub async fn run(
+    options: Options,
+    env: BTreeMap<String, String>,
+    cwd: PathBuf,
+    out: impl Write + Send + 'static,
+) -> Result<u8, EngineError> {
+    let given = Given { options, env, cwd };
+    let chosen = given.choose();
+    let id = match &chosen {
+        Ok(chosen) => chosen.id.clone(),
+        Err(EngineError::NoSession { id }) => SessionId::from(id.as_str()),
+        Err(_) => SessionId::default(),
+    };
+    let gone = CancellationToken::new();
+    let (format, verbose) = (given.options.format, given.options.verbose);
+    let failed = |source| EngineError::System { what: "a thread for output", source };
+    let (output, printer) = Output::to(out, format, verbose, id, gone.clone()).map_err(failed)?;
+    let (chosen, resumed) = match chosen {
+        Ok(chosen) => {
+            let resumed = chosen.resumed;
+            (chosen, resumed)
+        }
+        Err(error) => {
+            if matches!(error, EngineError::NoSession { .. }) {
+                output.say(Entry::Result(Box::new(stillborn(&output, &error.to_string()))));
+            }
+            output.end();
+            printer.finish();
+            return Err(error);
+        }
+    };
+    let session = given.set_up(chosen, output)?;
+    let ended = live(&session, resumed, gone).await;
+    session.mcp.close();
+    session.output.end();
+    let last = printer.finish();
+    let interrupted = ended?;
+    Ok(u8::from(last.is_some_and(|result| result.is_error) && !interrupted))
+}
+
+/// Answers prompts until there are no more; true when a signal broke it off.
+async fn live(session: &Arc<Session>, resumed: bool, gone: CancellationToken) -> Result<bool, EngineError> {
+    let fault: Arc<Mutex<Option<InputError>>> = Arc::default();
+    let signalled = CancellationToken::new();
+    let listening = listen(session, &fault, &gone, &signalled);
+    let answering = answer(session, resumed);
+    // Whoever reads stdin never ends before the prompts do.
+    tokio::select! {
+        done = answering => done?,
+        () = listening => {}
+    }
+    if let Some(error) = fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+        return Err(error.into());
+    }
+    Ok(signalled.is_cancelled())
+}
+
+async fn answer(session: &Arc<Session>, resumed: bool) -> Result<(), EngineError> {
+    if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
+        take_prompt(session, Prompt::from(prompt))?;
+        session.queue.close();
+        session.mcp.connect_all(session).await;
+    }
+    let mut begun = false;
+    while let Some(prompt) = session.queue.next().await {
+        if !std::mem::replace(&mut begun, true) {
+            begin(session, resumed).await?;
+        }
+        session.note_queue("dequeue", None, None)?;
+        answer_one(session, prompt).await?;
+        session.note_end(false)?;
+    }
+    if begun {
+        end(session).await?;
+    }
+    Ok(())
+}
+
+/// A prompt came: it is noted and waits for its turn.
+pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
+    session.note_queue("enqueue", Some(&prompt), None)?;
+    lifecycle(session, prompt.uuid.as_ref(), "queued");
+    session.queue.push(prompt);
+    Ok(())
+}
+
+async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
+    let uuid = prompt.uuid.clone();
+    session.now_doing("running");
+    lifecycle(session, uuid.as_ref(), "started");
+    let cancel = CancellationToken::new();
+    session.state().turn = Some(cancel.clone());
+    crate::begin::turn(session, prompt, cancel).await;
+    session.state().turn = None;
+    lifecycle(session, uuid.as_ref(), "completed");
+    session.now_doing("idle");
+    if session.options.prompt_suggestions && session.state().turns > 1 {
+        say_suggestion(session).await;
+    }
+    Ok(())
+}
+
+/// Says what the person might say next, unless they say something meanwhile.
+async fn say_suggestion(session: &Arc<Session>) {
+    let suggestion = tokio::select! {
+        suggestion = crate::side::suggest(session) => suggestion,
+        () = session.queue.waiting() => None,
+    };
+    if let Some(suggestion) = suggestion {
+        let envelope = session.output.envelope();
+        let line = PromptSuggestion { suggestion, envelope, ..PromptSuggestion::default() };
+        session.output.say(Entry::PromptSuggestion(Box::new(line)));
+    }
+}
+
+/// Says how a prompt stands that the host named.
+pub(crate) fn lifecycle(session: &Session, uuid: Option<&Uuid>, state: &str) {
+    if let Some(uuid) = uuid {
+        session.output.say(Entry::CommandLifecycle(Box::new(CommandLifecycle {
+            command_uuid: Maybe::Value(uuid.clone()),
+            state: Maybe::Value(state.to_owned()),
+            envelope: session.output.envelope(),
+            ..CommandLifecycle::default()
+        })));
+    }
+}
+
+/// The session begins: its title is told, its hooks run.
+async fn begin(session: &Arc<Session>, resumed: bool) -> Result<(), AppendError> {
+    if resumed {
+        let line = ModeLine {
+            mode: "normal".to_owned(),
+            session_id: Maybe::Value(session.state().id.clone()),
+            ..ModeLine::default()
+        };
+        session.log().note(&[Entry::Mode(Box::new(line))])?;
+    }
+    if let Some(name) = session.options.name.clone() {
+        rename(session, &name)?;
+    }
+    let problems = session.state().settings.problems.clone();
+    for problem in problems {
+        session.say(System::Informational(Box::new(Informational {
+            content: Maybe::Value(format!("left out: {problem}")),
+            level: Maybe::Value("warning".to_owned()),
+            envelope: session.output.envelope(),
+            ..Informational::default()
+        })));
+    }
+    let source = if resumed { "resume" } else { "startup" };
+    crate::begin::session_hooks(session, source).await
+}
+
+/// Gives the session a title and says so.
+pub(crate) fn rename(session: &Session, title: &str) -> Result<(), AppendError> {
+    session.state().title = Some(title.to_owned());
+    session.say(System::SessionTitleChanged(Box::new(live::SessionTitleChanged {
+        title: Maybe::Value(title.to_owned()),
+        envelope: session.output.envelope(),
+        ..live::SessionTitleChanged::default()
+    })));
+    note_title(session, title)
+}
+
+fn note_title(session: &Session, title: &str) -> Result<(), AppendError> {
+    let id = Maybe::Value(session.state().id.clone());
+    let custom = CustomTitle { title: title.to_owned(), session_id: id.clone(), ..CustomTitle::default() };
+    let name = AgentName { name: title.to_owned(), session_id: id, ..AgentName::default() };
+    session.log().note(&[Entry::CustomTitle(Box::new(custom)), Entry::AgentName(Box::new(name))])
+}
+
+async fn end(session: &Arc<Session>) -> Result<(), AppendError> {
+    session.place.tasks().stop_all().await;
+    session.note_end(true)?;
+    session.log().flush()?;
+    let mut input = session.hook_input("SessionEnd");
+    input.reason = Maybe::Value("other".to_owned());
+    session.hook(input, Some("other"), None, &CancellationToken::new()).await;
+    Ok(())
+}
+
+/// Reads stdin, hears signals, and notices when nobody reads what we say.
+async fn listen(
+    session: &Arc<Session>,
+    fault: &Mutex<Option<InputError>>,
+    gone: &CancellationToken,
+    signalled: &CancellationToken,
+) {
+    let desk = crate::control::Desk::new(Arc::clone(session));
+    let reading = async {
+        if session.options.stream_input {
+            let mut lines = BufReader::new(tokio::io::stdin()).lines();
+            loop {
+                let said = match lines.next_line().await {
+                    Ok(Some(line)) => crate::input::read(&line),
+                    Ok(None) => break,
+                    Err(error) => Err(InputError::Read(error)),
+                };
+                match said {
+                    Ok(said) => desk.hear(said),
+                    Err(error) => {
+                        *fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+                        return;
+                    }
+                }
+            }
+            session.host.close();
+            desk.close();
+        }
+        std::future::pending::<()>().await;
+    };
+    let interrupted = async {
+        loop {
+            signal().await;
+            signalled.cancel();
+            session.queue.clear();
+            session.queue.close();
+            if session.state().turn.is_none() {
+                return;
+            }
+            session.interrupt();
+        }
+    };
+    let unheard = async {
+        gone.cancelled().await;
+        session.host.close();
+        session.queue.close();
+        session.interrupt();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = reading => {}
+        () = interrupted => {}
+        () = unheard => {}
+    }
+}
+
+/// Waits until somebody wants the agent to stop.
+#[cfg(unix)]
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut stop), Ok(mut end)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = stop.recv() => {}
+        _ = end.recv() => {}
+    }
+}
+
+/// Waits until somebody wants the agent to stop.
+#[cfg(not(unix))]
+async fn signal() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

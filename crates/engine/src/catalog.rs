@@ -1,0 +1,311 @@
+//! What Markdown files and the host add: slash commands, skills and subagents.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::Source;
+
+/// A slash command or a skill: a prompt under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Saved {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What may follow it.
+    pub argument_hint: String,
+    /// Rules it allows while it runs.
+    pub allowed_tools: Vec<String>,
+    /// The prompt.
+    pub body: String,
+    /// Whether the model may use it by itself.
+    pub is_skill: bool,
+    /// The folder its own files are in.
+    pub folder: PathBuf,
+}
+
+/// A subagent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Agent {
+    /// Its name.
+    pub name: String,
+    /// When to use it.
+    pub description: String,
+    /// What it is told instead of our system prompt.
+    pub prompt: String,
+    /// Its tools; none means all.
+    pub tools: Option<Vec<String>>,
+    /// Tools it must not use.
+    pub without: Vec<String>,
+    /// Its model; none means the session's.
+    pub model: Option<String>,
+    /// Whether it is part of the program.
+    pub builtin: bool,
+}
+
+/// A folder with commands, skills, subagents and hooks of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Plugin {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+impl Plugin {
+    /// The plugin in a folder, named by its manifest or else like the folder.
+    pub(crate) fn at(path: &Path) -> Self {
+        #[derive(Deserialize)]
+        struct Manifest {
+            name: String,
+        }
+        let manifest = fs::read_to_string(path.join(".claude-plugin/plugin.json")).ok();
+        let named = manifest.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).map(|known| known.name);
+        let folder = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name: named.unwrap_or_else(folder), path: path.to_owned() }
+    }
+
+    /// The settings in it: its hooks.
+    pub(crate) fn settings(&self) -> Option<serde_json::Value> {
+        let text = fs::read_to_string(self.path.join("hooks/hooks.json")).ok()?;
+        serde_json::from_str(&text.replace("${CLAUDE_PLUGIN_ROOT}", &self.path.to_string_lossy())).ok()
+    }
+}
+
+/// Everything there is to call by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Catalog {
+    /// Slash commands and skills, by name.
+    pub saved: BTreeMap<String, Saved>,
+    /// Subagents, by name.
+    pub agents: BTreeMap<String, Agent>,
+    /// The plugins.
+    pub(crate) plugins: Vec<Plugin>,
+}
+
+impl Catalog {
+    /// Reads the folders of the given sources; the project's win over the person's.
+    pub(crate) fn load(config: &Path, cwd: &Path, sources: &[Source]) -> Self {
+        let mut catalog = Self::default();
+        for agent in builtin_agents() {
+            catalog.agents.insert(agent.name.clone(), agent);
+        }
+        if sources.contains(&Source::User) {
+            catalog.take(config, "");
+        }
+        if sources.contains(&Source::Project) {
+            let folders: Vec<&Path> = cwd.ancestors().collect();
+            folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude"), ""));
+        }
+        catalog
+    }
+
+    /// Adds what a plugin's folder holds, under the plugin's name.
+    pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
+        self.take(&plugin.path, &format!("{}:", plugin.name));
+        self.plugins.push(plugin.clone());
+    }
+
+    /// Adds subagents given as JSON: name to description, prompt, tools and model.
+    pub(crate) fn add_agents(&mut self, json: &str) -> serde_json::Result<()> {
+        let given: BTreeMap<String, Given> = serde_json::from_str(json)?;
+        for (name, given) in given {
+            let agent = Agent {
+                description: given.description,
+                prompt: given.prompt,
+                tools: given.tools.map(Names::list),
+                without: given.disallowed_tools.map(Names::list).unwrap_or_default(),
+                model: given.model,
+                builtin: false,
+                name: name.clone(),
+            };
+            self.agents.insert(name, agent);
+        }
+        Ok(())
+    }
+
+    /// The skills, by name.
+    pub(crate) fn skills(&self) -> impl Iterator<Item = &Saved> {
+        self.saved.values().filter(|saved| saved.is_skill)
+    }
+
+    fn take(&mut self, folder: &Path, prefix: &str) {
+        let commands = folder.join("commands");
+        for path in markdown(&commands) {
+            let name = path.strip_prefix(&commands).unwrap_or(&path).with_extension("");
+            let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+            self.take_saved(&path, name.join(":"), prefix, false);
+        }
+        let skills = fs::read_dir(folder.join("skills")).into_iter().flatten().flatten();
+        let mut skills: Vec<PathBuf> = skills.map(|entry| entry.path().join("SKILL.md")).collect();
+        skills.sort();
+        for path in skills {
+            let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+            self.take_saved(&path, name, prefix, true);
+        }
+        for path in markdown(&folder.join("agents")) {
+            self.take_agent(&path, prefix);
+        }
+    }
+
+    fn take_saved(&mut self, path: &Path, name: String, prefix: &str, is_skill: bool) {
+        let Ok(text) = fs::read_to_string(path) else { return };
+        let (front, body) = front_matter(&text);
+        let name = format!("{prefix}{}", front.name.filter(|_| is_skill).unwrap_or(name));
+        let first_line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let saved = Saved {
+            description: front.description.unwrap_or_else(|| first_line.trim_start_matches('#').trim().to_owned()),
+            argument_hint: front.argument_hint.unwrap_or_default(),
+            allowed_tools: front.allowed_tools.map(Names::list).unwrap_or_default(),
+            body: body.to_owned(),
+            is_skill,
+            folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
+            name: name.clone(),
+        };
+        self.saved.insert(name, saved);
+    }
+
+    fn take_agent(&mut self, path: &Path, prefix: &str) {
+        let Ok(text) = fs::read_to_string(path) else { return };
+        let (front, body) = front_matter(&text);
+        let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("{prefix}{}", front.name.unwrap_or_else(stem));
+        let agent = Agent {
+            description: front.description.unwrap_or_default(),
+            prompt: body.trim().to_owned(),
+            tools: front.tools.map(Names::list),
+            without: front.disallowed_tools.map(Names::list).unwrap_or_default(),
+            model: front.model,
+            builtin: false,
+            name: name.clone(),
+        };
+        self.agents.insert(name, agent);
+    }
+}
+
+impl Saved {
+    /// The prompt with the arguments filled in; appended when nothing asks for them.
+    ///
+    /// `$ARGUMENTS` is all of them, `$1` to `$9` are single ones.
+    pub(crate) fn expand(&self, arguments: &str) -> String {
+        let mut text = self.body.replace("$ARGUMENTS", arguments);
+        let mut asked = text != self.body;
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        for place in 1..=9 {
+            let mark = format!("${place}");
+            if text.contains(&mark) {
+                asked = true;
+                text = text.replace(&mark, words.get(place - 1).copied().unwrap_or_default());
+            }
+        }
+        if !asked && !arguments.is_empty() {
+            text.push_str(&format!("\n\nArguments: {arguments}\n"));
+        }
+        text
+    }
+}
+
+/// What stands between the two `---` lines at the top of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Front {
+    name: Option<String>,
+    description: Option<String>,
+    #[serde(rename = "argument-hint")]
+    argument_hint: Option<String>,
+    #[serde(rename = "allowed-tools")]
+    allowed_tools: Option<Names>,
+    tools: Option<Names>,
+    #[serde(rename = "disallowedTools")]
+    disallowed_tools: Option<Names>,
+    model: Option<String>,
+}
+
+/// A subagent as flags and hosts give it.
+#[derive(Debug, Deserialize)]
+struct Given {
+    description: String,
+    prompt: String,
+    #[serde(default)]
+    tools: Option<Names>,
+    #[serde(default, rename = "disallowedTools")]
+    disallowed_tools: Option<Names>,
+    #[serde(default)]
+    model: Option<String>,
+}
+
+/// Names in a list, or in one string between commas.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Names {
+    List(Vec<String>),
+    Text(String),
+}
+
+impl Names {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::List(names) => names,
+            Self::Text(text) => crate::flags::names(&text),
+        }
+    }
+}
+
+fn front_matter(text: &str) -> (Front, &str) {
+    let Some(rest) = text.strip_prefix("---\n") else { return (Front::default(), text) };
+    let Some(end) = rest.find("\n---") else { return (Front::default(), text) };
+    let body = rest[end + 4..].trim_start_matches('\n');
+    // A head that cannot be read is no reason to lose the body.
+    (serde_saphyr::from_str(&rest[..end]).unwrap_or_default(), body)
+}
+
+fn markdown(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn builtin_agents() -> [Agent; 2] {
+    let agent = |name: &str, description: &str, prompt: &str, without: &[&str]| Agent {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        prompt: prompt.to_owned(),
+        tools: None,
+        without: without.iter().map(|tool| (*tool).to_owned()).collect(),
+        model: None,
+        builtin: true,
+    };
+    [
+        agent(
+            "general-purpose",
+            "Works on any task of several steps by itself and reports back.",
+            "You work for another agent on one task. Do all of it and nothing beyond it, then report what you did and \
+             found in a few plain sentences, with the paths that matter. Nobody can answer questions meanwhile.",
+            &[],
+        ),
+        agent(
+            "Explore",
+            "Looks through a code base and answers where and how things are; changes nothing.",
+            "You look for things in a code base for another agent. Search widely first, then read closely. Change \
+             nothing. Report the answer with paths and line numbers, in a few plain sentences.",
+            &["Edit", "Write", "NotebookEdit", "Agent"],
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

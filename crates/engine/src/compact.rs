@@ -1,0 +1,267 @@
+//! Compaction: the conversation is replaced by a summary of it, on request or
+//! before the context is full.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use quipu_conversation::Node;
+use quipu_message::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment, System, live};
+use quipu_message::turn::User;
+use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory};
+use quipu_transcript::{AppendError, Compaction};
+use tokio_util::sync::CancellationToken;
+
+use crate::begin::main_talk;
+use crate::clock::{Clock, fresh};
+use crate::commands;
+use crate::ending;
+use crate::model::Size;
+use crate::prompt;
+use crate::session::Session;
+use crate::talk::Talk;
+use crate::turn::last_words;
+
+/// What the model is asked for.
+const ASK: &str = "\
+The conversation is about to be replaced by your summary of it, so write down everything that is needed to go on. \
+Answer with text only and call no tools. First think in <analysis> tags; then write, in <summary> tags:
+1. What the person wants, in their own words where the wording matters, and every correction they made.
+2. What was decided and why.
+3. Files read, made or changed, with the parts that matter.
+4. What failed and how it was solved.
+5. What is done, what is under way, and the very next step.";
+
+/// Why a compaction was not made.
+enum Trouble {
+    /// There is nothing to sum up.
+    TooShort,
+    /// The model could not be asked.
+    Api(String),
+    /// A hook refused.
+    Hook(String),
+    /// It was broken off.
+    Broken,
+    /// The file cannot be written.
+    File(AppendError),
+}
+
+/// The summary and what was kept beside it.
+struct Summed {
+    summary: User,
+    kept: Vec<Uuid>,
+    pre_tokens: u64,
+    boundary: Uuid,
+    parent: Option<Uuid>,
+}
+
+/// Runs `/compact`.
+pub(crate) async fn by_command(
+    session: &Arc<Session>,
+    args: &str,
+    cancel: &CancellationToken,
+) -> Result<(), AppendError> {
+    let began = Instant::now();
+    let talk = main_talk(session, None, cancel.clone());
+    let done = compact(&talk, "manual", args).await;
+    let text = match done {
+        Ok(summed) => {
+            prompt::say_init(&talk);
+            say_boundary(session, &summed, "manual");
+            let (line, said) = commands::printed(session, "Compacted ");
+            let [caveat, command] = commands::lines("compact", args);
+            session.log().record(vec![caveat, command, line])?;
+            session.output.say(said);
+            String::new()
+        }
+        Err(Trouble::File(error)) => return Err(error),
+        Err(trouble) => {
+            prompt::say_init(&talk);
+            format!("Not compacted: {}", trouble.words())
+        }
+    };
+    ending::say(session, ending::local_result(session, "compact", &text, began));
+    Ok(())
+}
+
+impl Talk<'_> {
+    /// Compacts when the last call has nearly filled the context.
+    pub(crate) async fn compact_if_full(&self) -> Result<(), AppendError> {
+        let off = self.session.state().settings.last(|known| known.auto_compact_enabled) == Some(false);
+        let off = off || self.session.var("DISABLE_AUTO_COMPACT").is_some();
+        let filled = self.session.state().filled;
+        if off || filled < self.threshold() {
+            return Ok(());
+        }
+        match compact(self, "auto", "").await {
+            Ok(summed) => say_boundary(self.session, &summed, "auto"),
+            Err(Trouble::File(error)) => return Err(error),
+            // The call is tried as it is; it is not asked for again until it grows.
+            Err(_) => self.session.state().filled = 0,
+        }
+        Ok(())
+    }
+
+    fn threshold(&self) -> u64 {
+        let set = self.session.var("CLAUDE_CODE_AUTO_COMPACT_WINDOW").and_then(|tokens| tokens.parse().ok());
+        set.unwrap_or_else(|| Size::of(&self.model).threshold())
+    }
+}
+
+async fn compact(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Trouble> {
+    say_status(talk.session, Some("compacting"), None, None);
+    let done = sum_up(talk, trigger, wish).await;
+    match &done {
+        Ok(_) => say_status(talk.session, None, Some("success"), None),
+        Err(trouble) => say_status(talk.session, None, Some("failed"), Some(trouble.words())),
+    }
+    done
+}
+
+async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Trouble> {
+    let session = talk.session;
+    let mut input = session.hook_input("PreCompact");
+    input.trigger = Maybe::Value(trigger.to_owned());
+    input.custom_instructions = Maybe::Value(wish.to_owned());
+    let effects = session.hook(input, Some(trigger), None, &talk.cancel).await;
+    if let Some(why) = effects.deny {
+        return Err(Trouble::Hook(why));
+    }
+    let mut request = talk.request();
+    if request.messages.len() < 2 {
+        return Err(Trouble::TooShort);
+    }
+    let wish = if wish.is_empty() { String::new() } else { format!("\n\nThe person adds: {wish}") };
+    let ask = Block::new_text(format!("{ASK}{wish}"));
+    match request.messages.last_mut().filter(|message| message.role == Role::User) {
+        Some(last) => last.content = [std::mem::take(&mut last.content).into_blocks(), vec![ask]].concat().into(),
+        None => request.messages.push(Message::new(Role::User, vec![ask])),
+    }
+    let began = Instant::now();
+    let answer = tokio::select! {
+        answer = session.client.ask(&request).answer() => answer.map_err(|error| Trouble::Api(error.to_string()))?,
+        () = talk.cancel.cancelled() => return Err(Trouble::Broken),
+    };
+    let usage = answer.message.usage.get().cloned().unwrap_or_default();
+    session.ledger().spend(&request.model, &usage, began.elapsed());
+    let text = last_words(&answer.message);
+    let told = format!(
+        "This conversation goes on from an earlier one that no longer fits. This is its summary:\n\n{}\n\nGo on from \
+         there as if nothing had happened; do not speak of the summary.",
+        between(&text, "<summary>", "</summary>")
+    );
+    let summary = factory::user(told, &mut Clock);
+    let pre_tokens = session.state().filled;
+    let (kept, parent) = {
+        let log = talk.log();
+        (kept(log.context()), log.head().cloned())
+    };
+    let compaction =
+        Compaction { trigger: trigger.to_owned(), pre_tokens, summary: summary.clone(), kept: kept.clone() };
+    talk.log().compact(compaction).map_err(Trouble::File)?;
+    session.state().filled = 0;
+    if session.hooks.listen("PostCompact") {
+        let mut input = session.hook_input("PostCompact");
+        input.trigger = Maybe::Value(trigger.to_owned());
+        input.compact_summary = Maybe::Value(text);
+        session.hook(input, Some(trigger), None, &talk.cancel).await;
+    }
+    Ok(Summed { summary, kept, pre_tokens, boundary: fresh(), parent })
+}
+
+/// The lines that stay beside the summary: what is not answered yet, or the last
+/// answer; a call stays with its results.
+fn kept(context: &[Node]) -> Vec<Uuid> {
+    let Some(last) = context.iter().rposition(|node| node.assistant().is_some()) else {
+        return uuids(context);
+    };
+    let after = &context[last + 1..];
+    let answers_calls = after
+        .iter()
+        .filter_map(Node::user)
+        .any(|user| user.message.content.blocks().iter().any(|b| b.tool_result().is_some()));
+    if !after.is_empty() && !answers_calls {
+        return uuids(after);
+    }
+    let id = context[last].message_id();
+    let first = context.iter().position(|node| node.message_id().is_some() && node.message_id() == id).unwrap_or(last);
+    uuids(&context[first..])
+}
+
+fn uuids(nodes: &[Node]) -> Vec<Uuid> {
+    nodes.iter().filter_map(|node| node.uuid().cloned()).collect()
+}
+
+/// What stands between two tags; the whole when they are not there.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
+    let start = text.find(open).map_or(0, |at| at + open.len());
+    let end = text[start..].find(close).map_or(text.len(), |at| start + at);
+    text[start..end].trim()
+}
+
+fn say_status(session: &Session, status: Option<&str>, result: Option<&str>, error: Option<String>) {
+    session.say(System::Status(Box::new(live::Status {
+        status: status.map_or(Maybe::Null, |word| Maybe::Value(word.to_owned())),
+        compact_result: result.map(str::to_owned).into(),
+        compact_error: error.into(),
+        envelope: session.output.envelope(),
+        ..live::Status::default()
+    })));
+}
+
+/// Says where the conversation was cut, and the summary.
+fn say_boundary(session: &Session, summed: &Summed, trigger: &str) {
+    let stream = || Extra::spelled(Spelling::STREAM);
+    let anchor = summed.summary.envelope.uuid.clone();
+    let segment = summed.kept.first().zip(summed.kept.last()).map(|(first, last)| PreservedSegment {
+        head_uuid: Maybe::Value(first.clone()),
+        anchor_uuid: anchor.clone(),
+        tail_uuid: Maybe::Value(last.clone()),
+        extra: stream(),
+    });
+    let messages = segment.is_some().then(|| PreservedMessages {
+        anchor_uuid: anchor.clone(),
+        uuids: Maybe::Value(summed.kept.clone()),
+        all_uuids: Maybe::Value(summed.kept.clone()),
+        extra: stream(),
+    });
+    session.say(System::CompactBoundary(Box::new(CompactBoundary {
+        compact_metadata: Maybe::Value(CompactMetadata {
+            trigger: Maybe::Value(trigger.to_owned()),
+            pre_tokens: Maybe::Value(summed.pre_tokens),
+            preserved_segment: segment.into(),
+            preserved_messages: messages.into(),
+            extra: stream(),
+            ..CompactMetadata::default()
+        }),
+        envelope: Envelope {
+            uuid: Maybe::Value(summed.boundary.clone()),
+            logical_parent_uuid: summed.parent.clone().into(),
+            ..session.output.envelope()
+        },
+        extra: stream(),
+        ..CompactBoundary::default()
+    })));
+    session.output.say(Entry::User(Box::new(User {
+        message: summed.summary.message.clone(),
+        is_synthetic: Maybe::Value(true),
+        is_replay: Maybe::Value(false),
+        envelope: Envelope { uuid: anchor, ..session.output.stamped() },
+        extra: stream(),
+        ..User::default()
+    })));
+}
+
+impl Trouble {
+    fn words(&self) -> String {
+        match self {
+            Self::TooShort => "too_few_groups".to_owned(),
+            Self::Api(error) => error.clone(),
+            Self::Hook(why) => format!("a hook refused: {why}"),
+            Self::Broken => "interrupted".to_owned(),
+            Self::File(error) => error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+use quipu_message::Entry;
+
+use super::*;
+
+fn nodes(lines: &[&str]) -> Vec<Node> {
+    let entry = |(at, text): (usize, &&str)| {
+        let (role, content) = text.split_once(' ').unwrap();
+        let (role, id) =
+            if role == "user" { ("user", String::new()) } else { ("assistant", format!(r#""id":"{role}","#)) };
+        let line =
+            format!(r#"{{"type":"{role}","uuid":"{at}","message":{{{id}"role":"{role}","content":[{content}]}}}}"#);
+        Node { line: 0, entry: Entry::read(&line).unwrap() }
+    };
+    lines.iter().enumerate().map(entry).collect()
+}
+
+#[track_caller]
+fn check(lines: &[&str], expect: &[&str]) {
+    let kept = kept(&nodes(lines));
+    assert_eq!(kept.iter().map(Uuid::as_str).collect::<Vec<_>>(), expect);
+}
+
+const SAYS: &str = r#"user {"type":"text","text":"x"}"#;
+const ANSWERS: &str = r#"m1 {"type":"text","text":"y"}"#;
+const CALLS: &str = r#"m2 {"type":"tool_use","id":"t","name":"Read","input":{}}"#;
+const RESULT: &str = r#"user {"type":"tool_result","tool_use_id":"t","content":"z"}"#;
+
+#[test]
+fn what_is_not_answered_yet_stays() {
+    check(&[SAYS, ANSWERS, SAYS], &["2"]);
+    check(&[SAYS], &["0"]);
+}
+
+#[test]
+fn the_last_answer_stays_when_nothing_is_open() {
+    check(&[SAYS, CALLS, RESULT, ANSWERS], &["3"]);
+    check(&[SAYS, ANSWERS, SAYS, CALLS], &["3"]);
+}
+
+#[test]
+fn a_call_stays_with_its_result() {
+    check(&[SAYS, ANSWERS, SAYS, CALLS, RESULT], &["3", "4"]);
+}
+
+#[test]
+fn the_summary_is_what_stands_in_its_tags() {
+    assert_eq!(between("<analysis>a</analysis><summary> b </summary>", "<summary>", "</summary>"), "b");
+    assert_eq!(between("just words", "<summary>", "</summary>"), "just words");
+}

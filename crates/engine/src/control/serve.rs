@@ -1,0 +1,282 @@
+//! Carrying requests of the host out.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use quipu_message::control::answer::{self, Interrupted};
+use quipu_message::control::{ControlRequest, ControlResponse, Failure, RequestBody, ResponseBody, request};
+use quipu_message::system::{System, live};
+use quipu_message::{Entry, Json, Maybe};
+use serde::Serialize;
+
+use super::answers;
+use crate::permission::Mode;
+use crate::session::Session;
+
+/// What a request gave, or why not; and what is said after the answer.
+type Served = Result<(Option<Json>, Vec<Entry>), Refused>;
+
+/// Why a request was not carried out.
+struct Refused {
+    error: String,
+    code: Option<&'static str>,
+}
+
+impl<T: Into<String>> From<T> for Refused {
+    fn from(error: T) -> Self {
+        Self { error: error.into(), code: None }
+    }
+}
+
+fn gave(answer: &impl Serialize) -> Served {
+    Ok((Some(Json::of(answer)), Vec::new()))
+}
+
+fn done() -> Served {
+    Ok((None, Vec::new()))
+}
+
+/// Breaks the running turn off, whether or not there is one.
+pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlResponse {
+    let drop_queued = match &request.request {
+        RequestBody::Interrupt(body) => body.cancel_queued.is_true(),
+        _ => false,
+    };
+    let cancelled = drop_queued.then(|| session.queue.clear());
+    session.interrupt();
+    let answer =
+        Interrupted { still_queued: session.queue.uuids(), cancelled: cancelled.into(), ..Interrupted::default() };
+    ControlResponse::success(&request.request_id, Some(Json::of(&answer)))
+}
+
+/// Carries a request out.
+pub(super) async fn serve(session: &Arc<Session>, request: &ControlRequest) -> (ControlResponse, Vec<Entry>) {
+    let id = request.request_id.clone();
+    match dispatch(session, &request.request).await {
+        Some(Ok((answer, after))) => (ControlResponse::success(id, answer), after),
+        Some(Err(Refused { error, code })) => {
+            let body =
+                Failure { request_id: id, error, error_code: code.map(str::to_owned).into(), ..Failure::default() };
+            let response = ResponseBody::Error(Box::new(body));
+            (ControlResponse { response, ..ControlResponse::default() }, Vec::new())
+        }
+        None => (ControlResponse::unsupported(request), Vec::new()),
+    }
+}
+
+async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> {
+    Some(match body {
+        RequestBody::Initialize(body) => initialize(session, body).await,
+        RequestBody::SetPermissionMode(body) => set_mode(session, &body.mode),
+        RequestBody::SetModel(body) => Ok(set_model(session, body.model.text())),
+        RequestBody::SetMaxThinkingTokens(body) => {
+            session.state().max_thinking = body.max_thinking_tokens.get().copied();
+            done()
+        }
+        RequestBody::McpStatus(_) => gave(&answer::McpServers { servers: session.mcp.list(), ..Default::default() }),
+        RequestBody::McpSetServers(body) => mcp_set(session, &body.servers).await,
+        RequestBody::McpReconnect(body) => mcp_again(session, &body.server_name, true).await,
+        RequestBody::McpToggle(body) => mcp_again(session, &body.server_name, body.enabled).await,
+        RequestBody::McpCall(body) => mcp_call(session, body).await,
+        RequestBody::McpReadResource(_) => Err("resources of MCP servers cannot be read here".into()),
+        RequestBody::RewindFiles(body) => rewind(session, body),
+        RequestBody::GetContextUsage(_) => gave(&crate::context::usage(session)),
+        RequestBody::GetUsage(_) => gave(&answers::usage(session)),
+        RequestBody::GetSessionCost(_) => {
+            gave(&answer::SessionCost { text: session.ledger().words(), ..Default::default() })
+        }
+        RequestBody::ListModels(_) => gave(&answer::Models { models: session.models.list(), ..Default::default() }),
+        RequestBody::GetSettings(_) => gave(&answers::settings(session)),
+        RequestBody::GetHooksListing(_) => gave(&answers::hooks(session)),
+        RequestBody::ListPermissionRules(_) => gave(&answers::rules(session)),
+        RequestBody::GetBinaryVersion(_) => {
+            gave(&answer::BinaryVersion { version: crate::VERSION.to_owned(), ..Default::default() })
+        }
+        RequestBody::ReadFile(body) => match answers::read_file(session, &body.path) {
+            Some(file) => gave(&file),
+            None => Err(format!("read denied: {}", body.path).into()),
+        },
+        RequestBody::FileSuggestions(body) => gave(&answers::suggest(session, &body.query)),
+        RequestBody::SeedReadState(body) => {
+            answers::seed(session, &body.path);
+            done()
+        }
+        RequestBody::RenameSession(body) => match crate::agent::rename(session, &body.title) {
+            Ok(()) => done(),
+            Err(error) => Err(error.to_string().into()),
+        },
+        RequestBody::StopTask(body) => {
+            // A task that is not there is as good as stopped.
+            session.place.tasks().stop(&body.task_id);
+            gave(&answer::Nothing::default())
+        }
+        RequestBody::BackgroundTasks(_) => gave(&answers::tasks(session)),
+        RequestBody::GetTaskOutput(body) => match answers::task_output(session, &body.task_id) {
+            Some(output) => gave(&output),
+            None => Err(format!("there is no task {}", body.task_id).into()),
+        },
+        RequestBody::ReloadPlugins(_) => gave(&answers::reloaded(session)),
+        RequestBody::ReloadSkills(_) => gave(&answers::skills(session)),
+        RequestBody::ReloadOutputStyles(_) => {
+            let available_output_styles = vec!["default".to_owned()];
+            gave(&answer::OutputStyles { available_output_styles, ..Default::default() })
+        }
+        RequestBody::ApplyFlagSettings(body) => {
+            let all = body.settings.get().map(Json::value).unwrap_or_default();
+            session.state().settings.add(all).map_err(|error| error.to_string().into()).and_then(|()| done())
+        }
+        RequestBody::UpdateSettings(_) => Err("settings files are not changed from here".into()),
+        RequestBody::RegisterRepoRoot(_) => Err("repository roots are not registered here".into()),
+        RequestBody::SetHasSubscribers(_) => done(),
+        RequestBody::CancelAsyncMessage(body) => {
+            let cancelled = body.message_uuid.get().is_some_and(|uuid| session.queue.cancel(uuid));
+            gave(&answer::Cancelled { cancelled, ..Default::default() })
+        }
+        RequestBody::GenerateSessionTitle(body) => title(session, body).await,
+        RequestBody::SideQuestion(body) => side_question(session, &body.question).await,
+        RequestBody::EndSession(_) => {
+            session.queue.close();
+            done()
+        }
+        // Only hosts are asked these.
+        RequestBody::CanUseTool(_)
+        | RequestBody::HookCallback(_)
+        | RequestBody::McpMessage(_)
+        | RequestBody::Elicitation(_)
+        | RequestBody::UserDialog(_)
+        | RequestBody::Interrupt(_)
+        | RequestBody::SetColor(_)
+        | RequestBody::Unknown(_) => return None,
+    })
+}
+
+async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Served {
+    let bad = |what: &str, error: serde_json::Error| Refused::from(format!("cannot read {what}: {error}"));
+    if let Some(hooks) = body.hooks.get() {
+        session.hooks.add_callbacks(hooks).map_err(|error| bad("hooks", error))?;
+    }
+    if let Some(agents) = body.agents.get().filter(|json| !json.is_null()) {
+        session.state().catalog.add_agents(agents.text()).map_err(|error| bad("agents", error))?;
+    }
+    if let Some(schema) = body.json_schema.get().filter(|json| !json.is_null()) {
+        crate::structured::Structured::new(schema).map_err(|error| Refused::from(error.to_string()))?;
+        session.state().json_schema = Some(schema.text().to_owned());
+    }
+    if let Some(text) = body.system_prompt.get().map(Json::words).filter(|text| !text.is_empty()) {
+        session.state().system_prompt = Some(text);
+    }
+    if let Some(text) = body.append_system_prompt.text() {
+        session.state().append_prompt = Some(text.to_owned());
+    }
+    let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
+    session.mcp.add_inside(&servers, body.sdk_mcp_server_manifests.get());
+    session.mcp.connect_all(session).await;
+    gave(&answers::initialized(session, body.hooks.is_value()))
+}
+
+fn set_mode(session: &Session, word: &str) -> Served {
+    let Some(mode) = Mode::read(word) else {
+        let error = "Cannot set permission mode: must be one of acceptEdits, bypassPermissions, default, dontAsk, plan";
+        return Err(Refused { error: error.to_owned(), code: Some("invalid_mode") });
+    };
+    if mode == Mode::BypassPermissions && !session.options.may_skip_permissions {
+        let error = "Cannot set permission mode: the session was not started with --dangerously-skip-permissions";
+        return Err(Refused { error: error.to_owned(), code: Some("bypass_not_launched") });
+    }
+    let changed = session.change_mode(mode);
+    let status = live::Status {
+        status: Maybe::Null,
+        permission_mode: Maybe::Value(mode.as_str().to_owned()),
+        envelope: session.output.envelope(),
+        ..live::Status::default()
+    };
+    let after = changed.then(|| Entry::System(Box::new(System::Status(Box::new(status)))));
+    let answer = answer::ModeSet { mode: mode.as_str().to_owned(), ..Default::default() };
+    Ok((Some(Json::of(&answer)), after.into_iter().collect()))
+}
+
+/// Changes the model; the next prompt finds a note of it in the file.
+fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>) {
+    let model = session.models.resolve(name.unwrap_or("default"));
+    let before = std::mem::replace(&mut session.state().model, model.clone());
+    if before != model {
+        let (line, said) = crate::commands::printed(session, &format!("Set model to `{model}`"));
+        let [caveat, command] = crate::commands::lines("model", &model);
+        session.output.say(said);
+        session.state().pending.extend([caveat, command, line]);
+    }
+    (Some(Json::of(&answer::ModelSet { model, ..Default::default() })), Vec::new())
+}
+
+async fn mcp_set(session: &Arc<Session>, servers: &Json) -> Served {
+    let (added, removed) = session.mcp.set(servers).map_err(|error| Refused::from(error.to_string()))?;
+    session.mcp.connect_all(session).await;
+    let failed = session.mcp.list().into_iter().filter(|server| added.contains(&server.name));
+    let errors = failed.filter_map(|server| Some((server.name, server.error.into_option()?))).collect();
+    gave(&answer::McpServersSet { added, removed, errors, ..Default::default() })
+}
+
+async fn mcp_again(session: &Arc<Session>, name: &str, enabled: bool) -> Served {
+    if !session.mcp.has(name) {
+        return Err(format!("Server not found: {name}").into());
+    }
+    session.mcp.toggle(name, enabled);
+    session.mcp.connect_all(session).await;
+    done()
+}
+
+async fn mcp_call(session: &Arc<Session>, body: &request::McpCall) -> Served {
+    let name = body.tool.text().unwrap_or_default();
+    let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(name, |(server, _)| server);
+    if !session.mcp.is_connected(server) {
+        return Err(format!("MCP server not connected: {server}").into());
+    }
+    let tool = session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
+    let Some(tool) = tool else { return Err(format!("no tool {name}").into()) };
+    let input = body.arguments.get().map(Json::value).unwrap_or_default();
+    let output = tool.run(input, &session.place, &crate::tool::Call::new("mcp_call")).await;
+    if output.is_error {
+        return Err(output.content.to_text().into());
+    }
+    gave(&output.content)
+}
+
+fn rewind(session: &Session, body: &request::RewindFiles) -> Served {
+    let Some(copies) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
+    match copies.rewind(&body.user_message_id, body.dry_run.is_true()) {
+        None => Err("No file checkpoint found for this message.".into()),
+        Some(Err(error)) => Err(error.to_string().into()),
+        Some(Ok(rewound)) => gave(&rewound),
+    }
+}
+
+async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> Served {
+    if session.var("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC").is_some() {
+        return gave(&answer::Title { title: Maybe::Null, ..Default::default() });
+    }
+    let system = "You name conversations. Answer with a title of three to six words and nothing else.";
+    let question = body.description.text().unwrap_or_default().to_owned();
+    let title = crate::side::ask(session, system, question).await.map_err(|error| error.to_string())?;
+    // Some models wrap it up.
+    let wrapped = serde_json::from_str::<answer::Title>(&title).ok().and_then(|wrapped| wrapped.title.into_option());
+    let title = wrapped.unwrap_or_else(|| title.trim().trim_matches('"').to_owned());
+    if body.persist.is_true() {
+        answers::keep_title(session, &title).map_err(|error| error.to_string())?;
+    }
+    gave(&answer::Title { title: Maybe::Value(title), ..Default::default() })
+}
+
+async fn side_question(session: &Arc<Session>, question: &str) -> Served {
+    let talk = crate::begin::main_talk(session, None, Default::default());
+    let mut request = talk.request();
+    // The tools stay, so that the prompt is read from the cache.
+    request.tool_choice = Some(quipu_api::Choice::None);
+    request.messages.push(quipu_message::Message::new(quipu_message::Role::User, question));
+    request.messages = quipu_conversation::normalise(request.messages);
+    let began = Instant::now();
+    let answer = session.client.ask(&request).answer().await.map_err(|error| error.to_string())?;
+    let usage = answer.message.usage.get().cloned().unwrap_or_default();
+    session.ledger().spend(&request.model, &usage, began.elapsed());
+    let response = crate::turn::last_words(&answer.message);
+    gave(&answer::SideAnswer { response, synthetic: false, ..Default::default() })
+}

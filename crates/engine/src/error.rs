@@ -1,0 +1,97 @@
+//! Why the agent cannot begin or go on.
+
+use quipu_api::EndpointError;
+use quipu_transcript::{AppendError, FileError};
+
+use crate::input::InputError;
+use crate::settings::SettingsError;
+
+/// Why the agent cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The API cannot be asked as described.
+    #[error("cannot ask the API")]
+    Endpoint(#[from] EndpointError),
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Stdin cannot be trusted any further.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The session's file cannot be written.
+    #[error("cannot write the session file")]
+    Append(#[from] AppendError),
+    /// The session's file cannot be read.
+    #[error("cannot read the session file")]
+    File(#[from] FileError),
+    /// There is no such session.
+    #[error("No conversation found with session ID: {id}")]
+    NoSession {
+        /// The session asked for.
+        id: String,
+    },
+    /// The line to go on from is not in the session.
+    #[error("no message {uuid} in session {id}")]
+    NoLine {
+        /// The session.
+        id: String,
+        /// The line.
+        uuid: String,
+    },
+    /// A new session cannot have this id.
+    #[error("Session ID {id} is already in use.")]
+    InUse {
+        /// The id.
+        id: String,
+    },
+    /// A session's id is a UUID.
+    #[error("{id} is not a UUID, which a session id must be")]
+    BadId {
+        /// The id.
+        id: String,
+    },
+    /// There is nothing to do.
+    #[error("no prompt: give one after -p, or on stdin")]
+    NoPrompt,
+    /// Asking for nothing is too dangerous as root.
+    #[error("--dangerously-skip-permissions cannot be used as root: any command could do anything")]
+    Root,
+    /// A flag holds what it cannot.
+    #[error("{flag}: {reason}")]
+    Flag {
+        /// The flag.
+        flag: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The system does not give what every program needs.
+    #[error("cannot set up: {what}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl EngineError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Endpoint(error) => error.code(),
+            Self::Settings(error) => error.code(),
+            Self::Input(error) => error.code(),
+            Self::Append(error) => error.code(),
+            Self::File(error) => error.code(),
+            Self::NoSession { .. } => "session.not_found",
+            Self::NoLine { .. } => "session.no_line",
+            Self::InUse { .. } => "session.in_use",
+            Self::BadId { .. } => "session.bad_id",
+            Self::NoPrompt => "agent.no_prompt",
+            Self::Root => "agent.root",
+            Self::Flag { .. } => "agent.bad_flag",
+            Self::System { .. } => "agent.system",
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Hooks: programs of the person's and callbacks of the host that are told what
+//! happens and may change it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use quipu_message::control::answer::HookListed;
+use quipu_message::control::{RequestBody, request};
+use quipu_message::hook::{HookInput, HookOutput};
+use quipu_message::system::{System, live};
+use quipu_message::{Entry, Json, Maybe, ToolUseId};
+use regex::Regex;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::fresh;
+use crate::host::Host;
+use crate::output::Output;
+use crate::settings::Settings;
+
+mod command;
+mod effects;
+
+pub(crate) use effects::{Effects, Ran};
+
+/// How long a hook may take when nobody says otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Events that are not reported: nobody reads any more, or nobody reads yet.
+const QUIET: [&str; 2] = ["InstructionsLoaded", "SessionEnd"];
+
+/// A hook: what runs, and for what.
+#[derive(Debug, Clone)]
+struct Hook {
+    event: String,
+    matcher: Option<String>,
+    what: What,
+    patience: Duration,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    /// A command of a settings file.
+    Command(String),
+    /// A callback of the host.
+    Callback(String),
+}
+
+/// All hooks of a session.
+#[derive(Debug)]
+pub(crate) struct Hooks {
+    hooks: Mutex<Vec<Hook>>,
+    /// Whether to report commands as they run.
+    report: bool,
+}
+
+/// Callbacks as `initialize` lists them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Given {
+    matcher: Option<String>,
+    hook_callback_ids: Vec<String>,
+    timeout: Option<f64>,
+}
+
+/// What hooks run with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct With<'a> {
+    /// The host that has callbacks.
+    pub host: &'a Host,
+    /// Where reports go.
+    pub output: &'a Output,
+    /// The environment of commands.
+    pub env: &'a BTreeMap<String, String>,
+    /// Breaks hooks off.
+    pub cancel: &'a CancellationToken,
+}
+
+impl Hooks {
+    /// The hooks of settings files.
+    pub(crate) fn new(settings: &Settings, report: bool) -> Self {
+        let off = settings.last(|known| known.disable_all_hooks.then_some(true)).is_some();
+        let layers = settings.layers.iter().filter(|_| !off);
+        let events = layers.flat_map(|layer| &layer.known.hooks);
+        let hooks = events.flat_map(|(event, matchers)| {
+            let commands = matchers.iter().flat_map(|m| m.hooks.iter().map(move |hook| (m.matcher.clone(), hook)));
+            commands.filter(|(_, hook)| hook.kind == "command").map(move |(matcher, hook)| Hook {
+                event: event.clone(),
+                matcher,
+                what: What::Command(hook.command.clone()),
+                patience: patience(hook.timeout),
+            })
+        });
+        Self { hooks: Mutex::new(hooks.collect()), report }
+    }
+
+    /// Adds the host's callbacks. Those for a session's begin and end never come: the
+    /// session begins before the host is heard, and ends when it is gone.
+    pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
+        let given: Option<BTreeMap<String, Vec<Given>>> = given.read()?;
+        let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        hooks.retain(|hook| matches!(hook.what, What::Command(_)));
+        let heard = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
+        for (event, matchers) in given.into_iter().flatten().filter(|(event, _)| heard(event)) {
+            for matcher in matchers {
+                hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
+                    event: event.clone(),
+                    matcher: matcher.matcher.clone(),
+                    what: What::Callback(id.clone()),
+                    patience: patience(matcher.timeout),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything listens for an event.
+    pub(crate) fn listen(&self, event: &str) -> bool {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|hook| hook.event == event)
+    }
+
+    /// The hooks, as hosts list them.
+    pub(crate) fn list(&self) -> Vec<HookListed> {
+        let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = |hook: &Hook| HookListed {
+            event: hook.event.clone(),
+            matcher: hook.matcher.clone().into(),
+            command: hook.what.name().to_owned(),
+            ..HookListed::default()
+        };
+        hooks.iter().map(listed).collect()
+    }
+
+    /// Tells every hook that fits, all at once, and puts together what they say.
+    /// `subject` is the tool, source or trigger that matchers look at.
+    pub(crate) async fn run(
+        &self,
+        input: HookInput,
+        subject: Option<&str>,
+        call: Option<&ToolUseId>,
+        with: With<'_>,
+    ) -> Effects {
+        let event = input.hook_event_name.clone();
+        let chosen: Vec<Hook> = {
+            let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+            hooks.iter().filter(|hook| hook.event == event && hook.fits(subject)).cloned().collect()
+        };
+        let shown = subject.filter(|_| event != "SubagentStop");
+        let name = shown.map_or_else(|| event.clone(), |subject| format!("{event}:{subject}"));
+        let mut effects = Effects::new(&event, &name, call);
+        let input = Json::of(&input);
+        let runs = chosen.iter().map(|hook| self.one(hook, &name, &input, call, with));
+        for ran in join_all(runs).await {
+            effects.take(ran);
+        }
+        effects
+    }
+
+    async fn one(&self, hook: &Hook, name: &str, input: &Json, call: Option<&ToolUseId>, with: With<'_>) -> Ran {
+        let began = Instant::now();
+        let mut ran = match &hook.what {
+            What::Callback(id) => callback(id, input, call, hook.patience, with).await,
+            What::Command(command) => {
+                let report = self.report && !QUIET.contains(&hook.event.as_str());
+                let id = fresh().to_string();
+                if report {
+                    with.output.say(started(&id, name, &hook.event, with.output));
+                }
+                let ran = command::run(command, input, hook.patience, with).await;
+                if report {
+                    with.output.say(ended(&id, name, &hook.event, &ran, with.output));
+                }
+                ran
+            }
+        };
+        ran.time = began.elapsed();
+        ran
+    }
+}
+
+impl Hook {
+    fn fits(&self, subject: Option<&str>) -> bool {
+        let Some(pattern) = self.matcher.as_deref().filter(|pattern| !matches!(*pattern, "" | "*")) else {
+            return true;
+        };
+        let Some(subject) = subject else { return true };
+        let matches = |subject: &str| match Regex::new(&format!("^(?:{pattern})$")) {
+            Ok(pattern) => pattern.is_match(subject),
+            Err(_) => pattern == subject,
+        };
+        // The tool has two names.
+        matches(subject) || subject == "Agent" && matches("Task")
+    }
+}
+
+impl What {
+    fn name(&self) -> &str {
+        match self {
+            Self::Command(command) => command,
+            Self::Callback(_) => "callback",
+        }
+    }
+}
+
+async fn callback(id: &str, input: &Json, call: Option<&ToolUseId>, patience: Duration, with: With<'_>) -> Ran {
+    let body = request::HookCallback {
+        callback_id: id.to_owned(),
+        input: input.clone(),
+        tool_use_id: Maybe::Value(call.cloned().unwrap_or_else(|| fresh().as_str().into())),
+        ..request::HookCallback::default()
+    };
+    let asked = with.host.ask(RequestBody::HookCallback(Box::new(body)), with.cancel);
+    let mut ran = Ran { command: "callback".to_owned(), ..Ran::default() };
+    match tokio::time::timeout(patience, asked).await {
+        Ok(Ok(answer)) if answer.is_null() => {}
+        Ok(Ok(answer)) => match answer.read::<HookOutput>() {
+            Ok(said) => ran.said = said,
+            Err(error) => ran.failure = Some(format!("the answer cannot be read: {error}")),
+        },
+        Ok(Err(error)) => ran.failure = Some(error.to_string()),
+        Err(_) => ran.failure = Some("no answer in time".to_owned()),
+    }
+    ran
+}
+
+fn patience(seconds: Option<f64>) -> Duration {
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PATIENCE)
+}
+
+fn started(id: &str, name: &str, event: &str, output: &Output) -> Entry {
+    let line = live::HookStarted {
+        hook_id: id.to_owned().into(),
+        hook_name: name.to_owned().into(),
+        hook_event: event.to_owned().into(),
+        envelope: output.envelope(),
+        ..live::HookStarted::default()
+    };
+    Entry::System(Box::new(System::HookStarted(Box::new(line))))
+}
+
+fn ended(id: &str, name: &str, event: &str, ran: &Ran, output: &Output) -> Entry {
+    let line = live::HookResponse {
+        hook_id: id.to_owned().into(),
+        hook_name: name.to_owned().into(),
+        hook_event: event.to_owned().into(),
+        output: format!("{}{}", ran.stdout, ran.stderr).into(),
+        stdout: ran.stdout.clone().into(),
+        stderr: ran.stderr.clone().into(),
+        exit_code: serde_json::Number::from(ran.exit_code.unwrap_or(1)).into(),
+        outcome: if ran.exit_code == Some(0) { "success" } else { "error" }.to_owned().into(),
+        envelope: output.envelope(),
+        ..live::HookResponse::default()
+    };
+    Entry::System(Box::new(System::HookResponse(Box::new(line))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_is_a_pattern_for_the_whole_name() {
+        let fits = |matcher: &str, subject| {
+            let what = What::Command(String::new());
+            let hook = Hook { event: String::new(), matcher: Some(matcher.to_owned()), what, patience: PATIENCE };
+            hook.fits(Some(subject))
+        };
+        assert!(
+            fits("Edit|Write", "Write") && fits("mcp__.*", "mcp__calc__add") && fits("*", "Bash") && fits("", "Bash")
+        );
+        assert!(fits("Task", "Agent"));
+        assert!(!fits("Write", "NotebookWrite") && !fits("Bash", "BashOutput"));
+        assert!(fits("(", "(") && !fits("(", "Bash"));
+    }
+}

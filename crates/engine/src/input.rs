@@ -1,0 +1,129 @@
+//! What comes in on stdin, a line each.
+
+use quipu_message::control::{ControlRequest, ControlResponse};
+use quipu_message::turn::User;
+use quipu_message::{Content, Entry, Head, Maybe, ReadError, Role, Uuid};
+
+/// A prompt of the person or the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// The line's id, when the host gave one.
+    pub uuid: Option<Uuid>,
+    /// The words.
+    pub content: Content,
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Self { uuid: None, content: Content::Text(text) }
+    }
+}
+
+/// What one line says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// Something for the model.
+    Prompt(Prompt),
+    /// The host asks.
+    Request(Box<ControlRequest>),
+    /// The host answers.
+    Response(Box<ControlResponse>),
+    /// The host takes a question back.
+    Withdrawn(String),
+    /// Nothing we know: blank lines, types from the future.
+    Nothing,
+}
+
+/// Why the input cannot be trusted any further.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// A line is not JSON.
+    #[error("cannot read a line of stdin ({length} characters): not JSON")]
+    NotJson {
+        /// How long the line is.
+        length: usize,
+    },
+    /// A prompt is not one.
+    #[error("a user line on stdin needs a message with role 'user', got '{role}'")]
+    Role {
+        /// The role it has.
+        role: String,
+    },
+    /// A known line has a bad body.
+    #[error("cannot read a line of stdin")]
+    Malformed(#[source] ReadError),
+    /// Reading failed.
+    #[error("cannot read stdin")]
+    Read(#[source] std::io::Error),
+}
+
+impl InputError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotJson { .. } => "input.not_json",
+            Self::Role { .. } => "input.role",
+            Self::Malformed(_) => "input.malformed",
+            Self::Read(_) => "input.read",
+        }
+    }
+}
+
+/// Reads one line.
+///
+/// ```
+/// use quipu_engine::input::{Said, read};
+/// assert_eq!(read("[1, 2]").unwrap(), Said::Nothing);
+/// assert!(read("{not json").is_err());
+/// assert!(read(r#"{"type":"user"}"#).is_err());
+/// assert!(matches!(read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#).unwrap(), Said::Prompt(_)));
+/// ```
+pub fn read(line: &str) -> Result<Said, InputError> {
+    if line.trim().is_empty() {
+        return Ok(Said::Nothing);
+    }
+    match Entry::read(line) {
+        Ok(Entry::User(user)) => prompt(*user).map(Said::Prompt),
+        Ok(Entry::ControlRequest(request)) => Ok(Said::Request(request)),
+        Ok(Entry::ControlResponse(response)) => Ok(Said::Response(response)),
+        Ok(Entry::ControlCancel(cancel)) => Ok(Said::Withdrawn(cancel.request_id)),
+        Ok(_) | Err(ReadError::Foreign) => Ok(Said::Nothing),
+        Err(ReadError::NotJson(_)) => Err(InputError::NotJson { length: line.chars().count() }),
+        Err(error @ ReadError::Malformed(_)) => malformed(line, error),
+    }
+}
+
+fn prompt(user: User) -> Result<Prompt, InputError> {
+    if user.message.role != Role::User {
+        return Err(InputError::Role { role: user.message.role.to_string() });
+    }
+    Ok(Prompt { uuid: user.envelope.uuid.into_option(), content: user.message.content })
+}
+
+/// A known type with a bad body: a prompt without a message is fatal, a control
+/// request is answered with an error by whoever serves it.
+fn malformed(line: &str, error: ReadError) -> Result<Said, InputError> {
+    match Head::read(line).ok().and_then(|head| head.kind).as_deref() {
+        Some("user") => Err(InputError::Role { role: "undefined".to_owned() }),
+        Some("control_request") => match ControlRequest::unreadable(line) {
+            Some(request) => Ok(Said::Request(Box::new(request))),
+            None => Err(InputError::Malformed(error)),
+        },
+        _ => Err(InputError::Malformed(error)),
+    }
+}
+
+impl Prompt {
+    /// The words as text.
+    pub fn text(&self) -> String {
+        self.content.to_text()
+    }
+
+    /// The words as the file's queue lines quote them: only plain text is.
+    pub(crate) fn quoted(&self) -> Maybe<quipu_message::Json> {
+        match &self.content {
+            Content::Text(text) => Maybe::Value(quipu_message::Json::of(text)),
+            Content::Blocks(_) => Maybe::Absent,
+        }
+    }
+}

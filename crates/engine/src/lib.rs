@@ -1,0 +1,71 @@
+//! Who answers: the headless agent of Claude-Code-style conversations.
+//!
+//! ```text
+//!   stdin ── input ──┬── queue ── turn ──┬── ask       one call of the model
+//!                    └── control         ├── work      its tools, judged and hooked
+//!            host ◂──── questions ───────┘             (tool, tools, permission, mcp)
+//!   stdout ◂ output ◂── everything said, in one order
+//!   file   ◂ log ◂───── everything recorded, in one place
+//! ```
+//!
+//! A turn is a person's request until its final answer; a talk is a conversation
+//! with the model, the session's own or a subagent's.
+//!
+//! Deliberately absent: sockets that listen, and JSON names of the wire.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod agent;
+mod ask;
+mod begin;
+mod catalog;
+mod checkpoint;
+mod clock;
+mod commands;
+mod compact;
+mod context;
+mod control;
+mod ending;
+mod error;
+mod hooks;
+mod host;
+mod ledger;
+mod log;
+mod mcp;
+mod memory;
+mod mention;
+mod output;
+mod permit;
+mod prompt;
+mod questions;
+mod queue;
+mod session;
+mod settings;
+mod setup;
+mod side;
+mod structured;
+mod subagent;
+mod talk;
+mod toolbox;
+mod turn;
+mod work;
+
+pub mod flags;
+pub mod input;
+pub mod model;
+pub mod options;
+pub mod permission;
+pub mod tool;
+pub mod tools;
+
+pub use agent::run;
+pub use error::EngineError;
+pub use options::Options;
+pub use settings::SettingsError;
+
+/// The version of the protocol and the files that this agent speaks.
+pub const VERSION: &str = "2.1.325";
+
+/// What hosts may rely on.
+const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];

@@ -1,0 +1,189 @@
+//! The one place where entries are recorded: the session's file, and what the
+//! model sees of it.
+
+use std::path::{Path, PathBuf};
+
+use quipu_conversation::{Node, for_api};
+use quipu_message::stream::TranscriptMirror;
+use quipu_message::turn::{Assistant, User};
+use quipu_message::{Entry, Line, Maybe, Message, SessionId, Uuid};
+use quipu_transcript::{AppendError, Compaction, Durability, Facts, Queued, Recorder};
+
+use crate::clock::Clock;
+use crate::output::Output;
+
+/// A conversation as it is written down.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    facts: Facts,
+    durability: Durability,
+    /// Opened at the first entry: a session nobody speaks in leaves no file.
+    recorder: Option<Recorder>,
+    /// Whether anything is written at all.
+    persists: bool,
+    /// The line to go on from, when it is not the last.
+    rewind_to: Option<Uuid>,
+    /// What the model sees: everything since the last compaction.
+    context: Vec<Node>,
+    head: Option<Uuid>,
+    /// Who is told of what is written.
+    mirror: Option<Output>,
+}
+
+impl Log {
+    /// A log that writes to `path`, whether or not the file exists.
+    pub(crate) fn new(path: PathBuf, facts: Facts, durability: Durability, persists: bool) -> Self {
+        Self {
+            path,
+            facts,
+            durability,
+            recorder: None,
+            persists,
+            rewind_to: None,
+            context: Vec::new(),
+            head: None,
+            mirror: None,
+        }
+    }
+
+    /// Takes up what was said before; `rewind_to` goes on from an earlier line.
+    pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>) {
+        self.head = rewind_to.clone().or_else(|| context.iter().rev().find_map(|node| node.uuid().cloned()));
+        (self.context, self.rewind_to) = (context, rewind_to);
+    }
+
+    /// An empty log of another session, in a file beside this one.
+    pub(crate) fn anew(&self, session: SessionId) -> Self {
+        let path = self.path.with_file_name(format!("{session}.jsonl"));
+        let facts = Facts { session_id: session, ..self.facts.clone() };
+        Self { mirror: self.mirror.clone(), ..Self::new(path, facts, self.durability, self.persists) }
+    }
+
+    /// Reports everything that is written.
+    pub(crate) fn mirror(&mut self, output: Output) {
+        self.mirror = Some(output);
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What every entry says of where it was written.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The last line of the chain.
+    pub(crate) fn head(&self) -> Option<&Uuid> {
+        self.head.as_ref()
+    }
+
+    /// What the model sees.
+    pub(crate) fn context(&self) -> &[Node] {
+        &self.context
+    }
+
+    /// The messages to send.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        for_api(&self.context.iter().collect::<Vec<_>>())
+    }
+
+    /// Records entries of the conversation. When it returns, a person's words are on
+    /// stable storage.
+    pub(crate) fn record(&mut self, entries: Vec<Entry>) -> Result<(), AppendError> {
+        if let Some(recorder) = self.recorder()? {
+            recorder.record(&entries)?;
+        }
+        for entry in entries {
+            self.see(entry);
+        }
+        Ok(())
+    }
+
+    /// Records one `user` line.
+    pub(crate) fn user(&mut self, user: User) -> Result<(), AppendError> {
+        self.record(vec![Entry::User(Box::new(user))])
+    }
+
+    /// Queues an answer, whose end may still change.
+    pub(crate) fn answer(&mut self, answer: Assistant) -> Result<Option<Queued>, AppendError> {
+        let queued = match self.recorder()? {
+            Some(recorder) => Some(recorder.queue(answer.clone())?),
+            None => None,
+        };
+        self.see(Entry::Assistant(Box::new(answer)));
+        Ok(queued)
+    }
+
+    /// Appends lines that are not part of the conversation.
+    pub(crate) fn note(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
+        match self.recorder()? {
+            Some(recorder) => recorder.note(entries),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a compaction; from then on the model sees the summary and what is kept.
+    pub(crate) fn compact(&mut self, compaction: Compaction) -> Result<(), AppendError> {
+        let (summary, kept) = (compaction.summary.clone(), compaction.kept.clone());
+        if let Some(recorder) = self.recorder()? {
+            recorder.compact(compaction, &mut Clock)?;
+        }
+        let is_kept = |node: &Node| node.uuid().is_some_and(|uuid| kept.contains(uuid));
+        let kept: Vec<Node> = std::mem::take(&mut self.context).into_iter().filter(is_kept).collect();
+        self.see(Entry::User(Box::new(summary)));
+        let anchor = self.head.clone();
+        self.context.extend(kept);
+        self.head = anchor;
+        Ok(())
+    }
+
+    /// Writes what is queued and syncs.
+    pub(crate) fn flush(&mut self) -> Result<(), AppendError> {
+        self.recorder.as_mut().map_or(Ok(()), Recorder::flush)
+    }
+
+    /// Whether anything was written yet.
+    pub(crate) fn is_open(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// The entries take part in what the model sees.
+    fn see(&mut self, entry: Entry) {
+        let node = Node { line: 0, entry };
+        if let Some(uuid) = node.uuid() {
+            self.head = Some(uuid.clone());
+        }
+        self.context.push(node);
+    }
+
+    fn recorder(&mut self) -> Result<Option<&mut Recorder>, AppendError> {
+        if self.recorder.is_none() && self.persists {
+            let (facts, durability) = (self.facts.clone(), self.durability);
+            let mut recorder = if self.path.exists() {
+                Recorder::resume(&self.path, facts, durability)?
+            } else {
+                Recorder::create(&self.path, facts, durability)?
+            };
+            if let Some(output) = self.mirror.clone() {
+                recorder.watch(Box::new(move |path, lines| output.say(mirrored(path, lines))));
+            }
+            if let Some(line) = self.rewind_to.take() {
+                recorder.rewind(&line)?;
+            }
+            self.recorder = Some(recorder);
+        }
+        Ok(self.recorder.as_mut())
+    }
+}
+
+/// The line that tells a host what was written.
+fn mirrored(path: &Path, lines: &[Line]) -> Entry {
+    Entry::TranscriptMirror(Box::new(TranscriptMirror {
+        file_path: Maybe::Value(path.display().to_string()),
+        entries: lines.iter().filter_map(|line| Entry::read(line.as_str()).ok()).collect(),
+        ..TranscriptMirror::default()
+    }))
+}

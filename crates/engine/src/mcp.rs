@@ -1,0 +1,290 @@
+//! MCP servers: tools of others, over a pipe, over HTTP, or inside the host.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use quipu_message::control::answer::{McpServer, McpServerInfo, McpTool as Listed};
+use quipu_message::turn::ToolUseMeta;
+use quipu_message::{Block, Json, Maybe};
+use rmcp::RoleClient;
+use rmcp::model::Tool as Offered;
+use rmcp::service::{Peer, RunningService};
+use serde::Deserialize;
+
+use crate::error::EngineError;
+use crate::options::Options;
+use crate::session::Session;
+use crate::settings::Settings;
+use crate::tool::Tool;
+
+mod connect;
+mod inside;
+mod tool;
+
+pub(crate) use tool::McpTool;
+
+/// How long a server may take to say hello.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(crate) enum Config {
+    /// A program, over its stdin and stdout.
+    Stdio {
+        command: String,
+        #[serde(default)]
+        args: Vec<String>,
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+    },
+    /// An address.
+    #[serde(alias = "sse")]
+    Http {
+        url: String,
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+    /// The host has it.
+    Sdk {},
+}
+
+/// What a file or flag says.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listing {
+    mcp_servers: BTreeMap<String, serde_json::Value>,
+}
+
+/// A server and how it stands.
+pub(crate) struct Server {
+    name: String,
+    config: Config,
+    source: &'static str,
+    /// What a host says its server would answer.
+    manifest: Option<Json>,
+    standing: Standing,
+}
+
+enum Standing {
+    Pending,
+    Connected { running: RunningService<RoleClient, ()>, tools: Vec<Offered>, info: Option<McpServerInfo> },
+    Failed(String),
+    Disabled,
+}
+
+/// All servers of a session.
+#[derive(Default)]
+pub(crate) struct Mcp {
+    servers: Mutex<BTreeMap<String, Server>>,
+}
+
+impl Mcp {
+    /// The servers of flags and, unless those are to be the only ones, of the project.
+    pub(crate) fn configure(options: &Options, settings: &Settings, cwd: &Path) -> Result<Self, EngineError> {
+        let mcp = Self::default();
+        if !options.strict_mcp {
+            let allowed = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
+            let named: Vec<String> =
+                settings.layers.iter().flat_map(|layer| layer.known.enabled_mcpjson_servers.clone()).collect();
+            if let Ok(text) = std::fs::read_to_string(cwd.join(".mcp.json"))
+                && let Ok(listing) = serde_json::from_str::<Listing>(&text)
+            {
+                // A project's programs run only when the person has said so.
+                let chosen = listing.mcp_servers.into_iter().filter(|(name, _)| allowed || named.contains(name));
+                for (name, config) in chosen {
+                    mcp.add(&name, read_config(&config)?, "project");
+                }
+            }
+        }
+        for text in &options.mcp_config {
+            let bad = |reason: String| EngineError::Flag { flag: "--mcp-config", reason };
+            let text = match text.trim_start().starts_with('{') {
+                true => text.clone(),
+                false => std::fs::read_to_string(text).map_err(|error| bad(format!("{text}: {error}")))?,
+            };
+            let listing: Listing = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+            for (name, config) in listing.mcp_servers {
+                mcp.add(&name, read_config(&config)?, "dynamic");
+            }
+        }
+        Ok(mcp)
+    }
+
+    /// Adds the servers that `initialize` names, with what they would answer.
+    pub(crate) fn add_inside(&self, names: &[String], manifests: Option<&Json>) {
+        let manifests: BTreeMap<String, Json> = manifests.and_then(|json| json.read().ok()).unwrap_or_default();
+        for name in names {
+            self.add(name, Config::Sdk {}, "sdk");
+        }
+        for server in self.lock().values_mut() {
+            server.manifest = manifests.get(&server.name).cloned();
+        }
+    }
+
+    fn add(&self, name: &str, config: Config, source: &'static str) {
+        let source = if config == (Config::Sdk {}) { "sdk" } else { source };
+        let mut servers = self.lock();
+        if servers.get(name).is_some_and(|known| known.config == config) {
+            return;
+        }
+        let server = Server { name: name.to_owned(), config, source, manifest: None, standing: Standing::Pending };
+        servers.insert(name.to_owned(), server);
+    }
+
+    /// Connects every server that is not connected yet, all at once.
+    pub(crate) async fn connect_all(&self, session: &Arc<Session>) {
+        let pending: Vec<(String, Config, Option<Json>)> = {
+            let servers = self.lock();
+            let waiting = servers.values().filter(|server| matches!(server.standing, Standing::Pending));
+            waiting.map(|server| (server.name.clone(), server.config.clone(), server.manifest.clone())).collect()
+        };
+        let connecting = pending.into_iter().map(|(name, config, manifest)| async move {
+            let standing = connect::connect(session, &name, &config, manifest, PATIENCE).await;
+            (name, standing)
+        });
+        for (name, standing) in join_all(connecting).await {
+            if let Some(server) = self.lock().get_mut(&name) {
+                server.standing = standing;
+            }
+        }
+    }
+
+    /// Replaces the servers that hosts set; returns those that came and went.
+    pub(crate) fn set(&self, given: &Json) -> Result<(Vec<String>, Vec<String>), EngineError> {
+        let given: BTreeMap<String, serde_json::Value> =
+            given.read().map_err(|error| EngineError::Flag { flag: "mcp_set_servers", reason: error.to_string() })?;
+        let mut added = Vec::new();
+        for (name, config) in &given {
+            if !self.lock().contains_key(name) {
+                added.push(name.clone());
+            }
+            self.add(name, read_config(config)?, "dynamic");
+        }
+        let mut servers = self.lock();
+        let gone: Vec<String> = servers
+            .values()
+            .filter(|s| s.source == "dynamic" && !given.contains_key(&s.name))
+            .map(|s| s.name.clone())
+            .collect();
+        servers.retain(|name, _| !gone.contains(name));
+        Ok((added, gone))
+    }
+
+    /// Whether there is a server of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.lock().contains_key(name)
+    }
+
+    /// Whether a server is connected.
+    pub(crate) fn is_connected(&self, name: &str) -> bool {
+        self.lock().get(name).is_some_and(|server| matches!(server.standing, Standing::Connected { .. }))
+    }
+
+    /// Turns a server on or off, or connects it anew with the next `connect_all`.
+    pub(crate) fn toggle(&self, name: &str, enabled: bool) {
+        if let Some(server) = self.lock().get_mut(name) {
+            server.standing = if enabled { Standing::Pending } else { Standing::Disabled };
+        }
+    }
+
+    /// The servers, as hosts list them.
+    pub(crate) fn list(&self) -> Vec<McpServer> {
+        self.lock().values().map(Server::listed).collect()
+    }
+
+    /// The tools of all connected servers.
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for server in self.lock().values() {
+            if let Standing::Connected { running, tools: offered, .. } = &server.standing {
+                let peer: Peer<RoleClient> = running.peer().clone();
+                tools.extend(offered.iter().map(|tool| McpTool::shared(&server.name, tool.clone(), peer.clone())));
+            }
+        }
+        tools
+    }
+
+    /// How a tool is called in questions to the person.
+    pub(crate) fn display_name(&self, name: &str) -> String {
+        match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+            Some((_, tool)) => capitalised(tool),
+            None => name.to_owned(),
+        }
+    }
+
+    /// How a call of an MCP tool is shown.
+    pub(crate) fn shown(&self, block: &Block) -> Option<Vec<ToolUseMeta>> {
+        let call = block.tool_use()?;
+        let (server, tool) = call.name.strip_prefix("mcp__")?.split_once("__")?;
+        Some(vec![ToolUseMeta {
+            id: call.id.clone(),
+            display_name: Maybe::Value(capitalised(tool)),
+            server_display_name: Maybe::Value(server.to_owned()),
+            tool_name: Maybe::Value(tool.to_owned()),
+            ..ToolUseMeta::default()
+        }])
+    }
+
+    /// Lets all servers go.
+    pub(crate) fn close(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Server>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    fn listed(&self) -> McpServer {
+        let transport = match self.config {
+            Config::Stdio { .. } => "stdio",
+            Config::Http { .. } => "http",
+            Config::Sdk {} => "sdk",
+        };
+        let mut listed = McpServer {
+            name: self.name.clone(),
+            status: "pending".to_owned(),
+            transport: Maybe::Value(transport.to_owned()),
+            scope: Maybe::Value("dynamic".to_owned()),
+            source: Maybe::Value(self.source.to_owned()),
+            ..McpServer::default()
+        };
+        match &self.standing {
+            Standing::Pending => {}
+            Standing::Disabled => listed.status = "disabled".to_owned(),
+            Standing::Failed(why) => {
+                listed.status = "failed".to_owned();
+                listed.error = Maybe::Value(why.clone());
+            }
+            Standing::Connected { tools, info, .. } => {
+                listed.status = "connected".to_owned();
+                listed.server_info = info.clone().into();
+                listed.tools = Maybe::Value(tools.iter().map(tool::listed).collect::<Vec<Listed>>());
+            }
+        }
+        listed
+    }
+}
+
+/// Reads a server's configuration; without a type it is a program or an address.
+fn read_config(json: &serde_json::Value) -> Result<Config, EngineError> {
+    let mut json = json.clone();
+    if let Some(map) = json.as_object_mut()
+        && !map.contains_key("type")
+    {
+        let kind = if map.contains_key("url") { "http" } else { "stdio" };
+        map.insert("type".to_owned(), kind.into());
+    }
+    let bad = |error: serde_json::Error| EngineError::Flag { flag: "--mcp-config", reason: error.to_string() };
+    serde_json::from_value(json).map_err(bad)
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,118 @@
+//! What goes beside a prompt: files it mentions with `@`, and where its pictures are.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use quipu_message::attachment::{self, Attachment};
+use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
+use quipu_message::{Block, Entry, Image, Json, Maybe, factory};
+
+use crate::clock::Clock;
+use crate::input::Prompt;
+use crate::session::Session;
+use crate::talk::told;
+
+/// The largest file that is shown whole.
+const LARGEST: u64 = 256 * 1024;
+
+/// What goes beside a prompt.
+pub(crate) fn beside(session: &Session, prompt: &Prompt) -> Vec<Entry> {
+    let mut beside: Vec<Entry> =
+        mentions(&prompt.text()).into_iter().filter_map(|path| mentioned(session, path)).collect();
+    let images = prompt.content.blocks().iter().filter_map(|block| match block {
+        Block::Image(image) => Some(&**image),
+        _ => None,
+    });
+    for (index, image) in images.enumerate() {
+        beside.extend(companion(session, image, index + 1));
+    }
+    beside
+}
+
+/// The paths that a text mentions: `@path` at the beginning of a word.
+fn mentions(text: &str) -> Vec<&str> {
+    let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+    let end = |c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?' | ')' | '"' | '\'');
+    words.map(|path| path.trim_end_matches(end)).filter(|path| !path.is_empty()).collect()
+}
+
+/// A file or folder that was mentioned, when tools may look at it.
+fn mentioned(session: &Session, name: &str) -> Option<Entry> {
+    let path = session.place.absolute(name);
+    if !session.place.holds(&path) {
+        return None;
+    }
+    let meta = fs::metadata(&path).ok()?;
+    if meta.is_dir() {
+        return Some(folder(&path, name));
+    }
+    if meta.len() > LARGEST {
+        return None;
+    }
+    let bytes = fs::read(&path).ok()?;
+    let content = String::from_utf8(bytes).ok()?;
+    session.place.remember(&path, content.as_bytes());
+    // A note that cannot be written is missed by nobody.
+    let _ = session.note_tool("Read");
+    let numbered: String = content.split('\n').enumerate().map(|(n, line)| format!("{}\t{line}\n", n + 1)).collect();
+    let lines = content.split('\n').count() as u64;
+    let shown = path.display().to_string();
+    let file = ReadFileOutput {
+        file_path: Maybe::Value(shown.clone()),
+        content: Maybe::Value(content),
+        num_lines: Maybe::Value(lines),
+        start_line: Maybe::Value(1),
+        total_lines: Maybe::Value(lines),
+        ..ReadFileOutput::default()
+    };
+    let file = ReadOutput { kind: "text".to_owned(), file, ..ReadOutput::default() };
+    let attached = attachment::File {
+        filename: Maybe::Value(shown.clone()),
+        content: Maybe::Value(Json::of(&file)),
+        display_path: Maybe::Value(name.to_owned()),
+        ..attachment::File::default()
+    };
+    let text = format!("The person mentions {shown}, which holds:\n{numbered}");
+    Some(told(Attachment::File(Box::new(attached)), vec![text]))
+}
+
+fn folder(path: &Path, name: &str) -> Entry {
+    let mut names: Vec<String> = fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let text = format!("The person mentions the folder {}, which holds:\n{}", path.display(), names.join("\n"));
+    let attached = attachment::Directory { path: Maybe::Value(name.to_owned()), ..attachment::Directory::default() };
+    told(Attachment::Directory(Box::new(attached)), vec![text])
+}
+
+/// Where a pasted picture was put, so that tools can use it too.
+fn companion(session: &Session, image: &Image, number: usize) -> Option<Entry> {
+    let data = image.source.data.text()?;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok()?;
+    let kind = image.source.media_type.text().and_then(|kind| kind.strip_prefix("image/")).unwrap_or("png");
+    let folder = session.scratch().join("images");
+    fs::create_dir_all(&folder).ok()?;
+    let kind: String = kind.chars().filter(char::is_ascii_alphanumeric).collect();
+    let path = folder.join(format!("{number}.{kind}"));
+    fs::write(&path, bytes).ok()?;
+    let text = format!("[Image: source: {}]", path.display());
+    let mut user = factory::meta(vec![Block::new_text(text)], &mut Clock);
+    user.prompt_id = session.prompt_id();
+    Some(Entry::User(Box::new(user)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions;
+
+    #[test]
+    fn a_mention_is_a_word_that_begins_with_an_at_sign() {
+        assert_eq!(mentions("see @note.txt, @src/lib.rs. mail a@b.c"), ["note.txt", "src/lib.rs"]);
+        assert!(mentions("@ alone").is_empty());
+    }
+}

@@ -1,0 +1,163 @@
+//! The one way out: everything the agent says goes through one ordered channel.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+use quipu_message::stream::TurnResult;
+use quipu_message::{Entry, Envelope, Line, Maybe, SessionId, Spelling};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{fresh, now};
+use crate::options::Format;
+
+/// Says lines, in the order of the calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    lines: mpsc::Sender<Said>,
+    session: Arc<Mutex<SessionId>>,
+}
+
+#[derive(Debug)]
+enum Said {
+    Line(Box<Entry>),
+    End,
+}
+
+/// Prints what is said, until the end is.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    thread: Option<JoinHandle<Option<TurnResult>>>,
+}
+
+impl Output {
+    /// Prints to `out` in the given form. When nobody reads any more, `gone` is told.
+    pub(crate) fn to(
+        out: impl Write + Send + 'static,
+        format: Format,
+        verbose: bool,
+        session: SessionId,
+        gone: CancellationToken,
+    ) -> std::io::Result<(Self, Printer)> {
+        let (lines, said) = mpsc::channel();
+        let print = move || {
+            let mut press = Press { out, format, verbose, all: Vec::new(), last: None, gone };
+            for said in said {
+                match said {
+                    Said::Line(entry) => press.take(*entry),
+                    Said::End => break,
+                }
+            }
+            press.finish()
+        };
+        let thread = std::thread::Builder::new().name("quipu-output".to_owned()).spawn(print)?;
+        Ok((Self { lines, session: Arc::new(Mutex::new(session)) }, Printer { thread: Some(thread) }))
+    }
+
+    /// Says a line as it is.
+    pub(crate) fn say(&self, entry: Entry) {
+        // Nobody listens only while the process ends.
+        let _ = self.lines.send(Said::Line(Box::new(entry)));
+    }
+
+    /// Nothing more will be said.
+    pub(crate) fn end(&self) {
+        let _ = self.lines.send(Said::End);
+    }
+
+    /// The envelope of a live line: session and a fresh id.
+    pub(crate) fn envelope(&self) -> Envelope {
+        Envelope {
+            session_id: Maybe::Value(self.session()),
+            uuid: Maybe::Value(fresh()),
+            spelling: Spelling::STREAM,
+            ..Envelope::default()
+        }
+    }
+
+    /// The same with the time, as `user` and `assistant` lines have it.
+    pub(crate) fn stamped(&self) -> Envelope {
+        Envelope { timestamp: Maybe::Value(now()), parent_tool_use_id: Maybe::Null, ..self.envelope() }
+    }
+
+    /// The session that lines name.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Names another session from now on.
+    pub(crate) fn set_session(&self, id: SessionId) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    }
+}
+
+impl Printer {
+    /// Waits until all is printed; returns the last result.
+    pub(crate) fn finish(mut self) -> Option<TurnResult> {
+        self.thread.take()?.join().ok().flatten()
+    }
+}
+
+/// Brings lines into the form that was asked for.
+struct Press<W> {
+    out: W,
+    format: Format,
+    verbose: bool,
+    all: Vec<Entry>,
+    last: Option<TurnResult>,
+    gone: CancellationToken,
+}
+
+impl<W: Write> Press<W> {
+    fn take(&mut self, entry: Entry) {
+        if let Entry::Result(result) = &entry {
+            self.last = Some((**result).clone());
+        }
+        match self.format {
+            Format::StreamJson => {
+                if let Ok(line) = Line::of(&entry) {
+                    self.print(line.as_str());
+                }
+            }
+            Format::Json if self.verbose => self.all.push(entry),
+            Format::Json | Format::Text => {}
+        }
+    }
+
+    fn finish(mut self) -> Option<TurnResult> {
+        match self.format {
+            Format::StreamJson => {}
+            Format::Json if self.verbose => {
+                let text = serde_json::to_string(&self.all).unwrap_or_default();
+                self.print(&text);
+            }
+            Format::Json => {
+                if let Some(Ok(line)) = self.last.as_ref().map(Line::of) {
+                    self.print(line.as_str());
+                }
+            }
+            Format::Text => {
+                if let Some(text) = self.last.as_ref().map(words) {
+                    self.print(&text);
+                }
+            }
+        }
+        self.last
+    }
+
+    fn print(&mut self, text: &str) {
+        let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+        if written.is_err() {
+            self.gone.cancel();
+        }
+    }
+}
+
+/// What a person reads of a result.
+fn words(result: &TurnResult) -> String {
+    match (result.result.text(), result.errors.get()) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(errors)) => format!("Error: {}", errors.words()),
+        (None, None) => format!("Error: {}", result.subtype),
+    }
+}

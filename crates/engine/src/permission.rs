@@ -1,0 +1,20 @@
+//! Whether a call may run: modes, rules, and the judge.
+//!
+//! Closed for decisions: a word that is not known allows nothing, a command that is
+//! not understood is asked, and a path is judged by where it really leads.
+
+mod bash;
+mod files;
+mod judge;
+mod mode;
+mod rule;
+mod rules;
+mod shell;
+mod web;
+
+pub(crate) use bash::{only_reads, programs};
+pub use files::hidden;
+pub use judge::{Question, Reason, Verdict, judge};
+pub use mode::Mode;
+pub use rule::{Behavior, Rule, Source};
+pub use rules::{Rules, Sourced, UpdateError};

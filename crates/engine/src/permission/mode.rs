@@ -1,0 +1,50 @@
+//! How much is allowed without asking.
+
+use std::fmt;
+
+/// How much is allowed without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// What only reads is allowed; the rest is asked.
+    #[default]
+    Default,
+    /// Changes of files in the session's folders are allowed too.
+    AcceptEdits,
+    /// Everything is allowed that no rule refuses.
+    BypassPermissions,
+    /// Only what reads is allowed.
+    Plan,
+    /// What would be asked is refused.
+    DontAsk,
+}
+
+impl Mode {
+    /// Reads the word of the wire; an unknown word is no mode.
+    ///
+    /// ```
+    /// use quipu_engine::permission::Mode;
+    /// assert_eq!(Mode::read("acceptEdits"), Some(Mode::AcceptEdits));
+    /// assert_eq!(Mode::read("allowEverything"), None);
+    /// ```
+    pub fn read(word: &str) -> Option<Self> {
+        let all = [Self::Default, Self::AcceptEdits, Self::BypassPermissions, Self::Plan, Self::DontAsk];
+        all.into_iter().find(|mode| mode.as_str() == word)
+    }
+
+    /// The word of the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::AcceptEdits => "acceptEdits",
+            Self::BypassPermissions => "bypassPermissions",
+            Self::Plan => "plan",
+            Self::DontAsk => "dontAsk",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

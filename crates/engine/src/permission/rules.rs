@@ -1,0 +1,115 @@
+//! All rules in force, and how they change.
+
+use std::path::Path;
+
+use quipu_message::control::PermissionUpdate;
+use quipu_message::control::permission::RuleValue;
+
+use super::{Behavior, Mode, Rule, Source};
+use crate::tool::Place;
+
+/// All rules in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    rules: Vec<Sourced>,
+}
+
+/// A rule with what it says and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sourced {
+    /// What it says.
+    pub behavior: Behavior,
+    /// Where it comes from.
+    pub source: Source,
+    /// The rule.
+    pub rule: Rule,
+}
+
+/// Why a change of the rules was not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateError {
+    /// The change is of a kind this build does not know.
+    #[error("unknown permission update {0:?}")]
+    Kind(String),
+    /// A word of the change is unknown.
+    #[error("unknown {what} {word:?} in a permission update")]
+    Word {
+        /// What the word stands for.
+        what: &'static str,
+        /// The word.
+        word: String,
+    },
+}
+
+impl UpdateError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Kind(_) => "permission.unknown_update",
+            Self::Word { .. } => "permission.unknown_word",
+        }
+    }
+}
+
+impl Rules {
+    /// Adds a rule, once.
+    pub fn add(&mut self, behavior: Behavior, source: Source, rule: Rule) {
+        let rule = Sourced { behavior, source, rule };
+        if !self.rules.contains(&rule) {
+            self.rules.push(rule);
+        }
+    }
+
+    /// All rules, in the order they came.
+    pub fn iter(&self) -> impl Iterator<Item = &Sourced> {
+        self.rules.iter()
+    }
+
+    /// The rules that say one thing.
+    pub fn saying(&self, behavior: Behavior) -> impl Iterator<Item = &Sourced> {
+        self.rules.iter().filter(move |rule| rule.behavior == behavior)
+    }
+
+    /// Makes a change here, in the place, or returns the mode it asks for.
+    ///
+    /// Whether a mode may be entered, and whether a change is also written to a
+    /// settings file, is the caller's business.
+    pub fn apply(&mut self, update: &PermissionUpdate, place: &Place) -> Result<Option<Mode>, UpdateError> {
+        match update {
+            PermissionUpdate::AddRules(body) => {
+                let (behavior, source) = words(&body.behavior, &body.destination)?;
+                body.rules.iter().for_each(|rule| self.add(behavior, source, rule.into()));
+            }
+            PermissionUpdate::ReplaceRules(body) => {
+                let (behavior, source) = words(&body.behavior, &body.destination)?;
+                self.rules.retain(|rule| rule.behavior != behavior || rule.source != source);
+                body.rules.iter().for_each(|rule| self.add(behavior, source, rule.into()));
+            }
+            PermissionUpdate::RemoveRules(body) => {
+                let (behavior, source) = words(&body.behavior, &body.destination)?;
+                let gone: Vec<Rule> = body.rules.iter().map(<Rule as From<&RuleValue>>::from).collect();
+                self.rules
+                    .retain(|rule| rule.behavior != behavior || rule.source != source || !gone.contains(&rule.rule));
+            }
+            PermissionUpdate::SetMode(body) => {
+                let mode = Mode::read(&body.mode);
+                return mode.map(Some).ok_or_else(|| UpdateError::Word { what: "mode", word: body.mode.clone() });
+            }
+            PermissionUpdate::AddDirectories(body) => {
+                body.directories.iter().for_each(|folder| place.add_folder(Path::new(folder)));
+            }
+            PermissionUpdate::RemoveDirectories(body) => {
+                body.directories.iter().for_each(|folder| place.remove_folder(Path::new(folder)));
+            }
+            PermissionUpdate::Unknown(other) => return Err(UpdateError::Kind(other.tag().to_owned())),
+        }
+        Ok(None)
+    }
+}
+
+fn words(behavior: &str, destination: &str) -> Result<(Behavior, Source), UpdateError> {
+    let unknown = |what, word: &str| UpdateError::Word { what, word: word.to_owned() };
+    let behavior = Behavior::read(behavior).ok_or_else(|| unknown("behavior", behavior))?;
+    let source = Source::read(destination).ok_or_else(|| unknown("destination", destination))?;
+    Ok((behavior, source))
+}

@@ -1,0 +1,110 @@
+use super::parse;
+
+/// The commands in a text, each with `!` before words that the shell changes.
+fn parts(command: &str) -> Vec<String> {
+    let parts = parse(command).unwrap_or_else(|e| panic!("{command}: {e}")).parts;
+    let show = |part: &super::Part| {
+        let words = part.words.iter().map(|w| if w.plain { w.quoted() } else { format!("!{}", w.text) });
+        let set = part.assignments.iter().map(|a| format!("set {a}"));
+        let files = part.redirects.iter().map(|r| format!("{}{}", if r.writes { ">" } else { "<" }, r.target.text));
+        set.chain(words).chain(files).collect::<Vec<_>>().join(" ")
+    };
+    parts.iter().map(show).collect()
+}
+
+#[test]
+fn every_command_of_a_text_is_found() {
+    let check = |command: &str, expected: &[&str]| assert_eq!(parts(command), expected, "{command}");
+    check("a b; c && d || e | f & g\nh", &["a b", "c", "d", "e", "f", "g", "h"]);
+    check("a |& b", &["a", "b"]);
+    check("(a; b) && { c; }", &["a", "b", "c"]);
+    check("a $(b `c` \"$(d)\")", &["c", "d", "b !`c` !\"$(d)\"", "a !$(b `c` \"$(d)\")"]);
+    check("a <(b) >(c)", &["b", "c", "a !<(b) !>(c)"]);
+    check("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]);
+    check("for i in 1 $(z); do a $i; done", &["z", "a !$i"]);
+    check("while a\ndo b\ndone", &["a", "b"]);
+    check("! a", &["a"]);
+    check("X=1 Y='2 3' a", &["set X=1 set Y='2 3' a"]);
+    check("X=$(a)", &["a", "set X=$(a)"]);
+    check("a # ; b\nc #d", &["a", "c"]);
+    check("a#b", &["'a#b'"]);
+    check("a \\\n b\\\nc", &["a bc"]);
+}
+
+#[test]
+fn quotes_are_taken_off_and_expansions_seen() {
+    let check = |command: &str, expected: &str| assert_eq!(parts(command), [expected], "{command}");
+    check(r#"'a' "b" c\d e''f"#, "a b cd ef");
+    check(r#"a "b c" '$x' "\$y""#, "a 'b c' '$x' '$y'");
+    check("a $x ${y} \"$z\" $1 $?", "a !$x !${y} !\"$z\" !$1 !$?");
+    check("a * b? [c] {d,e} ~/f", "a !* !b? ![c] !{d,e} !~/f");
+    check("[ a = b ]", "[ a = b ]");
+    check("find . -exec x {} +", "find . -exec x {} +");
+    check("a $ b", "a '$' b");
+    check("a ''", "a ''");
+}
+
+#[test]
+fn redirections_name_their_files() {
+    let check = |command: &str, expected: &str| assert_eq!(parts(command), [expected], "{command}");
+    check("a > f 2>&1", "a >f");
+    check("a >>f <g 2>/dev/null", "a >f <g >/dev/null");
+    check("a &> f", "a >f");
+    check("a &>>f", "a >f");
+    check("a >| f <> g", "a >f >g");
+    check("a >&f", "a >f");
+    check("a 2>&- 3<&0", "a");
+    check("> f", ">f");
+    check("a <<< word", "a");
+}
+
+#[test]
+fn here_documents_hide_nothing() {
+    assert_eq!(parts("cat <<EOF\nhi $(a)\nEOF\nb"), ["a", "cat", "b"]);
+    assert_eq!(parts("cat <<'EOF' > f\nhi $(a)\nEOF\n"), ["cat >f"]);
+    assert_eq!(parts("cat <<-EOF\n\tx\n\tEOF\nb"), ["cat", "b"]);
+    assert_eq!(parts("a \"$(cat <<'E'\n) ' \"\nE\n)\""), ["cat", "a !\"$(cat <<'E'\n) ' \"\nE\n)\""]);
+}
+
+#[test]
+fn what_is_not_understood_is_an_error() {
+    let texts = [
+        "a 'b",
+        "a \"b",
+        "a `b",
+        "a $(b",
+        "(a",
+        "a)",
+        "a \\",
+        "f() { b; }",
+        "function f { b; }",
+        "x=(a b)",
+        "((1))",
+        "a $((1))",
+        "a ${x:-$(b)}",
+        "a ${x@P}",
+        "a $'\\x72m'",
+        "a $\"b\"",
+        "case a in b) c;; esac",
+        "[[ a ]]",
+        "coproc a",
+        "a <<EOF\nb",
+        "a <<$x\n",
+        "a[0]=b c",
+        "for PATH in /x; do a; done",
+        "a\u{a0}b",
+        "a\u{200b}",
+        "a\rb",
+        "a\0b",
+        "a >",
+        "a <&$x",
+        "select x in a; do b; done",
+        "a $[1]",
+        "time a",
+    ];
+    for text in texts {
+        assert!(parse(text).is_err(), "{text}: {:?}", parse(text));
+    }
+    assert!(parse(&"$(".repeat(100)).is_err());
+    assert!(parse(&"(".repeat(100_000)).is_err());
+}

@@ -1,0 +1,45 @@
+//! Web pages, and rules about domains.
+
+use url::Url;
+
+use super::judge::{Court, Reason, Verdict, ask, suggest_rules};
+use super::rules::Sourced;
+use super::{Behavior, Mode, Rule, Source};
+
+/// Judges a call that reads a web page.
+pub(super) fn judge(court: &Court<'_>, url: &str) -> Verdict {
+    let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase)).unwrap_or_default();
+    let host = host.trim_end_matches('.');
+    if let Some(verdict) = court.before_allowing(|rule| matches(rule, host)) {
+        return verdict;
+    }
+    if let Some(rule) = court.rule(Behavior::Allow, |rule| matches(rule, host)) {
+        return Verdict::Allow { reason: Reason::rule(rule) };
+    }
+    let mut verdict = ask(format!("WebFetch of {url} needs approval."), Reason::Unspoken);
+    if let Verdict::Ask(question) = &mut verdict
+        && !host.is_empty()
+        && court.mode != Mode::Plan
+    {
+        let rule = Rule::new("WebFetch", Some(&format!("domain:{host}")));
+        question.suggestions.push(suggest_rules([rule], Source::Local));
+    }
+    verdict
+}
+
+/// Whether a rule names a host: `domain:host`, or `domain:*.host` for all below it.
+/// To refuse or ask, a domain also stands for what is below it.
+fn matches(rule: &Sourced, host: &str) -> bool {
+    if !rule.rule.is_about("WebFetch") {
+        return false;
+    }
+    let Some(content) = rule.rule.content.as_deref() else { return true };
+    let Some(domain) = content.strip_prefix("domain:") else { return false };
+    let domain = domain.trim().trim_end_matches('.').to_lowercase();
+    let is_below = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    match domain.strip_prefix("*.") {
+        Some(domain) => is_below(domain),
+        None if domain == "*" => true,
+        None => !domain.is_empty() && (host == domain || (rule.behavior != Behavior::Allow && is_below(&domain))),
+    }
+}

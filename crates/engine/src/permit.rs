@@ -1,0 +1,341 @@
+//! Whether a call may run: hooks first, then the rules, then the host. Whatever is
+//! not clearly an allowance is a refusal.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use quipu_message::control::permission::PermissionUpdate;
+use quipu_message::control::{RequestBody, Verdict as Answer, request};
+use quipu_message::system::{System, live};
+use quipu_message::turn::PermissionDecision;
+use quipu_message::{Json, Maybe, ToolUse, synthetic};
+
+use crate::hooks::Effects;
+use crate::host::HostError;
+use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge};
+use crate::talk::Talk;
+use crate::tool::{Call, Output};
+
+/// Whether a call may run.
+pub(crate) enum Permit {
+    /// It may, with this input.
+    Allowed { input: Json, decision: Option<PermissionDecision>, hooks: Effects },
+    /// It may not.
+    Refused(Refusal),
+}
+
+/// Why a call may not run.
+pub(crate) struct Refusal {
+    /// What the model is told.
+    pub(crate) text: String,
+    pub(crate) kind: &'static str,
+    pub(crate) decision: Option<PermissionDecision>,
+    pub(crate) hooks: Effects,
+    /// Whether the turn ends too.
+    pub(crate) interrupt: bool,
+}
+
+/// Tools whose whole point is the host's answer.
+const QUESTIONS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+
+impl Talk<'_> {
+    /// Asks whoever has a say, in turn.
+    pub(crate) async fn permit(&self, call: &ToolUse) -> Permit {
+        let hooks = self.before_hooks(call).await;
+        if let Some(why) = &hooks.deny {
+            let text = format!("{} hook error: {why}", hooks.name());
+            let decision = decided("reject", "hook", Some("hook"), Some("hook:PreToolUse"));
+            let interrupt = false;
+            return Permit::Refused(Refusal { text, kind: "permission-rule", decision, hooks, interrupt });
+        }
+        let input = hooks.updated_input.clone().unwrap_or_else(|| call.input.clone());
+        match self.verdict(&call.name, &input) {
+            Verdict::Deny { message, reason } => self.denied(call, message, &reason, hooks),
+            Verdict::Allow { reason } if !hooks.ask => {
+                let decision = if hooks.allow { from_hook() } else { by_rule(&reason) };
+                Permit::Allowed { input, decision, hooks }
+            }
+            // A hook may allow what a person would be asked; a rule that asks stands.
+            Verdict::Ask(question) if hooks.allow && !hooks.ask && !is_rule(&question.reason) => {
+                Permit::Allowed { input, decision: from_hook(), hooks }
+            }
+            Verdict::Ask(question) => self.asked(call, input, *question, hooks).await,
+            Verdict::Allow { reason } => {
+                let message = format!("A hook wants {} to be approved.", call.name);
+                let question = Question { message, reason, blocked_path: None, suggestions: Vec::new() };
+                self.asked(call, input, question, hooks).await
+            }
+        }
+    }
+
+    fn verdict(&self, name: &str, input: &Json) -> Verdict {
+        let state = self.session.state();
+        match judge(state.mode, &state.rules, name, &input.value(), self.place) {
+            // It only tells the model what the person wrote down.
+            Verdict::Ask(question) if name == "Skill" && !is_rule(&question.reason) => {
+                Verdict::Allow { reason: Reason::Unspoken }
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Somebody must be asked: a hook, then the host.
+    async fn asked(&self, call: &ToolUse, input: Json, question: Question, hooks: Effects) -> Permit {
+        let Question { message, reason, blocked_path, suggestions } = question;
+        let suggestions = (!suggestions.is_empty()).then(|| Json::of(&suggestions));
+        if let Some(permit) = self.permission_hooks(call, &input, suggestions.as_ref()).await {
+            return permit.with(hooks, &input);
+        }
+        match self.session.options.permission_prompt.as_deref() {
+            Some("stdio") => {}
+            Some(tool) => {
+                let answer = self.ask_tool(tool, call, &input).await;
+                return self.heard(answer, input, hooks);
+            }
+            None => return self.denied(call, message, &reason, hooks),
+        }
+        let question = request::CanUseTool {
+            tool_name: call.name.clone(),
+            display_name: Maybe::Value(self.session.mcp.display_name(&call.name)),
+            input: input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            description: describe(&call.name, &input).into(),
+            permission_suggestions: suggestions.into(),
+            blocked_path: blocked_path.map(|path| path.display().to_string()).into(),
+            decision_reason_type: reason.kind().map(str::to_owned).into(),
+            agent_id: self.sub().map(|sub| sub.id.clone()).into(),
+            requires_user_interaction: QUESTIONS.contains(&call.name.as_str()).then_some(true).into(),
+            ..request::CanUseTool::default()
+        };
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner).push(call.id.clone());
+        self.session.now_doing("requires_action");
+        let answer = self.session.host.ask(RequestBody::CanUseTool(Box::new(question)), &self.cancel).await;
+        if answer == Err(HostError::Withdrawn) {
+            // Who broke the turn off will answer the call.
+            std::future::pending::<()>().await;
+        }
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != call.id);
+        let permit = self.heard(answer, input, hooks);
+        self.session.now_doing("running");
+        permit
+    }
+
+    /// Asks a tool of an MCP server, which answers like a host.
+    async fn ask_tool(&self, name: &str, call: &ToolUse, input: &Json) -> Result<Json, HostError> {
+        let found = self.session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
+        let Some(tool) = found else { return Err(HostError::Refused(format!("there is no tool {name}"))) };
+        let question = request::CanUseTool {
+            tool_name: call.name.clone(),
+            input: input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            ..request::CanUseTool::default()
+        };
+        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: None };
+        let output = tool.run(Json::of(&question).value(), self.place, &running).await;
+        let text = output.content.to_text();
+        if output.is_error {
+            return Err(HostError::Refused(text));
+        }
+        Json::parse(&text).map_err(|error| HostError::Refused(format!("the answer is not JSON: {error}")))
+    }
+
+    /// What the host's answer means.
+    fn heard(&self, answer: Result<Json, HostError>, input: Json, hooks: Effects) -> Permit {
+        let refuse = |text: String, decision, hooks, interrupt| {
+            let kind = if interrupt { "user-rejected" } else { "permission-rule" };
+            Permit::Refused(Refusal { text, kind, decision, hooks, interrupt })
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                let text = format!("Tool permission request failed: Error: {error}");
+                return refuse(text, decided("reject", "config", Some("other"), None), hooks, false);
+            }
+        };
+        match Answer::of(&answer) {
+            Answer::Allow(allow) => {
+                if let Some(updates) = allow.updated_permissions.get() {
+                    self.update_permissions(updates);
+                }
+                let input = allow.updated_input.into_option().unwrap_or(input);
+                Permit::Allowed { input, decision: decided("accept", "user_temporary", None, None), hooks }
+            }
+            Answer::Deny(deny) => {
+                let interrupt = deny.interrupt.is_true();
+                let text = match (deny.message.into_option().filter(|text| !text.is_empty()), self.is_main()) {
+                    (Some(text), _) => text,
+                    (None, true) => synthetic::reject(None),
+                    (None, false) => synthetic::subagent_reject(),
+                };
+                refuse(text, decided("reject", "user_reject", None, None), hooks, interrupt)
+            }
+            Answer::Invalid { reason } => {
+                let text = format!(
+                    "Tool permission request failed: the answer must be {{behavior: 'allow', updatedInput?}} or \
+                     {{behavior: 'deny', message}}, and {reason}"
+                );
+                refuse(text, decided("reject", "config", Some("other"), None), hooks, false)
+            }
+        }
+    }
+
+    /// Takes changes of the rules that the host sent along.
+    pub(crate) fn update_permissions(&self, updates: &Json) {
+        let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
+        for update in updates {
+            // A change that cannot be read changes nothing.
+            let mode = {
+                let mut state = self.session.state();
+                let mode = state.rules.apply(&update, self.place);
+                self.place.hide(hidden(&state.rules, self.place));
+                mode
+            };
+            if let Ok(Some(mode)) = mode
+                && (mode != Mode::BypassPermissions || self.session.options.may_skip_permissions)
+            {
+                self.session.set_mode(mode);
+            }
+        }
+    }
+
+    /// A rule, a mode or the want of anybody to ask refuses.
+    fn denied(&self, call: &ToolUse, message: String, reason: &Reason, hooks: Effects) -> Permit {
+        if self.is_main() {
+            self.session.say(System::PermissionDenied(Box::new(live::PermissionDenied {
+                tool_name: Maybe::Value(call.name.clone()),
+                tool_use_id: Maybe::Value(call.id.clone()),
+                message: Maybe::Value(message.clone()),
+                decision_reason_type: reason.kind().map(str::to_owned).into(),
+                envelope: self.session.output.envelope(),
+                ..live::PermissionDenied::default()
+            })));
+        }
+        let decision = decided("reject", "config", None, Some(&code(reason)));
+        Permit::Refused(Refusal { text: message, kind: "user-rejected", decision, hooks, interrupt: false })
+    }
+
+    async fn before_hooks(&self, call: &ToolUse) -> Effects {
+        let mut input = self.hook_input("PreToolUse");
+        input.tool_name = Maybe::Value(call.name.clone());
+        input.tool_input = Maybe::Value(call.input.clone());
+        input.tool_use_id = Maybe::Value(call.id.clone());
+        self.session.hook(input, Some(&call.name), Some(&call.id), &self.cancel).await
+    }
+
+    pub(crate) async fn after_hooks(&self, call: &ToolUse, input: &Json, output: &Output, time: Duration) -> Effects {
+        let failed = output.is_error;
+        let mut said = self.hook_input(if failed { "PostToolUseFailure" } else { "PostToolUse" });
+        said.tool_name = Maybe::Value(call.name.clone());
+        said.tool_input = Maybe::Value(input.clone());
+        said.tool_use_id = Maybe::Value(call.id.clone());
+        said.duration_ms = Maybe::Value(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        if failed {
+            said.error = Maybe::Value(output.content.to_text());
+            said.is_interrupt = Maybe::Value(self.cancel.is_cancelled());
+        } else {
+            said.tool_response = output.raw.clone().map(Json::from).into();
+        }
+        self.session.hook(said, Some(&call.name), Some(&call.id), &self.cancel).await
+    }
+
+    async fn permission_hooks(&self, call: &ToolUse, input: &Json, suggestions: Option<&Json>) -> Option<HookSaid> {
+        if !self.session.hooks.listen("PermissionRequest") {
+            return None;
+        }
+        let mut said = self.hook_input("PermissionRequest");
+        said.tool_name = Maybe::Value(call.name.clone());
+        said.tool_input = Maybe::Value(input.clone());
+        said.permission_suggestions = suggestions.cloned().into();
+        let effects = self.session.hook(said, Some(&call.name), Some(&call.id), &self.cancel).await;
+        if let Some(why) = effects.deny {
+            return Some(HookSaid::Deny(why));
+        }
+        match effects.answer.as_ref().map(Answer::of) {
+            Some(Answer::Allow(allow)) => Some(HookSaid::Allow(allow.updated_input.into_option())),
+            Some(Answer::Deny(deny)) => Some(HookSaid::Deny(deny.message.into_option().unwrap_or_default())),
+            // An answer that cannot be read decides nothing; the next one is asked.
+            Some(Answer::Invalid { .. }) | None => None,
+        }
+    }
+
+    /// What every hook of this talk is told.
+    pub(crate) fn hook_input(&self, event: &str) -> quipu_message::hook::HookInput {
+        let mut input = self.session.hook_input(event);
+        if let Some(sub) = self.sub() {
+            input.agent_id = Maybe::Value(sub.id.clone());
+            input.agent_type = Maybe::Value(sub.kind.clone());
+        }
+        input
+    }
+}
+
+/// What a permission hook decided.
+enum HookSaid {
+    Allow(Option<Json>),
+    Deny(String),
+}
+
+impl HookSaid {
+    fn with(self, hooks: Effects, input: &Json) -> Permit {
+        match self {
+            Self::Allow(updated) => {
+                let input = updated.unwrap_or_else(|| input.clone());
+                Permit::Allowed { input, decision: from_hook(), hooks }
+            }
+            Self::Deny(why) => {
+                let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };
+                let decision = decided("reject", "hook", Some("hook"), Some("hook:PermissionRequest"));
+                Permit::Refused(Refusal { text, kind: "permission-rule", decision, hooks, interrupt: false })
+            }
+        }
+    }
+}
+
+fn decided(word: &str, source: &str, kind: Option<&str>, code: Option<&str>) -> Option<PermissionDecision> {
+    Some(PermissionDecision {
+        decision: word.to_owned(),
+        source: Maybe::Value(source.to_owned()),
+        reason_type: kind.map(str::to_owned).into(),
+        reason_code: code.map(str::to_owned).into(),
+        ..PermissionDecision::default()
+    })
+}
+
+fn from_hook() -> Option<PermissionDecision> {
+    decided("accept", "hook", Some("hook"), None)
+}
+
+fn by_rule(reason: &Reason) -> Option<PermissionDecision> {
+    let source = match reason {
+        Reason::Rule { source, .. } => Some(source.as_str().to_owned()),
+        _ => None,
+    };
+    let decision = decided("accept", "config", reason.kind(), None)?;
+    Some(PermissionDecision { rule_source: source.into(), ..decision })
+}
+
+fn is_rule(reason: &Reason) -> bool {
+    matches!(reason, Reason::Rule { .. })
+}
+
+/// Why a call was refused, in one word for the file.
+fn code(reason: &Reason) -> String {
+    match reason {
+        Reason::Mode(mode) => format!("mode:{mode}"),
+        Reason::Rule { .. } => "rule".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What a call does, in the words of its input.
+fn describe(name: &str, input: &Json) -> Option<String> {
+    use quipu_message::tool::ToolInput;
+    let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match ToolInput::read(name, input) {
+        ToolInput::Bash(bash) => Some(bash.description.into_option().unwrap_or(bash.command)),
+        ToolInput::Write(write) => Some(file_name(&write.file_path)),
+        ToolInput::Edit(edit) => Some(file_name(&edit.file_path)),
+        ToolInput::WebFetch(fetch) => Some(fetch.url),
+        _ => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! Prompts that wait for their turn.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use quipu_message::Uuid;
+use tokio::sync::Notify;
+
+use crate::input::Prompt;
+
+/// Prompts in the order they came.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    prompts: VecDeque<Prompt>,
+    closed: bool,
+}
+
+impl Queue {
+    /// Adds a prompt at the end.
+    pub(crate) fn push(&self, prompt: Prompt) {
+        self.lock().prompts.push_back(prompt);
+        self.changed.notify_one();
+    }
+
+    /// No more prompts will come.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The next prompt; none when there will be no more.
+    pub(crate) async fn next(&self) -> Option<Prompt> {
+        loop {
+            {
+                let mut waiting = self.lock();
+                if let Some(prompt) = waiting.prompts.pop_front() {
+                    return Some(prompt);
+                }
+                if waiting.closed {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Waits until a prompt waits, or none will come any more.
+    pub(crate) async fn waiting(&self) {
+        loop {
+            {
+                let waiting = self.lock();
+                if !waiting.prompts.is_empty() || waiting.closed {
+                    break;
+                }
+            }
+            self.changed.notified().await;
+        }
+        // Whoever waits for the next prompt shall hear of it too.
+        self.changed.notify_one();
+    }
+
+    /// Takes the prompts at the head that are plain words, for a running turn.
+    pub(crate) fn absorb(&self) -> Vec<Prompt> {
+        let mut waiting = self.lock();
+        let plain = |prompt: &Prompt| !prompt.text().starts_with('/');
+        let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
+        waiting.prompts.drain(..count).collect()
+    }
+
+    /// Drops a waiting prompt; false when it does not wait.
+    pub(crate) fn cancel(&self, uuid: &Uuid) -> bool {
+        let mut waiting = self.lock();
+        let before = waiting.prompts.len();
+        waiting.prompts.retain(|prompt| prompt.uuid.as_ref() != Some(uuid));
+        waiting.prompts.len() < before
+    }
+
+    /// Drops every waiting prompt and returns the ids of those that had one.
+    pub(crate) fn clear(&self) -> Vec<Uuid> {
+        self.lock().prompts.drain(..).filter_map(|prompt| prompt.uuid).collect()
+    }
+
+    /// The ids of waiting prompts.
+    pub(crate) fn uuids(&self) -> Vec<Uuid> {
+        self.lock().prompts.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str) -> Prompt {
+        Prompt { uuid: Some(Uuid::from(text)), ..Prompt::from(text.to_owned()) }
+    }
+
+    #[tokio::test]
+    async fn a_running_turn_takes_words_up_to_the_first_command() {
+        let queue = Queue::default();
+        ["a", "b", "/c", "d"].into_iter().for_each(|text| queue.push(prompt(text)));
+        assert_eq!(queue.absorb().len(), 2);
+        assert!(queue.cancel(&"d".into()) && !queue.cancel(&"d".into()));
+        queue.close();
+        assert_eq!(queue.next().await.map(|prompt| prompt.text()).as_deref(), Some("/c"));
+        assert_eq!(queue.next().await, None);
+    }
+}

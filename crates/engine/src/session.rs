@@ -1,0 +1,301 @@
+//! What everything in a session shares.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quipu_api::Client;
+use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
+use quipu_message::hook::HookInput;
+use quipu_message::system::{System, live};
+use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
+use quipu_transcript::AppendError;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::Catalog;
+use crate::checkpoint::Checkpoints;
+use crate::clock::now;
+use crate::hooks::{Effects, Hooks, With};
+use crate::host::Host;
+use crate::input::Prompt;
+use crate::ledger::Ledger;
+use crate::log::Log;
+use crate::mcp::Mcp;
+use crate::model::Models;
+use crate::options::Options;
+use crate::output::Output;
+use crate::permission::{Mode, Rules};
+use crate::queue::Queue;
+use crate::settings::{Settings, Source};
+use crate::tool::Place;
+
+/// What everything in a session shares.
+pub(crate) struct Session {
+    /// What the flags say.
+    pub options: Options,
+    /// The environment the agent was started in.
+    pub env: BTreeMap<String, String>,
+    /// The person's folder of settings and sessions.
+    pub config: PathBuf,
+    /// Which settings files count.
+    pub sources: Vec<Source>,
+    /// The way out.
+    pub output: Output,
+    /// The host at the other end.
+    pub host: Host,
+    /// Prompts that wait.
+    pub queue: Queue,
+    /// The models behind short names.
+    pub(crate) models: Models,
+    /// Who asks the model.
+    pub client: Client,
+    /// Where tools run.
+    pub place: Place,
+    /// The hooks.
+    pub hooks: Hooks,
+    /// The MCP servers.
+    pub mcp: Mcp,
+    /// Copies of files before they change.
+    pub checkpoints: Option<Arc<Checkpoints>>,
+    /// How many results were given.
+    pub results: AtomicU64,
+    /// What changes while the session runs.
+    pub state: Mutex<State>,
+    /// The session's own conversation.
+    pub log: Mutex<Log>,
+    /// What was used.
+    pub ledger: Arc<Mutex<Ledger>>,
+}
+
+/// What changes while the session runs.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The session.
+    pub id: SessionId,
+    /// The permission mode.
+    pub mode: Mode,
+    /// The permission rules.
+    pub rules: Rules,
+    /// The settings.
+    pub settings: Settings,
+    /// The model.
+    pub model: String,
+    /// How hard to think.
+    pub effort: Option<String>,
+    /// How many tokens thinking may take.
+    pub max_thinking: Option<u64>,
+    /// The system prompt that replaces ours.
+    pub system_prompt: Option<String>,
+    /// What follows the system prompt.
+    pub append_prompt: Option<String>,
+    /// The form of the answer.
+    pub json_schema: Option<String>,
+    /// Commands, skills, subagents.
+    pub catalog: Catalog,
+    /// The title.
+    pub title: Option<String>,
+    /// Tools used so far.
+    pub tools_used: Vec<String>,
+    /// The prompt under way.
+    pub prompt_id: Option<String>,
+    /// The person's last words.
+    pub last_prompt: Option<String>,
+    /// Breaks the running turn off.
+    pub turn: Option<CancellationToken>,
+    /// `idle`, `running` or `requires_action`.
+    pub doing: &'static str,
+    /// How much of the context the last call filled.
+    pub filled: u64,
+    /// How many prompts the session has answered.
+    pub turns: u64,
+    /// Notes to put before the next prompt, such as a model chosen by the host.
+    pub pending: Vec<Entry>,
+    /// Whether the model was told last that plan mode is on.
+    pub(crate) planning: bool,
+    /// Whether the instruction files were told already.
+    pub instructed: bool,
+}
+
+impl Session {
+    /// What changes while the session runs.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session's own conversation.
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was used.
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A variable of the environment; an empty one counts as unset.
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Says a `system` line.
+    pub(crate) fn say(&self, system: System) {
+        self.output.say(Entry::System(Box::new(system)));
+    }
+
+    /// Tells a host that asked for it what the session does.
+    pub(crate) fn now_doing(&self, word: &'static str) {
+        self.state().doing = word;
+        if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
+            self.say(System::SessionStateChanged(Box::new(live::SessionStateChanged {
+                state: Maybe::Value(word.to_owned()),
+                sdk_host_only: Maybe::Value(true),
+                envelope: self.output.envelope(),
+                ..live::SessionStateChanged::default()
+            })));
+        }
+    }
+
+    /// Changes the permission mode and says so.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        if self.change_mode(mode) {
+            self.say(System::Status(Box::new(live::Status {
+                status: Maybe::Null,
+                permission_mode: Maybe::Value(mode.as_str().to_owned()),
+                envelope: self.output.envelope(),
+                ..live::Status::default()
+            })));
+        }
+    }
+
+    /// Changes the permission mode; true when it was another.
+    pub(crate) fn change_mode(&self, mode: Mode) -> bool {
+        let mut state = self.state();
+        let before = std::mem::replace(&mut state.mode, mode);
+        // The model is told that it is over, whoever ended it.
+        state.planning |= before == Mode::Plan;
+        before != mode
+    }
+
+    /// Breaks the running turn off; questions to the host are withdrawn first.
+    pub(crate) fn interrupt(&self) {
+        let turn = self.state().turn.clone();
+        if let Some(turn) = turn {
+            self.host.withdraw_all();
+            turn.cancel();
+        }
+    }
+
+    /// What every hook is told.
+    pub(crate) fn hook_input(&self, event: &str) -> HookInput {
+        let path = self.log().path().display().to_string();
+        let state = self.state();
+        HookInput {
+            session_id: Maybe::Value(state.id.clone()),
+            prompt_id: state.prompt_id.clone().into(),
+            permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
+            transcript_path: Maybe::Value(path),
+            cwd: Maybe::Value(self.place.cwd().display().to_string()),
+            hook_event_name: event.to_owned(),
+            ..HookInput::default()
+        }
+    }
+
+    /// Runs the hooks of an event.
+    pub(crate) async fn hook(
+        &self,
+        input: HookInput,
+        subject: Option<&str>,
+        call: Option<&ToolUseId>,
+        cancel: &CancellationToken,
+    ) -> Effects {
+        let with = With { host: &self.host, output: &self.output, env: &self.env, cancel };
+        self.hooks.run(input, subject, call, with).await
+    }
+
+    /// Notes in the file that a prompt waits or goes.
+    pub(crate) fn note_queue(
+        &self,
+        operation: &str,
+        prompt: Option<&Prompt>,
+        reason: Option<&str>,
+    ) -> Result<(), AppendError> {
+        let line = QueueOperation {
+            operation: operation.to_owned(),
+            timestamp: Maybe::Value(now()),
+            session_id: Maybe::Value(self.state().id.clone()),
+            content: prompt.map(Prompt::quoted).unwrap_or_default(),
+            reason: reason.map(str::to_owned).into(),
+            ..QueueOperation::default()
+        };
+        self.log().note(&[Entry::QueueOperation(Box::new(line))])
+    }
+
+    /// Notes a tool that was not used before.
+    pub(crate) fn note_tool(&self, name: &str) -> Result<(), AppendError> {
+        let line = {
+            let mut state = self.state();
+            if state.tools_used.iter().any(|used| used == name) {
+                return Ok(());
+            }
+            state.tools_used.push(name.to_owned());
+            let (tools, session_id) = (state.tools_used.clone(), Maybe::Value(state.id.clone()));
+            ToolsUsed { tools, session_id, ..ToolsUsed::default() }
+        };
+        self.log().note(&[Entry::ToolsUsed(Box::new(line))])
+    }
+
+    /// Notes where a resume goes on from, and what was spent.
+    pub(crate) fn note_end(&self, final_costs: bool) -> Result<(), AppendError> {
+        let (id, last) = {
+            let state = self.state();
+            (state.id.clone(), state.last_prompt.clone())
+        };
+        let mut log = self.log();
+        if !log.is_open() {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        if let Some(last) = last {
+            let leaf: Option<Uuid> = log.head().cloned();
+            lines.push(Entry::LastPrompt(Box::new(LastPrompt {
+                last_prompt: Maybe::Value(last),
+                leaf_uuid: leaf.into(),
+                session_id: Maybe::Value(id.clone()),
+                ..LastPrompt::default()
+            })));
+        }
+        if final_costs {
+            lines.push(Entry::CostState(Box::new(self.ledger().state(id))));
+        }
+        log.note(&lines)
+    }
+
+    /// The number of the next result.
+    pub(crate) fn next_result(&self) -> u64 {
+        self.results.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The folder for files of this session that are not its conversation.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        base.join("quipu-agent").join(self.state().id.as_str())
+    }
+
+    /// The prompt under way, for lines that belong to it.
+    pub(crate) fn prompt_id(&self) -> Maybe<String> {
+        self.state().prompt_id.clone().into()
+    }
+
+    /// JSON of the answer's form, when one was asked for.
+    pub(crate) fn schema(&self) -> Option<Json> {
+        let text = self.state().json_schema.clone()?;
+        Json::parse(&text).ok()
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.state().id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,246 @@
+//! Settings: JSON files of the person, the project and the machine, and a flag.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Where settings come from; later ones win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// `settings.json` of the person.
+    User,
+    /// `.claude/settings.json` of the project.
+    Project,
+    /// `.claude/settings.local.json`, not shared.
+    Local,
+    /// `--settings`, or a host's request.
+    Flag,
+}
+
+impl Source {
+    /// The word that permission updates and listings use.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "userSettings",
+            Self::Project => "projectSettings",
+            Self::Local => "localSettings",
+            Self::Flag => "flagSettings",
+        }
+    }
+}
+
+/// One file's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layer {
+    /// Where they are from.
+    pub source: Source,
+    /// All of them, also those we have no use for.
+    pub all: Value,
+    /// Those we use.
+    pub known: Known,
+}
+
+/// The settings we use.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Known {
+    /// The model.
+    pub model: Option<String>,
+    /// Permission rules.
+    pub permissions: Permissions,
+    /// Hooks by event.
+    pub hooks: BTreeMap<String, Vec<Matcher>>,
+    /// Turns all hooks of settings off.
+    pub disable_all_hooks: bool,
+    /// Environment of tools.
+    pub env: BTreeMap<String, String>,
+    /// How hard to think.
+    pub effort_level: Option<String>,
+    /// Whether the context is compacted before it is full.
+    pub auto_compact_enabled: Option<bool>,
+    /// Whether the project's `.mcp.json` may be used.
+    pub enable_all_project_mcp_servers: Option<bool>,
+    /// Those of its servers that may.
+    pub enabled_mcpjson_servers: Vec<String>,
+}
+
+/// Permission rules as settings write them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Permissions {
+    /// Rules that allow.
+    pub allow: Vec<String>,
+    /// Rules that refuse.
+    pub deny: Vec<String>,
+    /// Rules that ask.
+    pub ask: Vec<String>,
+    /// The permission mode to begin with.
+    pub default_mode: Option<String>,
+    /// Folders allowed beside the working directory.
+    pub additional_directories: Vec<String>,
+}
+
+/// Hooks for some tools or sources.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Matcher {
+    /// Which; a pattern, empty or `*` for all.
+    pub matcher: Option<String>,
+    /// What runs.
+    pub hooks: Vec<Command>,
+}
+
+/// A command that runs as a hook.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Command {
+    /// `command`; other kinds are skipped.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The command, run by the shell.
+    pub command: String,
+    /// Seconds it may take.
+    pub timeout: Option<f64>,
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A file that was asked for cannot be read.
+    #[error("cannot read the settings file {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The settings are not what settings are.
+    #[error("the settings in {place} are not valid")]
+    Invalid {
+        /// The file, or the flag.
+        place: String,
+        /// What is wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A source that does not exist.
+    #[error("no setting source '{name}'; there are user, project and local")]
+    NoSource {
+        /// What was asked for.
+        name: String,
+    },
+}
+
+impl SettingsError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "settings.unreadable",
+            Self::Invalid { .. } => "settings.invalid",
+            Self::NoSource { .. } => "settings.no_source",
+        }
+    }
+}
+
+/// All settings, weakest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Settings {
+    /// The layers.
+    pub layers: Vec<Layer>,
+    /// Files that could not be used, in words; the rest still counts.
+    pub problems: Vec<String>,
+}
+
+impl Settings {
+    /// Reads the files of the given sources and then the flag, a file's path or JSON.
+    pub(crate) fn load(
+        config: &Path,
+        cwd: &Path,
+        sources: &[Source],
+        flag: Option<&str>,
+    ) -> Result<Self, SettingsError> {
+        let mut settings = Self::default();
+        for source in sources {
+            let path = match source {
+                Source::User => config.join("settings.json"),
+                Source::Project => cwd.join(".claude/settings.json"),
+                Source::Local => cwd.join(".claude/settings.local.json"),
+                Source::Flag => continue,
+            };
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            match layer(*source, &text) {
+                Ok(layer) => settings.layers.push(layer),
+                Err(error) => settings.problems.push(format!("{}: {error}", path.display())),
+            }
+        }
+        if let Some(flag) = flag {
+            settings.layers.push(from_flag(flag)?);
+        }
+        Ok(settings)
+    }
+
+    /// Adds a layer on top, as a host may.
+    pub(crate) fn add(&mut self, all: Value) -> Result<(), SettingsError> {
+        let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
+        let known = serde_json::from_value(all.clone()).map_err(invalid)?;
+        self.layers.push(Layer { source: Source::Flag, all, known });
+        Ok(())
+    }
+
+    /// The strongest value of a setting.
+    pub(crate) fn last<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
+        self.layers.iter().rev().find_map(|layer| of(&layer.known))
+    }
+
+    /// All settings as one object; later layers replace what they name.
+    pub(crate) fn effective(&self) -> Value {
+        let mut all = serde_json::Map::new();
+        for layer in &self.layers {
+            if let Value::Object(map) = &layer.all {
+                all.extend(map.clone());
+            }
+        }
+        Value::Object(all)
+    }
+}
+
+/// The sources that a list of words names; no list names all.
+pub(crate) fn sources(words: Option<&[String]>) -> Result<Vec<Source>, SettingsError> {
+    let Some(words) = words else { return Ok(vec![Source::User, Source::Project, Source::Local]) };
+    let mut sources = Vec::new();
+    for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
+        sources.push(match word {
+            "user" => Source::User,
+            "project" => Source::Project,
+            "local" => Source::Local,
+            other => return Err(SettingsError::NoSource { name: other.to_owned() }),
+        });
+    }
+    sources.sort_unstable();
+    sources.dedup();
+    Ok(sources)
+}
+
+fn layer(source: Source, text: &str) -> serde_json::Result<Layer> {
+    let all: Value = serde_json::from_str(text)?;
+    let known = serde_json::from_value(all.clone())?;
+    Ok(Layer { source, all, known })
+}
+
+fn from_flag(flag: &str) -> Result<Layer, SettingsError> {
+    let (place, text) = if flag.trim_start().starts_with('{') {
+        ("--settings".to_owned(), flag.to_owned())
+    } else {
+        let path = PathBuf::from(flag);
+        let text = fs::read_to_string(&path).map_err(|source| SettingsError::Read { path, source })?;
+        (flag.to_owned(), text)
+    };
+    layer(Source::Flag, &text).map_err(|source| SettingsError::Invalid { place, source })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+use super::*;
+
+#[test]
+fn later_files_win_and_a_broken_one_is_told_of() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    fs::create_dir_all(project.join(".claude")).unwrap();
+    fs::write(home.path().join("settings.json"), r#"{"model":"a","env":{"X":"1"},"new":7}"#).unwrap();
+    fs::write(project.join(".claude/settings.json"), "{broken").unwrap();
+    fs::write(project.join(".claude/settings.local.json"), r#"{"permissions":{"allow":["Read"]}}"#).unwrap();
+    let all = sources(None).unwrap();
+    let settings = Settings::load(home.path(), &project, &all, Some(r#"{"model":"b"}"#)).unwrap();
+    assert_eq!(settings.last(|known| known.model.clone()).as_deref(), Some("b"));
+    assert_eq!(settings.effective()["new"], 7);
+    assert_eq!(settings.problems.len(), 1);
+    let places: Vec<Source> = settings.layers.iter().map(|layer| layer.source).collect();
+    assert_eq!(places, [Source::User, Source::Local, Source::Flag]);
+}
+
+#[test]
+fn only_known_sources_are_read_and_none_may_be() {
+    assert_eq!(sources(Some(&["".to_owned()])).unwrap(), []);
+    assert_eq!(sources(Some(&["local".to_owned(), "user".to_owned()])).unwrap(), [Source::User, Source::Local]);
+    assert_eq!(sources(Some(&["home".to_owned()])).unwrap_err().code(), "settings.no_source");
+}
+
+#[test]
+fn a_flag_that_is_no_settings_is_an_error() {
+    let nowhere = Path::new("/nonexistent");
+    let load = |flag| Settings::load(nowhere, nowhere, &[], Some(flag)).unwrap_err().code();
+    assert_eq!(load("{broken"), "settings.invalid");
+    assert_eq!(load("/nonexistent/settings.json"), "settings.unreadable");
+}

@@ -1,0 +1,392 @@
+//! Setting a session up: which one, where, with what.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use quipu_api::{Client, Endpoint};
+use quipu_conversation::price::Prices;
+use quipu_conversation::{Conversation, Node, since_compaction};
+use quipu_message::bookkeeping::CostState;
+use quipu_message::{Entry, SessionId, Uuid};
+use quipu_transcript::{Durability, Entries, Facts, Fork, find};
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{Catalog, Plugin};
+use crate::checkpoint::Checkpoints;
+use crate::clock::fresh;
+use crate::error::EngineError;
+use crate::hooks::Hooks;
+use crate::host::Host;
+use crate::ledger::Ledger;
+use crate::log::Log;
+use crate::mcp::Mcp;
+use crate::model::Models;
+use crate::options::{Options, Start};
+use crate::output::Output;
+use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden};
+use crate::queue::Queue;
+use crate::session::{Session, State};
+use crate::settings::{self, Settings};
+use crate::tool::{self, Place};
+
+/// How many broken lines of a session file are told of.
+const SHOWN: usize = 5;
+
+/// What the agent is started with.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) options: Options,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: PathBuf,
+}
+
+/// Which session it is, and what was said in it.
+pub(crate) struct Chosen {
+    pub(crate) id: SessionId,
+    path: PathBuf,
+    context: Vec<Node>,
+    at: Option<Uuid>,
+    costs: Option<CostState>,
+    title: Option<String>,
+    turns: u64,
+    /// What is noted of copies of files.
+    copies: Vec<Entry>,
+    /// Lines that could not be read, in words.
+    problems: Vec<String>,
+    pub(crate) resumed: bool,
+}
+
+impl Given {
+    fn var(&self, name: &str) -> Option<&str> {
+        self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The person's folder of settings and sessions.
+    pub(crate) fn config(&self) -> PathBuf {
+        let home = || PathBuf::from(self.var("HOME").unwrap_or("/")).join(".claude");
+        self.var("CLAUDE_CONFIG_DIR").map_or_else(home, PathBuf::from)
+    }
+
+    /// Finds the session to go on with, or the place of a new one.
+    pub(crate) fn choose(&self) -> Result<Chosen, EngineError> {
+        let folder = self.config().join("projects").join(find::project_folder(&self.cwd.to_string_lossy()));
+        let given = self.options.session_id.as_deref();
+        if let Some(id) = given
+            && uuid::Uuid::parse_str(id).is_err()
+        {
+            return Err(EngineError::BadId { id: id.to_owned() });
+        }
+        let from = match &self.options.start {
+            Start::New => None,
+            Start::Continue => latest(&folder),
+            Start::Resume(spec) => Some(self.find(&folder, spec)?),
+        };
+        if let (Some(_), Some(_), false) = (given, &from, self.options.fork) {
+            let reason = "a session that goes on keeps its id; add --fork-session".to_owned();
+            return Err(EngineError::Flag { flag: "--session-id", reason });
+        }
+        let new_id = || given.map_or_else(|| SessionId::from(fresh().as_str()), SessionId::from);
+        let new_path = |id: &SessionId| folder.join(format!("{id}.jsonl"));
+        let Some(from) = from else {
+            let id = new_id();
+            let path = new_path(&id);
+            if path.exists() {
+                return Err(EngineError::InUse { id: id.to_string() });
+            }
+            return Ok(Chosen::new(id, path));
+        };
+        let at = self.options.resume_at.as_deref().map(Uuid::from);
+        if !self.options.fork {
+            let id = SessionId::from(&*from.file_stem().unwrap_or_default().to_string_lossy());
+            return Chosen::read(id, from, at);
+        }
+        let id = new_id();
+        let to = new_path(&id);
+        if to.exists() {
+            return Err(EngineError::InUse { id: id.to_string() });
+        }
+        let prompt = fresh();
+        Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), at: at.as_ref() }.run()?;
+        let old = Chosen::read(id.clone(), from, at)?;
+        Ok(Chosen { path: to, ..old })
+    }
+
+    fn find(&self, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
+        let here = folder.join(format!("{spec}.jsonl"));
+        if here.is_file() {
+            return Ok(here);
+        }
+        let path = Path::new(spec);
+        if spec.ends_with(".jsonl") && path.is_file() {
+            return Ok(path.to_owned());
+        }
+        let (sessions, _) = find::sessions(&[self.config()]);
+        let found = sessions.into_iter().find(|session| session.id.as_str() == spec);
+        found.map(|session| session.path).ok_or_else(|| EngineError::NoSession { id: spec.to_owned() })
+    }
+
+    /// Sets the session up.
+    pub(crate) fn set_up(mut self, chosen: Chosen, output: Output) -> Result<Arc<Session>, EngineError> {
+        let config = self.config();
+        let sources = settings::sources(self.options.setting_sources.as_deref())?;
+        let mut settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
+        settings.problems.extend(chosen.problems.iter().take(SHOWN).cloned());
+        let plugins: Vec<Plugin> =
+            self.options.plugin_dirs.iter().map(|path| Plugin::at(&self.cwd.join(path))).collect();
+        for hooks in plugins.iter().filter_map(Plugin::settings) {
+            settings.add(hooks)?;
+        }
+        self.take_env(&settings);
+        let models = Models::from_env(|name| self.var(name).map(str::to_owned));
+        let mode = self.mode(&settings)?;
+        let rules = self.rules(&settings)?;
+        let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
+        let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
+        endpoint.user_agent = format!("quipu-agent/{} ({entrypoint})", env!("CARGO_PKG_VERSION"));
+        let client = Client::new(endpoint)?;
+        let mut catalog = Catalog::load(&config, &self.cwd, &sources);
+        plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
+        if let Some(agents) = &self.options.agents {
+            let bad = |error: serde_json::Error| EngineError::Flag { flag: "--agents", reason: error.to_string() };
+            catalog.add_agents(agents).map_err(bad)?;
+        }
+        let model = self.options.model.clone().or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
+        let model = model.or_else(|| settings.last(|known| known.model.clone()));
+        let facts = Facts {
+            session_id: chosen.id.clone(),
+            cwd: self.cwd.display().to_string(),
+            version: crate::VERSION.to_owned(),
+            git_branch: crate::prompt::git_branch(&self.cwd),
+            entrypoint,
+            agent_id: None,
+        };
+        let mut log = Log::new(chosen.path, facts, Durability::default(), !self.options.no_persistence);
+        log.resume(chosen.context, chosen.at);
+        if self.options.session_mirror {
+            log.mirror(output.clone());
+        }
+        let mut ledger = Ledger::new(prices(&config));
+        if let Some(costs) = &chosen.costs {
+            ledger.carry_over(costs);
+        }
+        let ledger = Arc::new(Mutex::new(ledger));
+        let checkpoints =
+            self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
+        let folder = config.join("file-history").join(chosen.id.as_str());
+        let checkpoints = checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.copies)));
+        let summarise = crate::side::summariser(client.clone(), models.small().to_owned(), Arc::clone(&ledger));
+        let place = self.place(&settings, summarise, checkpoints.clone());
+        place.hide(hidden(&rules, &place));
+        let state = State {
+            id: chosen.id,
+            mode,
+            rules,
+            model: models.resolve(model.as_deref().unwrap_or(models.usual())),
+            effort: self.options.effort.clone().or_else(|| settings.last(|known| known.effort_level.clone())),
+            max_thinking: self.options.max_thinking_tokens,
+            system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
+            append_prompt: self.options.append_system_prompt.clone(),
+            json_schema: self.options.json_schema.clone(),
+            catalog,
+            title: self.options.name.clone().or(chosen.title),
+            tools_used: Vec::new(),
+            prompt_id: None,
+            last_prompt: None,
+            turn: None,
+            doing: "idle",
+            filled: 0,
+            turns: chosen.turns,
+            pending: Vec::new(),
+            instructed: false,
+            planning: false,
+            settings: settings.clone(),
+        };
+        Ok(Arc::new(Session {
+            hooks: Hooks::new(&settings, self.options.hook_events),
+            mcp: Mcp::configure(&self.options, &settings, &self.cwd)?,
+            host: Host::new(output.clone(), self.options.stream_input),
+            queue: Queue::default(),
+            results: AtomicU64::new(0),
+            log: Mutex::new(log),
+            ledger,
+            state: Mutex::new(state),
+            options: self.options,
+            env: self.env,
+            config,
+            sources,
+            output,
+            client,
+            models,
+            place,
+            checkpoints,
+        }))
+    }
+
+    /// The person's own settings may add to the agent's environment; a project's may
+    /// not: it could send the key elsewhere.
+    fn take_env(&mut self, settings: &Settings) {
+        let own = |layer: &&settings::Layer| matches!(layer.source, settings::Source::User | settings::Source::Flag);
+        for (name, value) in settings.layers.iter().filter(own).flat_map(|layer| &layer.known.env) {
+            self.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
+    fn mode(&self, settings: &Settings) -> Result<Mode, EngineError> {
+        let flag = self.options.permission_mode.clone();
+        let word = flag.or_else(|| settings.last(|known| known.permissions.default_mode.clone()));
+        let mode = match word {
+            _ if self.options.skip_permissions => Mode::BypassPermissions,
+            None => Mode::Default,
+            Some(word) => Mode::read(&word).ok_or_else(|| EngineError::Flag {
+                flag: "--permission-mode",
+                reason: format!(
+                    "no mode '{word}'; there are default, acceptEdits, plan, dontAsk and bypassPermissions"
+                ),
+            })?,
+        };
+        let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
+        if mode == Mode::BypassPermissions && !sandboxed && is_root() {
+            return Err(EngineError::Root);
+        }
+        Ok(mode)
+    }
+
+    fn rules(&self, settings: &Settings) -> Result<Rules, EngineError> {
+        let mut rules = Rules::default();
+        for layer in &settings.layers {
+            let source = match layer.source {
+                settings::Source::User => Source::User,
+                settings::Source::Project => Source::Project,
+                settings::Source::Local => Source::Local,
+                settings::Source::Flag => Source::FlagSettings,
+            };
+            let known = &layer.known.permissions;
+            let lists = [(Behavior::Allow, &known.allow), (Behavior::Deny, &known.deny), (Behavior::Ask, &known.ask)];
+            for (behavior, list) in lists {
+                // A rule that cannot be read in a file allows nothing and refuses nothing.
+                let read = list.iter().filter_map(|text| Rule::parse(text));
+                read.for_each(|rule| rules.add(behavior, source, rule));
+            }
+        }
+        let flags = [
+            ("--allowedTools", Behavior::Allow, &self.options.allowed_tools),
+            ("--disallowedTools", Behavior::Deny, &self.options.disallowed_tools),
+        ];
+        for (flag, behavior, texts) in flags {
+            for text in texts {
+                let reason = format!("'{text}' is no rule; write Tool or Tool(pattern)");
+                let rule = Rule::parse(text).ok_or(EngineError::Flag { flag, reason })?;
+                rules.add(behavior, Source::Flags, rule);
+            }
+        }
+        Ok(rules)
+    }
+
+    fn place(&self, settings: &Settings, summarise: tool::Summarise, copies: Option<Arc<Checkpoints>>) -> Place {
+        let mut env: BTreeMap<_, _> =
+            self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
+        let from_settings = settings.layers.iter().flat_map(|layer| &layer.known.env);
+        env.extend(from_settings.map(|(name, value)| (name.clone().into(), value.clone().into())));
+        let mut folders = self.options.add_dirs.clone();
+        let more = settings.layers.iter().flat_map(|layer| &layer.known.permissions.additional_directories);
+        folders.extend(more.map(PathBuf::from));
+        let options = tool::Options {
+            env,
+            folders,
+            before_change: copies.map(|copies| copies as Arc<dyn tool::BeforeChange>),
+            summarise: Some(summarise),
+            ..tool::Options::default()
+        };
+        Place::new(&self.cwd, options)
+    }
+}
+
+impl Chosen {
+    fn new(id: SessionId, path: PathBuf) -> Self {
+        Self {
+            id,
+            path,
+            context: Vec::new(),
+            at: None,
+            costs: None,
+            title: None,
+            turns: 0,
+            copies: Vec::new(),
+            problems: Vec::new(),
+            resumed: false,
+        }
+    }
+
+    /// Reads what was said in a session, up to a line when one is given.
+    fn read(id: SessionId, path: PathBuf, at: Option<Uuid>) -> Result<Self, EngineError> {
+        let mut talk = Conversation::default();
+        let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
+        for read in Entries::open(&path)? {
+            let located = match read {
+                Ok(located) => located,
+                Err(problem) => {
+                    if problem.code.starts_with("line.") && problem.code != "line.blank" {
+                        problems.push(format!("line {} of the session file: {}", problem.line, problem.message));
+                    }
+                    continue;
+                }
+            };
+            match located.entry {
+                Entry::CostState(state) => costs = Some(*state),
+                entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => copies.push(entry),
+                entry => talk.push(located.line, entry),
+            }
+        }
+        let nodes = match &at {
+            None => talk.path(),
+            Some(line) => {
+                talk.path_to(line).ok_or_else(|| EngineError::NoLine { id: id.to_string(), uuid: line.to_string() })?
+            }
+        };
+        let context = since_compaction(&nodes).into_iter().cloned().collect();
+        let turns = talk.turns().len() as u64;
+        let title = talk.title().map(str::to_owned);
+        Ok(Self { id, path, context, at, costs, title, turns, copies, problems, resumed: true })
+    }
+}
+
+impl Session {
+    /// Names the installation: the same for one person's folder, and nothing else.
+    pub(crate) fn device_id(&self) -> String {
+        let digest = Sha256::digest(self.config.as_os_str().as_encoded_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Where the key is from.
+    pub(crate) fn key_source(&self) -> &'static str {
+        let names = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"];
+        names.into_iter().find(|name| self.var(name).is_some()).unwrap_or("none")
+    }
+}
+
+/// The last session of a folder.
+fn latest(folder: &Path) -> Option<PathBuf> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sessions = files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    sessions.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
+}
+
+/// The prices, with the person's own in `quipu/prices.toml`.
+fn prices(config: &Path) -> Prices {
+    let path = config.join("quipu/prices.toml");
+    let own = std::fs::read_to_string(&path).ok();
+    let own = own.and_then(|text| Prices::with_overrides(&text, &path.display().to_string()).ok());
+    own.unwrap_or_else(Prices::bundled)
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
+}

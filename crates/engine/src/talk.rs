@@ -1,0 +1,234 @@
+//! A talk: one conversation with the model, the session's own or a subagent's.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quipu_message::attachment::{Attachment, AttachmentLine, Rendered};
+use quipu_message::system::{System, live};
+use quipu_message::turn::{Assistant, ResultMeta, User};
+use quipu_message::{
+    AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, ToolUseId, Uuid,
+};
+use quipu_transcript::AppendError;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{fresh, now};
+use crate::log::Log;
+use crate::session::Session;
+use crate::tool::{Place, Tool};
+
+/// Whose talk it is.
+#[derive(Debug, Clone)]
+pub(crate) enum Voice {
+    /// The session's own.
+    Main,
+    /// A subagent's.
+    Sub(Sub),
+}
+
+/// A subagent at work.
+#[derive(Debug, Clone)]
+pub(crate) struct Sub {
+    /// The call it works for.
+    pub(crate) call: ToolUseId,
+    /// The subagent.
+    pub(crate) id: AgentId,
+    /// Which kind.
+    pub(crate) kind: String,
+    /// What it does, in a few words.
+    pub(crate) description: String,
+    /// Names this run of it.
+    pub(crate) run: String,
+}
+
+/// A talk, as one turn sees it.
+pub(crate) struct Talk<'a> {
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) voice: Voice,
+    pub(crate) log: &'a Mutex<Log>,
+    pub(crate) place: &'a Place,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The system prompt, in parts.
+    pub(crate) system: Vec<String>,
+    pub(crate) model: String,
+    pub(crate) max_turns: Option<u64>,
+    /// The form of the answer, when one was asked for.
+    pub(crate) structured: Option<Arc<crate::structured::Structured>>,
+    /// Breaks the turn off.
+    pub(crate) cancel: CancellationToken,
+    /// The prompt's id, when the host gave one.
+    pub(crate) prompt: Option<Uuid>,
+    /// Calls whose permission is being asked just now.
+    pub(crate) asking: Mutex<Vec<ToolUseId>>,
+}
+
+impl Talk<'_> {
+    /// Whether it is the session's own.
+    pub(crate) fn is_main(&self) -> bool {
+        matches!(self.voice, Voice::Main)
+    }
+
+    /// The subagent, when it is one's.
+    pub(crate) fn sub(&self) -> Option<&Sub> {
+        match &self.voice {
+            Voice::Main => None,
+            Voice::Sub(sub) => Some(sub),
+        }
+    }
+
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tool of a name.
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        // The tool has two names.
+        let name = if name == "Task" { "Agent" } else { name };
+        self.tools.iter().find(|tool| tool.definition().name == name)
+    }
+
+    /// The envelope of a live line of this talk.
+    pub(crate) fn envelope(&self, uuid: Option<Uuid>, timestamp: Option<String>) -> Envelope {
+        let mut envelope = self.session.output.stamped();
+        if let Some(uuid) = uuid {
+            envelope.uuid = Maybe::Value(uuid);
+        }
+        if let Some(timestamp) = timestamp {
+            envelope.timestamp = Maybe::Value(timestamp);
+        }
+        if let Some(sub) = self.sub() {
+            envelope.parent_tool_use_id = Maybe::Value(sub.call.clone());
+            envelope.agent_id = Maybe::Value(sub.id.clone());
+            envelope.subagent_type = Maybe::Value(sub.kind.clone());
+            envelope.task_description = Maybe::Value(sub.description.clone());
+        }
+        envelope
+    }
+
+    /// Says a block of an answer: one line, without the answer's end.
+    pub(crate) fn say_block(&self, line: &Line<'_>) {
+        let said = |block: &Block| matches!(block, Block::ToolUse(_)) || self.session.options.forward_subagent_text;
+        if !self.is_main() && !said(line.block) {
+            return;
+        }
+        if let (Some(sub), Some(call)) = (self.sub(), line.block.tool_use()) {
+            self.say_progress(sub, &call.name);
+        }
+        let message = Message { content: Content::Blocks(vec![line.block.clone()]), ..line.head.clone() };
+        let assistant = Assistant {
+            message,
+            request_id: line.request_id.cloned().into(),
+            aborted: if line.aborted { Maybe::Value(true) } else { Maybe::Absent },
+            tool_use_meta: self.session.mcp.shown(line.block).into(),
+            user_message_uuid: self.prompt.clone().into(),
+            envelope: self.envelope(Some(line.uuid.clone()), Some(line.timestamp.clone())),
+            extra: Extra::spelled(Spelling::STREAM),
+            ..Assistant::default()
+        };
+        self.session.output.say(Entry::Assistant(Box::new(assistant)));
+    }
+
+    /// Says which tool a subagent uses.
+    fn say_progress(&self, sub: &Sub, tool: &str) {
+        let mut envelope = self.session.output.envelope();
+        envelope.subagent_type = Maybe::Value(sub.kind.clone());
+        self.session.say(System::TaskProgress(Box::new(live::TaskProgress {
+            task_id: Maybe::Value(sub.id.clone()),
+            run_id: Maybe::Value(sub.run.clone()),
+            tool_use_id: Maybe::Value(sub.call.clone()),
+            description: Maybe::Value(format!("Using {tool}")),
+            last_tool_name: Maybe::Value(tool.to_owned()),
+            envelope,
+            ..live::TaskProgress::default()
+        })));
+    }
+
+    /// Says a `user` line as the stream has it.
+    pub(crate) fn say_user(&self, user: &User, meta: Option<ResultMeta>) {
+        let content = match &user.message.content {
+            Content::Text(text) if user.is_meta.is_true() => Content::Blocks(vec![Block::new_text(text)]),
+            other => other.clone(),
+        };
+        let result = if self.is_main() { user.tool_use_result.clone() } else { Maybe::Absent };
+        let line = User {
+            message: Message { content, ..user.message.clone() },
+            tool_use_result: result,
+            tool_result_meta: meta.map(|meta| Json::of(&[meta])).into(),
+            is_synthetic: user.is_meta.clone(),
+            envelope: self.envelope(user.envelope.uuid.get().cloned(), user.envelope.timestamp.get().cloned()),
+            extra: Extra::spelled(Spelling::STREAM),
+            ..User::default()
+        };
+        self.session.output.say(Entry::User(Box::new(line)));
+    }
+
+    /// Records a `user` line and says it.
+    pub(crate) fn user(&self, mut user: User, meta: Option<ResultMeta>) -> Result<(), AppendError> {
+        user.prompt_id = self.session.prompt_id();
+        if !self.is_main() {
+            user.tool_use_result = Maybe::Absent;
+        }
+        self.log().user(user.clone())?;
+        self.say_user(&user, meta);
+        Ok(())
+    }
+
+    /// Records an answer, block by block, with its end known.
+    pub(crate) fn record_answer(&self, message: &Message, lines: &[Written], aborted: bool) -> Result<(), AppendError> {
+        let mut log = self.log();
+        for (index, written) in lines.iter().enumerate() {
+            let blocks = Content::Blocks(vec![written.block.clone()]);
+            let cut = aborted && index + 1 == lines.len();
+            log.answer(Assistant {
+                message: Message { content: blocks, ..message.clone() },
+                request_id: written.request_id.clone().into(),
+                api_block_index: Maybe::Value(index as u64),
+                requested_model: Maybe::Value(self.model.clone()),
+                is_aborted_mid_stream: if cut { Maybe::Value(true) } else { Maybe::Absent },
+                envelope: Envelope {
+                    uuid: Maybe::Value(written.uuid.clone()),
+                    timestamp: Maybe::Value(written.timestamp.clone()),
+                    ..Envelope::default()
+                },
+                ..Assistant::default()
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A block of an answer, as it is said.
+pub(crate) struct Line<'a> {
+    pub(crate) uuid: &'a Uuid,
+    pub(crate) timestamp: String,
+    /// The message as it began.
+    pub(crate) head: &'a Message,
+    pub(crate) block: &'a Block,
+    pub(crate) request_id: Option<&'a RequestId>,
+    pub(crate) aborted: bool,
+}
+
+/// A block of an answer, as it will be recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    pub(crate) uuid: Uuid,
+    pub(crate) timestamp: String,
+    pub(crate) block: Block,
+    pub(crate) request_id: Option<RequestId>,
+}
+
+/// An attachment with an id and the time.
+pub(crate) fn stamped_attachment(attachment: Attachment) -> AttachmentLine {
+    let envelope = Envelope { uuid: Maybe::Value(fresh()), timestamp: Maybe::Value(now()), ..Envelope::default() };
+    AttachmentLine { attachment, envelope, ..AttachmentLine::default() }
+}
+
+/// An attachment that the model is told of, in the person's voice.
+pub(crate) fn told(attachment: Attachment, texts: Vec<String>) -> Entry {
+    let piece = |text| Rendered { content: Maybe::Value(Content::Text(text)), ..Rendered::default() };
+    let line = AttachmentLine {
+        rendered: Maybe::Value(texts.into_iter().map(piece).collect()),
+        rendered_role: Maybe::Value("user".to_owned()),
+        ..stamped_attachment(attachment)
+    };
+    Entry::Attachment(Box::new(line))
+}

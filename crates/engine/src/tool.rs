@@ -1,0 +1,123 @@
+//! What a tool is: its definition, a place to run in, a call, an output.
+
+use futures_util::future::BoxFuture;
+use quipu_message::{ResultContent, ToolUseId};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+mod check;
+mod path;
+mod place;
+
+pub use check::check;
+pub use path::resolve;
+pub use place::{BeforeChange, Hides, Knows, Options, Place, Summarise};
+
+/// Something the model can call.
+pub trait Tool: Send + Sync {
+    /// What the model is told.
+    fn definition(&self) -> Definition;
+
+    /// Whether a call only reads, so that it may run beside others.
+    fn effect(&self, input: &Value) -> Effect;
+
+    /// Runs a call that was checked ([`check`]) and permitted. Failure is an output too.
+    fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output>;
+}
+
+/// What the model is told of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// What it is called.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What it is called with, as JSON Schema.
+    pub input_schema: Value,
+}
+
+/// What a call does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: such calls may run beside each other.
+    Reads,
+    /// Something.
+    Changes,
+}
+
+/// One call of a tool.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// The call.
+    pub id: ToolUseId,
+    /// Says that the call shall stop.
+    pub cancel: CancellationToken,
+    /// Who hears how it goes on.
+    pub progress: Option<UnboundedSender<Progress>>,
+}
+
+impl Call {
+    /// A call that nobody listens to.
+    pub fn new(id: impl Into<ToolUseId>) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
+    /// Tells whoever listens how the call goes on.
+    pub fn tell(&self, seconds: u64, output: impl FnOnce() -> String) {
+        if let Some(listener) = &self.progress {
+            let _ = listener.send(Progress { id: self.id.clone(), seconds, output: output() });
+        }
+    }
+}
+
+/// How a long call goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// The call.
+    pub id: ToolUseId,
+    /// For how long it has run.
+    pub seconds: u64,
+    /// The end of what it has printed.
+    pub output: String,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// What the model is told.
+    pub content: ResultContent,
+    /// The tool's own form of the result, for the session file and the host.
+    pub raw: Option<Value>,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+impl Output {
+    /// A result, in words for the model and in the tool's own form.
+    pub fn new(content: impl Into<ResultContent>, raw: &impl Serialize) -> Self {
+        Self { content: content.into(), raw: serde_json::to_value(raw).ok(), is_error: false }
+    }
+
+    /// The call was right, and failed.
+    pub fn failure(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let raw = Some(Value::String(format!("Error: {message}")));
+        Self { content: message.into(), raw, is_error: true }
+    }
+
+    /// The call was wrong.
+    pub fn misuse(message: impl AsRef<str>) -> Self {
+        let message = message.as_ref();
+        let raw = Some(Value::String(format!("Error: {message}")));
+        Self { content: format!("<tool_use_error>{message}</tool_use_error>").into(), raw, is_error: true }
+    }
+
+    /// The call names a tool that is not there.
+    pub fn no_such_tool(name: &str) -> Self {
+        let raw = Some(Value::String(format!("Error: No such tool available: {name}")));
+        let content = format!("<tool_use_error>Error: No such tool available: {name}</tool_use_error>").into();
+        Self { content, raw, is_error: true }
+    }
+}

@@ -1,0 +1,275 @@
+//! Where tools run: what the tools of a session share.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use futures_util::future::BoxFuture;
+use quipu_message::Json;
+
+use super::resolve;
+use crate::tools::bash::Tasks;
+use crate::tools::fresh_id;
+use crate::tools::web_fetch::Reach;
+
+/// Hears of every change of a file before it is made.
+pub trait BeforeChange: Send + Sync {
+    /// The file is about to change; `old` is what it holds, none when it does not exist.
+    /// An error stops the change.
+    fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()>;
+}
+
+/// Answers a question about a text: prompt and text in, answer out.
+pub type Summarise = Arc<dyn Fn(String, String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+
+/// Tells whether a file must not be seen.
+pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
+/// What a place is made of.
+#[derive(Default, Clone)]
+pub struct Options {
+    /// The environment of commands; our own secrets are taken out of it.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The folder for long outputs and those of background tasks; none means a new one.
+    pub outputs: Option<PathBuf>,
+    /// More folders than the root that tools may work in.
+    pub folders: Vec<PathBuf>,
+    /// Which addresses may be fetched.
+    pub reach: Reach,
+    /// Who hears of changes of files.
+    pub before_change: Option<Arc<dyn BeforeChange>>,
+    /// Who answers questions about web pages.
+    pub summarise: Option<Summarise>,
+}
+
+/// Where tools run. A subagent has a place of its own ([`Place::for_subagent`]).
+pub struct Place {
+    root: PathBuf,
+    cwd: Mutex<PathBuf>,
+    read: Mutex<BTreeMap<PathBuf, u64>>,
+    todos: Mutex<Vec<Json>>,
+    shared: Arc<Shared>,
+}
+
+/// What a session and its subagents have in common.
+struct Shared {
+    folders: RwLock<Vec<PathBuf>>,
+    hides: RwLock<Option<Hides>>,
+    tasks: Tasks,
+    outputs: PathBuf,
+    options: Options,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Only an empty folder goes: what was saved may still be read.
+        let _ = std::fs::remove_dir(&self.outputs);
+    }
+}
+
+/// What the agent itself signs in with, which no command needs to know.
+const SECRETS: [&str; 6] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "ANTHROPIC_FOUNDRY_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+];
+
+impl Place {
+    /// A place in the folder `root`, which must be absolute.
+    pub fn new(root: impl Into<PathBuf>, mut options: Options) -> Self {
+        let root = root.into();
+        let root = resolve(&root).unwrap_or(root);
+        // `CDPATH` would change where `cd` leads.
+        for name in SECRETS.into_iter().chain(["CDPATH"]) {
+            options.env.remove(OsStr::new(name));
+        }
+        let folders = std::mem::take(&mut options.folders);
+        let place = Self {
+            cwd: Mutex::new(root.clone()),
+            read: Mutex::default(),
+            todos: Mutex::default(),
+            shared: Arc::new(Shared {
+                folders: RwLock::new(vec![root.clone()]),
+                hides: RwLock::default(),
+                tasks: Tasks::default(),
+                outputs: options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-"))),
+                options,
+            }),
+            root,
+        };
+        folders.iter().for_each(|folder| place.add_folder(folder));
+        place
+    }
+
+    /// The place of a subagent: the same folders and hooks, its own memory of what it read.
+    pub fn for_subagent(&self) -> Self {
+        Self {
+            root: self.root.clone(),
+            cwd: Mutex::new(self.cwd()),
+            read: Mutex::default(),
+            todos: Mutex::default(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// The folder the session started in.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder commands start in.
+    pub fn cwd(&self) -> PathBuf {
+        lock(&self.cwd).clone()
+    }
+
+    /// Makes `folder` the one commands start in.
+    pub fn set_cwd(&self, folder: impl Into<PathBuf>) {
+        *lock(&self.cwd) = folder.into();
+    }
+
+    /// The person's own folder.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.env().get(OsStr::new("HOME")).map(PathBuf::from)
+    }
+
+    /// The environment of commands.
+    pub fn env(&self) -> &BTreeMap<OsString, OsString> {
+        &self.shared.options.env
+    }
+
+    /// The folder for long outputs and those of background tasks.
+    pub fn outputs(&self) -> &Path {
+        &self.shared.outputs
+    }
+
+    /// Who answers questions about web pages.
+    pub fn summarise(&self) -> Option<&Summarise> {
+        self.shared.options.summarise.as_ref()
+    }
+
+    /// A path as the model wrote it, made absolute: `~` and the current folder filled in.
+    pub fn absolute(&self, path: &str) -> PathBuf {
+        let path = match (path.strip_prefix('~'), self.home()) {
+            (Some(""), Some(home)) => home,
+            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => PathBuf::from(path),
+        };
+        if path.is_absolute() { path } else { self.cwd().join(path) }
+    }
+
+    /// The folders tools may work in, as they really are.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.shared.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets tools work in one more folder.
+    pub fn add_folder(&self, folder: &Path) {
+        let folder = self.absolute(&folder.to_string_lossy());
+        let folder = resolve(&folder).unwrap_or(folder);
+        let mut folders = self.shared.folders.write().unwrap_or_else(PoisonError::into_inner);
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+
+    /// No longer lets tools work in a folder; the root stays.
+    pub fn remove_folder(&self, folder: &Path) {
+        let folder = self.absolute(&folder.to_string_lossy());
+        let folder = resolve(&folder).unwrap_or(folder);
+        let mut folders = self.shared.folders.write().unwrap_or_else(PoisonError::into_inner);
+        folders.retain(|open| *open == self.root || *open != folder);
+    }
+
+    /// Whether a path, every link of it followed, is inside the folders.
+    pub fn holds(&self, path: &Path) -> bool {
+        resolve(path).is_some_and(|real| self.folders().iter().any(|folder| real.starts_with(folder)))
+    }
+
+    /// Says which files searches leave out; the rules know ([`hidden`](crate::permission::hidden)).
+    pub fn hide(&self, hides: Hides) {
+        *self.shared.hides.write().unwrap_or_else(PoisonError::into_inner) = Some(hides);
+    }
+
+    /// Which files searches leave out.
+    pub(crate) fn hidden(&self) -> Hides {
+        let hides = self.shared.hides.read().unwrap_or_else(PoisonError::into_inner).clone();
+        hides.unwrap_or_else(|| Arc::new(|_| false))
+    }
+
+    /// The commands that run in the background.
+    pub fn tasks(&self) -> &Tasks {
+        &self.shared.tasks
+    }
+
+    /// Which addresses may be fetched.
+    pub fn reach(&self) -> Reach {
+        self.shared.options.reach
+    }
+
+    /// Remembers that the model has seen a file as it is.
+    pub fn remember(&self, path: &Path, bytes: &[u8]) {
+        lock(&self.read).insert(key(path), fingerprint(bytes));
+    }
+
+    /// What the model knows of a file that holds `bytes`.
+    pub fn knows(&self, path: &Path, bytes: &[u8]) -> Knows {
+        match lock(&self.read).get(&key(path)) {
+            None => Knows::Nothing,
+            Some(seen) if *seen == fingerprint(bytes) => Knows::AsItIs,
+            Some(_) => Knows::AsItWas,
+        }
+    }
+
+    /// Says that a file is about to change.
+    pub(crate) fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()> {
+        self.shared.options.before_change.as_ref().map_or(Ok(()), |hook| hook.before_change(path, old))
+    }
+
+    /// The task list.
+    pub fn todos(&self) -> Vec<Json> {
+        lock(&self.todos).clone()
+    }
+
+    /// Puts `todos` in the place of the task list and returns the old one.
+    pub fn set_todos(&self, todos: Vec<Json>) -> Vec<Json> {
+        std::mem::replace(&mut *lock(&self.todos), todos)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("root", &self.root).field("folders", &self.folders()).finish_non_exhaustive()
+    }
+}
+
+/// What the model knows of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Knows {
+    /// It has not seen it.
+    Nothing,
+    /// It has seen it before it changed.
+    AsItWas,
+    /// It has seen what is there.
+    AsItIs,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn key(path: &Path) -> PathBuf {
+    resolve(path).unwrap_or_else(|| path.to_owned())
+}
+
+fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}

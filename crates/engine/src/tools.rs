@@ -1,0 +1,61 @@
+//! The tools every session has.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+
+use quipu_message::Json;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::tool::{Output, Tool};
+
+mod change;
+
+pub mod bash;
+pub mod edit;
+pub mod glob;
+pub mod grep;
+pub mod notebook_edit;
+pub mod read;
+pub mod todo_write;
+pub mod web_fetch;
+pub mod write;
+
+/// The tools every session has.
+pub fn builtin() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(bash::Bash),
+        Arc::new(edit::Edit),
+        Arc::new(glob::Glob),
+        Arc::new(grep::Grep),
+        Arc::new(notebook_edit::NotebookEdit),
+        Arc::new(read::Read),
+        Arc::new(bash::TaskOutput),
+        Arc::new(bash::TaskStop),
+        Arc::new(todo_write::TodoWrite),
+        Arc::new(web_fetch::WebFetch),
+        Arc::new(write::Write),
+    ]
+}
+
+/// Reads an input that [`check`](crate::tool::check) has let through.
+fn input<T: DeserializeOwned>(input: Value) -> Result<T, Output> {
+    Json::from(input).read().map_err(|e| Output::misuse(format!("InputValidationError: {e}")))
+}
+
+/// An id that no other call has: a letter and eight more.
+pub(crate) fn fresh_id(letter: &str) -> String {
+    let mut number = RandomState::new().build_hasher().finish();
+    let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut id = letter.to_owned();
+    for _ in 0..8 {
+        id.push(char::from(digits[(number % 36) as usize]));
+        number /= 36;
+    }
+    id
+}
+
+/// Runs the fallible part of a tool: either way there is an output.
+fn settle(done: Result<Output, Output>) -> Output {
+    done.unwrap_or_else(|failure| failure)
+}

@@ -1,0 +1,162 @@
+//! A shell as a process: started, waited for, ended with all its children.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::capture::{Capture, Captured};
+use crate::tool::{Call, Output, Place};
+
+/// How long a shell's children may keep the output open after it.
+const GRACE: Duration = Duration::from_millis(200);
+/// How long a process has to end by itself.
+const MERCY: Duration = Duration::from_secs(2);
+const SIGTERM: i32 = 15;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// By itself, with a code.
+    Exit(i32),
+    /// By a signal.
+    Signal(i32),
+    /// It took too long.
+    Late,
+    /// Somebody stopped it.
+    Stopped,
+}
+
+/// A shell and its children. Dropped before its end, they are killed.
+pub(super) struct Process {
+    pub(super) id: String,
+    child: Box<dyn ChildWrapper>,
+    capture: Capture,
+    file: PathBuf,
+    cwd_file: PathBuf,
+    ended: bool,
+}
+
+impl Process {
+    /// Starts a command; `at_once` writes its output to the file from the first byte on.
+    pub(super) fn start(command: &str, place: &Place, id: String, at_once: bool) -> Result<Self, Output> {
+        let spawn = || -> io::Result<Self> {
+            if !place.cwd().is_dir() {
+                place.set_cwd(place.root());
+            }
+            let folder = place.outputs();
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let (file, cwd_file) = (folder.join(format!("{id}.output")), folder.join(format!("{id}.cwd")));
+            // Errors and output come in the order they were printed, so both go into one pipe.
+            let (read, write) = io::pipe()?;
+            let (write, errors): (OwnedFd, OwnedFd) = (write.try_clone()?.into(), write.into());
+            let leave = format!("pwd -P >|{}", quoted(&cwd_file.to_string_lossy()));
+            let script = format!("trap {} EXIT\n{command}\n", quoted(&leave));
+            let mut wrap = CommandWrap::with_new("bash", |shell| {
+                shell.arg("-c").arg(&script).current_dir(place.cwd()).env_clear().envs(place.env());
+                shell.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
+                shell.stdin(Stdio::null()).stdout(write).stderr(errors);
+            });
+            let child = wrap.wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
+            drop(wrap);
+            let pipe = Receiver::from_owned_fd(read.into())?;
+            let capture = Capture::start(pipe, file.clone(), at_once)?;
+            Ok(Self { id: id.clone(), child, capture, file, cwd_file, ended: false })
+        };
+        spawn().map_err(|e| Output::failure(format!("The command could not be started: {e}.")))
+    }
+
+    /// Where the output is, or would be when it is long.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Waits for the end; telling whoever listens how it goes on.
+    pub(super) async fn wait(&mut self, time: Duration, call: &Call) -> End {
+        let started = Instant::now();
+        let mut tick = interval_at(started + Duration::from_secs(2), Duration::from_secs(1));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let late = tokio::time::sleep_until(started + time);
+        tokio::pin!(late);
+        loop {
+            tokio::select! {
+                biased;
+                () = call.cancel.cancelled() => return self.stop(End::Stopped).await,
+                status = self.child.wait() => return self.exited(status),
+                () = &mut late => return self.stop(End::Late).await,
+                _ = tick.tick() => call.tell(started.elapsed().as_secs(), || self.capture.so_far().end(1000)),
+            }
+        }
+    }
+
+    /// Waits for the end, however long it takes.
+    pub(super) async fn wait_or(&mut self, stop: &CancellationToken) -> End {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => self.stop(End::Stopped).await,
+            status = self.child.wait() => self.exited(status),
+        }
+    }
+
+    fn exited(&mut self, status: io::Result<ExitStatus>) -> End {
+        self.ended = true;
+        match status {
+            Ok(status) => status.code().map_or_else(|| End::Signal(status.signal().unwrap_or(0)), End::Exit),
+            Err(_) => End::Signal(0),
+        }
+    }
+
+    /// Ends the shell and all its children: asked first, then killed.
+    async fn stop(&mut self, end: End) -> End {
+        let _ = self.child.signal(SIGTERM);
+        let _ = timeout(MERCY, self.child.wait()).await;
+        let _ = self.child.start_kill();
+        let _ = self.child.wait().await;
+        self.ended = true;
+        end
+    }
+
+    /// The output, after the end.
+    pub(super) async fn captured(&self) -> Captured {
+        let _ = timeout(GRACE, self.capture.ended()).await;
+        self.capture.so_far()
+    }
+
+    /// Goes where the command went. Outside the folders it goes back, and says so.
+    pub(super) fn follow_cwd(&self, place: &Place) -> Option<String> {
+        let text = std::fs::read_to_string(&self.cwd_file).ok()?;
+        let cwd = PathBuf::from(text.strip_suffix('\n').unwrap_or(&text));
+        if !cwd.is_absolute() || !cwd.is_dir() {
+            return None;
+        }
+        if place.holds(&cwd) {
+            place.set_cwd(cwd);
+            return None;
+        }
+        place.set_cwd(place.root());
+        Some(format!("Shell cwd was reset to {}", place.root().display()))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.child.start_kill();
+        }
+        let _ = std::fs::remove_file(&self.cwd_file);
+    }
+}
+
+/// A text as one word of the shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

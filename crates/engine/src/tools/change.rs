@@ -1,0 +1,111 @@
+//! What Write, Edit and NotebookEdit have in common: a file, looked at, then changed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use quipu_message::tool::output::Hunk;
+use similar::{ChangeTag, TextDiff};
+
+use crate::tool::{Knows, Output, Place};
+
+/// Unchanged lines kept around a change.
+const AROUND: usize = 3;
+
+/// What the model is told behind a change.
+pub(super) const CURRENT: &str = "(file state is current in your context — no need to Read it back)";
+
+/// A text file as it is before a change.
+pub(super) struct Before {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    /// Its text, lines ended by `\n` alone.
+    pub(super) text: String,
+    crlf: bool,
+    mark: bool,
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+impl Before {
+    /// Looks at a file that the model must have read as it is; none when there is no file.
+    pub(super) async fn look(path: PathBuf, place: &Place) -> Result<Option<Self>, Output> {
+        let bytes = match tokio::fs::read(&path).await {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(failed(&path, &e)),
+        };
+        match place.knows(&path, &bytes) {
+            Knows::AsItIs => {}
+            Knows::Nothing => {
+                return Err(Output::misuse("File has not been read yet. Read it first before writing to it."));
+            }
+            Knows::AsItWas => {
+                return Err(Output::misuse("File has changed since it was read. Read it again before writing to it."));
+            }
+        }
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            return Err(Output::failure(format!("{} is not text in UTF-8, so it is left alone.", path.display())));
+        };
+        let mark = text.starts_with(BYTE_ORDER_MARK);
+        let text = text.trim_start_matches(BYTE_ORDER_MARK);
+        // Only where every line ends so can the ends be put back as they were.
+        let crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
+        let text = if crlf { text.replace("\r\n", "\n") } else { text.to_owned() };
+        Ok(Some(Self { path, text, crlf, mark, bytes }))
+    }
+
+    /// Puts `text` into the file, in the manner of what was there.
+    pub(super) async fn change(&self, text: &str, place: &Place) -> Result<(), Output> {
+        let text = if self.crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text.to_owned() };
+        let text = if self.mark { format!("{BYTE_ORDER_MARK}{text}") } else { text };
+        put(&self.path, Some(&self.bytes), &text, place).await
+    }
+}
+
+/// Makes a new file, and the folders above it.
+pub(super) async fn create(path: &Path, text: &str, place: &Place) -> Result<(), Output> {
+    if let Some(folder) = path.parent() {
+        tokio::fs::create_dir_all(folder).await.map_err(|e| failed(path, &e))?;
+    }
+    put(path, None, text, place).await
+}
+
+async fn put(path: &Path, old: Option<&[u8]>, text: &str, place: &Place) -> Result<(), Output> {
+    place.before_change(path, old).map_err(|e| failed(path, &e))?;
+    tokio::fs::write(path, text).await.map_err(|e| failed(path, &e))?;
+    place.remember(path, text.as_bytes());
+    Ok(())
+}
+
+fn failed(path: &Path, error: &io::Error) -> Output {
+    Output::failure(format!("{} cannot be changed: {error}.", path.display()))
+}
+
+/// What changes between two texts, in hunks.
+pub(super) fn patch(old: &str, new: &str) -> Vec<Hunk> {
+    let diff = TextDiff::from_lines(old, new);
+    let hunk = |group: &Vec<similar::DiffOp>| {
+        let (first, last) = (group.first()?, group.last()?);
+        let mut lines = Vec::new();
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+            };
+            lines.push(format!("{sign}{}", change.value().trim_end_matches('\n')));
+            if change.missing_newline() {
+                lines.push("\\ No newline at end of file".to_owned());
+            }
+        }
+        Some(Hunk {
+            old_start: first.old_range().start as u64 + 1,
+            old_lines: (last.old_range().end - first.old_range().start) as u64,
+            new_start: first.new_range().start as u64 + 1,
+            new_lines: (last.new_range().end - first.new_range().start) as u64,
+            lines,
+            ..Hunk::default()
+        })
+    };
+    diff.grouped_ops(AROUND).iter().filter_map(hunk).collect()
+}

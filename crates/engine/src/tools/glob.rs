@@ -1,0 +1,105 @@
+//! Glob: files by name.
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use futures_util::future::BoxFuture;
+use ignore::WalkBuilder;
+use ignore::overrides::OverrideBuilder;
+use quipu_message::tool::GlobInput;
+use quipu_message::tool::output::GlobOutput;
+use serde_json::{Value, json};
+
+use super::{input, settle};
+use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+
+/// How many files a call names.
+const MOST: usize = 100;
+
+/// Finds files by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Glob;
+
+impl Tool for Glob {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "Glob".into(),
+            description: "Finds files by a pattern of their names, such as `**/*.rs` or `src/**/test_*.py`. The \
+                          latest changed come first, at most 100. To look inside files, use Grep."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "description": "The pattern; one without a slash matches at any depth"},
+                    "path": {"type": "string", "description": "The folder to look in (default: the current one)"},
+                },
+                "required": ["pattern"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Reads
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place, call).await) })
+    }
+}
+
+async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
+    let started = Instant::now();
+    let wanted: GlobInput = input(call_input)?;
+    let folder = wanted.path.text().map_or_else(|| place.cwd(), |path| place.absolute(path));
+    let (folder, pattern) = split(folder, place, &wanted.pattern);
+    if !folder.is_dir() {
+        return Err(Output::misuse(format!("Directory does not exist: {}", folder.display())));
+    }
+    let mut names = OverrideBuilder::new(&folder);
+    let names = names.add(&pattern).and_then(|names| names.build());
+    let names = names.map_err(|e| Output::misuse(format!("The pattern cannot be read: {e}")))?;
+    let mut walk = WalkBuilder::new(&folder);
+    walk.standard_filters(false).filter_entry(|entry| entry.file_name() != ".git").overrides(names);
+    let (hidden, cancel) = (place.hidden(), call.cancel.clone());
+    let found = tokio::task::spawn_blocking(move || {
+        let files = walk.build().filter_map(Result::ok).take_while(|_| !cancel.is_cancelled());
+        let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+        let mut files: Vec<(SystemTime, PathBuf)> =
+            files.map(|entry| (changed(entry.path()), entry.into_path())).filter(|(_, path)| !hidden(path)).collect();
+        files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        files
+    });
+    let found = found.await.map_err(|e| Output::failure(format!("The search broke off: {e}.")))?;
+    let truncated = found.len() > MOST;
+    let filenames: Vec<String> = found.iter().take(MOST).map(|(_, path)| path.to_string_lossy().into_owned()).collect();
+    let mut words = if filenames.is_empty() { "No files found".to_owned() } else { filenames.join("\n") };
+    if truncated {
+        words.push_str("\n(Results are truncated. Consider using a more specific path or pattern.)");
+    }
+    let raw = GlobOutput {
+        num_files: filenames.len() as u64,
+        filenames,
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        truncated,
+        ..GlobOutput::default()
+    };
+    Ok(Output::new(words, &raw))
+}
+
+/// Moves the plain folders at the start of an absolute pattern into the folder.
+fn split(folder: PathBuf, place: &Place, pattern: &str) -> (PathBuf, String) {
+    if !pattern.starts_with(['/', '~']) {
+        return (folder, pattern.trim_start_matches("./").to_owned());
+    }
+    let names: Vec<&str> = pattern.split('/').collect();
+    let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '{'])).count().min(names.len() - 1);
+    let folder = names[..plain].join("/");
+    (place.absolute(if folder.is_empty() { "/" } else { &folder }), format!("/{}", names[plain..].join("/")))
+}
+
+/// When a file was last changed.
+pub(super) fn changed(path: &Path) -> SystemTime {
+    let about = std::fs::symlink_metadata(path).and_then(|about| about.modified());
+    about.unwrap_or(SystemTime::UNIX_EPOCH)
+}

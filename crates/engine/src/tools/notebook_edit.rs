@@ -1,0 +1,167 @@
+//! NotebookEdit: one cell of a notebook.
+
+use std::path::Path;
+
+use futures_util::future::BoxFuture;
+use quipu_message::tool::NotebookEditInput;
+use quipu_message::tool::output::NotebookEditOutput;
+use serde::Serialize;
+use serde_json::ser::PrettyFormatter;
+use serde_json::{Value, json};
+
+use super::change::Before;
+use super::{input, settle};
+use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+
+/// Changes notebooks.
+#[derive(Debug, Clone, Copy)]
+pub struct NotebookEdit;
+
+impl Tool for NotebookEdit {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "NotebookEdit".into(),
+            description: "Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. \
+                          A new cell comes after the cell named by `cell_id`, or first when none is named."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "notebook_path": {"type": "string", "description": "The notebook, as an absolute path"},
+                    "cell_id": {"type": "string", "description": "The cell, as Read shows it"},
+                    "new_source": {"type": "string", "description": "What the cell shall hold"},
+                    "cell_type": {"type": "string", "enum": ["code", "markdown"], "description": "The kind of cell; needed to insert"},
+                    "edit_mode": {"type": "string", "enum": ["replace", "insert", "delete"], "description": "What to do (default: replace)"},
+                },
+                "required": ["notebook_path", "new_source"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Changes
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place).await) })
+    }
+}
+
+async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+    let edit: NotebookEditInput = input(call_input)?;
+    let path = place.absolute(&edit.notebook_path);
+    if path.extension().is_none_or(|ext| ext != "ipynb") {
+        return Err(Output::misuse("This is not a notebook (.ipynb). Change it with Edit."));
+    }
+    let Some(before) = Before::look(path.clone(), place).await? else {
+        return Err(Output::misuse("Notebook file does not exist."));
+    };
+    let mut book: Value = serde_json::from_str(&before.text)
+        .map_err(|e| Output::failure(format!("{} is not a notebook that can be read: {e}.", path.display())))?;
+    let mode = edit.edit_mode.text().unwrap_or("replace");
+    let (words, cell_id, cell_type) = change(&mut book, &edit, mode)?;
+    let updated =
+        written(&book, &before.text).map_err(|e| Output::failure(format!("The notebook cannot be written: {e}.")))?;
+    before.change(&updated, place).await?;
+    let language = book["metadata"]["language_info"]["name"].as_str().unwrap_or("python").to_owned();
+    let raw = raw(&path, &edit, mode, cell_id, cell_type, language, before.text, updated);
+    Ok(Output::new(words, &raw))
+}
+
+/// Changes the book; gives the words, the cell's id and its kind.
+fn change(book: &mut Value, edit: &NotebookEditInput, mode: &str) -> Result<(String, Option<String>, String), Output> {
+    // From format 4.5 on, cells have ids of their own.
+    let has_ids = book["nbformat"].as_u64() > Some(4) || book["nbformat_minor"].as_u64() >= Some(5);
+    let Some(cells) = book["cells"].as_array_mut() else { return Err(Output::misuse("The notebook has no cells.")) };
+    let named = edit.cell_id.text();
+    let at = match named {
+        Some(id) => {
+            Some(find(cells, id).ok_or_else(|| Output::misuse(format!("There is no cell {id} in the notebook.")))?)
+        }
+        None => None,
+    };
+    let source = edit.new_source.as_str();
+    if mode == "insert" {
+        let Some(kind) = edit.cell_type.text() else {
+            return Err(Output::misuse("To insert a cell, say its cell_type."));
+        };
+        let id = has_ids.then(|| super::fresh_id("c"));
+        let mut cell = json!({"cell_type": kind, "metadata": {}, "source": source});
+        if let Some(id) = &id {
+            cell["id"] = json!(id);
+        }
+        if kind == "code" {
+            cell["execution_count"] = Value::Null;
+            cell["outputs"] = json!([]);
+        }
+        cells.insert(at.map_or(0, |at| at + 1), cell);
+        let shown = id.clone().unwrap_or_else(|| format!("cell-{}", at.map_or(0, |at| at + 1)));
+        return Ok((format!("Inserted cell {shown} with {source}"), Some(shown), kind.to_owned()));
+    }
+    let (Some(at), Some(id)) = (at, named) else { return Err(Output::misuse("Say which cell, by its cell_id.")) };
+    let kind = edit.cell_type.text().or_else(|| cells[at]["cell_type"].as_str()).unwrap_or("code").to_owned();
+    let id = Some(id.to_owned());
+    if mode == "delete" {
+        cells.remove(at);
+        return Ok((format!("Deleted cell {}", id.as_deref().unwrap_or_default()), id, kind));
+    }
+    let cell = &mut cells[at];
+    cell["source"] = json!(source);
+    cell["cell_type"] = json!(kind);
+    match kind.as_str() {
+        // What an old source printed says nothing of the new one.
+        "code" => {
+            cell["execution_count"] = Value::Null;
+            cell["outputs"] = json!([]);
+        }
+        _ => {
+            let fields = cell.as_object_mut();
+            let _ = fields.map(|fields| (fields.shift_remove("execution_count"), fields.shift_remove("outputs")));
+        }
+    }
+    Ok((format!("Updated cell {} with {source}", id.as_deref().unwrap_or_default()), id, kind))
+}
+
+/// The place of a cell: by its id, or by `cell-N`.
+fn find(cells: &[Value], id: &str) -> Option<usize> {
+    let by_id = cells.iter().position(|cell| cell["id"].as_str() == Some(id));
+    let by_place = || id.strip_prefix("cell-")?.parse().ok().filter(|at| *at < cells.len());
+    by_id.or_else(by_place)
+}
+
+/// The book as Jupyter writes it: one space an indent, the last line ended as before.
+fn written(book: &Value, before: &str) -> Result<String, serde_json::Error> {
+    let mut bytes = Vec::new();
+    let formatter = PrettyFormatter::with_indent(b" ");
+    book.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if before.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+#[allow(clippy::too_many_arguments, reason = "one for each field of the wire")]
+fn raw(
+    path: &Path,
+    edit: &NotebookEditInput,
+    mode: &str,
+    cell_id: Option<String>,
+    cell_type: String,
+    language: String,
+    original_file: String,
+    updated_file: String,
+) -> NotebookEditOutput {
+    NotebookEditOutput {
+        new_source: edit.new_source.clone(),
+        cell_id: cell_id.into(),
+        cell_type,
+        language,
+        edit_mode: mode.to_owned(),
+        notebook_path: path.to_string_lossy().into_owned(),
+        original_file,
+        updated_file,
+        ..NotebookEditOutput::default()
+    }
+}

@@ -1,0 +1,65 @@
+//! TodoWrite: the task list.
+
+use futures_util::future::BoxFuture;
+use quipu_message::Json;
+use quipu_message::tool::TodoWriteInput;
+use quipu_message::tool::output::TodoWriteOutput;
+use serde_json::{Value, json};
+
+use super::{input, settle};
+use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+
+/// Keeps the task list.
+#[derive(Debug, Clone, Copy)]
+pub struct TodoWrite;
+
+impl Tool for TodoWrite {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "TodoWrite".into(),
+            description: "Writes the task list, which the user sees. Use it for work of three steps or more: give \
+                          the whole list each time, have one task in progress, and mark each as completed as soon \
+                          as it is."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "todos": {
+                        "type": "array",
+                        "description": "The whole list",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "content": {"type": "string", "description": "What to do: \"Run the tests\""},
+                                "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
+                                "activeForm": {"type": "string", "description": "The same while it is done: \"Running the tests\""},
+                            },
+                            "required": ["content", "status", "activeForm"],
+                        },
+                    },
+                },
+                "required": ["todos"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Changes
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place)) })
+    }
+}
+
+fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+    let list: TodoWriteInput = input(call_input)?;
+    let todos: Vec<Json> = list.todos.iter().map(Json::of).collect();
+    // A list with nothing left to do is done with.
+    let done = list.todos.iter().all(|todo| todo.status.text() == Some("completed"));
+    let old_todos = place.set_todos(if done { Vec::new() } else { todos.clone() });
+    let raw = TodoWriteOutput { old_todos, new_todos: todos, ..TodoWriteOutput::default() };
+    let words = "Todos have been modified successfully. Go on with the current task, and keep the list up to date.";
+    Ok(Output::new(words, &raw))
+}

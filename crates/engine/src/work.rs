@@ -1,0 +1,368 @@
+//! The tools of one answer: calls that only read run beside each other, the others
+//! one at a time; results come in the order they are done.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use quipu_message::hook::HookCall;
+use quipu_message::stream::Denial;
+use quipu_message::system::{Informational, System};
+use quipu_message::tool::output::{EditOutput, WriteOutput};
+use quipu_message::turn::{PermissionDecision, ResultMeta, User};
+use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, Uuid, factory, synthetic};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::clock::{Clock, fresh};
+use crate::hooks::Effects;
+use crate::permit::{Permit, Refusal};
+use crate::structured;
+use crate::talk::Talk;
+use crate::tool::{Call, Effect, Output, Tool, check};
+
+mod long;
+
+/// After how many seconds a call is told of as a task.
+const LONG: u64 = 3;
+
+/// A call that waits or runs.
+#[derive(Debug, Clone)]
+struct Work {
+    call: ToolUse,
+    /// The line of the call.
+    source: Uuid,
+    effect: Effect,
+}
+
+/// The tools of one answer.
+pub(crate) struct Works<'a> {
+    talk: &'a Talk<'a>,
+    waiting: VecDeque<Work>,
+    running: FuturesUnordered<BoxFuture<'a, Done>>,
+    /// The calls under way.
+    open: Vec<Work>,
+    finished: Vec<Done>,
+    /// Whether the answer is whole: only then may anything change.
+    released: bool,
+}
+
+/// A call that is done.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) call: ToolUse,
+    source: Uuid,
+    output: Output,
+    decision: Option<PermissionDecision>,
+    /// Why the tool did not run.
+    pub(crate) refused: Option<Refused>,
+    /// What hooks add before and after the result.
+    before: Vec<Entry>,
+    after: Vec<Entry>,
+    /// What hooks tell the person.
+    messages: Vec<String>,
+    /// A hook or the host ends the turn, and why.
+    pub(crate) stop: Option<String>,
+}
+
+/// Why a tool did not run.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    kind: &'static str,
+    /// Whether the host also broke the turn off.
+    pub(crate) interrupt: bool,
+}
+
+impl<'a> Works<'a> {
+    pub(crate) fn new(talk: &'a Talk<'a>) -> Self {
+        Self {
+            talk,
+            waiting: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            open: Vec::new(),
+            finished: Vec::new(),
+            released: false,
+        }
+    }
+
+    /// Adds a call and begins what may begin.
+    pub(crate) fn add(&mut self, call: ToolUse, source: Uuid) {
+        let input = call.input.value();
+        let effect = self.talk.tool(&call.name).map_or(Effect::Reads, |tool| tool.effect(&input));
+        self.waiting.push_back(Work { call, source, effect });
+        self.begin();
+    }
+
+    /// The answer is whole: changes may be made.
+    pub(crate) fn release(&mut self) {
+        self.released = true;
+        self.begin();
+    }
+
+    /// Whether there is nothing to do and nothing to tell.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.open.is_empty() && self.finished.is_empty()
+    }
+
+    /// Goes on with what runs; never ends, so that it can stand beside another wait.
+    pub(crate) async fn advance(&mut self) {
+        match self.running.next().await {
+            Some(done) => self.took(done),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The next call that is done; none when all are.
+    pub(crate) async fn next(&mut self) -> Option<Done> {
+        loop {
+            if !self.finished.is_empty() {
+                return Some(self.finished.remove(0));
+            }
+            let done = self.running.next().await?;
+            self.took(done);
+        }
+    }
+
+    /// Stops everything; every call that is not done is answered as refused.
+    pub(crate) fn abandon(self) -> Vec<Done> {
+        let Self { waiting, open, mut finished, running, .. } = self;
+        drop(running);
+        let rejected = |work: Work| {
+            let text = synthetic::reject(None);
+            let output = Output {
+                content: Content::Text(text),
+                raw: Some(Value::from("User rejected tool use")),
+                is_error: true,
+            };
+            let refused = Some(Refused { kind: "user-rejected", interrupt: false });
+            Done { refused, ..Done::new(work, output) }
+        };
+        finished.extend(open.into_iter().chain(waiting).map(rejected));
+        finished
+    }
+
+    fn took(&mut self, done: Done) {
+        self.open.retain(|work| work.call.id != done.call.id);
+        self.finished.push(done);
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        while let Some(next) = self.waiting.front() {
+            let reads = next.effect == Effect::Reads;
+            let all_read = self.open.iter().all(|work| work.effect == Effect::Reads);
+            let may = if reads { all_read } else { self.released && self.open.is_empty() };
+            // A budget is looked at before anything runs.
+            let early = self.released || self.talk.session.options.max_budget_usd.is_none();
+            if !may || !early {
+                return;
+            }
+            if let Some(work) = self.waiting.pop_front() {
+                self.open.push(work.clone());
+                self.running.push(Box::pin(self.talk.work(work)));
+            }
+        }
+    }
+}
+
+impl Done {
+    fn new(work: Work, output: Output) -> Self {
+        Self {
+            call: work.call,
+            source: work.source,
+            output,
+            decision: None,
+            refused: None,
+            before: Vec::new(),
+            after: Vec::new(),
+            messages: Vec::new(),
+            stop: None,
+        }
+    }
+
+    /// The refusal, as a result lists it.
+    pub(crate) fn denial(&self) -> Denial {
+        Denial {
+            tool_name: self.call.name.clone(),
+            tool_use_id: self.call.id.clone(),
+            tool_input: self.call.input.clone(),
+            ..Denial::default()
+        }
+    }
+
+    /// Whether the tool failed.
+    pub(crate) fn failed(&self) -> bool {
+        self.output.is_error
+    }
+
+    /// The call, as the hooks of a batch see it: with the model's own input.
+    pub(crate) fn for_hooks(&self) -> HookCall {
+        HookCall {
+            tool_name: self.call.name.clone(),
+            tool_input: self.call.input.clone(),
+            tool_use_id: self.call.id.clone(),
+            tool_response: Maybe::Value(Json::of(&self.output.content)),
+            ..HookCall::default()
+        }
+    }
+
+    fn result(&self) -> User {
+        let raw = self.output.raw.clone().map_or_else(|| Json::of(&self.output.content.to_text()), Json::from);
+        let mut user = factory::tool_result(
+            self.call.id.clone(),
+            self.output.content.clone(),
+            self.output.is_error,
+            raw,
+            self.source.clone(),
+            &mut Clock,
+        );
+        user.permission_decision = self.decision.as_ref().map(Json::of).into();
+        user.tool_denial_kind = self.refused.as_ref().map(|refused| refused.kind.to_owned()).into();
+        user
+    }
+
+    fn meta(&self) -> Option<ResultMeta> {
+        let refused = self.refused.as_ref().map(|refused| refused.kind.to_owned());
+        let decision = self.decision.clone().map(|decision| PermissionDecision {
+            rule_source: Maybe::Absent,
+            reason_code: Maybe::Absent,
+            extra: Extra::spelled(Spelling::STREAM),
+            ..decision
+        });
+        (refused.is_some() || decision.is_some()).then(|| ResultMeta {
+            id: self.call.id.clone(),
+            non_execution_kind: refused.into(),
+            permission_decision: decision.into(),
+            ..ResultMeta::default()
+        })
+    }
+}
+
+impl Talk<'_> {
+    /// Records a result with what hooks add to it, and says it.
+    pub(crate) fn settle(&self, done: &Done) -> Result<(), quipu_transcript::AppendError> {
+        crate::checkpoint::note(self.session)?;
+        self.log().record(done.before.clone())?;
+        self.user(done.result(), done.meta())?;
+        self.log().record(done.after.clone())?;
+        for message in &done.messages {
+            self.session.say(System::Informational(Box::new(Informational {
+                content: Maybe::Value(message.clone()),
+                level: Maybe::Value("notice".to_owned()),
+                envelope: self.session.output.envelope(),
+                ..Informational::default()
+            })));
+        }
+        Ok(())
+    }
+
+    /// Runs a tool; a call that takes long is told of as a task.
+    async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json) -> Output {
+        let (progress, mut told) = mpsc::unbounded_channel();
+        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: Some(progress) };
+        let mut run = tool.run(input.value(), self.place, &running);
+        let mut task: Option<String> = None;
+        loop {
+            tokio::select! {
+                output = &mut run => {
+                    if let Some(task) = task {
+                        self.session.say(long::ended(&task, call, input, &output, &self.session.output));
+                    }
+                    return output;
+                }
+                Some(step) = told.recv() => {
+                    if task.is_none() && step.seconds >= LONG {
+                        let id = format!("b{}", &fresh().as_str()[..8]);
+                        self.session.say(long::started(&id, call, input, &self.session.output));
+                        task = Some(id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs one call: checked, hooked, judged, run, hooked again.
+    async fn work(&self, work: Work) -> Done {
+        let call = work.call.clone();
+        let Some(tool) = self.tool(&call.name).cloned() else {
+            return Done::new(work, Output::no_such_tool(&call.name));
+        };
+        // What others describe, they check themselves.
+        let ours = call.name != structured::NAME && !call.name.starts_with("mcp__");
+        if let Err(output) = check(&tool.definition(), &call.input.value())
+            && ours
+        {
+            return Done::new(work, *output);
+        }
+        if let Err(error) = self.session.note_tool(&call.name) {
+            return Done::new(work, Output::failure(error.to_string()));
+        }
+        let permit = self.permit(&call).await;
+        let mut done = Done::new(work, Output::failure(""));
+        let input = match permit {
+            Permit::Allowed { input, decision, hooks } => {
+                done.decision = decision;
+                done.hear_before(hooks);
+                input
+            }
+            Permit::Refused(Refusal { text, kind, decision, hooks, interrupt }) => {
+                done.hear_before(hooks);
+                done.output = if interrupt {
+                    let raw = Some(Value::from("User rejected tool use"));
+                    Output { content: Content::Text(synthetic::reject(None)), raw, is_error: true }
+                } else {
+                    Output::failure(text)
+                };
+                done.decision = decision.filter(|_| !interrupt);
+                done.refused = Some(Refused { kind, interrupt });
+                return done;
+            }
+        };
+        let began = Instant::now();
+        done.output = self.run_tool(&tool, &call, &input).await;
+        if call.name == structured::NAME && !done.output.is_error {
+            done.before.push(structured::kept(&call.id, &input));
+        }
+        let time = began.elapsed();
+        let (added, removed) = lines_changed(done.output.raw.as_ref());
+        self.session.ledger().worked(time, added, removed);
+        let hooks = self.after_hooks(&call, &input, &done.output, time).await;
+        done.hear_after(hooks);
+        done
+    }
+}
+
+impl Done {
+    fn hear_before(&mut self, hooks: Effects) {
+        self.messages.extend(hooks.messages.iter().map(|message| format!("{} says: {message}", hooks.name())));
+        self.stop = self.stop.take().or(hooks.stop);
+        self.before.extend(hooks.attachments);
+    }
+
+    fn hear_after(&mut self, hooks: Effects) {
+        self.messages.extend(hooks.messages.iter().map(|message| format!("{} says: {message}", hooks.name())));
+        self.stop = self.stop.take().or(hooks.stop.clone());
+        if let Some(output) = &hooks.updated_output {
+            let content = output.as_string().map(Content::Text).or_else(|| output.read().ok());
+            self.output.content = content.unwrap_or_else(|| Content::Text(output.text().to_owned()));
+        }
+        self.after.extend(hooks.attachments);
+    }
+}
+
+/// How many lines a result says were added and removed.
+fn lines_changed(raw: Option<&Value>) -> (u64, u64) {
+    let Some(raw) = raw.cloned().map(Json::from) else { return (0, 0) };
+    let written = raw.read::<WriteOutput>().ok();
+    if let Some(made) = written.as_ref().filter(|written| !written.original_file.is_value()) {
+        return (made.content.lines().count() as u64, 0);
+    }
+    let edited = raw.read::<EditOutput>().ok().map(|edited| edited.structured_patch);
+    let hunks = written.map(|written| written.structured_patch).or(edited).unwrap_or_default();
+    let starting =
+        |mark| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.starts_with(mark)).count() as u64;
+    (starting('+'), starting('-'))
+}

@@ -1,0 +1,44 @@
+//! Telling of calls that take long.
+
+use quipu_message::system::{System, live};
+use quipu_message::tool::ToolInput;
+use quipu_message::{AgentId, Json, Maybe, ToolUse};
+
+use crate::output::Output as Out;
+use crate::tool::Output;
+
+/// A call has run for a while.
+pub(super) fn started(id: &str, call: &ToolUse, input: &Json, output: &Out) -> System {
+    System::TaskStarted(Box::new(live::TaskStarted {
+        task_id: Maybe::Value(AgentId::from(id)),
+        run_id: Maybe::Value(id.to_owned()),
+        tool_use_id: Maybe::Value(call.id.clone()),
+        description: Maybe::Value(words(call, input)),
+        task_type: Maybe::Value("local_bash".to_owned()),
+        is_backgrounded: Maybe::Value(false),
+        envelope: output.envelope(),
+        ..live::TaskStarted::default()
+    }))
+}
+
+/// It has ended.
+pub(super) fn ended(id: &str, call: &ToolUse, input: &Json, done: &Output, output: &Out) -> System {
+    let status = if done.is_error { "failed" } else { "completed" };
+    System::TaskNotification(Box::new(live::TaskNotification {
+        task_id: Maybe::Value(AgentId::from(id)),
+        run_id: Maybe::Value(id.to_owned()),
+        tool_use_id: Maybe::Value(call.id.clone()),
+        status: Maybe::Value(status.to_owned()),
+        output_file: Maybe::Value(String::new()),
+        summary: Maybe::Value(words(call, input)),
+        envelope: output.envelope(),
+        ..live::TaskNotification::default()
+    }))
+}
+
+fn words(call: &ToolUse, input: &Json) -> String {
+    match ToolInput::read(&call.name, input) {
+        ToolInput::Bash(bash) => bash.description.into_option().unwrap_or(bash.command),
+        _ => call.name.clone(),
+    }
+}

@@ -1,0 +1,269 @@
+//! Modes, rules, updates and suggestions.
+
+use quipu_engine::permission::{Behavior, Mode, Reason, Rule, Rules, Source, Verdict, judge};
+use quipu_engine::tool::Options;
+use quipu_message::Json;
+use quipu_message::control::PermissionUpdate;
+use serde_json::{Value, json};
+
+use crate::{Bench, rules, word};
+
+fn update(value: Value) -> PermissionUpdate {
+    Json::from(value).read().unwrap()
+}
+
+#[test]
+fn each_mode_allows_what_it_says() {
+    let bench = Bench::new();
+    let inside = json!({"file_path": bench.name("a")});
+    let outside = json!({"file_path": "/srv/elsewhere/a"});
+    let shell = |command: &str| json!({"command": command});
+    let modes = [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan, Mode::DontAsk];
+    let table: [(&str, Value, [&str; 5]); 16] = [
+        ("Read", inside.clone(), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Read", outside.clone(), ["ask", "ask", "allow", "ask", "deny"]),
+        ("Grep", json!({"pattern": "x"}), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Glob", json!({"pattern": "**/*.rs"}), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Write", inside.clone(), ["ask", "allow", "allow", "deny", "deny"]),
+        ("Edit", inside, ["ask", "allow", "allow", "deny", "deny"]),
+        ("NotebookEdit", json!({"notebook_path": "/srv/n.ipynb"}), ["ask", "ask", "allow", "deny", "deny"]),
+        ("Write", outside, ["ask", "ask", "allow", "deny", "deny"]),
+        ("Bash", shell("echo hi && git status"), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Bash", shell("touch a"), ["ask", "allow", "allow", "deny", "deny"]),
+        ("Bash", shell("npm test"), ["ask", "ask", "allow", "deny", "deny"]),
+        ("WebFetch", json!({"url": "https://example.com/"}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("TodoWrite", json!({"todos": []}), ["allow", "allow", "allow", "allow", "allow"]),
+        ("mcp__fs__read", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("SomethingNew", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("AskUserQuestion", json!({}), ["ask", "ask", "ask", "ask", "deny"]),
+    ];
+    for (tool, input, expected) in table {
+        let found = modes.map(|mode| word(&bench.judge(mode, &[], tool, &input)));
+        assert_eq!(found, expected, "{tool} {input}");
+    }
+}
+
+#[test]
+fn rules_allow_refuse_and_ask() {
+    let bench = Bench::with(Options { env: [("HOME".into(), "/home/me".into())].into(), ..Options::default() });
+    let path = |path: &str| json!({"file_path": path});
+    let here = |name: &str| json!({"file_path": bench.name(name)});
+    let url = |url: &str| json!({"url": url});
+    let table: [(&[&str], &str, Value, &str); 42] = [
+        (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
+        (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
+        (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
+        (&["allow Read(~/x/**)"], "Read", path("/home/me/x/../y"), "ask"),
+        (&["allow Read(//var/log/*.log)"], "Read", path("/var/log/a.log"), "allow"),
+        (&["allow Read(//var/log/*.log)"], "Write", path("/var/log/a.log"), "ask"),
+        (&["allow Edit(src/**)"], "Write", here("src/a/b.rs"), "allow"),
+        (&["allow Edit(src/**)"], "NotebookEdit", json!({"notebook_path": bench.name("src/n.ipynb")}), "allow"),
+        (&["allow Edit(src/**)"], "Edit", here("other/src/x"), "ask"),
+        (&["allow Edit(/docs/**)"], "Edit", here("docs/x"), "allow"),
+        (&["allow Write"], "Edit", here("docs/x"), "ask"),
+        (&["deny Read(.env)"], "Read", here(".env"), "deny"),
+        (&["deny Read(.env)"], "Read", here("deep/.env"), "deny"),
+        (&["deny Read(./.env)"], "Read", here("deep/.env"), "allow"),
+        (&["deny Read(secrets/**)"], "Grep", json!({"pattern": "x", "path": bench.name("secrets/a")}), "deny"),
+        (&["allow Read", "deny Read(.env)"], "Read", here(".env"), "deny"),
+        (&["deny Read(.env)"], "Bash", json!({"command": "cat ./.env"}), "deny"),
+        (&["ask Read(*.pem)"], "Read", here("k.pem"), "ask"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://EXAMPLE.com/a"), "allow"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://example.com.evil.org/"), "ask"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://evil.org/?example.com"), "ask"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://example.com@evil.org/"), "ask"),
+        (&["deny WebFetch(domain:example.com)"], "WebFetch", url("https://a.example.com./"), "deny"),
+        (&["allow mcp__fs"], "mcp__fs__read", json!({}), "allow"),
+        (&["allow mcp__fs__*"], "mcp__fs__read", json!({}), "allow"),
+        (&["allow mcp__fs__read"], "mcp__fs__read", json!({}), "allow"),
+        (&["allow mcp__fs__read"], "mcp__fs__write", json!({}), "ask"),
+        (&["allow mcp__fs"], "mcp__fsx__read", json!({}), "ask"),
+        (&["deny Task"], "Agent", json!({}), "deny"),
+        (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
+        (&["allow Edit(*)"], "Edit", here("deep/a"), "allow"),
+        (&["allow WebFetch(domain:*)"], "WebFetch", url("https://example.com/a"), "allow"),
+        (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://a.example.com/a"), "allow"),
+        (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
+        (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
+        (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Plan"}), "allow"),
+        (&["allow Skill(review)"], "Skill", json!({"skill": "review"}), "allow"),
+        (&["allow Skill(review)"], "Skill", json!({"skill": "deploy"}), "ask"),
+        (&["allow mcp__fs__read(x)"], "mcp__fs__read", json!({}), "ask"),
+        (&["deny mcp__fs__read(x)"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow ExitPlanMode"], "ExitPlanMode", json!({}), "ask"),
+        (&["deny Write(a.txt)"], "Bash", json!({"command": "echo x > a.txt"}), "deny"),
+    ];
+    for (texts, tool, input, expected) in table {
+        assert_eq!(word(&bench.judge(Mode::Default, texts, tool, &input)), expected, "{texts:?} {tool} {input}");
+    }
+}
+
+#[test]
+fn deny_rules_hold_in_every_mode() {
+    let bench = Bench::new();
+    for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan, Mode::DontAsk] {
+        assert_eq!(bench.bash(mode, &["allow Bash", "deny Bash(rm:*)"], "rm x"), "deny");
+        let input = json!({"file_path": bench.name(".env")});
+        assert_eq!(word(&bench.judge(mode, &["deny Read(.env)"], "Read", &input)), "deny");
+    }
+}
+
+#[test]
+fn commands_are_allowed_part_by_part() {
+    let bench = Bench::new();
+    let table: [(&[&str], &str, &str); 24] = [
+        (&["allow Bash(npm test)"], "npm test", "allow"),
+        (&["allow Bash(npm test)"], "npm test --watch", "ask"),
+        (&["allow Bash(npm run:*)"], "npm run build -- --fast", "allow"),
+        (&["allow Bash(npm run:*)"], "npm runaway", "ask"),
+        (&["allow Bash(git diff:*)"], "git diff HEAD~3 | head -20", "allow"),
+        (&["allow Bash(git diff:*)"], "git  'diff'\tx", "allow"),
+        (&["allow Bash(touch aa *)"], "touch aa", "allow"),
+        (&["allow Bash(touch aa *)"], "touch aa bb", "allow"),
+        (&["allow Bash(touch aa *)"], "touch aab", "ask"),
+        (&["allow Bash(git * main)"], "git push origin main", "allow"),
+        (&["allow Bash(git commit -m 'a b':*)"], "git commit -m \"a b\" x", "allow"),
+        (&["allow Bash(make:*)", "allow Bash(cargo test:*)"], "make && cargo test -p x", "allow"),
+        (&["allow Bash(make:*)"], "make && cargo test", "ask"),
+        (&["allow Bash(make:*)"], "timeout 60 make all", "allow"),
+        (&["allow Bash(make:*)"], "NODE_ENV=test make all", "allow"),
+        (&["allow Bash(make:*)"], "for i in 1 2; do make $i; done", "allow"),
+        (&["allow Bash(make:*)"], "if make; then echo yes; fi", "allow"),
+        (&["allow Bash(for i in 1 2; do x $((i)); done)"], "for i in 1 2; do x $((i)); done", "allow"),
+        (&["allow Bash"], "anything $((1)) at all", "allow"),
+        (&["allow Bash(*)"], "anything", "allow"),
+        (&[], "ls -la src && grep -rn 'fn main' src | wc -l", "allow"),
+        (&[], "find . -name '*.rs' -type f", "allow"),
+        (&[], "cd src && git log --oneline -5", "allow"),
+        (&[], "# nothing", "allow"),
+    ];
+    for (texts, command, expected) in table {
+        assert_eq!(bench.bash(Mode::Default, texts, command), expected, "{texts:?} {command}");
+    }
+}
+
+#[test]
+fn a_question_comes_with_what_would_answer_it() {
+    let bench = Bench::new();
+    let question = |tool: &str, input: Value| match bench.judge(Mode::Default, &[], tool, &input) {
+        Verdict::Ask(question) => question,
+        other => panic!("{tool} {input}: {other:?}"),
+    };
+    let shown = |updates: &[PermissionUpdate]| serde_json::to_value(updates).unwrap();
+    let touch = question("Bash", json!({"command": "touch aa"}));
+    assert_eq!(
+        shown(&touch.suggestions),
+        json!([
+            {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch aa *"}], "behavior": "allow", "destination": "localSettings"},
+            {"type": "addDirectories", "directories": [bench.place.root()], "destination": "session"},
+            {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
+        ])
+    );
+    assert_eq!(touch.blocked_path, Some(bench.path("aa")));
+    let write = question("Write", json!({"file_path": bench.name("c.txt"), "content": "c"}));
+    assert_eq!(
+        shown(&write.suggestions),
+        json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}])
+    );
+    assert_eq!(write.blocked_path, None);
+    let mcp = question("mcp__calc__add", json!({}));
+    assert_eq!(
+        shown(&mcp.suggestions),
+        json!([{"type": "addRules", "rules": [{"toolName": "mcp__calc__add"}], "behavior": "allow", "destination": "localSettings"}])
+    );
+    let outside = question("Bash", json!({"command": "touch /srv/x"}));
+    assert!(outside.message.starts_with("touch in '/srv/x' needs approval"));
+}
+
+#[test]
+fn taking_a_suggestion_means_not_being_asked_again() {
+    let calls = [
+        ("Bash", json!({"command": "touch aa"})),
+        ("Bash", json!({"command": "npm run build && cargo test 'a b' | tee -a log"})),
+        ("Bash", json!({"command": "env X=1 make"})),
+        ("Bash", json!({"command": "sh -c 'make; make install'"})),
+        ("Read", json!({"file_path": "/srv/a/b.txt"})),
+        ("Write", json!({"file_path": "c.txt"})),
+        ("WebFetch", json!({"url": "https://example.com/x"})),
+        ("mcp__calc__add", json!({})),
+    ];
+    for (tool, input) in calls {
+        let bench = Bench::new();
+        let Verdict::Ask(question) = bench.judge(Mode::Default, &[], tool, &input) else { panic!("{tool} {input}") };
+        let mut rules = Rules::default();
+        let mode = rules.apply(&question.suggestions[0], &bench.place).unwrap().unwrap_or_default();
+        let again = judge(mode, &rules, tool, &input, &bench.place);
+        assert_eq!(word(&again), "allow", "{tool} {input}: {:?}", question.suggestions);
+    }
+}
+
+#[test]
+fn updates_change_rules_folders_and_mode() {
+    let bench = Bench::new();
+    let mut set = rules(&["allow Bash(ls:*)"]);
+    let rule = |content: &str| json!([{"toolName": "Bash", "ruleContent": content}]);
+    let change = |kind: &str, content: &str| {
+        update(json!({"type": kind, "rules": rule(content), "behavior": "allow", "destination": "session"}))
+    };
+    let texts =
+        |set: &Rules| set.iter().map(|rule| format!("{} {}", rule.source.as_str(), rule.rule)).collect::<Vec<_>>();
+    set.apply(&change("addRules", "a"), &bench.place).unwrap();
+    set.apply(&change("addRules", "a"), &bench.place).unwrap();
+    assert_eq!(texts(&set), ["cliArg Bash(ls:*)", "session Bash(a)"]);
+    set.apply(&change("replaceRules", "b"), &bench.place).unwrap();
+    assert_eq!(texts(&set), ["cliArg Bash(ls:*)", "session Bash(b)"]);
+    set.apply(&change("removeRules", "b"), &bench.place).unwrap();
+    assert_eq!(texts(&set), ["cliArg Bash(ls:*)"]);
+    let folder = |kind: &str| update(json!({"type": kind, "directories": ["/srv/x"], "destination": "session"}));
+    let read = json!({"file_path": "/srv/x/y"});
+    set.apply(&folder("addDirectories"), &bench.place).unwrap();
+    assert_eq!(word(&judge(Mode::Default, &set, "Read", &read, &bench.place)), "allow");
+    set.apply(&folder("removeDirectories"), &bench.place).unwrap();
+    assert_eq!(word(&judge(Mode::Default, &set, "Read", &read, &bench.place)), "ask");
+    let mode = |mode: &str| update(json!({"type": "setMode", "mode": mode, "destination": "session"}));
+    assert_eq!(set.apply(&mode("plan"), &bench.place), Ok(Some(Mode::Plan)));
+}
+
+#[test]
+fn unknown_words_allow_nothing() {
+    let bench = Bench::new();
+    let mut set = Rules::default();
+    let updates = [
+        json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "permit", "destination": "session"}),
+        json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow", "destination": "everywhere"}),
+        json!({"type": "setMode", "mode": "yolo", "destination": "session"}),
+        json!({"type": "allowEverything", "destination": "session"}),
+    ];
+    for value in updates {
+        assert!(set.apply(&update(value.clone()), &bench.place).is_err(), "{value}");
+    }
+    assert_eq!(set, Rules::default());
+    assert_eq!(Mode::read("bypass"), None);
+    assert_eq!(Behavior::read("Allow"), None);
+    assert_eq!(Source::read("cli"), None);
+}
+
+#[test]
+fn lists_of_rules_are_split_outside_brackets() {
+    let (found, wrong) = Rule::parse_list("Bash(git log:*, x),Read Edit(a b),Bash(open");
+    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Bash(git log:*, x)", "Read", "Edit(a b)"]);
+    assert_eq!(wrong, ["Bash(open"]);
+}
+
+#[test]
+fn a_verdict_says_why() {
+    let bench = Bench::new();
+    let verdict = bench.judge(Mode::Default, &["allow Bash(make:*)"], "Bash", &json!({"command": "make"}));
+    let Verdict::Allow { reason: Reason::Rule { rule, source } } = verdict else { panic!("{verdict:?}") };
+    assert_eq!((rule.to_string().as_str(), source.as_str()), ("Bash(make:*)", "cliArg"));
+    let verdict = bench.judge(Mode::Default, &[], "Bash", &json!({"command": "echo hi"}));
+    assert_eq!(verdict, Verdict::Allow { reason: Reason::Parts });
+    let verdict = bench.judge(Mode::Plan, &[], "Write", &json!({"file_path": "/w/a"}));
+    let message = "Cannot write to /w/a while in plan mode.".to_owned();
+    assert_eq!(verdict, Verdict::Deny { message, reason: Reason::Mode(Mode::Plan) });
+    let Verdict::Deny { message, .. } = bench.judge(Mode::Default, &["deny Bash"], "Bash", &json!({"command": "x"}))
+    else {
+        panic!()
+    };
+    assert!(quipu_message::synthetic::is_automatic_denial(&message));
+}

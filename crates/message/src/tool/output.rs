@@ -1,0 +1,245 @@
+//! What the well-known tools give besides the words for the model: their own
+//! form of the result, which session files keep beside it.
+
+use crate::Json;
+use crate::macros::wire;
+
+wire! {
+    /// What reading a file gave.
+    pub struct ReadOutput {
+        /// `text`, `image`, `pdf` or `notebook`.
+        kind: req String = "type",
+        /// The file.
+        file: req ReadFileOutput = "file",
+    }
+}
+
+wire! {
+    /// A file as it was read.
+    pub struct ReadFileOutput {
+        /// The file.
+        file_path: opt String = "filePath",
+        /// The lines that were read.
+        content: opt String = "content",
+        /// The file in base64.
+        base64: opt String = "base64",
+        /// The media type of an image.
+        media_type: opt String = "type",
+        /// How long the file is, in bytes.
+        original_size: opt u64 = "originalSize",
+        /// The cells of a notebook.
+        cells: opt Vec<Json> = "cells",
+        /// How many lines were read.
+        num_lines: opt u64 = "numLines",
+        /// The first of them.
+        start_line: opt u64 = "startLine",
+        /// How many lines there are.
+        total_lines: opt u64 = "totalLines",
+    }
+}
+
+wire! {
+    /// What writing a file gave.
+    pub struct WriteOutput {
+        /// `create` or `update`.
+        kind: req String = "type",
+        /// The file.
+        file_path: req String = "filePath",
+        /// All it holds.
+        content: req String = "content",
+        /// What changed.
+        structured_patch: req Vec<Hunk> = "structuredPatch",
+        /// What it held before; `null` when it is new.
+        original_file: opt String = "originalFile",
+        /// Whether the person changed the proposal.
+        user_modified: opt bool = "userModified",
+    }
+}
+
+wire! {
+    /// What changing a file gave.
+    pub struct EditOutput {
+        /// The file.
+        file_path: req String = "filePath",
+        /// What was there.
+        old_string: req String = "oldString",
+        /// What is there.
+        new_string: req String = "newString",
+        /// What the file held before.
+        original_file: opt String = "originalFile",
+        /// What changed.
+        structured_patch: req Vec<Hunk> = "structuredPatch",
+        /// Whether the person changed the proposal.
+        user_modified: opt bool = "userModified",
+        /// Whether it was changed everywhere.
+        replace_all: opt bool = "replaceAll",
+    }
+}
+
+wire! {
+    /// One stretch of a patch.
+    pub struct Hunk {
+        /// Its first line before.
+        old_start: req u64 = "oldStart",
+        /// How many lines before.
+        old_lines: req u64 = "oldLines",
+        /// Its first line after.
+        new_start: req u64 = "newStart",
+        /// How many lines after.
+        new_lines: req u64 = "newLines",
+        /// The lines, each after a space, a minus or a plus.
+        lines: req Vec<String> = "lines",
+    }
+}
+
+wire! {
+    /// What changing a notebook gave.
+    pub struct NotebookEditOutput {
+        /// The source of the cell.
+        new_source: req String = "new_source",
+        /// The cell.
+        cell_id: opt String = "cell_id",
+        /// `code` or `markdown`.
+        cell_type: req String = "cell_type",
+        /// The language of the notebook.
+        language: req String = "language",
+        /// `replace`, `insert` or `delete`.
+        edit_mode: req String = "edit_mode",
+        /// Why it failed; empty when it did not.
+        error: req String = "error",
+        /// The notebook.
+        notebook_path: req String = "notebook_path",
+        /// What it held before.
+        original_file: req String = "original_file",
+        /// What it holds.
+        updated_file: req String = "updated_file",
+    }
+}
+
+wire! {
+    /// What a shell command gave.
+    pub struct BashOutput {
+        /// What it printed.
+        stdout: req String = "stdout",
+        /// What it printed as errors, or what we say of it.
+        stderr: req String = "stderr",
+        /// Whether it was stopped.
+        interrupted: req bool = "interrupted",
+        /// Whether the output is a picture.
+        is_image: req bool = "isImage",
+        /// What the exit code means, when it is not an error.
+        return_code_interpretation: opt String = "returnCodeInterpretation",
+        /// The task that goes on in the background.
+        background_task_id: opt String = "backgroundTaskId",
+        /// Whether silence is normal for it.
+        no_output_expected: opt bool = "noOutputExpected",
+        /// Where all of a long output is.
+        persisted_output_path: opt String = "persistedOutputPath",
+        /// How long all of it is, in bytes.
+        persisted_output_size: opt u64 = "persistedOutputSize",
+    }
+}
+
+wire! {
+    /// What a background task printed.
+    pub struct TaskOutput {
+        /// `success`, `timeout` or `not_ready`.
+        retrieval_status: req String = "retrieval_status",
+        /// The task.
+        task: req Task = "task",
+    }
+}
+
+wire! {
+    /// A background task.
+    pub struct Task {
+        /// Which.
+        task_id: req String = "task_id",
+        /// `local_bash` for shell commands.
+        task_type: req String = "task_type",
+        /// `running`, `completed`, `failed` or `killed`.
+        status: req String = "status",
+        /// What it is for.
+        description: req String = "description",
+        /// What it printed.
+        output: req String = "output",
+        /// How it ended.
+        exit_code: opt i64 = "exitCode",
+    }
+}
+
+wire! {
+    /// What stopping a background task gave.
+    pub struct TaskStopOutput {
+        /// What happened, in words.
+        message: req String = "message",
+        /// Which task.
+        task_id: req String = "task_id",
+        /// `local_bash` for shell commands.
+        task_type: req String = "task_type",
+    }
+}
+
+wire! {
+    /// What finding files gave.
+    pub struct GlobOutput {
+        /// The files.
+        filenames: req Vec<String> = "filenames",
+        /// How long it took.
+        duration_ms: req u64 = "durationMs",
+        /// How many files.
+        num_files: req u64 = "numFiles",
+        /// Whether there are more.
+        truncated: req bool = "truncated",
+    }
+}
+
+wire! {
+    /// What finding lines gave.
+    pub struct GrepOutput {
+        /// `content`, `files_with_matches` or `count`.
+        mode: req String = "mode",
+        /// How many files.
+        num_files: opt u64 = "numFiles",
+        /// The files.
+        filenames: req Vec<String> = "filenames",
+        /// The lines.
+        content: opt String = "content",
+        /// How many lines.
+        num_lines: opt u64 = "numLines",
+        /// How many matches.
+        num_matches: opt u64 = "numMatches",
+        /// The limit that cut the result short.
+        applied_limit: opt u64 = "appliedLimit",
+        /// How much was left out at the start.
+        applied_offset: opt u64 = "appliedOffset",
+    }
+}
+
+wire! {
+    /// What writing the task list gave.
+    pub struct TodoWriteOutput {
+        /// The list before.
+        old_todos: req Vec<Json> = "oldTodos",
+        /// The list now.
+        new_todos: req Vec<Json> = "newTodos",
+    }
+}
+
+wire! {
+    /// What reading a web page gave.
+    pub struct WebFetchOutput {
+        /// How long the page is.
+        bytes: req u64 = "bytes",
+        /// The status.
+        code: req u64 = "code",
+        /// The status in words.
+        code_text: req String = "codeText",
+        /// What the model is told.
+        result: req String = "result",
+        /// How long it took.
+        duration_ms: req u64 = "durationMs",
+        /// The page.
+        url: req String = "url",
+    }
+}

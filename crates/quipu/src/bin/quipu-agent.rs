@@ -1,0 +1,323 @@
+//! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use quipu_engine::options::{Format, Options, Start};
+use quipu_engine::{EngineError, VERSION, flags};
+
+/// How long stdin may stay silent beside a prompt before it is left alone.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A headless agent that programs written for `claude` can spawn instead, on any
+/// Anthropic-compatible endpoint (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY).
+#[derive(Debug, Parser)]
+#[command(name = "quipu-agent", disable_version_flag = true, max_term_width = 100)]
+struct Flags {
+    /// The prompt; what is piped in follows it
+    prompt: Option<String>,
+    /// Answer and exit, which is all it ever does
+    #[arg(short, long)]
+    print: bool,
+    /// Print the version
+    #[arg(short = 'v', long)]
+    version: bool,
+    /// How to speak: text, json, or stream-json (a line for everything that happens)
+    #[arg(long, value_enum, default_value_t)]
+    output_format: OutputFormat,
+    /// What stdin holds: text, or stream-json (prompts and control requests, a line each)
+    #[arg(long, value_enum, default_value_t)]
+    input_format: InputFormat,
+    /// With json: all lines in an array instead of the result alone
+    #[arg(long)]
+    verbose: bool,
+    /// Also pass on the pieces of answers as they are written
+    #[arg(long)]
+    include_partial_messages: bool,
+    /// Also report the hooks of settings files
+    #[arg(long)]
+    include_hook_events: bool,
+    /// Echo prompts, marked as replayed
+    #[arg(long)]
+    replay_user_messages: bool,
+    /// Pass on what subagents say, not only what they do
+    #[arg(long)]
+    forward_subagent_text: bool,
+    /// Also report every entry written to the session file
+    #[arg(long)]
+    session_mirror: bool,
+    /// Suggest what the person might say next, from the second turn on
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    prompt_suggestions: Option<bool>,
+    /// Go on with the session of this id, or in this file
+    #[arg(short, long, value_name = "SESSION")]
+    resume: Option<String>,
+    /// Go on with the last session of this directory
+    #[arg(short, long = "continue")]
+    go_on: bool,
+    /// With --resume or --continue: go on in a session of its own
+    #[arg(long)]
+    fork_session: bool,
+    /// The id of the new session, a UUID
+    #[arg(long, value_name = "UUID")]
+    session_id: Option<String>,
+    /// With --resume: go on from this message
+    #[arg(long, value_name = "UUID")]
+    resume_session_at: Option<String>,
+    /// Write no session file
+    #[arg(long)]
+    no_session_persistence: bool,
+    /// The session's title
+    #[arg(short, long)]
+    name: Option<String>,
+    /// The model: a name of the API, or opus, sonnet, haiku
+    #[arg(long)]
+    model: Option<String>,
+    /// The model that takes over when the first stays overloaded
+    #[arg(long, value_name = "MODEL")]
+    fallback_model: Option<String>,
+    /// How hard to think: low, medium, high …
+    #[arg(long, value_name = "LEVEL")]
+    effort: Option<String>,
+    /// How many tokens thinking may take; 0 turns it off
+    #[arg(long, value_name = "N")]
+    max_thinking_tokens: Option<u64>,
+    /// Whether to think: adaptive, enabled or disabled
+    #[arg(long, value_enum)]
+    thinking: Option<Thinking>,
+    /// Betas to ask the API for
+    #[arg(long, num_args = 1.., value_delimiter = ',')]
+    betas: Vec<String>,
+    /// default, acceptEdits, plan, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE")]
+    permission_mode: Option<String>,
+    /// Ask for nothing: the same as the mode bypassPermissions
+    #[arg(long)]
+    dangerously_skip_permissions: bool,
+    /// Let the mode bypassPermissions be chosen later
+    #[arg(long)]
+    allow_dangerously_skip_permissions: bool,
+    /// Rules that allow, as in "Bash(git log:*) Edit"
+    #[arg(long = "allowedTools", alias = "allowed-tools", num_args = 1.., value_name = "RULE")]
+    allowed_tools: Vec<String>,
+    /// Rules that refuse; a bare name takes the tool away
+    #[arg(long = "disallowedTools", alias = "disallowed-tools", num_args = 1.., value_name = "RULE")]
+    disallowed_tools: Vec<String>,
+    /// The tools on offer; "" for none, default for all
+    #[arg(long, num_args = 1.., value_name = "TOOL")]
+    tools: Option<Vec<String>>,
+    /// Who answers permission requests: stdio is the host
+    #[arg(long, value_name = "WHO")]
+    permission_prompt_tool: Option<String>,
+    /// MCP servers: files or JSON
+    #[arg(long, num_args = 1.., value_name = "JSON")]
+    mcp_config: Vec<String>,
+    /// Take MCP servers from --mcp-config alone
+    #[arg(long)]
+    strict_mcp_config: bool,
+    /// More settings: a file or JSON
+    #[arg(long, value_name = "JSON")]
+    settings: Option<String>,
+    /// Which settings files to read: user, project, local
+    #[arg(long, value_name = "SOURCES")]
+    setting_sources: Option<String>,
+    /// Folders with commands, skills, agents and hooks of their own
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    plugin_dir: Vec<PathBuf>,
+    /// Subagents as JSON: name to description, prompt, tools, model
+    #[arg(long, value_name = "JSON")]
+    agents: Option<String>,
+    /// Replaces the system prompt
+    #[arg(long, value_name = "TEXT")]
+    system_prompt: Option<String>,
+    /// The same from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
+    system_prompt_file: Option<PathBuf>,
+    /// Follows the system prompt
+    #[arg(long, value_name = "TEXT")]
+    append_system_prompt: Option<String>,
+    /// The same from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
+    append_system_prompt_file: Option<PathBuf>,
+    /// How many calls of the model a turn may take
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+    /// How much the session may cost
+    #[arg(long, value_name = "USD")]
+    max_budget_usd: Option<f64>,
+    /// The form of the answer, as a JSON schema
+    #[arg(long, value_name = "SCHEMA")]
+    json_schema: Option<String>,
+    /// Folders allowed beside the working directory
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    add_dir: Vec<PathBuf>,
+    /// Slash commands are plain text
+    #[arg(long)]
+    disable_slash_commands: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    #[default]
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum InputFormat {
+    #[default]
+    Text,
+    StreamJson,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Thinking {
+    Adaptive,
+    Enabled,
+    Disabled,
+}
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    if flags.version {
+        let line = format!("{VERSION} (quipu-agent {})\n", env!("CARGO_PKG_VERSION"));
+        return match std::io::stdout().write_all(line.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    match start(flags) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(flags: Flags) -> Result<u8, EngineError> {
+    let options = options(flags)?;
+    let system = |what| move |source| EngineError::System { what, source };
+    let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(system("the working directory"))?;
+    let env = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(system("the async runtime"))?;
+    let code = runtime.block_on(quipu_engine::run(options, env, cwd, std::io::stdout()));
+    // A read of stdin may still wait for a host that says no more.
+    runtime.shutdown_background();
+    code
+}
+
+fn options(flags: Flags) -> Result<Options, EngineError> {
+    let stream_input = flags.input_format == InputFormat::StreamJson;
+    let prompt = if stream_input { None } else { Some(prompt(flags.prompt)?) };
+    let listed = |texts: &[String]| texts.iter().flat_map(|text| flags::names(text)).collect::<Vec<_>>();
+    let thinking = match flags.thinking {
+        Some(Thinking::Disabled) => Some(0),
+        Some(Thinking::Adaptive | Thinking::Enabled) | None => flags.max_thinking_tokens,
+    };
+    Ok(Options {
+        prompt,
+        stream_input,
+        format: match flags.output_format {
+            OutputFormat::Text => Format::Text,
+            OutputFormat::Json => Format::Json,
+            OutputFormat::StreamJson => Format::StreamJson,
+        },
+        verbose: flags.verbose,
+        partial_messages: flags.include_partial_messages,
+        hook_events: flags.include_hook_events,
+        replay_user_messages: flags.replay_user_messages,
+        forward_subagent_text: flags.forward_subagent_text,
+        session_mirror: flags.session_mirror,
+        prompt_suggestions: flags.prompt_suggestions.unwrap_or(false),
+        start: match flags.resume {
+            Some(spec) => Start::Resume(spec),
+            None if flags.go_on => Start::Continue,
+            None => Start::New,
+        },
+        fork: flags.fork_session,
+        session_id: flags.session_id,
+        resume_at: flags.resume_session_at,
+        no_persistence: flags.no_session_persistence,
+        name: flags.name,
+        model: flags.model,
+        fallback_model: flags.fallback_model,
+        effort: flags.effort,
+        max_thinking_tokens: thinking,
+        betas: flags.betas,
+        permission_mode: flags.permission_mode,
+        skip_permissions: flags.dangerously_skip_permissions,
+        may_skip_permissions: flags.dangerously_skip_permissions || flags.allow_dangerously_skip_permissions,
+        allowed_tools: listed(&flags.allowed_tools),
+        disallowed_tools: listed(&flags.disallowed_tools),
+        tools: flags.tools.as_deref().map(listed),
+        permission_prompt: flags.permission_prompt_tool,
+        mcp_config: flags.mcp_config,
+        strict_mcp: flags.strict_mcp_config,
+        settings: flags.settings,
+        setting_sources: flags.setting_sources.map(|text| text.split(',').map(str::to_owned).collect()),
+        plugin_dirs: flags.plugin_dir,
+        agents: flags.agents,
+        system_prompt: from_file("--system-prompt-file", flags.system_prompt_file)?.or(flags.system_prompt),
+        append_system_prompt: from_file("--append-system-prompt-file", flags.append_system_prompt_file)?
+            .or(flags.append_system_prompt),
+        max_turns: flags.max_turns,
+        max_budget_usd: flags.max_budget_usd,
+        json_schema: flags.json_schema,
+        add_dirs: flags.add_dir,
+        no_slash_commands: flags.disable_slash_commands,
+    })
+}
+
+/// The prompt, followed by what is piped in.
+fn prompt(given: Option<String>) -> Result<String, EngineError> {
+    let piped = if std::io::stdin().is_terminal() { None } else { piped(given.is_some()) };
+    match (given, piped.filter(|text| !text.trim().is_empty())) {
+        (Some(prompt), Some(piped)) => Ok(format!("{prompt}\n\n{piped}")),
+        (Some(prompt), None) if !prompt.trim().is_empty() => Ok(prompt),
+        (None, Some(piped)) => Ok(piped),
+        _ => Err(EngineError::NoPrompt),
+    }
+}
+
+/// What is piped in. Beside a prompt, a pipe that nobody writes to is not waited for.
+fn piped(has_prompt: bool) -> Option<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        sender.send(read.ok().map(|_| text))
+    });
+    if has_prompt { receiver.recv_timeout(PATIENCE).ok()? } else { receiver.recv().ok()? }
+}
+
+fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
+    let read = |path: PathBuf| {
+        let bad = |error| EngineError::Flag { flag, reason: format!("{}: {error}", path.display()) };
+        std::fs::read_to_string(&path).map_err(bad)
+    };
+    path.map(read).transpose()
+}
+
+/// Says what went wrong, with its causes.
+fn complain(error: &EngineError) {
+    let mut text = format!("error: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    // There is nowhere to say that this cannot be said.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

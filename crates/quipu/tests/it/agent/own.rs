@@ -1,0 +1,533 @@
+//! Cases of our own, on scripts of our own: they need no recordings.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use quipu_api::answer::{Answerer, Script};
+use quipu_message::{Block, Role};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::folder::Folder;
+
+/// An agent's folder, and a model that plays a script.
+struct Stage {
+    folder: Folder,
+    answerer: Answerer,
+    runtime: Runtime,
+}
+
+/// An agent that is spoken to.
+struct Talk {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    heard: Vec<Value>,
+}
+
+const STREAM: [&str; 4] = ["--output-format", "stream-json", "--input-format", "stream-json"];
+
+impl Stage {
+    fn new(script: &str) -> Self {
+        let script = Script::read(&quipu_testkit::fixture("agent").join(script)).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let answerer = runtime.block_on(Answerer::start(script)).unwrap();
+        Self { folder: Folder::new("own"), answerer, runtime }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quipu-agent"));
+        command
+            .args(args)
+            .current_dir(&self.folder.path)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.folder.path)
+            .env("ANTHROPIC_BASE_URL", self.answerer.url())
+            .env("ANTHROPIC_API_KEY", "any")
+            .env("CLAUDE_CODE_MAX_RETRIES", "2")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// What a run says, line by line.
+    fn lines(&self, args: &[&str]) -> Vec<Value> {
+        let args = [&["-p", "--output-format", "stream-json", "--verbose"], args].concat();
+        let out = self.run(&args);
+        let text = String::from_utf8(out.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn talk(&self, args: &[&str]) -> Talk {
+        let mut command = self.command(&[&STREAM, args].concat());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Talk { stdin: child.stdin.take(), child, stdout, heard: Vec::new() }
+    }
+
+    fn session_file(&self) -> PathBuf {
+        self.folder.transcripts().pop().unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+impl Talk {
+    fn send(&mut self, line: Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn say(&mut self, text: &str) {
+        self.send(json!({"type": "user", "message": {"role": "user", "content": text}}));
+    }
+
+    fn ask(&mut self, id: &str, request: Value) {
+        self.send(json!({"type": "control_request", "request_id": id, "request": request}));
+    }
+
+    /// Answers the agent's last question.
+    fn answer(&mut self, response: Value) {
+        let asked = self.heard.iter().rev().find(|line| line["type"] == "control_request").unwrap();
+        let id = asked["request_id"].clone();
+        self.send(json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": response}}));
+    }
+
+    /// Listens until a line of this kind; what stood before it is kept.
+    fn until(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut line = String::new();
+        while self.stdout.read_line(&mut line).unwrap() > 0 {
+            let value: Value = serde_json::from_str(&line).unwrap();
+            self.heard.push(value.clone());
+            if holds(&value) {
+                return value;
+            }
+            line.clear();
+        }
+        panic!("the agent ended: {:#?}", self.heard);
+    }
+
+    fn until_result(&mut self) -> Value {
+        self.until(|line| line["type"] == "result")
+    }
+
+    fn end(mut self) -> (i32, Vec<Value>) {
+        self.stdin = None;
+        let mut rest = String::new();
+        while self.stdout.read_line(&mut rest).unwrap() > 0 {
+            self.heard.push(serde_json::from_str(&rest).unwrap());
+            rest.clear();
+        }
+        (self.child.wait().unwrap().code().unwrap(), self.heard)
+    }
+}
+
+fn kinds(lines: &[Value]) -> Vec<String> {
+    let kind = |line: &Value| match line["subtype"].as_str() {
+        Some(sub) => format!("{}/{sub}", line["type"].as_str().unwrap()),
+        None => line["type"].as_str().unwrap().to_owned(),
+    };
+    lines.iter().map(kind).collect()
+}
+
+#[test]
+fn text_is_the_answer_alone() {
+    let stage = Stage::new("hello.yaml");
+    let out = stage.run(&["-p", "hello"]);
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "Good day.\n");
+    assert!(out.status.success());
+}
+
+#[test]
+fn json_is_the_result_and_a_failed_call_fails() {
+    let stage = Stage::new("hello.yaml");
+    let out = stage.run(&["-p", "broken", "--output-format", "json"]);
+    let result: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
+    assert_eq!(result["api_error_status"], 400);
+    assert_eq!(out.status.code(), Some(1));
+}
+
+#[test]
+fn what_is_piped_in_follows_the_prompt() {
+    let stage = Stage::new("hello.yaml");
+    let mut child = stage.command(&["-p", "say"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hello").unwrap();
+    assert_eq!(String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout), "Good day.\n");
+}
+
+#[test]
+fn an_unknown_flag_is_an_error_with_a_hint() {
+    let stage = Stage::new("hello.yaml");
+    let out = stage.run(&["-p", "hi", "--max-turn", "2"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("--max-turns"));
+    assert!(stage.answerer.seen().is_empty());
+}
+
+#[test]
+fn a_session_goes_on_with_what_was_said_and_done() {
+    let stage = Stage::new("notes.yaml");
+    let lines = stage.lines(&["read the notes"]);
+    assert_eq!(kinds(&lines), ["system/init", "assistant", "assistant", "user", "assistant", "result/success"]);
+    let id = lines[0]["session_id"].as_str().unwrap().to_owned();
+    let lines = stage.lines(&["and now?", "--resume", &id]);
+    assert_eq!(lines.last().unwrap()["result"], "We spoke of the notes.");
+    let seen = stage.answerer.seen();
+    let messages = &seen.last().unwrap().request.as_ref().unwrap().messages;
+    let roles: Vec<&Role> = messages.iter().map(|message| &message.role).collect();
+    assert_eq!(roles, [&Role::User, &Role::Assistant, &Role::User, &Role::Assistant, &Role::User]);
+    assert_eq!(stage.folder.transcripts().len(), 1);
+    let lines = stage.lines(&["and now?", "--resume", &id, "--fork-session"]);
+    assert_ne!(lines[0]["session_id"], Value::from(id));
+    assert_eq!(stage.folder.transcripts().len(), 2);
+}
+
+#[test]
+fn pieces_come_before_the_whole_and_the_whole_before_its_end() {
+    let stage = Stage::new("hello.yaml");
+    let lines = stage.lines(&["hello", "--include-partial-messages"]);
+    let told: Vec<String> =
+        lines.iter().map(|line| line["event"]["type"].as_str().or(line["type"].as_str()).unwrap().to_owned()).collect();
+    let start = told.iter().position(|kind| kind == "content_block_start").unwrap();
+    assert_eq!(told[start + 1..start + 4], ["content_block_delta", "assistant", "content_block_stop"]);
+}
+
+#[test]
+fn only_a_clear_allowance_lets_a_tool_run() {
+    for (answer, ran) in [
+        (json!({"behavior": "allow"}), true),
+        (json!({"behavior": "deny", "message": "no"}), false),
+        (json!({"behavior": "allowed"}), false),
+        (json!("allow"), false),
+    ] {
+        let stage = Stage::new("touch.yaml");
+        let mut talk = stage.talk(&["--permission-prompt-tool", "stdio"]);
+        talk.say("touch it");
+        talk.until(|line| line["type"] == "control_request");
+        talk.answer(answer.clone());
+        let result = talk.until_result();
+        assert_eq!(stage.folder.path.join("made").exists(), ran, "{answer}");
+        assert_eq!(result["permission_denials"].as_array().unwrap().is_empty(), ran, "{answer}");
+        assert_eq!(talk.end().0, 0);
+    }
+}
+
+#[test]
+fn a_host_that_leaves_while_it_is_asked_has_said_no() {
+    let stage = Stage::new("touch.yaml");
+    let mut talk = stage.talk(&["--permission-prompt-tool", "stdio"]);
+    talk.say("touch it");
+    talk.until(|line| line["type"] == "control_request");
+    let (code, heard) = talk.end();
+    assert_eq!(code, 0);
+    assert_eq!(heard.last().unwrap()["permission_denials"].as_array().unwrap().len(), 1);
+    assert!(!stage.folder.path.join("made").exists());
+}
+
+#[test]
+fn an_interrupted_call_has_a_result_and_the_next_prompt_is_answered() {
+    let stage = Stage::new("slow.yaml");
+    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
+    talk.say("sleep");
+    talk.until(|line| line["type"] == "assistant");
+    talk.ask("1", json!({"subtype": "interrupt"}));
+    assert_eq!(talk.until_result()["terminal_reason"], "aborted_tools");
+    talk.say("go on");
+    assert_eq!(talk.until_result()["is_error"], false);
+    assert_eq!(talk.end().0, 0);
+    every_call_is_answered(&stage);
+}
+
+#[test]
+fn words_that_come_while_a_tool_runs_join_the_turn() {
+    let stage = Stage::new("slow.yaml");
+    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
+    talk.say("nap");
+    talk.until(|line| line["type"] == "assistant");
+    talk.say("and tell me");
+    let (code, heard) = talk.end();
+    assert_eq!((code, heard.iter().filter(|line| line["type"] == "result").count()), (0, 1));
+    let seen = stage.answerer.seen();
+    let last = &seen.last().unwrap().request.as_ref().unwrap().messages;
+    assert!(last.last().unwrap().content.to_text().contains("and tell me"));
+}
+
+#[test]
+fn an_overloaded_model_is_replaced() {
+    let stage = Stage::new("fallback.yaml");
+    let lines = stage.lines(&["hi", "--fallback-model", "haiku"]);
+    let kinds = kinds(&lines);
+    assert!(kinds.contains(&"system/model_fallback".to_owned()), "{kinds:?}");
+    assert_eq!(lines.last().unwrap()["result"], "I take over.");
+}
+
+#[test]
+fn what_was_said_of_a_broken_answer_is_withdrawn() {
+    let stage = Stage::new("cut.yaml");
+    let lines = stage.lines(&["hi"]);
+    let shown = lines.iter().find(|line| line["type"] == "assistant").unwrap();
+    let tombstone = lines.iter().find(|line| line["type"] == "tombstone").unwrap();
+    assert_eq!(tombstone["message"]["uuid"], shown["uuid"]);
+    assert_eq!(lines.last().unwrap()["result"], "Whole.");
+    let file = fs::read_to_string(stage.session_file()).unwrap();
+    assert!(!file.contains("First thought"), "{file}");
+}
+
+#[test]
+fn a_full_context_is_compacted_before_the_next_call() {
+    let stage = Stage::new("full.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("begin at one");
+    talk.until_result();
+    talk.say("two");
+    talk.until_result();
+    let (_, heard) = talk.end();
+    let kinds = kinds(&heard);
+    assert!(kinds.contains(&"system/compact_boundary".to_owned()), "{kinds:?}");
+    let seen = stage.answerer.seen();
+    let messages = &seen.last().unwrap().request.as_ref().unwrap().messages;
+    let text: String = messages.iter().map(|message| message.content.to_text()).collect();
+    assert!(text.contains("The person counts to three.") && text.contains("two") && !text.contains("Counted one"));
+    // The file says the same to whoever goes on with it.
+    let id = heard[0]["session_id"].as_str().unwrap().to_owned();
+    stage.lines(&["three", "--resume", &id]);
+    let seen = stage.answerer.seen();
+    let messages = &seen.last().unwrap().request.as_ref().unwrap().messages;
+    let text: String = messages.iter().map(|message| message.content.to_text()).collect();
+    assert!(
+        text.contains("The person counts to three.") && text.contains("three") && !text.contains("Counted one"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_answer_that_never_fits_its_form_fails() {
+    let stage = Stage::new("form.yaml");
+    let schema = r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
+    let lines = stage.lines(&["give", "--json-schema", schema]);
+    let result = lines.last().unwrap();
+    assert_eq!(result["subtype"], "error_max_structured_output_retries");
+    assert_eq!(result["is_error"], true);
+}
+
+#[test]
+fn a_subagents_words_are_passed_on_when_asked_for() {
+    let stage = Stage::new("helper.yaml");
+    let words = |lines: &[Value]| -> Vec<String> {
+        let theirs = lines.iter().filter(|line| line["parent_tool_use_id"].is_string() && line["type"] == "assistant");
+        theirs.flat_map(|line| line["message"]["content"][0]["text"].as_str().map(str::to_owned)).collect()
+    };
+    assert!(words(&stage.lines(&["go"])).is_empty());
+    let lines = stage.lines(&["go", "--forward-subagent-text"]);
+    assert_eq!(words(&lines), ["I look into it.", "The helper's report."]);
+    assert_eq!(lines.last().unwrap()["result"], "The helper is done.");
+    let file = stage.folder.subagents().pop().unwrap();
+    let meta: Value = serde_json::from_str(&fs::read_to_string(file.with_extension("meta.json")).unwrap()).unwrap();
+    assert_eq!((&meta["agentType"], &meta["finished"]), (&json!("general-purpose"), &json!(true)));
+}
+
+#[test]
+fn a_hook_may_refuse_a_prompt_and_instructions_are_told_once() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("CLAUDE.md", "Be kind.");
+    stage.write(
+        "hooks.json",
+        r#"{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"grep -q secret && { echo not that >&2; exit 2; } || true"}]}]}}"#,
+    );
+    let mut talk = stage.talk(&["--settings", "hooks.json"]);
+    talk.say("the secret");
+    talk.until_result();
+    assert!(stage.answerer.seen().is_empty());
+    talk.say("hello");
+    talk.say("hello again");
+    talk.until_result();
+    talk.until_result();
+    talk.end();
+    let seen = stage.answerer.seen();
+    let last = seen.last().unwrap();
+    assert_eq!(last.body.matches("Be kind.").count(), 1);
+    assert!(!last.body.contains("the secret"));
+}
+
+#[test]
+fn the_mode_that_asks_for_nothing_needs_a_flag() {
+    let stage = Stage::new("hello.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.ask("1", json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}));
+    let answer = talk.until(|line| line["type"] == "control_response");
+    assert_eq!(answer["response"]["error_code"], "bypass_not_launched");
+    talk.end();
+}
+
+#[test]
+fn secrets_of_the_agent_are_not_in_the_environment_of_tools() {
+    let stage = Stage::new("slow.yaml");
+    stage.write(".claude/commands/env.md", "nap");
+    let out = stage.run(&["-p", "/env", "--allowedTools", "Bash", "--output-format", "stream-json"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("rested"));
+    assert!(!fs::read_to_string(stage.session_file()).unwrap().contains("ANTHROPIC_API_KEY\":"));
+}
+
+#[test]
+fn files_are_put_back_also_after_a_resume() {
+    let stage = Stage::new("write.yaml");
+    let id = "11111111-2222-4333-8444-666666666666";
+    let prompt = "22222222-2222-4333-8444-666666666666";
+    let start = |flag: &str| {
+        let args = [&STREAM[..], &["--permission-mode", "acceptEdits", flag, id]].concat();
+        let mut command = stage.command(&args);
+        command.env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Talk { stdin: child.stdin.take(), child, stdout, heard: Vec::new() }
+    };
+    let mut talk = start("--session-id");
+    talk.send(json!({"type": "user", "uuid": prompt, "message": {"role": "user", "content": "write"}}));
+    talk.until_result();
+    talk.end();
+    let file = stage.folder.path.join("made.txt");
+    assert!(file.exists());
+    let mut talk = start("--resume");
+    talk.ask("1", json!({"subtype": "rewind_files", "user_message_id": prompt, "dry_run": true}));
+    let answer = talk.until(|line| line["type"] == "control_response");
+    assert_eq!(answer["response"]["response"]["deletions"], 1);
+    assert!(file.exists());
+    talk.ask("2", json!({"subtype": "rewind_files", "user_message_id": prompt}));
+    talk.until(|line| line["type"] == "control_response");
+    assert!(!file.exists());
+    talk.end();
+}
+
+#[test]
+fn what_is_written_has_nothing_unknown_and_a_broken_line_is_told_of() {
+    let stage = Stage::new("helper.yaml");
+    let lines = stage.lines(&["go"]);
+    let config = stage.folder.path.join(".claude");
+    let check = || {
+        let mut check = super::super::quipu();
+        check.args(["--claude-dir", config.to_str().unwrap(), "check", "--strict", "--roundtrip"]);
+        check
+    };
+    check().assert().success();
+    let mut file = fs::OpenOptions::new().append(true).open(stage.session_file()).unwrap();
+    file.write_all(b"{broken\n").unwrap();
+    let lines = stage.lines(&["go on", "--resume", lines[0]["session_id"].as_str().unwrap()]);
+    assert!(lines[0]["content"].as_str().unwrap().contains("of the session file"), "{lines:?}");
+    assert_eq!(lines.last().unwrap()["is_error"], false);
+}
+
+#[test]
+fn a_plugin_brings_commands_and_hooks() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("kit/.claude-plugin/plugin.json", r#"{"name":"kit"}"#);
+    stage.write("kit/commands/greet.md", "say hello to $ARGUMENTS");
+    let hook = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"touch ${CLAUDE_PLUGIN_ROOT}/stopped"}]}]}}"#;
+    stage.write("kit/hooks/hooks.json", hook);
+    let lines = stage.lines(&["/kit:greet Bob", "--plugin-dir", "kit"]);
+    assert_eq!(lines[0]["plugins"][0]["name"], "kit");
+    assert_eq!(lines.last().unwrap()["result"], "Good day.");
+    assert!(stage.folder.path.join("kit/stopped").exists());
+}
+
+/// Answers as an MCP server with one tool does, over HTTP.
+async fn mcp(body: String) -> axum::response::Response {
+    use axum::response::IntoResponse;
+    let asked: Value = serde_json::from_str(&body).unwrap();
+    let result = match asked["method"].as_str().unwrap() {
+        "initialize" => json!({
+            "protocolVersion": asked["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "far", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "greet", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "greetings from afar"}]}),
+        _ => return axum::http::StatusCode::ACCEPTED.into_response(),
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string();
+    ([("content-type", "application/json")], answer).into_response()
+}
+
+#[test]
+fn tools_of_an_mcp_server_over_http_are_used() {
+    let stage = Stage::new("afar.yaml");
+    let listener = stage.runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = axum::Router::new().route("/mcp", axum::routing::post(mcp));
+    stage.runtime.spawn(async move { axum::serve(listener, router).await });
+    let servers = json!({"mcpServers": {"far": {"type": "http", "url": format!("http://{address}/mcp")}}}).to_string();
+    let lines = stage.lines(&["greet", "--mcp-config", &servers, "--allowedTools", "mcp__far"]);
+    assert_eq!(lines[0]["mcp_servers"], json!([{"name": "far", "status": "connected", "source": "dynamic"}]));
+    assert_eq!(lines.last().unwrap()["result"], "It greets.");
+}
+
+#[test]
+fn a_projects_settings_cannot_send_the_key_elsewhere() {
+    let stage = Stage::new("hello.yaml");
+    stage.write(
+        ".claude/settings.local.json",
+        r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_MODEL":"m"}}"#,
+    );
+    let lines = stage.lines(&["hello"]);
+    assert_eq!(lines[0]["model"], "claude-opus-5-5");
+    assert_eq!(lines.last().unwrap()["result"], "Good day.");
+}
+
+/// How often the agent is killed; more when asked for.
+fn kills() -> u32 {
+    std::env::var("QUIPU_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12)
+}
+
+#[test]
+fn an_agent_killed_at_any_point_can_be_resumed_with_nothing_lost() {
+    let stage = Stage::new("long.yaml");
+    let id = "11111111-2222-4333-8444-555555555555";
+    let mut said: Vec<String> = Vec::new();
+    for round in 0..kills() {
+        let flag = if round == 0 { "--session-id" } else { "--resume" };
+        let mut talk = stage.talk(&["--allowedTools", "Bash", flag, id]);
+        let words = format!("round {round}");
+        talk.say(&words);
+        // Killed later each time: before, in and after answers and tools.
+        talk.until(|line| line["type"] == "system");
+        said.push(words);
+        let until = Instant::now() + Duration::from_millis(u64::from(round * 7 % 45));
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        talk.child.kill().unwrap();
+        talk.child.wait().unwrap();
+    }
+    let lines = stage.lines(&["the end", "--resume", id]);
+    assert_eq!(lines.last().unwrap()["is_error"], false);
+    let seen = stage.answerer.seen();
+    let body = &seen.last().unwrap().body;
+    for words in said {
+        assert!(body.contains(&words), "{words} is lost");
+    }
+    every_call_is_answered(&stage);
+}
+
+/// No request ever sent holds a call without its result.
+fn every_call_is_answered(stage: &Stage) {
+    for seen in stage.answerer.seen() {
+        let Some(request) = seen.request else { continue };
+        let blocks = || request.messages.iter().flat_map(|message| message.content.blocks());
+        let mut calls: Vec<_> = blocks().filter_map(Block::tool_use).map(|call| call.id.clone()).collect();
+        let mut results: Vec<_> =
+            blocks().filter_map(Block::tool_result).map(|done| done.tool_use_id.clone()).collect();
+        calls.sort();
+        results.sort();
+        assert_eq!(calls, results);
+    }
+}
