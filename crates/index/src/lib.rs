@@ -1,13 +1,12 @@
-//! How lines are counted over gigabytes.
+//! How lines are counted and found over gigabytes.
 //!
 //! ```text
-//!   session files ── scan ──── what each API message used, per session
-//!                      └────── Ledger ── copies in other sessions dropped
-//!                                └────── Report ── by day, session, model …
+//!   session files ─┬─ Catalogue ── what is new, folded and kept ─┬─ Counter ── Report
+//!                  │                    └── words ── search      │
+//!                  └─ scan ── Ledger ── the same, nothing kept ──┘
 //! ```
 //!
-//! Only lines that money depends on are parsed. Deliberately absent: writing session
-//! files, and the price table, which is passed in.
+//! Deliberately absent: writing session files, and the price table, which is passed in.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
