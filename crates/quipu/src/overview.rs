@@ -90,7 +90,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     }
     text.push_str(&format!("\n{}", ls::table(latest, output)));
     text.push_str(&format!(
-        "\n{dim}quipu show ID · quipu ls · quipu usage · quipu follow latest · quipu --help{dim:#}\n"
+        "\n{dim}quipu show ID · quipu ls · quipu search WORDS · quipu usage · quipu follow latest · quipu --help{dim:#}\n"
     ));
     output.text(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -57,7 +57,7 @@ struct Flags {
     #[arg(short, long, value_name = "SESSION")]
     resume: Option<String>,
     /// Go on with the last session of this directory
-    #[arg(short, long = "continue")]
+    #[arg(short = 'c', long = "continue")]
     go_on: bool,
     /// With --resume or --continue: go on in a session of its own
     #[arg(long)]
