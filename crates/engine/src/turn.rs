@@ -33,8 +33,8 @@ const GO_ON: &str = "Your answer was cut off because it reached the output limit
                      without repeating anything and without comment; split what is left into smaller pieces.";
 
 /// What the model is told when it does not answer in the form asked for.
-const USE_FORM: &str = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request. \
-                        Call this tool now.";
+const USE_FORM: &str =
+    "[structured-output-enforce] This request is only done when StructuredOutput is called: call it with your answer.";
 
 /// How a turn ends.
 #[derive(Debug)]
