@@ -37,13 +37,14 @@ fn id(question: u32) -> String {
 }
 
 /// Asks fifty questions, each when the one before is answered, and every seventh
-/// together with the next; the agent is killed after so long, wherever it is.
-fn run(stage: &Stage, killed_after: Option<Duration>) -> Told {
+/// together with the next; the agent is killed so long after it was asked this one.
+fn run(stage: &Stage, kill: Option<(u32, Duration)>) -> Told {
     let args = ["--allowedTools", "Bash", "--replay-user-messages", "--session-id", SESSION];
     let mut talk = stage.talk(&args);
     let (mut stdin, mut child) = (talk.stdin.take().unwrap(), talk.child);
+    let (now, asked_it) = std::sync::mpsc::channel();
     let killer = std::thread::spawn(move || {
-        if let Some(after) = killed_after {
+        if let Ok(after) = asked_it.recv() {
             std::thread::sleep(after);
             child.kill().unwrap();
         }
@@ -56,6 +57,9 @@ fn run(stage: &Stage, killed_after: Option<Duration>) -> Told {
             let message = json!({"role": "user", "content": words(asked)});
             // Nobody may be there to hear it.
             let _ = writeln!(stdin, "{}", json!({"type": "user", "uuid": id(asked), "message": message}));
+            if let Some((_, after)) = kill.filter(|(question, _)| *question == asked) {
+                now.send(after).unwrap();
+            }
             asked += 1;
         }
         loop {
@@ -69,7 +73,8 @@ fn run(stage: &Stage, killed_after: Option<Duration>) -> Told {
             }
         }
     }
-    if killed_after.is_none() {
+    drop(now);
+    if kill.is_none() {
         drop(stdin);
         assert!(killer.join().unwrap().success());
     } else {
@@ -101,20 +106,21 @@ impl Told {
 #[allow(clippy::print_stderr, reason = "the figures of a long run")]
 fn an_agent_killed_at_any_point_can_be_resumed_with_nothing_lost() {
     let kills: u64 = std::env::var("QUIPU_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    // How long a whole run takes here.
+    // How long a turn takes here.
     let began = Instant::now();
     let whole = run(&Stage::new("long.yaml"), None);
-    let length = u64::try_from(began.elapsed().as_micros()).unwrap();
+    let length = u64::try_from(began.elapsed().as_micros()).unwrap() / u64::from(TURNS);
     assert_eq!(whole.replayed.len(), TURNS as usize);
     let (mut in_turn, mut turns, mut replayed, mut calls, mut no_file, mut torn) = (0, 0, 0, 0, 0, 0);
     let mut random = 0x9E37_79B9_u64;
     for kill in 0..kills {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // Spread evenly over the run, and anywhere within its part.
-        let part = length / kills;
-        let after = part * kill + (random >> 33) % part.max(1);
+        // Every question has its share; the moment is anywhere within a turn, at first
+        // also before there is one.
+        let question = u32::try_from(kill * u64::from(TURNS) / kills).unwrap();
+        let after = Duration::from_micros((random >> 33) % (length * 3 / 2));
         let stage = Stage::new("long.yaml");
-        let told = run(&stage, Some(Duration::from_micros(after)));
+        let told = run(&stage, Some((question, after)));
         (turns, replayed) = (turns + told.results, replayed + told.replayed.len());
         in_turn += u32::from(told.in_turn);
         let file = stage.folder.transcripts().pop().map(|path| fs::read_to_string(path).unwrap());
