@@ -93,23 +93,27 @@ impl Seen {
 impl Answerer {
     /// Starts on a free port of loopback.
     pub async fn start(script: Script) -> io::Result<Self> {
-        Self::listen(script, (Ipv4Addr::LOCALHOST, 0).into(), |_| {}).await
+        Self::open(script, (Ipv4Addr::LOCALHOST, 0).into(), None).await
     }
 
     /// Starts on an address of loopback and tells of each request once it is decided
-    /// how to answer it.
+    /// how to answer it. Bodies are told, not kept: it may run for long.
     pub async fn listen(
         script: Script,
         address: SocketAddr,
         tell: impl Fn(&Seen) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::open(script, address, Some(Box::new(tell))).await
+    }
+
+    async fn open(script: Script, address: SocketAddr, tell: Option<serve::Tell>) -> io::Result<Self> {
         if !address.ip().is_loopback() {
             let reason = format!("{address} is not a loopback address; use 127.0.0.1");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let desk = Arc::new(Desk::new(script, Box::new(tell)));
+        let desk = Arc::new(Desk::new(script, tell));
         let task = tokio::spawn(serve::run(listener, Arc::clone(&desk))).abort_handle();
         Ok(Self { address, desk, task })
     }

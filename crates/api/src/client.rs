@@ -100,8 +100,13 @@ impl Client {
     ///
     /// Must be called inside a tokio runtime.
     pub fn ask(&self, request: &Request) -> Asking {
+        self.send(request.clone())
+    }
+
+    /// Asks like [`Client::ask`], and keeps a request that may be large from being copied.
+    pub fn send(&self, request: Request) -> Asking {
         let (out, heard) = mpsc::channel(HELD);
-        let call = Call { line: Arc::clone(&self.line), request: request.clone(), hearing: Hearing::new(out) };
+        let call = Call { line: Arc::clone(&self.line), request, hearing: Hearing::new(out) };
         Asking { heard, task: tokio::spawn(call.run()).abort_handle() }
     }
 
@@ -172,8 +177,9 @@ impl Call {
         let mut streaming = true;
         let mut may_unstream = true;
         let (mut attempt, mut overloads) = (1, 0);
+        let mut wire = self.request.take_wire();
         loop {
-            let wire = self.request.to_wire(&model, streaming);
+            self.request.aim(&mut wire, &model, streaming);
             let error = match self.line.ask(&self.request, &wire, &mut self.hearing).await? {
                 Ok(answer) => return self.hearing.say(Heard::Done(answer)).await,
                 Err(error) => error,

@@ -84,22 +84,16 @@ pub enum Cache {
 }
 
 impl Request {
-    /// The request as it is sent to `model`.
-    pub(crate) fn to_wire(&self, model: &str, stream: bool) -> api::Request {
-        let system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
-        let most = if stream { self.max_tokens } else { self.max_tokens.min(MOST_UNSTREAMED) };
+    /// The request as it is sent, still to be aimed. Messages and tools go into it: they
+    /// are large.
+    pub(crate) fn take_wire(&mut self) -> api::Request {
         let mut wire = api::Request {
-            max_tokens: Maybe::Value(most),
-            stream: Maybe::Value(stream),
-            stop_sequences: some(&self.stop_sequences),
+            stop_sequences: some(self.stop_sequences.clone()),
             temperature: self.temperature.clone().into(),
             context_management: self.context_management.clone().into(),
             metadata: self.metadata().into(),
-            ..self.prompt(model, system)
+            ..self.take_prompt()
         };
-        // A budget must leave room for the answer itself.
-        let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
-        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget)).into();
         if let Some(effort) = &self.effort {
             let config = OutputConfig { effort: Maybe::Value(effort.clone()), ..OutputConfig::default() };
             wire.output_config = Maybe::Value(Json::of(&config));
@@ -107,25 +101,33 @@ impl Request {
         wire
     }
 
+    /// Says whom a request asks, and how the answer is to come.
+    pub(crate) fn aim(&self, wire: &mut api::Request, model: &str, stream: bool) {
+        let most = if stream { self.max_tokens } else { self.max_tokens.min(MOST_UNSTREAMED) };
+        // A budget must leave room for the answer itself.
+        let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
+        model.clone_into(&mut wire.model);
+        (wire.max_tokens, wire.stream) = (Maybe::Value(most), Maybe::Value(stream));
+        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget)).into();
+    }
+
     /// The request that asks how large the prompt is.
     pub(crate) fn to_count(&self) -> api::Request {
-        let system = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
         let thinking = self.thinking.map(|thinking| thinking.to_wire(|tokens| tokens));
-        api::Request { thinking: thinking.into(), ..self.prompt(&self.model, system) }
+        api::Request { model: self.model.clone(), thinking: thinking.into(), ..self.clone().take_prompt() }
     }
 
     /// The cached part, tools, system and messages, with the breakpoints in it.
-    fn prompt(&self, model: &str, mut system: Vec<Block>) -> api::Request {
-        let mut tools = self.tools.clone();
-        let mut messages = self.messages.clone();
+    fn take_prompt(&mut self) -> api::Request {
+        let mut system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
+        let (mut tools, mut messages) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.messages));
         if let Some(mark) = self.cache.mark() {
             mark_prefix(&mut tools, &mut system, &mut messages, &mark);
         }
         api::Request {
-            model: model.to_owned(),
             messages,
             system: if system.is_empty() { Maybe::Absent } else { Maybe::Value(Json::of(&system)) },
-            tools: some(&tools),
+            tools: some(tools),
             tool_choice: self.tool_choice.as_ref().map(Choice::to_wire).into(),
             ..api::Request::default()
         }
@@ -200,8 +202,8 @@ impl Choice {
     }
 }
 
-fn some<T: Clone>(list: &[T]) -> Maybe<Vec<T>> {
-    if list.is_empty() { Maybe::Absent } else { Maybe::Value(list.to_vec()) }
+fn some<T>(list: Vec<T>) -> Maybe<Vec<T>> {
+    if list.is_empty() { Maybe::Absent } else { Maybe::Value(list) }
 }
 
 #[cfg(test)]

@@ -63,10 +63,10 @@ impl<'a> Talk<'a> {
             })));
         }
         let began = Instant::now();
-        let mut asking = self.session.client.ask(&request);
+        let mut model = request.model.clone();
+        let mut asking = self.session.client.send(request);
         let mut coming = Coming::default();
         let mut works = Works::new(self);
-        let mut model = request.model.clone();
         loop {
             let heard = tokio::select! {
                 biased;

@@ -33,8 +33,12 @@ pub(crate) struct Desk {
     seen: Mutex<Vec<Seen>>,
     changed: Notify,
     ids: Ids,
-    tell: Box<dyn Fn(&Seen) + Send + Sync>,
+    /// Who is told of each request; then what was asked is not kept.
+    tell: Option<Tell>,
 }
+
+/// Is told of a request.
+pub(crate) type Tell = Box<dyn Fn(&Seen) + Send + Sync>;
 
 impl fmt::Debug for Desk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +87,7 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
 }
 
 impl Desk {
-    pub(crate) fn new(script: Script, tell: Box<dyn Fn(&Seen) + Send + Sync>) -> Self {
+    pub(crate) fn new(script: Script, tell: Option<Tell>) -> Self {
         let (script, seen) = (Mutex::new(script), Mutex::new(Vec::new()));
         Self { script, seen, changed: Notify::new(), ids: Ids::default(), tell }
     }
@@ -112,9 +116,12 @@ impl Desk {
         let play = desk.judge(&mut script, &mut seen, request_id);
         seen.status = play.status;
         let index = seen.number - 1;
-        held(&desk.seen).push(seen.clone());
+        if let Some(tell) = &desk.tell {
+            tell(&seen);
+            (seen.body, seen.request) = (String::new(), None);
+        }
+        held(&desk.seen).push(seen);
         drop(script);
-        (desk.tell)(&seen);
         desk.changed.notify_waiters();
         (Watch { desk: Arc::clone(desk), index, end: End::Left }, play)
     }

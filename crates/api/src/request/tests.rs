@@ -3,7 +3,10 @@ use serde_json::{Value, json};
 use super::*;
 
 fn wire(request: &Request) -> Value {
-    serde_json::to_value(request.to_wire(&request.model, true)).unwrap()
+    let mut taken = request.clone();
+    let mut wire = taken.take_wire();
+    taken.aim(&mut wire, &request.model, true);
+    serde_json::to_value(wire).unwrap()
 }
 
 fn said(role: Role, text: &str) -> Message {

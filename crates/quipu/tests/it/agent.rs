@@ -6,9 +6,11 @@
 mod compat;
 mod drive;
 mod folder;
+mod killed;
 mod own;
 mod recording;
 mod shape;
+mod stage;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
