@@ -16,7 +16,7 @@ run: build
 	echo; echo "Next: $(QUIPU) --claude-dir $$dir show latest, or $(QUIPU) --help"
 
 build:
-	@$(CARGO) build --release --quiet -p quipu
+	@$(CARGO) build --release --quiet -p quipu --bin quipu
 
 # Everything that must hold: formatting, lints, documentation, tests, licences.
 test: lint
