@@ -165,7 +165,7 @@ impl Line {
     /// Sends a request and gives the response when its status is a success.
     async fn send(&self, path: &str, request: &Request, wire: &impl Serialize) -> Result<Response, ApiError> {
         let Endpoint { limits, .. } = &self.endpoint;
-        let body = serde_json::to_vec(wire).map_err(|e| ApiError::BadRequest { reason: e.to_string() })?;
+        let body = request.body(wire).map_err(|e| ApiError::BadRequest { reason: e.to_string() })?;
         let (url, headers) = self.address(path, request)?;
         let sending = self.http.post(url).headers(headers).body(body).send();
         let sent = timeout(limits.answer, sending).await.map_err(|_| ApiError::Late { after: limits.answer })?;

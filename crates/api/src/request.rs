@@ -3,6 +3,7 @@
 
 use quipu_message::api::{self, CacheControl, Caller, Metadata, OutputConfig, ThinkingConfig, Tool, ToolChoice};
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
+use serde::Serialize;
 use serde_json::Number;
 
 /// The most an answer that is not streamed may be asked to hold.
@@ -17,6 +18,9 @@ pub struct Request {
     pub fallback_model: Option<String>,
     /// The system prompt, in parts; empty parts are left out.
     pub system: Vec<String>,
+    /// Messages that stand before the others and no longer change, as JSON text with
+    /// commas between them: a long conversation need not be written anew for each call.
+    pub settled: String,
     /// The conversation, as `for_api` gives it.
     pub messages: Vec<Message>,
     /// The tools on offer.
@@ -109,6 +113,16 @@ impl Request {
         model.clone_into(&mut wire.model);
         (wire.max_tokens, wire.stream) = (Maybe::Value(most), Maybe::Value(stream));
         wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget)).into();
+    }
+
+    /// The bytes of a request: the settled messages stand before those it holds.
+    pub(crate) fn body(&self, wire: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+        const MESSAGES: &[u8] = b"\"messages\":[";
+        let rest = serde_json::to_vec(wire)?;
+        let at = rest.windows(MESSAGES.len()).position(|bytes| bytes == MESSAGES).map(|at| at + MESSAGES.len());
+        let Some(at) = at.filter(|_| !self.settled.is_empty()) else { return Ok(rest) };
+        let comma: &[u8] = if rest[at..].starts_with(b"]") { b"" } else { b"," };
+        Ok([&rest[..at], self.settled.as_bytes(), comma, &rest[at..]].concat())
     }
 
     /// The request that asks how large the prompt is.

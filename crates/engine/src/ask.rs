@@ -54,7 +54,7 @@ struct Failure<'a> {
 impl<'a> Talk<'a> {
     /// Asks the model to go on from what is recorded.
     pub(crate) async fn ask(&'a self, count: &mut Count) -> Result<Asked<'a>, AppendError> {
-        let request = self.request();
+        let request = self.next_request();
         if self.partial() {
             self.session.say(System::Status(Box::new(live::Status {
                 status: Maybe::Value("requesting".to_owned()),
@@ -110,8 +110,19 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// The request for what is recorded so far.
+    /// The request for what is recorded so far, with all its messages.
     pub(crate) fn request(&self) -> Request {
+        Request { messages: self.log().messages(), ..self.frame() }
+    }
+
+    /// The same request, for sending: turns that are over are text already.
+    fn next_request(&self) -> Request {
+        let (settled, messages) = self.log().to_send();
+        Request { settled, messages, ..self.frame() }
+    }
+
+    /// The request without the conversation.
+    fn frame(&self) -> Request {
         let (effort, max_thinking, session_id) = {
             let state = self.session.state();
             (state.effort.clone(), state.max_thinking, state.id.clone())
@@ -140,7 +151,6 @@ impl<'a> Talk<'a> {
                 .as_deref()
                 .map(|name| self.session.models.resolve(name)),
             system: self.system.clone(),
-            messages: self.log().messages(),
             tools: self.tools.iter().map(tool).collect(),
             max_tokens: Size::of(&self.model).output,
             thinking,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use quipu_conversation::{Node, for_api};
 use quipu_message::stream::TranscriptMirror;
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{Entry, Line, Maybe, Message, SessionId, Uuid};
+use quipu_message::{Block, Entry, Line, Maybe, Message, Role, SessionId, Uuid};
 use quipu_transcript::{AppendError, Compaction, Durability, Facts, Queued, Recorder};
 
 use crate::clock::Clock;
@@ -26,6 +26,7 @@ pub(crate) struct Log {
     rewind_to: Option<Uuid>,
     /// What the model sees: everything since the last compaction.
     context: Vec<Node>,
+    settled: Settled,
     head: Option<Uuid>,
     /// Who is told of what is written.
     mirror: Option<Output>,
@@ -42,6 +43,7 @@ impl Log {
             persists,
             rewind_to: None,
             context: Vec::new(),
+            settled: Settled::default(),
             head: None,
             mirror: None,
         }
@@ -51,6 +53,7 @@ impl Log {
     pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>) {
         self.head = rewind_to.clone().or_else(|| context.iter().rev().find_map(|node| node.uuid().cloned()));
         (self.context, self.rewind_to) = (context, rewind_to);
+        self.settled = Settled::default();
     }
 
     /// An empty log of another session, in a file beside this one.
@@ -88,6 +91,37 @@ impl Log {
     /// The messages to send.
     pub(crate) fn messages(&self) -> Vec<Message> {
         for_api(&self.context.iter().collect::<Vec<_>>())
+    }
+
+    /// The messages to send: turns that are over as text, then the rest.
+    pub(crate) fn to_send(&mut self) -> (String, Vec<Message>) {
+        self.settle();
+        let rest: Vec<&Node> = self.context[self.settled.nodes..].iter().collect();
+        (self.settled.text.clone(), for_api(&rest))
+    }
+
+    /// Makes text of all turns but the last two: the cache breakpoints are in these. A
+    /// turn that does not end in an answer waits for the next that does.
+    fn settle(&mut self) {
+        let from = self.settled.nodes;
+        let begins: Vec<usize> = (from..self.context.len()).filter(|at| is_prompt(&self.context[*at])).collect();
+        let [.., to, _] = begins[..] else { return };
+        if to == from {
+            return;
+        }
+        let over: Vec<&Node> = self.context[from..to].iter().collect();
+        let messages = for_api(&over);
+        if messages.last().is_none_or(|message| message.role != Role::Assistant) {
+            return;
+        }
+        for message in &messages {
+            let Ok(text) = serde_json::to_string(message) else { return };
+            if !self.settled.text.is_empty() {
+                self.settled.text.push(',');
+            }
+            self.settled.text.push_str(&text);
+        }
+        self.settled.nodes = to;
     }
 
     /// Records entries of the conversation. When it returns, a person's words are on
@@ -132,6 +166,7 @@ impl Log {
             recorder.compact(compaction, &mut Clock)?;
         }
         let is_kept = |node: &Node| node.uuid().is_some_and(|uuid| kept.contains(uuid));
+        self.settled = Settled::default();
         let kept: Vec<Node> = std::mem::take(&mut self.context).into_iter().filter(is_kept).collect();
         self.see(Entry::User(Box::new(summary)));
         let anchor = self.head.clone();
@@ -152,6 +187,10 @@ impl Log {
 
     /// The entries take part in what the model sees.
     fn see(&mut self, entry: Entry) {
+        // An error may name what is not to be sent again, however long ago it was said.
+        if matches!(&entry, Entry::Assistant(answer) if answer.is_api_error()) {
+            self.settled = Settled::default();
+        }
         let node = Node { line: 0, entry };
         if let Some(uuid) = node.uuid() {
             self.head = Some(uuid.clone());
@@ -179,6 +218,21 @@ impl Log {
     }
 }
 
+/// Turns that are over: how many nodes they are, and their messages as JSON text with
+/// commas between them. Long sessions would otherwise be written anew for each call.
+#[derive(Debug, Default)]
+struct Settled {
+    nodes: usize,
+    text: String,
+}
+
+/// Whether a person speaks, who begins a turn.
+fn is_prompt(node: &Node) -> bool {
+    let Entry::User(user) = &node.entry else { return false };
+    let answers = |block: &Block| matches!(block, Block::ToolResult(_));
+    !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
+}
+
 /// The line that tells a host what was written.
 fn mirrored(path: &Path, lines: &[Line]) -> Entry {
     Entry::TranscriptMirror(Box::new(TranscriptMirror {
@@ -187,3 +241,6 @@ fn mirrored(path: &Path, lines: &[Line]) -> Entry {
         ..TranscriptMirror::default()
     }))
 }
+
+#[cfg(test)]
+mod tests;
