@@ -117,7 +117,7 @@ impl<'a> Talk<'a> {
 
     /// The same request, for sending: turns that are over are text already.
     fn next_request(&self) -> Request {
-        let (settled, messages) = self.log().to_send();
+        let (settled, messages) = self.log().sending();
         Request { settled, messages, ..self.frame() }
     }
 

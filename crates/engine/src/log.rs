@@ -94,7 +94,7 @@ impl Log {
     }
 
     /// The messages to send: turns that are over as text, then the rest.
-    pub(crate) fn to_send(&mut self) -> (String, Vec<Message>) {
+    pub(crate) fn sending(&mut self) -> (String, Vec<Message>) {
         self.settle();
         let rest: Vec<&Node> = self.context[self.settled.nodes..].iter().collect();
         (self.settled.text.clone(), for_api(&rest))

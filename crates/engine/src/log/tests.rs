@@ -5,7 +5,7 @@ use super::*;
 
 /// What is sent as text and as messages, together.
 fn sent(log: &mut Log) -> Vec<Value> {
-    let (settled, rest) = log.to_send();
+    let (settled, rest) = log.sending();
     let mut all: Vec<Value> = serde_json::from_str(&format!("[{settled}]")).unwrap();
     all.extend(rest.iter().map(|message| serde_json::to_value(message).unwrap()));
     all
@@ -37,14 +37,14 @@ fn settled_turns_and_the_rest_are_the_whole_conversation() {
         assert_eq!(sent(&mut log), plain(&log), "answered {n}");
     }
     assert!(log.settled.nodes > 40, "{}", log.settled.nodes);
-    assert!(log.to_send().1.len() <= 6, "the last turns are still messages");
+    assert!(log.sending().1.len() <= 6, "the last turns are still messages");
 }
 
 #[test]
 fn what_is_settled_is_forgotten_when_the_past_changes() {
     let mut log = log();
     (0..10).for_each(|n| turn(&mut log, n));
-    assert!(!log.to_send().0.is_empty());
+    assert!(!log.sending().0.is_empty());
     log.answer(factory::api_error("too large", quipu_message::turn::ErrorKind::InvalidRequest, &mut Clock)).unwrap();
     assert_eq!(log.settled.nodes, 0);
     assert_eq!(sent(&mut log), plain(&log));
