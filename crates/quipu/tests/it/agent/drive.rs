@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Runs whose stdin ends as soon as all is said, in the middle of the turn.
 const EARLY_END: [&str; 1] = ["54_stdin_eof_midturn"];
 
-/// Runs that a signal breaks off once the first answer is there.
+/// Runs that a signal breaks off once the first answer is whole.
 const SIGNALLED: [&str; 1] = ["55_sigint_midturn"];
 
 /// What came of a recording.
@@ -58,7 +58,7 @@ pub(super) fn play(recording: &Recording) -> Played {
         let known = ids.clone();
         let swap = |text: &str| known.iter().fold(here(text), |text, (theirs, ours)| text.replace(theirs, ours));
         let mut agent = Agent::start(run, &folder, &url, &swap);
-        agent.drive(recording, run, &swap, &mut ids);
+        agent.drive(recording, run, &folder, &swap, &mut ids);
         let (said, stderr, exit) = agent.finish();
         learn(run, &said, &mut ids);
         played.said.extend(said);
@@ -142,6 +142,7 @@ impl Agent {
         &mut self,
         recording: &Recording,
         run: &Run,
+        folder: &Folder,
         swap: &dyn Fn(&str) -> String,
         ids: &mut BTreeMap<String, String>,
     ) {
@@ -158,6 +159,13 @@ impl Agent {
         }
         if SIGNALLED.contains(&recording.name.as_str()) {
             self.wait(&mut answers, "an answer", |said| said.iter().any(|line| line["type"] == "assistant"));
+            // A block is said before the answer is whole; the file has whole answers.
+            let until = Instant::now() + PATIENCE;
+            let is_whole = |line: &Value| line["message"]["stop_reason"] == "tool_use";
+            while !folder.transcripts().iter().flat_map(lines).any(|line| is_whole(&line)) {
+                assert!(Instant::now() < until, "the answer is not written");
+                std::thread::sleep(Duration::from_millis(5));
+            }
             let pid = self.child.id().to_string();
             assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         }
