@@ -10,7 +10,7 @@ import http.client, http.server, json, os, re, statistics, subprocess, sys, thre
 
 quipu, agent, work = (os.path.abspath(path) for path in sys.argv[1:4])
 claude = os.environ.get("QUIPU_BENCH_CLAUDE")
-home = os.path.join(work, "agent")
+home = os.path.join(work, "agent-home")
 os.makedirs(home)
 open(os.path.join(home, "notes.txt"), "w").write("first line\nsecond line\n")
 STREAM = ["--output-format", "stream-json", "--verbose"]
