@@ -27,6 +27,16 @@ pub fn scan(history: &History) -> (SessionUse, Vec<FileError>) {
     (used, errors)
 }
 
+/// Whether a word stands near an end of a line. A cost without usage, as only old files
+/// have it, is a field of the line itself: what is said lies between it and one end.
+fn at_an_end(bytes: &[u8], word: &Finder<'_>) -> bool {
+    const NEAR: usize = 1024;
+    match bytes.len() {
+        0..=NEAR => word.find(bytes).is_some(),
+        len => word.find(&bytes[..NEAR]).is_some() || word.find(&bytes[len - NEAR..]).is_some(),
+    }
+}
+
 struct Scan {
     tally: Tally,
     begins: Option<jiff::Timestamp>,
@@ -60,7 +70,8 @@ impl Scan {
     }
 
     fn line(&mut self, bytes: &[u8]) {
-        let costs = self.costly.iter().any(|word| word.find(bytes).is_some());
+        let [usage, cost] = &self.costly;
+        let costs = usage.find(bytes).is_some() || at_an_end(bytes, cost);
         // Only an answer asks, and an answer costs.
         let asks = costs && self.search.find(bytes).is_some();
         let answers = self.tally.is_searching() && self.result.find(bytes).is_some();

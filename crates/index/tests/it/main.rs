@@ -144,6 +144,20 @@ fn a_recorded_cost_is_used_and_an_unknown_model_is_named() {
 }
 
 #[test]
+fn a_cost_without_usage_counts_on_either_side_of_what_is_said() {
+    let long = "word ".repeat(2000);
+    let line = |before: &str, after: &str| {
+        format!(
+            r#"{{"type":"assistant"{before},"message":{{"id":"m","model":"claude-opus-5-5","content":[{{"type":"text","text":"{long}"}}]}}{after},"timestamp":"2025-06-01T10:00:00Z"}}"#
+        )
+    };
+    let cost = r#","costUSD":0.25"#;
+    for line in [line(cost, ""), line("", cost)] {
+        assert_eq!(count(&[("a", &[line])]).cost.as_f64(), 0.25);
+    }
+}
+
+#[test]
 fn searches_without_a_counter_are_counted_by_their_results() {
     let ask = line("\"m\"", 1, "u", r#""output_tokens":1"#, "")
         .replace("\"content\":[]", r#""content":[{"type":"tool_use","id":"t","name":"WebSearch","input":{}},{"type":"tool_use","id":"f","name":"WebSearch","input":{}}]"#);
