@@ -111,12 +111,10 @@ impl Store {
     }
 
     /// Waits until no other command updates this database; the lock goes with the file.
-    pub(crate) fn lock(&self, what: &str) -> Result<File, IndexError> {
+    pub(crate) fn lock(&self, what: &str) -> rusqlite::Result<File> {
         let path = self.path.with_extension(what);
-        let fail = |source| IndexError::Create { path: path.clone(), source };
-        let file = private(&path).map_err(fail)?;
-        file.lock().map_err(fail)?;
-        Ok(file)
+        let locked = private(&path).and_then(|file| file.lock().map(|()| file));
+        locked.map_err(|_| rusqlite::Error::InvalidPath(path))
     }
 }
 

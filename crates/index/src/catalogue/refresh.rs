@@ -34,7 +34,7 @@ pub(super) fn refresh(catalogue: &mut Catalogue, progress: Progress<'_>) -> rusq
         return Ok(errors);
     }
     // Someone else may be at it: afterwards there is less to do.
-    let Ok(_lock) = catalogue.store.lock("lock") else { return Ok(errors) };
+    let _lock = catalogue.store.lock("lock")?;
     let known = Known::read(&catalogue.store.db)?;
     if let Some(changes) = known.changes(&histories, catalogue.prices.fingerprint()) {
         errors.extend(write(catalogue, &known, changes, progress)?);

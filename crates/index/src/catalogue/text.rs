@@ -59,7 +59,7 @@ pub(super) fn update(catalogue: &mut Catalogue, progress: Progress<'_>) -> rusql
     if jobs(&catalogue.store.db)?.is_empty() {
         return Ok(Vec::new());
     }
-    let Ok(_lock) = catalogue.store.lock("textlock") else { return Ok(Vec::new()) };
+    let _lock = catalogue.store.lock("textlock")?;
     let jobs = jobs(&catalogue.store.db)?;
     let all: u64 = jobs.iter().map(|job| job.to.saturating_sub(job.from)).sum();
     let next = AtomicUsize::new(0);

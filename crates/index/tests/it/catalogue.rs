@@ -203,7 +203,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
 }
 
 #[test]
-fn unreadable_files_are_named_each_time_and_the_rest_goes_on() {
+fn a_line_that_is_not_text_costs_one_line() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
     fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
