@@ -37,6 +37,6 @@ pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};
 pub use screen::{Kind, ScreenItem, Subagent, ToolCard, messages_for_ui};
-pub use tally::{Key, MessageUse, Served, Spent, Tally, moment};
+pub use tally::{Key, MessageUse, Served, Spent, Tally, moment, number_of};
 pub use tree::Tree;
 pub use turns::Turn;

@@ -284,9 +284,14 @@ impl MessageUse {
     }
 }
 
-/// Text as a number: the same in every run and build, for indexes keep it.
+/// Text as a number.
 fn hash(text: &str) -> u64 {
-    text.as_bytes().chunks(8).fold(text.len() as u64, |hash, chunk| {
+    number_of(text.as_bytes())
+}
+
+/// Bytes as a number: the same in every run and build, for indexes keep it.
+pub fn number_of(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         let mixed = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -2,14 +2,7 @@
 
 use std::hash::Hasher;
 
-/// Bytes as a number.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        mix(hash ^ u64::from_le_bytes(word))
-    })
-}
+pub(crate) use quipu_conversation::number_of as hash;
 
 pub(crate) fn mix(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
