@@ -1,0 +1,1 @@
+//! The sessions on disk: listed, read, named, tagged, deleted and forked.
