@@ -5,5 +5,6 @@ mod callbacks;
 mod ending;
 mod query;
 mod replay;
+mod sessions;
 mod stage;
 mod trouble;
