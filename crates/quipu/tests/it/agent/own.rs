@@ -181,6 +181,33 @@ fn a_full_context_is_compacted_before_the_next_call() {
 }
 
 #[test]
+fn a_conversation_that_is_too_long_is_compacted_once_and_goes_on() {
+    let stage = Stage::new("too_long.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("begin at one");
+    talk.until_result();
+    talk.say("two");
+    let result = talk.until_result();
+    assert_eq!((&result["is_error"], &result["result"]), (&json!(false), &json!("Counted on.")), "{result}");
+    let (_, heard) = talk.end();
+    assert_eq!(kinds(&heard).iter().filter(|kind| *kind == "system/compact_boundary").count(), 1);
+    let seen = stage.answerer.seen();
+    let last = &seen.last().unwrap().body;
+    assert!(last.contains("The person counts to two.") && !last.contains("Counted one."), "{last}");
+}
+
+#[test]
+fn a_conversation_that_is_too_long_fails_when_nobody_may_compact_it() {
+    let stage = Stage::new("too_long.yaml");
+    let mut talk = stage.talk(&["--settings", r#"{"autoCompactEnabled":false}"#]);
+    talk.say("two");
+    let result = talk.until_result();
+    assert_eq!((&result["is_error"], &result["api_error_status"]), (&json!(true), &json!(400)));
+    talk.end();
+    assert_eq!(stage.answerer.seen().len(), 1);
+}
+
+#[test]
 fn an_answer_that_never_fits_its_form_fails() {
     let stage = Stage::new("form.yaml");
     let schema = r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
