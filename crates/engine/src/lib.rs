@@ -18,6 +18,7 @@
 
 mod agent;
 mod ask;
+mod background;
 mod begin;
 mod catalog;
 mod checkpoint;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quipu_api::Client;
 use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
 use quipu_message::hook::HookInput;
+use quipu_message::stream::TurnResult;
 use quipu_message::system::{System, live};
 use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
 use quipu_transcript::AppendError;
@@ -60,6 +61,8 @@ pub(crate) struct Session {
     pub checkpoints: Option<Arc<Checkpoints>>,
     /// How many results were given.
     pub results: AtomicU64,
+    /// Results that are said when subagents in the background are done.
+    pub held: Mutex<Vec<TurnResult>>,
     /// What changes while the session runs.
     pub state: Mutex<State>,
     /// The session's own conversation.
@@ -103,6 +106,10 @@ pub(crate) struct State {
     pub last_prompt: Option<String>,
     /// Breaks the running turn off.
     pub turn: Option<CancellationToken>,
+    /// The calls under way, and what moves each to the background.
+    pub calls: Vec<(ToolUseId, CancellationToken)>,
+    /// Whether the host has said hello.
+    pub greeted: bool,
     /// `idle`, `running` or `requires_action`.
     pub doing: &'static str,
     /// How much of the context the last call filled.
@@ -126,6 +133,11 @@ impl Session {
     /// The session's own conversation.
     pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Results that are said when subagents in the background are done.
+    pub(crate) fn held(&self) -> MutexGuard<'_, Vec<TurnResult>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was used.

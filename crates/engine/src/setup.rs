@@ -195,6 +195,8 @@ impl Given {
             prompt_id: None,
             last_prompt: None,
             turn: None,
+            calls: Vec::new(),
+            greeted: false,
             doing: "idle",
             filled: 0,
             turns: chosen.turns,
@@ -203,12 +205,13 @@ impl Given {
             planning: false,
             settings: settings.clone(),
         };
-        Ok(Arc::new(Session {
+        let session = Arc::new(Session {
             hooks: Hooks::new(&settings, self.options.hook_events),
             mcp: Mcp::configure(&self.options, &settings, &self.cwd)?,
             host: Host::new(output.clone(), self.options.stream_input),
             queue: Queue::default(),
             results: AtomicU64::new(0),
+            held: Mutex::default(),
             log: Mutex::new(log),
             ledger,
             state: Mutex::new(state),
@@ -221,7 +224,9 @@ impl Given {
             models,
             place,
             checkpoints,
-        }))
+        });
+        crate::background::watch(&session);
+        Ok(session)
     }
 
     /// The person's own settings may add to the agent's environment; a project's may

@@ -6,7 +6,7 @@ use std::time::Instant;
 use quipu_message::control::answer::{self, Interrupted};
 use quipu_message::control::{ControlRequest, ControlResponse, Failure, RequestBody, ResponseBody, request};
 use quipu_message::system::{System, live};
-use quipu_message::{Entry, Json, Maybe};
+use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use serde::Serialize;
 
 use super::answers;
@@ -44,6 +44,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
     };
     let cancelled = drop_queued.then(|| session.queue.clear());
     session.interrupt();
+    crate::ending::say_held(session);
     let answer =
         Interrupted { still_queued: session.queue.uuids(), cancelled: cancelled.into(), ..Interrupted::default() };
     ControlResponse::success(&request.request_id, Some(Json::of(&answer)))
@@ -110,7 +111,10 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
             session.place.tasks().stop(&body.task_id);
             gave(&answer::Nothing::default())
         }
-        RequestBody::BackgroundTasks(_) => gave(&answers::tasks(session)),
+        RequestBody::BackgroundTasks(body) => {
+            move_aside(session, body.tool_use_id.get());
+            gave(&answer::Nothing::default())
+        }
         RequestBody::GetTaskOutput(body) => match answers::task_output(session, &body.task_id) {
             Some(output) => gave(&output),
             None => Err(format!("there is no task {}", body.task_id).into()),
@@ -136,6 +140,7 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
         RequestBody::SideQuestion(body) => side_question(session, &body.question).await,
         RequestBody::EndSession(_) => {
             session.queue.close();
+            session.queue.expect_nothing();
             done()
         }
         // Only hosts are asked these.
@@ -171,7 +176,17 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
     session.mcp.add_inside(&servers, body.sdk_mcp_server_manifests.get());
     session.mcp.connect_all(session).await;
-    gave(&answers::initialized(session, body.hooks.is_value()))
+    let again = std::mem::replace(&mut session.state().greeted, true);
+    // Whoever comes back has missed what changed.
+    let after = again.then(|| Entry::System(Box::new(crate::background::running(session))));
+    Ok((Some(Json::of(&answers::initialized(session, body.hooks.is_value()))), after.into_iter().collect()))
+}
+
+/// Lets one call go on in the background, or all; calls that cannot, stay.
+fn move_aside(session: &Session, only: Option<&ToolUseId>) {
+    let state = session.state();
+    let chosen = state.calls.iter().filter(|(id, _)| only.is_none_or(|only| only == id));
+    chosen.for_each(|(_, aside)| aside.cancel());
 }
 
 fn set_mode(session: &Session, word: &str) -> Served {

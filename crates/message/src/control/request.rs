@@ -68,7 +68,7 @@ open_enum! {
         "rename_session" => RenameSession(RenameSession),
         /// Host to agent. Stop a background task.
         "stop_task" => StopTask(StopTask),
-        /// Host to agent. Which background tasks are there?
+        /// Host to agent. Let calls go on in the background.
         "background_tasks" => BackgroundTasks(BackgroundTasks),
         /// Host to agent. What did a task print?
         "get_task_output" => GetTaskOutput(GetTaskOutput),
@@ -368,8 +368,11 @@ wire! {
 }
 
 wire! {
-    /// Which background tasks are there? Host to agent.
-    pub struct BackgroundTasks ["subtype" = "background_tasks"] {}
+    /// Let calls go on in the background. Host to agent.
+    pub struct BackgroundTasks ["subtype" = "background_tasks"] {
+        /// The call; all when it is left out.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+    }
 }
 
 wire! {

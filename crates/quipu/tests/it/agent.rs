@@ -3,6 +3,7 @@
 //!
 //! What differs is listed, with reasons, in `docs/compat.md`; the list is exact.
 
+mod background;
 mod compat;
 mod drive;
 mod folder;
