@@ -13,7 +13,6 @@ use crate::commands::{self, Expanded};
 use crate::ending;
 use crate::hooks::Effects;
 use crate::input::Prompt;
-use crate::memory;
 use crate::prompt;
 use crate::session::Session;
 use crate::structured::Structured;
@@ -104,7 +103,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     entries.extend(prompt::plan_note(session));
     entries.extend(prompt::budget_note(session));
     if !std::mem::replace(&mut session.state().instructed, true) {
-        let files = memory::find(&session.config, session.place.root(), &session.sources);
+        let files = session.instructions();
         entries.extend(prompt::instructions(&files));
     }
     // The person's words are on disk before the model is asked.
@@ -154,7 +153,7 @@ pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Resul
     let effects = session.hook(input, Some(source), None, &cancel).await;
     session.state().pending.extend(effects.attachments);
     if session.hooks.listen("InstructionsLoaded") {
-        for file in memory::find(&session.config, session.place.root(), &session.sources) {
+        for file in session.instructions() {
             let mut input = session.hook_input("InstructionsLoaded");
             input.file_path = Maybe::Value(file.path.display().to_string());
             input.memory_type = Maybe::Value(file.kind.to_owned());

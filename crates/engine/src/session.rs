@@ -23,6 +23,7 @@ use crate::input::Prompt;
 use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::mcp::Mcp;
+use crate::memory::{self, Instructions};
 use crate::model::Models;
 use crate::options::Options;
 use crate::output::Output;
@@ -96,6 +97,8 @@ pub(crate) struct State {
     pub json_schema: Option<String>,
     /// Commands, skills, subagents.
     pub catalog: Catalog,
+    /// Folders that the host opened as parts of the project.
+    pub roots: Vec<PathBuf>,
     /// The title.
     pub title: Option<String>,
     /// Tools used so far.
@@ -124,7 +127,20 @@ pub(crate) struct State {
     pub instructed: bool,
 }
 
+impl State {
+    /// How hard a model is to think.
+    pub(crate) fn effort(&self, model: &str) -> Option<String> {
+        self.effort.clone().or_else(|| self.settings.effort(model))
+    }
+}
+
 impl Session {
+    /// The instruction files of the person, the project and the folders opened later.
+    pub(crate) fn instructions(&self) -> Vec<Instructions> {
+        let roots = self.state().roots.clone();
+        memory::find(&self.config, self.place.root(), &roots, &self.sources)
+    }
+
     /// What changes while the session runs.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

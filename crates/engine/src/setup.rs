@@ -184,7 +184,7 @@ impl Given {
             mode,
             rules,
             model: models.resolve(model.as_deref().unwrap_or(models.usual())),
-            effort: self.options.effort.clone().or_else(|| settings.last(|known| known.effort_level.clone())),
+            effort: self.options.effort.clone(),
             max_thinking: self.options.max_thinking_tokens,
             system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
             append_prompt: self.options.append_system_prompt.clone(),
@@ -195,6 +195,7 @@ impl Given {
             prompt_id: None,
             last_prompt: None,
             turn: None,
+            roots: Vec::new(),
             calls: Vec::new(),
             greeted: false,
             doing: "idle",
@@ -267,13 +268,7 @@ impl Given {
                 settings::Source::Local => Source::Local,
                 settings::Source::Flag => Source::FlagSettings,
             };
-            let known = &layer.known.permissions;
-            let lists = [(Behavior::Allow, &known.allow), (Behavior::Deny, &known.deny), (Behavior::Ask, &known.ask)];
-            for (behavior, list) in lists {
-                // A rule that cannot be read in a file allows nothing and refuses nothing.
-                let read = list.iter().filter_map(|text| Rule::parse(text));
-                read.for_each(|rule| rules.add(behavior, source, rule));
-            }
+            layer.known.permissions.each(|behavior, rule| rules.add(behavior, source, rule));
         }
         let flags = [
             ("--allowedTools", Behavior::Allow, &self.options.allowed_tools),

@@ -20,7 +20,6 @@ use crate::catalog::Agent;
 use crate::clock::{Clock, fresh, millis, run_id};
 use crate::ledger::filled;
 use crate::log::Log;
-use crate::memory;
 use crate::prompt;
 use crate::session::Session;
 use crate::talk::{Aside, Sub, Talk, Voice};
@@ -283,7 +282,7 @@ impl Job {
         let mut user = factory::user(self.asked.prompt.as_str(), &mut Clock);
         user.prompt_id = self.session.prompt_id();
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
-        let files = memory::find(&self.session.config, self.session.place.root(), &self.session.sources);
+        let files = self.session.instructions();
         entries.extend(prompt::instructions(&files));
         talk.log().record(entries)?;
         user.message.content = Content::Blocks(vec![Block::new_text(&self.asked.prompt)]);

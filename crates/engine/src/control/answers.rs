@@ -92,7 +92,11 @@ pub(super) fn settings(session: &Session) -> Settings {
     Settings {
         effective: Json::from(state.settings.effective()),
         sources: state.settings.layers.iter().map(|layer| Json::of(layer.source.as_str())).collect(),
-        applied: Applied { model: state.model.clone(), effort: state.effort.clone().into(), ..Applied::default() },
+        applied: Applied {
+            model: state.model.clone(),
+            effort: state.effort(&state.model).into(),
+            ..Applied::default()
+        },
         ..Settings::default()
     }
 }
@@ -198,9 +202,12 @@ pub(super) fn skills(session: &Arc<Session>) -> Skills {
 }
 
 /// Reads the files again; subagents the host gave stay.
-fn reload(session: &Session) {
+pub(super) fn reload(session: &Session) {
     let mut fresh = crate::catalog::Catalog::load(&session.config, session.place.root(), &session.sources);
     let mut state = session.state();
+    if session.sources.contains(&crate::settings::Source::Project) {
+        state.roots.iter().for_each(|root| fresh.add_root(root));
+    }
     state.catalog.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
     state.catalog.saved = fresh.saved;
     for (name, agent) in fresh.agents {

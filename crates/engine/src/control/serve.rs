@@ -9,7 +9,7 @@ use quipu_message::system::{System, live};
 use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use serde::Serialize;
 
-use super::answers;
+use super::{answers, change};
 use crate::permission::Mode;
 use crate::session::Session;
 
@@ -36,6 +36,17 @@ fn done() -> Served {
     Ok((None, Vec::new()))
 }
 
+/// What was only done, or why not.
+trait IntoServed {
+    fn into_served(self) -> Served;
+}
+
+impl IntoServed for Result<(), String> {
+    fn into_served(self) -> Served {
+        self.map_err(Refused::from).and_then(|()| done())
+    }
+}
+
 /// Breaks the running turn off, whether or not there is one.
 pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlResponse {
     let drop_queued = match &request.request {
@@ -53,7 +64,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
 /// Carries a request out.
 pub(super) async fn serve(session: &Arc<Session>, request: &ControlRequest) -> (ControlResponse, Vec<Entry>) {
     let id = request.request_id.clone();
-    match dispatch(session, &request.request).await {
+    match dispatch(session, request).await {
         Some(Ok((answer, after))) => (ControlResponse::success(id, answer), after),
         Some(Err(Refused { error, code })) => {
             let body =
@@ -65,8 +76,8 @@ pub(super) async fn serve(session: &Arc<Session>, request: &ControlRequest) -> (
     }
 }
 
-async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> {
-    Some(match body {
+async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Served> {
+    Some(match &request.request {
         RequestBody::Initialize(body) => initialize(session, body).await,
         RequestBody::SetPermissionMode(body) => set_mode(session, &body.mode),
         RequestBody::SetModel(body) => Ok(set_model(session, body.model.text())),
@@ -79,7 +90,14 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
         RequestBody::McpReconnect(body) => mcp_again(session, &body.server_name, true).await,
         RequestBody::McpToggle(body) => mcp_again(session, &body.server_name, body.enabled).await,
         RequestBody::McpCall(body) => mcp_call(session, body).await,
-        RequestBody::McpReadResource(_) => Err("resources of MCP servers cannot be read here".into()),
+        RequestBody::McpReadResource(body) => mcp_read(session, body).await,
+        RequestBody::McpMessage(body) => {
+            if !session.mcp.heard(&body.server_name, &body.message) {
+                return Some(Err(format!("Server not found: {}", body.server_name).into()));
+            }
+            session.mcp.connect_all(session).await;
+            gave(&answer::Nothing::default())
+        }
         RequestBody::RewindFiles(body) => rewind(session, body),
         RequestBody::GetContextUsage(_) => gave(&crate::context::usage(session)),
         RequestBody::GetUsage(_) => gave(&answers::usage(session)),
@@ -125,19 +143,16 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
             let available_output_styles = vec!["default".to_owned()];
             gave(&answer::OutputStyles { available_output_styles, ..Default::default() })
         }
-        RequestBody::ApplyFlagSettings(body) => {
-            let all = body.settings.get().map(Json::value).unwrap_or_default();
-            session.state().settings.add(all).map_err(|error| error.to_string().into()).and_then(|()| done())
-        }
-        RequestBody::UpdateSettings(_) => Err("settings files are not changed from here".into()),
-        RequestBody::RegisterRepoRoot(_) => Err("repository roots are not registered here".into()),
+        RequestBody::ApplyFlagSettings(body) => change::flag_settings(session, body.settings.get()).into_served(),
+        RequestBody::UpdateSettings(body) => change::update_settings(session, body).into_served(),
+        RequestBody::RegisterRepoRoot(body) => change::register_root(session, body).await.into_served(),
         RequestBody::SetHasSubscribers(_) => done(),
         RequestBody::CancelAsyncMessage(body) => {
             let cancelled = body.message_uuid.get().is_some_and(|uuid| session.queue.cancel(uuid));
             gave(&answer::Cancelled { cancelled, ..Default::default() })
         }
         RequestBody::GenerateSessionTitle(body) => title(session, body).await,
-        RequestBody::SideQuestion(body) => side_question(session, &body.question).await,
+        RequestBody::SideQuestion(body) => side_question(session, &request.request_id, &body.question).await,
         RequestBody::EndSession(_) => {
             session.queue.close();
             session.queue.expect_nothing();
@@ -146,7 +161,6 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
         // Only hosts are asked these.
         RequestBody::CanUseTool(_)
         | RequestBody::HookCallback(_)
-        | RequestBody::McpMessage(_)
         | RequestBody::Elicitation(_)
         | RequestBody::UserDialog(_)
         | RequestBody::Interrupt(_)
@@ -256,6 +270,15 @@ async fn mcp_call(session: &Arc<Session>, body: &request::McpCall) -> Served {
     gave(&output.content)
 }
 
+async fn mcp_read(session: &Arc<Session>, body: &request::McpReadResource) -> Served {
+    let (name, uri) = (body.server_name.text().unwrap_or_default(), body.uri.text().unwrap_or_default());
+    if !uri.starts_with("ui://") {
+        return Err("mcp_read_resource: uri must use the ui:// scheme".into());
+    }
+    let read = session.mcp.read_resource(name, uri).await.map_err(Refused::from)?;
+    gave(&read)
+}
+
 fn rewind(session: &Session, body: &request::RewindFiles) -> Served {
     let Some(copies) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
     match copies.rewind(&body.user_message_id, body.dry_run.is_true()) {
@@ -281,7 +304,13 @@ async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> 
     gave(&answer::Title { title: Maybe::Value(title), ..Default::default() })
 }
 
-async fn side_question(session: &Arc<Session>, question: &str) -> Served {
+async fn side_question(session: &Arc<Session>, id: &str, question: &str) -> Served {
+    session.say(System::ControlRequestProgress(Box::new(live::ControlRequestProgress {
+        request_id: Maybe::Value(id.to_owned()),
+        status: Maybe::Value("started".to_owned()),
+        envelope: session.output.envelope(),
+        ..live::ControlRequestProgress::default()
+    })));
     let talk = crate::begin::main_talk(session, None, Default::default());
     let mut request = talk.request();
     // The tools stay, so that the prompt is read from the cache.

@@ -403,6 +403,12 @@ wire! {
     pub struct RegisterRepoRoot ["subtype" = "register_repo_root"] {
         /// Where.
         directory: opt String = "directory",
+        /// Read the instruction files again.
+        reload_claude_md: opt bool = "reload_claude_md",
+        /// Read the plugins again.
+        reload_plugins: opt bool = "reload_plugins",
+        /// Read the skills again.
+        reload_skills: opt bool = "reload_skills",
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod background;
 mod compat;
+mod control;
 mod drive;
 mod folder;
 mod killed;

@@ -343,10 +343,14 @@ async fn mcp(body: String) -> axum::response::Response {
     let result = match asked["method"].as_str().unwrap() {
         "initialize" => json!({
             "protocolVersion": asked["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "resources": {}},
             "serverInfo": {"name": "far", "version": "1"},
         }),
         "tools/list" => json!({"tools": [{"name": "greet", "inputSchema": {"type": "object"}}]}),
+        "resources/read" => {
+            let uri = &asked["params"]["uri"];
+            json!({"contents": [{"uri": uri, "mimeType": "text/html", "text": "<p>far</p>"}]})
+        }
         "tools/call" => json!({"content": [{"type": "text", "text": "greetings from afar"}]}),
         _ => return axum::http::StatusCode::ACCEPTED.into_response(),
     };
@@ -354,14 +358,19 @@ async fn mcp(body: String) -> axum::response::Response {
     ([("content-type", "application/json")], answer).into_response()
 }
 
-#[test]
-fn tools_of_an_mcp_server_over_http_are_used() {
-    let stage = Stage::new("afar.yaml");
+/// Starts an MCP server and returns what names it to the agent.
+pub(super) fn mcp_server(stage: &Stage) -> String {
     let listener = stage.runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
     let router = axum::Router::new().route("/mcp", axum::routing::post(mcp));
     stage.runtime.spawn(async move { axum::serve(listener, router).await });
-    let servers = json!({"mcpServers": {"far": {"type": "http", "url": format!("http://{address}/mcp")}}}).to_string();
+    json!({"mcpServers": {"far": {"type": "http", "url": format!("http://{address}/mcp")}}}).to_string()
+}
+
+#[test]
+fn tools_of_an_mcp_server_over_http_are_used() {
+    let stage = Stage::new("afar.yaml");
+    let servers = mcp_server(&stage);
     let lines = stage.lines(&["greet", "--mcp-config", &servers, "--allowedTools", "mcp__far"]);
     assert_eq!(lines[0]["mcp_servers"], json!([{"name": "far", "status": "connected", "source": "dynamic"}]));
     assert_eq!(lines.last().unwrap()["result"], "It greets.");
