@@ -148,6 +148,14 @@ impl ApiError {
         self.status() == Some(529) || self.api_type() == Some("overloaded_error")
     }
 
+    /// Whether the conversation is longer than the model can read.
+    pub fn is_too_long(&self) -> bool {
+        match self {
+            Self::Status { status: 400 | 413, message, .. } => message.to_lowercase().contains("prompt is too long"),
+            _ => false,
+        }
+    }
+
     /// Whether there was no whole answer: the network failed, not the server.
     pub fn is_connection(&self) -> bool {
         matches!(

@@ -59,6 +59,7 @@ pub async fn run(
     let session = given.set_up(chosen, output)?;
     let ended = live(&session, resumed, gone).await;
     session.mcp.close();
+    crate::ending::say_held(&session);
     session.output.end();
     let last = printer.finish();
     let interrupted = ended?;
@@ -94,8 +95,13 @@ async fn answer(session: &Arc<Session>, resumed: bool) -> Result<(), EngineError
             begin(session, resumed).await?;
         }
         session.note_queue("dequeue", None, None)?;
-        answer_one(session, prompt).await?;
-        session.note_end(false)?;
+        if crate::background::is_news(session, &prompt) {
+            answer_one(session, prompt).await?;
+            session.note_end(false)?;
+        } else if !session.queue.expects() {
+            crate::ending::say_held(session);
+            session.now_doing("idle");
+        }
     }
     if begun {
         end(session).await?;
@@ -120,7 +126,9 @@ async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), Append
     crate::begin::turn(session, prompt, cancel).await;
     session.state().turn = None;
     lifecycle(session, uuid.as_ref(), "completed");
-    session.now_doing("idle");
+    if session.held().is_empty() {
+        session.now_doing("idle");
+    }
     if session.options.prompt_suggestions && session.state().turns > 1 {
         say_suggestion(session).await;
     }
@@ -240,8 +248,7 @@ async fn listen(
         loop {
             signal().await;
             signalled.cancel();
-            session.queue.clear();
-            session.queue.close();
+            session.queue.end();
             if session.state().turn.is_none() {
                 return;
             }
@@ -251,7 +258,7 @@ async fn listen(
     let unheard = async {
         gone.cancelled().await;
         session.host.close();
-        session.queue.close();
+        session.queue.end();
         session.interrupt();
         std::future::pending::<()>().await;
     };

@@ -125,7 +125,7 @@ impl<'a> Talk<'a> {
     fn frame(&self) -> Request {
         let (effort, max_thinking, session_id) = {
             let state = self.session.state();
-            (state.effort.clone(), state.max_thinking, state.id.clone())
+            (state.effort(&self.model), state.max_thinking, state.id.clone())
         };
         let tool = |tool: &std::sync::Arc<dyn crate::tool::Tool>| {
             let definition = tool.definition();

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use quipu_message::stream::TurnResult;
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, Maybe, Uuid, factory};
 use quipu_transcript::AppendError;
@@ -10,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, fresh};
 use crate::commands::{self, Expanded};
 use crate::ending;
+use crate::hooks::Effects;
 use crate::input::Prompt;
-use crate::memory;
 use crate::prompt;
 use crate::session::Session;
 use crate::structured::Structured;
@@ -22,7 +23,9 @@ use crate::turn::{self, Count, End};
 pub(crate) async fn turn(session: &Arc<Session>, prompt: Prompt, cancel: CancellationToken) {
     let mut count = Count::new();
     session.state().prompt_id = Some(fresh().to_string());
-    session.state().last_prompt = Some(prompt.text());
+    if prompt.notice.is_none() {
+        session.state().last_prompt = Some(prompt.text());
+    }
     let expanded = match commands::expand(session, &prompt, &cancel).await {
         Ok(Expanded::Done) => return,
         Ok(expanded) => Ok(expanded),
@@ -37,7 +40,8 @@ pub(crate) async fn turn(session: &Arc<Session>, prompt: Prompt, cancel: Cancell
         },
         Err(error) => End::NoFile(error),
     };
-    ending::say(session, ending::result(&talk, &end, &count));
+    let result = ending::result(&talk, &end, &count);
+    ending::say(session, TurnResult { origin: prompt.origin(), ..result });
 }
 
 /// The session's own talk.
@@ -63,9 +67,15 @@ pub(crate) fn main_talk(session: &Arc<Session>, prompt: Option<Uuid>, cancel: Ca
 /// Hooks and records the prompt; an end when a hook refuses it.
 async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<Option<End>, AppendError> {
     let session = talk.session;
-    let mut input = session.hook_input("UserPromptSubmit");
-    input.prompt = Maybe::Value(prompt.text());
-    let effects = session.hook(input, None, None, &talk.cancel).await;
+    let effects = match &prompt.notice {
+        // Nobody said it.
+        Some(_) => Effects::default(),
+        None => {
+            let mut input = session.hook_input("UserPromptSubmit");
+            input.prompt = Maybe::Value(prompt.text());
+            session.hook(input, None, None, &talk.cancel).await
+        }
+    };
     let mut entries = std::mem::take(&mut session.state().pending);
     let (mut user, mut beside) = match expanded {
         Expanded::Words { beside } => (said(session, prompt), beside),
@@ -93,7 +103,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     entries.extend(prompt::plan_note(session));
     entries.extend(prompt::budget_note(session));
     if !std::mem::replace(&mut session.state().instructed, true) {
-        let files = memory::find(&session.config, session.place.root(), &session.sources);
+        let files = session.instructions();
         entries.extend(prompt::instructions(&files));
     }
     // The person's words are on disk before the model is asked.
@@ -101,7 +111,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     crate::checkpoint::note(session)?;
     session.state().turns += 1;
     prompt::say_init(talk);
-    if session.options.replay_user_messages {
+    if session.options.replay_user_messages && prompt.notice.is_none() {
         replay(talk, &user);
     }
     Ok(None)
@@ -114,7 +124,8 @@ fn said(session: &Session, prompt: &Prompt) -> User {
         user.envelope.uuid = Maybe::Value(uuid.clone());
     }
     user.permission_mode = Maybe::Value(session.state().mode.as_str().to_owned());
-    user.prompt_source = Maybe::Value("sdk".to_owned());
+    user.origin = prompt.origin();
+    user.prompt_source = prompt.notice.is_none().then(|| "sdk".to_owned()).into();
     let images = prompt.content.blocks().iter().filter(|block| matches!(block, Block::Image(_))).count();
     if images > 0 {
         user.image_paste_ids = Maybe::Value(quipu_message::Json::of(&(1..=images).collect::<Vec<_>>()));
@@ -142,7 +153,7 @@ pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Resul
     let effects = session.hook(input, Some(source), None, &cancel).await;
     session.state().pending.extend(effects.attachments);
     if session.hooks.listen("InstructionsLoaded") {
-        for file in memory::find(&session.config, session.place.root(), &session.sources) {
+        for file in session.instructions() {
             let mut input = session.hook_input("InstructionsLoaded");
             input.file_path = Maybe::Value(file.path.display().to_string());
             input.memory_type = Maybe::Value(file.kind.to_owned());
@@ -158,17 +169,23 @@ impl Talk<'_> {
     pub(crate) fn absorb_queued(&self) -> Result<(), AppendError> {
         for prompt in self.session.queue.absorb() {
             self.session.note_queue("remove", None, Some("absorbed_mid_turn"))?;
+            if !crate::background::is_news(self.session, &prompt) {
+                continue;
+            }
             crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "started");
             let attached = quipu_message::attachment::QueuedCommand {
                 prompt: Maybe::Value(prompt.content.clone()),
                 source_uuid: prompt.uuid.clone().into(),
-                command_mode: Maybe::Value("prompt".to_owned()),
+                command_mode: Maybe::Value(prompt.mode().to_owned()),
                 ..quipu_message::attachment::QueuedCommand::default()
             };
             let attachment = quipu_message::attachment::Attachment::QueuedCommand(Box::new(attached));
             let line = crate::talk::stamped_attachment(attachment);
             let uuid = line.envelope.uuid.get().cloned();
             self.log().record(vec![Entry::Attachment(Box::new(line))])?;
+            if prompt.notice.is_some() {
+                continue;
+            }
             self.session.state().last_prompt = Some(prompt.text());
             if self.session.options.replay_user_messages {
                 let mut user = factory::user(prompt.content.clone(), &mut Clock);

@@ -103,6 +103,11 @@ impl Catalog {
         catalog
     }
 
+    /// Adds what a folder of the project holds that was opened later.
+    pub(crate) fn add_root(&mut self, root: &Path) {
+        self.take(&root.join(".claude"), "");
+    }
+
     /// Adds what a plugin's folder holds, under the plugin's name.
     pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
         self.take(&plugin.path, &format!("{}:", plugin.name));

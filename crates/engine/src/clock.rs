@@ -27,6 +27,11 @@ pub(crate) fn now() -> String {
     Clock.now()
 }
 
+/// Names a run of a task; later ones sort after earlier ones.
+pub(crate) fn run_id() -> String {
+    format!("{:011x}-{}", millis(), &fresh().as_str()[..8])
+}
+
 /// Milliseconds since 1970.
 pub(crate) fn millis() -> i64 {
     Timestamp::now().as_millisecond()

@@ -79,6 +79,9 @@ pub(crate) async fn expand(
     prompt: &Prompt,
     cancel: &CancellationToken,
 ) -> Result<Expanded, AppendError> {
+    if prompt.notice.is_some() {
+        return Ok(Expanded::Words { beside: Vec::new() });
+    }
     let command = plain(&prompt.content).and_then(split).filter(|_| !session.options.no_slash_commands);
     let Some((name, args)) = command else {
         return Ok(Expanded::Words { beside: crate::mention::beside(session, prompt) });
@@ -194,6 +197,7 @@ async fn clear(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Resul
         envelope: Envelope { timestamp: Maybe::Value(now()), ..session.output.envelope() },
         ..ConversationReset::default()
     })));
+    crate::background::say_running(session);
     {
         let mut log = session.log();
         *log = log.anew(id.clone());

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use quipu_conversation::Node;
+use quipu_conversation::{Node, normalise};
 use quipu_message::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment, System, live};
 use quipu_message::turn::User;
 use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory};
@@ -86,19 +86,26 @@ pub(crate) async fn by_command(
 impl Talk<'_> {
     /// Compacts when the last call has nearly filled the context.
     pub(crate) async fn compact_if_full(&self) -> Result<(), AppendError> {
-        let off = self.session.state().settings.last(|known| known.auto_compact_enabled) == Some(false);
-        let off = off || self.session.var("DISABLE_AUTO_COMPACT").is_some();
         let filled = self.session.state().filled;
-        if off || filled < self.threshold() {
-            return Ok(());
+        if filled >= self.threshold() && !self.make_room().await? {
+            // The call is tried as it is; it is not asked for again until it grows.
+            self.session.state().filled = 0;
+        }
+        Ok(())
+    }
+
+    /// Compacts, unless the person wants to do that alone; false when nothing was gained.
+    pub(crate) async fn make_room(&self) -> Result<bool, AppendError> {
+        let off = self.session.state().settings.last(|known| known.auto_compact_enabled) == Some(false);
+        if off || self.session.var("DISABLE_AUTO_COMPACT").is_some() || !self.is_main() {
+            return Ok(false);
         }
         match compact(self, "auto", "").await {
             Ok(summed) => say_boundary(self.session, &summed, "auto"),
             Err(Trouble::File(error)) => return Err(error),
-            // The call is tried as it is; it is not asked for again until it grows.
-            Err(_) => self.session.state().filled = 0,
+            Err(_) => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     fn threshold(&self) -> u64 {
@@ -137,9 +144,16 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
         None => request.messages.push(Message::new(Role::User, vec![ask])),
     }
     let began = Instant::now();
-    let answer = tokio::select! {
-        answer = session.client.ask(&request).answer() => answer.map_err(|error| Trouble::Api(error.to_string()))?,
-        () = talk.cancel.cancelled() => return Err(Trouble::Broken),
+    let answer = loop {
+        let answer = tokio::select! {
+            answer = session.client.ask(&request).answer() => answer,
+            () = talk.cancel.cancelled() => return Err(Trouble::Broken),
+        };
+        match answer {
+            Ok(answer) => break answer,
+            Err(error) if error.is_too_long() && leave_out(&mut request.messages) => {}
+            Err(error) => return Err(Trouble::Api(error.to_string())),
+        }
     };
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
     session.ledger().spend(&request.model, &usage, began.elapsed());
@@ -166,6 +180,16 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
         session.hook(input, Some(trigger), None, &talk.cancel).await;
     }
     Ok(Summed { summary, kept, pre_tokens, boundary: fresh(), parent })
+}
+
+/// Leaves the older half out of what is summed up; false when there is none to leave
+/// out. The first message stays: it is the request, or the summary of what was before.
+fn leave_out(messages: &mut Vec<Message>) -> bool {
+    let middle = messages.len() / 2 + 1;
+    let Some(next) = (middle..messages.len()).find(|at| messages[*at].role == Role::User) else { return false };
+    messages.drain(1..next);
+    *messages = normalise(std::mem::take(messages));
+    true
 }
 
 /// The lines that stay beside the summary: what is not answered yet, or the last

@@ -10,6 +10,7 @@ use crate::input::{Prompt, Said};
 use crate::session::Session;
 
 mod answers;
+mod change;
 mod serve;
 
 /// Takes what the host says. Answers and interrupts are heard at once; requests and

@@ -65,9 +65,19 @@ pub(crate) fn stillborn(output: &Output, error: &str) -> TurnResult {
     }
 }
 
-/// Says a result.
+/// Says a result, or holds it back while subagents work in the background.
 pub(crate) fn say(session: &Session, result: TurnResult) {
-    session.output.say(Entry::Result(Box::new(result)));
+    let failed = result.is_error;
+    session.held().push(result);
+    if failed || !session.queue.expects() {
+        say_held(session);
+    }
+}
+
+/// Says the results that were held back.
+pub(crate) fn say_held(session: &Session) {
+    let held = std::mem::take(&mut *session.held());
+    held.into_iter().for_each(|result| session.output.say(Entry::Result(Box::new(result))));
 }
 
 /// What every result of a session says: time, money, ids.

@@ -1,8 +1,11 @@
 //! What comes in on stdin, a line each.
 
 use quipu_message::control::{ControlRequest, ControlResponse};
-use quipu_message::turn::User;
+use quipu_message::turn::{Origin, User};
 use quipu_message::{Content, Entry, Head, Maybe, ReadError, Role, Uuid};
+
+/// The word for words that tell of a background task.
+const NOTIFICATION: &str = "task-notification";
 
 /// A prompt of the person or the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,11 +14,24 @@ pub struct Prompt {
     pub uuid: Option<Uuid>,
     /// The words.
     pub content: Content,
+    /// What it tells of, when nobody said it: the end of a background task.
+    pub notice: Option<Notice>,
+}
+
+/// The end of a background task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The task.
+    pub task: String,
+    /// The run of it.
+    pub run: String,
+    /// Whether results are held back for it.
+    pub awaited: bool,
 }
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self { uuid: None, content: Content::Text(text) }
+        Self { uuid: None, content: Content::Text(text), notice: None }
     }
 }
 
@@ -97,7 +113,7 @@ fn prompt(user: User) -> Result<Prompt, InputError> {
     if user.message.role != Role::User {
         return Err(InputError::Role { role: user.message.role.to_string() });
     }
-    Ok(Prompt { uuid: user.envelope.uuid.into_option(), content: user.message.content })
+    Ok(Prompt { uuid: user.envelope.uuid.into_option(), content: user.message.content, notice: None })
 }
 
 /// A known type with a bad body: a prompt without a message is fatal, a control
@@ -117,6 +133,20 @@ impl Prompt {
     /// The words as text.
     pub fn text(&self) -> String {
         self.content.to_text()
+    }
+
+    /// How the words are meant, when a running turn takes them in.
+    pub(crate) fn mode(&self) -> &'static str {
+        if self.notice.is_some() { NOTIFICATION } else { "prompt" }
+    }
+
+    /// Where the words come from, when not from the person.
+    pub(crate) fn origin(&self) -> Maybe<quipu_message::Json> {
+        let origin = |notice: &Notice| {
+            let run_id = Maybe::Value(notice.run.clone());
+            quipu_message::Json::of(&Origin { kind: NOTIFICATION.to_owned(), run_id, ..Origin::default() })
+        };
+        self.notice.as_ref().map(origin).into()
     }
 
     /// The words as the file's queue lines quote them: only plain text is.

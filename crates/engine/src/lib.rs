@@ -18,6 +18,7 @@
 
 mod agent;
 mod ask;
+mod background;
 mod begin;
 mod catalog;
 mod checkpoint;
@@ -68,4 +69,4 @@ pub use settings::SettingsError;
 pub const VERSION: &str = "2.1.325";
 
 /// What hosts may rely on.
-const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+const CAPABILITIES: [&str; 3] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "mcp_read_resource_v1"];

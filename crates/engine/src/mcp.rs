@@ -10,7 +10,7 @@ use quipu_message::control::answer::{McpServer, McpServerInfo, McpTool as Listed
 use quipu_message::turn::ToolUseMeta;
 use quipu_message::{Block, Json, Maybe};
 use rmcp::RoleClient;
-use rmcp::model::Tool as Offered;
+use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
 use rmcp::service::{Peer, RunningService};
 use serde::Deserialize;
 
@@ -206,6 +206,39 @@ impl Mcp {
             }
         }
         tools
+    }
+
+    /// Reads a resource of a server that is not the host's own.
+    pub(crate) async fn read_resource(&self, name: &str, uri: &str) -> Result<ReadResourceResult, String> {
+        let peer = {
+            let servers = self.lock();
+            let server = servers.get(name).ok_or_else(|| format!("Server not found: {name}"))?;
+            match &server.standing {
+                _ if server.config == (Config::Sdk {}) => {
+                    return Err(format!("mcp_read_resource: {name} is the host's own server"));
+                }
+                Standing::Connected { running, .. } => running.peer().clone(),
+                _ => return Err(format!("MCP server not connected: {name}")),
+            }
+        };
+        let read = peer.read_resource(ReadResourceRequestParams::new(uri));
+        match tokio::time::timeout(PATIENCE, read).await {
+            Ok(read) => read.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("MCP server did not answer in time: {name}")),
+        }
+    }
+
+    /// A server inside the host says something by itself. One whose tools changed is asked
+    /// for them anew by the next `connect_all`; false when there is no such server.
+    pub(crate) fn heard(&self, name: &str, message: &Json) -> bool {
+        let mut servers = self.lock();
+        let Some(server) = servers.get_mut(name).filter(|server| server.config == (Config::Sdk {})) else {
+            return false;
+        };
+        if message.value()["method"] == "notifications/tools/list_changed" {
+            (server.manifest, server.standing) = (None, Standing::Pending);
+        }
+        true
     }
 
     /// How a tool is called in questions to the person.

@@ -24,15 +24,16 @@ pub(crate) struct Instructions {
 }
 
 /// Finds the instruction files, outermost first: the person's, then those of every
-/// folder from the root down to `cwd`, each followed by the files it names.
-pub(crate) fn find(config: &Path, cwd: &Path, sources: &[Source]) -> Vec<Instructions> {
+/// folder from the root down to `cwd`, those of `roots`, each followed by the files it
+/// names.
+pub(crate) fn find(config: &Path, cwd: &Path, roots: &[PathBuf], sources: &[Source]) -> Vec<Instructions> {
     let mut found = Found::default();
     if sources.contains(&Source::User) {
         found.take(&config.join("CLAUDE.md"), "User", 0);
         found.rules(&config.join("rules"), "User");
     }
     let folders: Vec<&Path> = cwd.ancestors().collect();
-    for folder in folders.into_iter().rev() {
+    for folder in folders.into_iter().rev().chain(roots.iter().map(PathBuf::as_path)) {
         if sources.contains(&Source::Project) {
             found.take(&folder.join("CLAUDE.md"), "Project", 0);
             found.take(&folder.join(".claude/CLAUDE.md"), "Project", 0);

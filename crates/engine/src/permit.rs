@@ -130,7 +130,7 @@ impl Talk<'_> {
             tool_use_id: Maybe::Value(call.id.clone()),
             ..request::CanUseTool::default()
         };
-        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: None };
+        let running = Call { cancel: self.cancel.child_token(), ..Call::new(call.id.clone()) };
         let output = tool.run(Json::of(&question).value(), self.place, &running).await;
         let text = output.content.to_text();
         if output.is_error {

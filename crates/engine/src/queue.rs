@@ -18,6 +18,8 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     prompts: VecDeque<Prompt>,
+    /// How many notices of subagents are still to be taken.
+    expected: usize,
     closed: bool,
 }
 
@@ -40,9 +42,10 @@ impl Queue {
             {
                 let mut waiting = self.lock();
                 if let Some(prompt) = waiting.prompts.pop_front() {
+                    waiting.took(&prompt);
                     return Some(prompt);
                 }
-                if waiting.closed {
+                if waiting.closed && waiting.expected == 0 {
                     return None;
                 }
             }
@@ -70,7 +73,32 @@ impl Queue {
         let mut waiting = self.lock();
         let plain = |prompt: &Prompt| !prompt.text().starts_with('/');
         let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
-        waiting.prompts.drain(..count).collect()
+        let taken: Vec<Prompt> = waiting.prompts.drain(..count).collect();
+        taken.iter().for_each(|prompt| waiting.took(prompt));
+        taken
+    }
+
+    /// A subagent works in the background: its notice is waited for.
+    pub(crate) fn expect(&self) {
+        self.lock().expected += 1;
+    }
+
+    /// The model knows already what a notice would tell.
+    pub(crate) fn expect_one_less(&self) {
+        let mut waiting = self.lock();
+        waiting.expected = waiting.expected.saturating_sub(1);
+        self.changed.notify_one();
+    }
+
+    /// Whether notices of subagents are still to be taken.
+    pub(crate) fn expects(&self) -> bool {
+        self.lock().expected > 0
+    }
+
+    /// Nobody waits for subagents any more.
+    pub(crate) fn expect_nothing(&self) {
+        self.lock().expected = 0;
+        self.changed.notify_one();
     }
 
     /// Drops a waiting prompt; false when it does not wait.
@@ -81,9 +109,19 @@ impl Queue {
         waiting.prompts.len() < before
     }
 
-    /// Drops every waiting prompt and returns the ids of those that had one.
+    /// Drops every waiting prompt and returns the ids of those that had one; notices stay.
     pub(crate) fn clear(&self) -> Vec<Uuid> {
-        self.lock().prompts.drain(..).filter_map(|prompt| prompt.uuid).collect()
+        let mut waiting = self.lock();
+        let (notices, prompts) = waiting.prompts.drain(..).partition(|prompt| prompt.notice.is_some());
+        waiting.prompts = notices;
+        let prompts: VecDeque<Prompt> = prompts;
+        prompts.into_iter().filter_map(|prompt| prompt.uuid).collect()
+    }
+
+    /// Nothing more is taken, neither prompts nor notices.
+    pub(crate) fn end(&self) {
+        *self.lock() = Waiting { closed: true, ..Waiting::default() };
+        self.changed.notify_one();
     }
 
     /// The ids of waiting prompts.
@@ -96,9 +134,20 @@ impl Queue {
     }
 }
 
+impl Waiting {
+    fn took(&mut self, prompt: &Prompt) {
+        if prompt.notice.as_ref().is_some_and(|notice| notice.awaited) {
+            self.expected = self.expected.saturating_sub(1);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::input::Notice;
 
     fn prompt(text: &str) -> Prompt {
         Prompt { uuid: Some(Uuid::from(text)), ..Prompt::from(text.to_owned()) }
@@ -113,5 +162,21 @@ mod tests {
         queue.close();
         assert_eq!(queue.next().await.map(|prompt| prompt.text()).as_deref(), Some("/c"));
         assert_eq!(queue.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_closed_queue_waits_for_the_notices_of_subagents() {
+        let queue = Arc::new(Queue::default());
+        queue.expect();
+        queue.close();
+        let waiting = tokio::spawn({
+            let queue = Arc::clone(&queue);
+            async move { (queue.next().await, queue.next().await) }
+        });
+        let notice = Notice { task: "a1".to_owned(), run: "1".to_owned(), awaited: true };
+        queue.push(Prompt { notice: Some(notice), ..Prompt::from("done".to_owned()) });
+        let (notice, after) = waiting.await.unwrap();
+        assert_eq!((notice.map(|prompt| prompt.text()).as_deref(), after), (Some("done"), None));
+        assert!(!queue.expects());
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quipu_api::Client;
 use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
 use quipu_message::hook::HookInput;
+use quipu_message::stream::TurnResult;
 use quipu_message::system::{System, live};
 use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
 use quipu_transcript::AppendError;
@@ -22,6 +23,7 @@ use crate::input::Prompt;
 use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::mcp::Mcp;
+use crate::memory::{self, Instructions};
 use crate::model::Models;
 use crate::options::Options;
 use crate::output::Output;
@@ -60,6 +62,8 @@ pub(crate) struct Session {
     pub checkpoints: Option<Arc<Checkpoints>>,
     /// How many results were given.
     pub results: AtomicU64,
+    /// Results that are said when subagents in the background are done.
+    pub held: Mutex<Vec<TurnResult>>,
     /// What changes while the session runs.
     pub state: Mutex<State>,
     /// The session's own conversation.
@@ -93,6 +97,8 @@ pub(crate) struct State {
     pub json_schema: Option<String>,
     /// Commands, skills, subagents.
     pub catalog: Catalog,
+    /// Folders that the host opened as parts of the project.
+    pub roots: Vec<PathBuf>,
     /// The title.
     pub title: Option<String>,
     /// Tools used so far.
@@ -103,6 +109,10 @@ pub(crate) struct State {
     pub last_prompt: Option<String>,
     /// Breaks the running turn off.
     pub turn: Option<CancellationToken>,
+    /// The calls under way, and what moves each to the background.
+    pub calls: Vec<(ToolUseId, CancellationToken)>,
+    /// Whether the host has said hello.
+    pub greeted: bool,
     /// `idle`, `running` or `requires_action`.
     pub doing: &'static str,
     /// How much of the context the last call filled.
@@ -117,7 +127,20 @@ pub(crate) struct State {
     pub instructed: bool,
 }
 
+impl State {
+    /// How hard a model is to think.
+    pub(crate) fn effort(&self, model: &str) -> Option<String> {
+        self.effort.clone().or_else(|| self.settings.effort(model))
+    }
+}
+
 impl Session {
+    /// The instruction files of the person, the project and the folders opened later.
+    pub(crate) fn instructions(&self) -> Vec<Instructions> {
+        let roots = self.state().roots.clone();
+        memory::find(&self.config, self.place.root(), &roots, &self.sources)
+    }
+
     /// What changes while the session runs.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -126,6 +149,11 @@ impl Session {
     /// The session's own conversation.
     pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Results that are said when subagents in the background are done.
+    pub(crate) fn held(&self) -> MutexGuard<'_, Vec<TurnResult>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was used.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::permission::{Behavior, Rule};
+
 /// Where settings come from; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
@@ -28,6 +30,16 @@ impl Source {
             Self::Project => "projectSettings",
             Self::Local => "localSettings",
             Self::Flag => "flagSettings",
+        }
+    }
+
+    /// The file; a flag has none.
+    pub(crate) fn path(self, config: &Path, cwd: &Path) -> PathBuf {
+        match self {
+            Self::User => config.join("settings.json"),
+            Self::Project => cwd.join(".claude/settings.json"),
+            Self::Local => cwd.join(".claude/settings.local.json"),
+            Self::Flag => PathBuf::new(),
         }
     }
 }
@@ -59,6 +71,8 @@ pub(crate) struct Known {
     pub env: BTreeMap<String, String>,
     /// How hard to think.
     pub effort_level: Option<String>,
+    /// Settings for single models.
+    pub model_settings: BTreeMap<String, ForModel>,
     /// Whether the context is compacted before it is full.
     pub auto_compact_enabled: Option<bool>,
     /// Whether the project's `.mcp.json` may be used.
@@ -81,6 +95,25 @@ pub(crate) struct Permissions {
     pub default_mode: Option<String>,
     /// Folders allowed beside the working directory.
     pub additional_directories: Vec<String>,
+}
+
+impl Permissions {
+    /// Every rule that can be read: one that cannot allows nothing and refuses nothing.
+    pub(crate) fn each(&self, mut take: impl FnMut(Behavior, Rule)) {
+        for (behavior, list) in
+            [(Behavior::Allow, &self.allow), (Behavior::Deny, &self.deny), (Behavior::Ask, &self.ask)]
+        {
+            list.iter().filter_map(|text| Rule::parse(text)).for_each(|rule| take(behavior, rule));
+        }
+    }
+}
+
+/// Settings for one model.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ForModel {
+    /// How hard to think.
+    pub effort_level: Option<String>,
 }
 
 /// Hooks for some tools or sources.
@@ -165,12 +198,7 @@ impl Settings {
     ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         for source in sources {
-            let path = match source {
-                Source::User => config.join("settings.json"),
-                Source::Project => cwd.join(".claude/settings.json"),
-                Source::Local => cwd.join(".claude/settings.local.json"),
-                Source::Flag => continue,
-            };
+            let path = source.path(config, cwd);
             let Ok(text) = fs::read_to_string(&path) else { continue };
             match layer(*source, &text) {
                 Ok(layer) => settings.layers.push(layer),
@@ -194,6 +222,12 @@ impl Settings {
     /// The strongest value of a setting.
     pub(crate) fn last<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
         self.layers.iter().rev().find_map(|layer| of(&layer.known))
+    }
+
+    /// How hard a model is to think.
+    pub(crate) fn effort(&self, model: &str) -> Option<String> {
+        let own = |known: &Known| known.model_settings.get(model).and_then(|own| own.effort_level.clone());
+        self.last(|known| own(known).or_else(|| known.effort_level.clone()))
     }
 
     /// All settings as one object; later layers replace what they name.

@@ -184,7 +184,7 @@ impl Given {
             mode,
             rules,
             model: models.resolve(model.as_deref().unwrap_or(models.usual())),
-            effort: self.options.effort.clone().or_else(|| settings.last(|known| known.effort_level.clone())),
+            effort: self.options.effort.clone(),
             max_thinking: self.options.max_thinking_tokens,
             system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
             append_prompt: self.options.append_system_prompt.clone(),
@@ -195,6 +195,9 @@ impl Given {
             prompt_id: None,
             last_prompt: None,
             turn: None,
+            roots: Vec::new(),
+            calls: Vec::new(),
+            greeted: false,
             doing: "idle",
             filled: 0,
             turns: chosen.turns,
@@ -203,12 +206,13 @@ impl Given {
             planning: false,
             settings: settings.clone(),
         };
-        Ok(Arc::new(Session {
+        let session = Arc::new(Session {
             hooks: Hooks::new(&settings, self.options.hook_events),
             mcp: Mcp::configure(&self.options, &settings, &self.cwd)?,
             host: Host::new(output.clone(), self.options.stream_input),
             queue: Queue::default(),
             results: AtomicU64::new(0),
+            held: Mutex::default(),
             log: Mutex::new(log),
             ledger,
             state: Mutex::new(state),
@@ -221,7 +225,9 @@ impl Given {
             models,
             place,
             checkpoints,
-        }))
+        });
+        crate::background::watch(&session);
+        Ok(session)
     }
 
     /// The person's own settings may add to the agent's environment; a project's may
@@ -262,13 +268,7 @@ impl Given {
                 settings::Source::Local => Source::Local,
                 settings::Source::Flag => Source::FlagSettings,
             };
-            let known = &layer.known.permissions;
-            let lists = [(Behavior::Allow, &known.allow), (Behavior::Deny, &known.deny), (Behavior::Ask, &known.ask)];
-            for (behavior, list) in lists {
-                // A rule that cannot be read in a file allows nothing and refuses nothing.
-                let read = list.iter().filter_map(|text| Rule::parse(text));
-                read.for_each(|rule| rules.add(behavior, source, rule));
-            }
+            layer.known.permissions.each(|behavior, rule| rules.add(behavior, source, rule));
         }
         let flags = [
             ("--allowedTools", Behavior::Allow, &self.options.allowed_tools),

@@ -1,5 +1,9 @@
 //! Subagents: a talk of their own, in a file of their own, for one call.
 
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -10,16 +14,17 @@ use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
 use quipu_transcript::{AppendError, Durability, Facts};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Agent;
-use crate::clock::{Clock, fresh, millis};
+use crate::clock::{Clock, fresh, millis, run_id};
 use crate::ledger::filled;
 use crate::log::Log;
-use crate::memory;
 use crate::prompt;
 use crate::session::Session;
-use crate::talk::{Sub, Talk, Voice};
+use crate::talk::{Aside, Sub, Talk, Voice};
 use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tools::tasks::{Kind, Status, Task};
 use crate::turn::{self, Count, End};
 
 /// Sets a subagent to work.
@@ -30,9 +35,15 @@ pub(crate) struct AgentTool {
 }
 
 /// A subagent at work.
-struct Task<'a> {
-    session: &'a Arc<Session>,
+struct Job {
+    session: Arc<Session>,
+    agent: Agent,
+    asked: AgentInput,
     sub: Sub,
+    /// How deep it is nested.
+    depth: u64,
+    place: Place,
+    cancel: CancellationToken,
     began: Instant,
 }
 
@@ -61,7 +72,7 @@ impl Tool for AgentTool {
                     "prompt": { "type": "string", "description": "The whole task" },
                     "subagent_type": { "type": "string", "description": "Which subagent; general-purpose when left out" },
                     "model": { "type": "string", "description": "Another model than the subagent's own" },
-                    "run_in_background": { "type": "boolean", "description": "Taken, but the call waits all the same" },
+                    "run_in_background": { "type": "boolean", "description": "Go on without waiting: its report comes when it is done" },
                 },
                 "required": ["description", "prompt"],
             }),
@@ -75,7 +86,7 @@ impl Tool for AgentTool {
 
     fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
         Box::pin(async move {
-            let asked: AgentInput = match Json::from(input.clone()).read() {
+            let asked: AgentInput = match Json::from(input).read() {
                 Ok(asked) => asked,
                 Err(error) => return Output::misuse(format!("InputValidationError: {error}")),
             };
@@ -85,55 +96,89 @@ impl Tool for AgentTool {
                 let names: Vec<String> = self.session.state().catalog.agents.keys().cloned().collect();
                 return Output::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
             };
-            let chosen = input["model"].as_str().map(str::to_owned);
-            self.work(agent, asked, chosen, place, call).await
+            let job = Job::new(&self.session, agent, asked, self.depth + 1, place, call);
+            if job.asked.run_in_background.is_true() {
+                return job.go_on(call);
+            }
+            job.run_or_move(call).await
         })
     }
 }
 
-impl AgentTool {
-    async fn work(
-        &self,
-        agent: Agent,
-        asked: AgentInput,
-        chosen: Option<String>,
-        place: &Place,
-        call: &Call,
-    ) -> Output {
-        let id = AgentId::from(format!("a{}", &fresh().as_str().replace('-', "")[..16]));
+impl Job {
+    fn new(session: &Arc<Session>, agent: Agent, asked: AgentInput, depth: u64, place: &Place, call: &Call) -> Self {
         let sub = Sub {
             call: call.id.clone(),
-            id,
+            id: AgentId::from(format!("a{}", &fresh().as_str().replace('-', "")[..16])),
             kind: agent.name.clone(),
-            description: asked.description.into_option().unwrap_or_default(),
-            run: format!("{:x}-{}", millis(), &fresh().as_str()[..8]),
+            description: asked.description.text().unwrap_or_default().to_owned(),
+            run: run_id(),
+            aside: Arc::default(),
         };
+        let (session, place) = (Arc::clone(session), place.for_subagent());
+        Self { session, agent, asked, sub, depth, place, cancel: CancellationToken::new(), began: Instant::now() }
+    }
+
+    /// Works while the call waits; when the host wishes, it goes on in the background.
+    async fn run_or_move(self, call: &Call) -> Output {
+        let (launch, cancel) = (self.launch(call), self.cancel.clone());
+        let mut work = Box::pin(self.run());
+        tokio::select! {
+            biased;
+            output = &mut work => output,
+            () = call.cancel.cancelled() => {
+                cancel.cancel();
+                work.await
+            }
+            () = call.aside.cancelled() => launch.begin(work),
+        }
+    }
+
+    /// Works in the background from the start.
+    fn go_on(self, call: &Call) -> Output {
+        self.launch(call).begin(Box::pin(self.run()))
+    }
+
+    /// What is needed to let it work in the background.
+    fn launch(&self, call: &Call) -> Launch {
+        let kind = Kind::Subagent(self.agent.name.clone());
+        let mut task =
+            Task::new(self.sub.id.to_string(), kind, self.sub.description.clone(), self.report_file(), call.id.clone());
+        (task.run, task.stop) = (self.sub.run.clone(), self.cancel.clone());
+        Launch {
+            session: Arc::clone(&self.session),
+            task,
+            aside: Arc::clone(&self.sub.aside),
+            prompt: self.asked.prompt.clone(),
+        }
+    }
+
+    async fn run(self) -> Output {
         let session = &self.session;
-        let task = Task { session, sub: sub.clone(), began: Instant::now() };
-        let log = Mutex::new(task.log());
-        let own = place.for_subagent();
+        let log = Mutex::new(self.log());
         let inherited = session.state().model.clone();
-        let name = chosen.or(agent.model.clone()).filter(|name| name != "inherit");
+        let chosen = self.asked.model.text().map(str::to_owned);
+        let name = chosen.or(self.agent.model.clone()).filter(|name| name != "inherit");
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
         let talk = Talk {
-            tools: crate::toolbox::for_sub(session, &agent, self.depth + 1),
-            system: vec![agent.prompt.clone(), prompt::surroundings(session, &model)],
+            tools: crate::toolbox::for_sub(session, &self.agent, self.depth),
+            system: vec![self.agent.prompt.clone(), prompt::surroundings(session, &model)],
             model,
             max_turns: None,
-            voice: Voice::Sub(sub.clone()),
+            voice: Voice::Sub(self.sub.clone()),
             log: &log,
-            place: &own,
+            place: &self.place,
             structured: None,
-            cancel: call.cancel.clone(),
+            cancel: self.cancel.clone(),
             prompt: None,
             asking: Mutex::default(),
             session,
         };
-        task.say_started(&asked.prompt, self.depth + 1);
+        self.say_started();
         let mut input = talk.hook_input("SubagentStart");
         input.permission_mode = Maybe::Absent;
-        let hooks = session.hook(input, Some(&agent.name), None, &talk.cancel);
-        let begun = async { task.begin(&talk, &agent, &asked.prompt, self.depth + 1) };
+        let hooks = session.hook(input, Some(&self.agent.name), None, &talk.cancel);
+        let begun = async { self.begin(&talk) };
         if let (_, Err(error)) = tokio::join!(hooks, begun) {
             return Output::failure(error.to_string());
         }
@@ -141,16 +186,73 @@ impl AgentTool {
         let end = turn::run(&talk, &mut count).await;
         let used = count.last_usage().map(filled).unwrap_or_default();
         let report = report(&end);
-        let status = if report.is_ok() { "completed" } else { "failed" };
-        task.say_ended(status, report.as_ref().unwrap_or_else(|text| text), used, &count);
         // The file is whole before the call is answered.
-        let closed = talk.log().flush().and_then(|()| task.write_meta(&agent, self.depth + 1, true));
+        let closed = talk.log().flush().and_then(|()| self.write_meta(true));
+        let status = match report {
+            _ if self.sub.is_aside() && self.cancel.is_cancelled() => Status::Killed,
+            Ok(_) => Status::Ended(0),
+            Err(_) => Status::Ended(1),
+        };
+        self.say_ended(status, report.as_ref().unwrap_or_else(|text| text), used, &count);
         match (report, closed) {
             (Err(text), _) => Output::failure(text),
             (Ok(_), Err(error)) => Output::failure(error.to_string()),
-            (Ok(text), Ok(())) => task.answered(text, &agent, &asked.prompt, &talk.model, used, &count),
+            (Ok(text), Ok(())) => self.answered(text, &talk.model, used, &count),
         }
     }
+}
+
+/// A subagent that goes to the background.
+struct Launch {
+    session: Arc<Session>,
+    task: Task,
+    aside: Aside,
+    prompt: String,
+}
+
+impl Launch {
+    fn begin(self, work: BoxFuture<'static, Output>) -> Output {
+        let Self { session, task, aside, prompt } = self;
+        aside.store(true, Ordering::Relaxed);
+        session.queue.expect();
+        let (file, stop) = (task.file.clone(), task.stop.clone());
+        let raw = AgentOutput {
+            agent_id: Maybe::Value(AgentId::from(task.id.as_str())),
+            status: Maybe::Value("async_launched".to_owned()),
+            is_async: Maybe::Value(true),
+            description: Maybe::Value(task.description.clone()),
+            prompt: Maybe::Value(prompt),
+            output_file: Maybe::Value(file.display().to_string()),
+            ..AgentOutput::default()
+        };
+        let words = format!(
+            "The subagent works in the background as task {}. Its report comes by itself when it is done; TaskOutput \
+             waits for it, TaskStop ends it.",
+            task.id
+        );
+        session.place.tasks().begin(task, async move {
+            let output = work.await;
+            let text = output.content.to_text();
+            // Who reads it finds the report in the notice, too.
+            let _ = save(&file, &text);
+            let status = match output.is_error {
+                _ if stop.is_cancelled() => Status::Killed,
+                true => Status::Ended(1),
+                false => Status::Ended(0),
+            };
+            (status, text)
+        });
+        Output::new(vec![Block::new_text(words)], &raw)
+    }
+}
+
+/// Writes a report to a file that only the person may read.
+fn save(file: &Path, text: &str) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+    if let Some(folder) = file.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    File::options().write(true).create_new(true).mode(0o600).open(file)?.write_all(text.as_bytes())
 }
 
 /// What the subagent says in the end, or why it says nothing.
@@ -168,7 +270,7 @@ fn report(end: &End) -> Result<String, String> {
     }
 }
 
-impl Task<'_> {
+impl Job {
     fn log(&self) -> Log {
         let main = self.session.log();
         let path = main.path().with_extension("").join("subagents").join(format!("agent-{}.jsonl", self.sub.id));
@@ -176,37 +278,37 @@ impl Task<'_> {
         Log::new(path, facts, Durability::default(), !self.session.options.no_persistence)
     }
 
-    fn begin(&self, talk: &Talk<'_>, agent: &Agent, asked: &str, depth: u64) -> Result<(), AppendError> {
-        let mut user = factory::user(asked, &mut Clock);
+    fn begin(&self, talk: &Talk<'_>) -> Result<(), AppendError> {
+        let mut user = factory::user(self.asked.prompt.as_str(), &mut Clock);
         user.prompt_id = self.session.prompt_id();
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
-        let files = memory::find(&self.session.config, self.session.place.root(), &self.session.sources);
+        let files = self.session.instructions();
         entries.extend(prompt::instructions(&files));
         talk.log().record(entries)?;
-        user.message.content = Content::Blocks(vec![Block::new_text(asked)]);
+        user.message.content = Content::Blocks(vec![Block::new_text(&self.asked.prompt)]);
         talk.say_user(&user, None);
-        self.write_meta(agent, depth, false)
+        self.write_meta(false)
     }
 
     /// Writes the file beside the subagent's lines.
-    fn write_meta(&self, agent: &Agent, depth: u64, finished: bool) -> Result<(), AppendError> {
+    fn write_meta(&self, finished: bool) -> Result<(), AppendError> {
         if self.session.options.no_persistence {
             return Ok(());
         }
         let path = self.log().path().with_extension("meta.json");
         let meta = SubagentMeta {
-            agent_type: Maybe::Value(agent.name.clone()),
+            agent_type: Maybe::Value(self.agent.name.clone()),
             description: Maybe::Value(self.sub.description.clone()),
             tool_use_id: Maybe::Value(self.sub.call.clone()),
-            spawn_depth: Maybe::Value(depth),
-            is_built_in: Maybe::Value(agent.builtin),
+            spawn_depth: Maybe::Value(self.depth),
+            is_built_in: Maybe::Value(self.agent.builtin),
             finished: finished.then_some(true).into(),
             ..SubagentMeta::default()
         };
         std::fs::write(&path, Json::of(&meta).text()).map_err(|source| AppendError::Create { path, source })
     }
 
-    fn say_started(&self, prompt: &str, depth: u64) {
+    fn say_started(&self) {
         let mut envelope = self.session.output.envelope();
         envelope.subagent_type = Maybe::Value(self.sub.kind.clone());
         self.session.say(System::TaskStarted(Box::new(live::TaskStarted {
@@ -215,16 +317,26 @@ impl Task<'_> {
             tool_use_id: Maybe::Value(self.sub.call.clone()),
             description: Maybe::Value(self.sub.description.clone()),
             task_type: Maybe::Value("local_agent".to_owned()),
-            is_backgrounded: Maybe::Value(false),
-            prompt: Maybe::Value(prompt.to_owned()),
-            spawn_depth: Maybe::Value(depth),
+            is_backgrounded: Maybe::Value(self.sub.is_aside()),
+            prompt: Maybe::Value(self.asked.prompt.clone()),
+            spawn_depth: Maybe::Value(self.depth),
             envelope,
             ..live::TaskStarted::default()
         })));
     }
 
-    fn say_ended(&self, status: &str, summary: &str, used: u64, count: &Count) {
-        let patch = TaskPatch { status: status.to_owned(), end_time: Maybe::Value(millis()), ..TaskPatch::default() };
+    /// Where the report is, when somebody looks for it.
+    fn output_file(&self) -> String {
+        if self.sub.is_aside() { self.report_file().display().to_string() } else { String::new() }
+    }
+
+    fn report_file(&self) -> PathBuf {
+        self.place.outputs().join(format!("{}.output", self.sub.id))
+    }
+
+    fn say_ended(&self, status: Status, summary: &str, used: u64, count: &Count) {
+        let patch =
+            TaskPatch { status: status.as_str().to_owned(), end_time: Maybe::Value(millis()), ..TaskPatch::default() };
         self.session.say(System::TaskUpdated(Box::new(live::TaskUpdated {
             task_id: Maybe::Value(self.sub.id.clone()),
             run_id: Maybe::Value(self.sub.run.clone()),
@@ -242,8 +354,8 @@ impl Task<'_> {
             task_id: Maybe::Value(self.sub.id.clone()),
             run_id: Maybe::Value(self.sub.run.clone()),
             tool_use_id: Maybe::Value(self.sub.call.clone()),
-            status: Maybe::Value(status.to_owned()),
-            output_file: Maybe::Value(String::new()),
+            status: Maybe::Value(status.in_notice().to_owned()),
+            output_file: Maybe::Value(self.output_file()),
             summary: Maybe::Value(summary.to_owned()),
             usage: Maybe::Value(Json::of(&usage)),
             envelope: self.session.output.envelope(),
@@ -251,13 +363,13 @@ impl Task<'_> {
         })));
     }
 
-    fn answered(&self, text: String, agent: &Agent, prompt: &str, model: &str, used: u64, count: &Count) -> Output {
+    fn answered(&self, text: String, model: &str, used: u64, count: &Count) -> Output {
         let blocks = vec![Block::new_text(text)];
         let raw = AgentOutput {
             agent_id: Maybe::Value(self.sub.id.clone()),
             status: Maybe::Value("completed".to_owned()),
-            prompt: Maybe::Value(prompt.to_owned()),
-            agent_type: Maybe::Value(agent.name.clone()),
+            prompt: Maybe::Value(self.asked.prompt.clone()),
+            agent_type: Maybe::Value(self.agent.name.clone()),
             content: Maybe::Value(Json::of(&blocks)),
             resolved_model: Maybe::Value(model.to_owned()),
             total_duration_ms: Maybe::Value(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)),

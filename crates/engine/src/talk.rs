@@ -38,6 +38,18 @@ pub(crate) struct Sub {
     pub(crate) description: String,
     /// Names this run of it.
     pub(crate) run: String,
+    /// Whether it works in the background.
+    pub(crate) aside: Aside,
+}
+
+/// Whether a subagent works in the background; that may change while it works.
+pub(crate) type Aside = Arc<std::sync::atomic::AtomicBool>;
+
+impl Sub {
+    /// Whether it works in the background now.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.aside.load(std::sync::atomic::Ordering::Relaxed)
+    }
 }
 
 /// A talk, as one turn sees it.
@@ -106,9 +118,17 @@ impl Talk<'_> {
 
     /// Says a block of an answer: one line, without the answer's end.
     pub(crate) fn say_block(&self, line: &Line<'_>) {
-        let said = |block: &Block| matches!(block, Block::ToolUse(_)) || self.session.options.forward_subagent_text;
-        if !self.is_main() && !said(line.block) {
-            return;
+        if let Some(sub) = self.sub() {
+            let all = self.session.options.forward_subagent_text;
+            let said = match line.block {
+                Block::ToolUse(_) => true,
+                // Nobody waits for the words of one in the background.
+                Block::Text(_) => all || sub.is_aside(),
+                _ => all,
+            };
+            if !said {
+                return;
+            }
         }
         if let (Some(sub), Some(call)) = (self.sub(), line.block.tool_use()) {
             self.say_progress(sub, &call.name);

@@ -54,6 +54,8 @@ pub struct Call {
     pub id: ToolUseId,
     /// Says that the call shall stop.
     pub cancel: CancellationToken,
+    /// Says that the call shall go on in the background, when it can.
+    pub aside: CancellationToken,
     /// Who hears how it goes on.
     pub progress: Option<UnboundedSender<Progress>>,
 }

@@ -17,6 +17,7 @@ pub mod glob;
 pub mod grep;
 pub mod notebook_edit;
 pub mod read;
+pub mod tasks;
 pub mod todo_write;
 pub mod web_fetch;
 pub mod write;
@@ -30,8 +31,8 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(grep::Grep),
         Arc::new(notebook_edit::NotebookEdit),
         Arc::new(read::Read),
-        Arc::new(bash::TaskOutput),
-        Arc::new(bash::TaskStop),
+        Arc::new(tasks::TaskOutput),
+        Arc::new(tasks::TaskStop),
         Arc::new(todo_write::TodoWrite),
         Arc::new(web_fetch::WebFetch),
         Arc::new(write::Write),

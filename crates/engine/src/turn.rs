@@ -82,6 +82,7 @@ pub(crate) struct Count {
     pub(crate) calls: u64,
     /// Lines in the person's voice after the prompt.
     pub(crate) replies: u64,
+    made_room: bool,
     continued: u32,
     refusals: u32,
     form_nudged: bool,
@@ -101,6 +102,7 @@ impl Count {
             denials: Vec::new(),
             calls: 0,
             replies: 0,
+            made_room: false,
             continued: 0,
             refusals: 0,
             form_nudged: false,
@@ -170,7 +172,14 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
             interrupted(talk, broke_tools, count)?;
             Ok(Step::End(if broke_tools { End::BrokenTools } else { End::BrokenStreaming }))
         }
-        Asked::Failed(error) => fail::failed(talk, &error).map(|failure| Step::End(End::Failed(failure))),
+        Asked::Failed(error) => {
+            if error.is_too_long() && !std::mem::replace(&mut count.made_room, true) && talk.make_room().await? {
+                // Only answers count.
+                count.calls -= 1;
+                return Ok(Step::Ask);
+            }
+            fail::failed(talk, &error).map(|failure| Step::End(End::Failed(failure)))
+        }
         Asked::Answer { works, .. } if over_budget(talk).is_some() && !works.is_empty() => {
             settle_all(talk, works.abandon(), count)?;
             Ok(Step::End(End::Budget(over_budget(talk).unwrap_or_default())))

@@ -13,13 +13,15 @@ use quipu_message::stream::Denial;
 use quipu_message::system::{Informational, System};
 use quipu_message::tool::output::{EditOutput, WriteOutput};
 use quipu_message::turn::{PermissionDecision, ResultMeta, User};
-use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, Uuid, factory, synthetic};
+use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, ToolUseId, Uuid, factory, synthetic};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, fresh};
 use crate::hooks::Effects;
 use crate::permit::{Permit, Refusal};
+use crate::session::Session;
 use crate::structured;
 use crate::talk::Talk;
 use crate::tool::{Call, Effect, Output, Tool, check};
@@ -262,7 +264,9 @@ impl Talk<'_> {
     /// Runs a tool; a call that takes long is told of as a task.
     async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json) -> Output {
         let (progress, mut told) = mpsc::unbounded_channel();
-        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), progress: Some(progress) };
+        let aside = CancellationToken::new();
+        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), aside, progress: Some(progress) };
+        let _open = Open::new(self.session, &running);
         let mut run = tool.run(input.value(), self.place, &running);
         let mut task: Option<String> = None;
         loop {
@@ -332,6 +336,25 @@ impl Talk<'_> {
         let hooks = self.after_hooks(&call, &input, &done.output, time).await;
         done.hear_after(hooks);
         done
+    }
+}
+
+/// A call that the host may move to the background, while it runs.
+struct Open<'a> {
+    session: &'a Session,
+    id: ToolUseId,
+}
+
+impl<'a> Open<'a> {
+    fn new(session: &'a Session, call: &Call) -> Self {
+        session.state().calls.push((call.id.clone(), call.aside.clone()));
+        Self { session, id: call.id.clone() }
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.session.state().calls.retain(|(id, _)| *id != self.id);
     }
 }
 

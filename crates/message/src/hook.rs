@@ -51,6 +51,8 @@ wire! {
         agent_transcript_path: opt String = "agent_transcript_path",
         /// Why the session begins.
         source: opt String = "source",
+        /// The folder that was opened.
+        directory: opt String = "directory",
         /// Why the session ends.
         reason: opt String = "reason",
         /// `manual` or `auto`.

@@ -296,6 +296,10 @@ wire! {
         description: opt String = "description",
         /// Which subagent.
         subagent_type: opt String = "subagent_type",
+        /// Another model than the subagent's own.
+        model: opt String = "model",
+        /// Go on without waiting for it.
+        run_in_background: opt bool = "run_in_background",
     }
 }
 
@@ -378,6 +382,12 @@ wire! {
         total_tool_use_count: opt u64 = "totalToolUseCount",
         /// What its last call used.
         usage: opt crate::Usage = "usage",
+        /// Whether it works in the background.
+        is_async: opt bool = "isAsync",
+        /// What it does, in a few words.
+        description: opt String = "description",
+        /// Where its report will be.
+        output_file: opt String = "outputFile",
     }
 }
 
@@ -390,6 +400,22 @@ wire! {
         tool_uses: req u64 = "tool_uses",
         /// Time.
         duration_ms: req u64 = "duration_ms",
+    }
+}
+
+wire! {
+    /// A task in the background (stream).
+    pub struct BackgroundTask {
+        /// Which.
+        task_id: req String = "task_id",
+        /// The run.
+        run_id: opt String = "run_id",
+        /// Its kind.
+        task_type: req String = "task_type",
+        /// Which subagent.
+        subagent_type: opt String = "subagent_type",
+        /// What it is for.
+        description: req String = "description",
     }
 }
 

@@ -7,6 +7,16 @@ use crate::macros::{open_words, wire};
 use crate::{Envelope, Json, Message, RequestId, ToolUseId, Usage, Uuid};
 
 wire! {
+    /// Where words come from, when not from the person.
+    pub struct Origin {
+        /// `task-notification` for the end of a background task.
+        kind: req String = "kind",
+        /// The run of the task.
+        run_id: opt String = "runId",
+    }
+}
+
+wire! {
     /// A `user` line: a person's words, tool results, or text the program adds
     /// on the person's side.
     pub struct User ["type" = "user"] with envelope: Envelope {

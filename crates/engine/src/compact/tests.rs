@@ -47,3 +47,18 @@ fn the_summary_is_what_stands_in_its_tags() {
     assert_eq!(between("<analysis>a</analysis><summary> b </summary>", "<summary>", "</summary>"), "b");
     assert_eq!(between("just words", "<summary>", "</summary>"), "just words");
 }
+
+#[test]
+fn what_is_too_long_to_sum_up_loses_its_older_half_but_not_the_request() {
+    let said = |role: Role, text: &str| Message::new(role, vec![Block::new_text(text)]);
+    let mut messages: Vec<Message> = ["a", "b", "c", "d", "e"]
+        .iter()
+        .enumerate()
+        .map(|(at, text)| said(if at % 2 == 0 { Role::User } else { Role::Assistant }, text))
+        .collect();
+    assert!(leave_out(&mut messages));
+    assert_eq!(messages.len(), 1);
+    let text = messages[0].content.to_text();
+    assert!(text.contains('a') && text.contains('e') && !text.contains('c'), "{text}");
+    assert!(!leave_out(&mut messages));
+}

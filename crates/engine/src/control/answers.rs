@@ -5,9 +5,8 @@ use std::sync::Arc;
 use ignore::WalkBuilder;
 use quipu_message::bookkeeping::AiTitle;
 use quipu_message::control::answer::{
-    Account, Agent, Applied, BackgroundTask, BackgroundTasks, FileRead, FileSuggestion, FileSuggestions, HookEvent,
-    HooksListing, Initialized, PermissionRule, PermissionRules, PermissionState, Reloaded, Settings, Skills,
-    TaskOutput, UsageReport,
+    Account, Agent, Applied, FileRead, FileSuggestion, FileSuggestions, HookEvent, HooksListing, Initialized,
+    PermissionRule, PermissionRules, PermissionState, Reloaded, Settings, Skills, TaskOutput, UsageReport,
 };
 use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
@@ -15,9 +14,13 @@ use quipu_transcript::AppendError;
 use crate::commands;
 use crate::permission::Behavior;
 use crate::session::Session;
+use crate::tools::tasks::Kind;
 
 /// How many files are suggested.
 const SUGGESTED: usize = 20;
+
+/// How much of the end of a task's output is shown, in bytes.
+const SHOWN_OUTPUT: usize = 8 << 10;
 
 /// The events hooks may be for, and whether they choose among tools or sources.
 const EVENTS: [(&str, &str, bool); 14] = [
@@ -89,7 +92,11 @@ pub(super) fn settings(session: &Session) -> Settings {
     Settings {
         effective: Json::from(state.settings.effective()),
         sources: state.settings.layers.iter().map(|layer| Json::of(layer.source.as_str())).collect(),
-        applied: Applied { model: state.model.clone(), effort: state.effort.clone().into(), ..Applied::default() },
+        applied: Applied {
+            model: state.model.clone(),
+            effort: state.effort(&state.model).into(),
+            ..Applied::default()
+        },
         ..Settings::default()
     }
 }
@@ -195,9 +202,12 @@ pub(super) fn skills(session: &Arc<Session>) -> Skills {
 }
 
 /// Reads the files again; subagents the host gave stay.
-fn reload(session: &Session) {
+pub(super) fn reload(session: &Session) {
     let mut fresh = crate::catalog::Catalog::load(&session.config, session.place.root(), &session.sources);
     let mut state = session.state();
+    if session.sources.contains(&crate::settings::Source::Project) {
+        state.roots.iter().for_each(|root| fresh.add_root(root));
+    }
     state.catalog.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
     state.catalog.saved = fresh.saved;
     for (name, agent) in fresh.agents {
@@ -205,24 +215,12 @@ fn reload(session: &Session) {
     }
 }
 
-/// The answer to `background_tasks`.
-pub(super) fn tasks(session: &Session) -> BackgroundTasks {
-    let row = |task: crate::tools::bash::Task| BackgroundTask {
-        status: task.status().as_str().to_owned(),
-        task_id: task.id.clone(),
-        command: task.command.clone(),
-        ..BackgroundTask::default()
-    };
-    let tasks: Vec<BackgroundTask> = session.place.tasks().list().into_iter().map(row).collect();
-    let tasks = if tasks.is_empty() { Maybe::Absent } else { Maybe::Value(tasks) };
-    BackgroundTasks { tasks, ..BackgroundTasks::default() }
-}
-
 /// The answer to `get_task_output`; none when there is no such task.
 pub(super) fn task_output(session: &Session, id: &str) -> Option<TaskOutput> {
-    let task = session.place.tasks().find(id)?;
+    let task = session.place.tasks().find(id).filter(|task| task.kind == Kind::Command)?;
     let output = std::fs::read(&task.file).unwrap_or_default();
-    Some(TaskOutput { output: String::from_utf8_lossy(&output).into_owned(), ..TaskOutput::default() })
+    let end = &output[output.len().saturating_sub(SHOWN_OUTPUT)..];
+    Some(TaskOutput { output: String::from_utf8_lossy(end).into_owned(), ..TaskOutput::default() })
 }
 
 /// Keeps a title that the model made up.

@@ -6,10 +6,10 @@ use std::time::Instant;
 use quipu_message::control::answer::{self, Interrupted};
 use quipu_message::control::{ControlRequest, ControlResponse, Failure, RequestBody, ResponseBody, request};
 use quipu_message::system::{System, live};
-use quipu_message::{Entry, Json, Maybe};
+use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use serde::Serialize;
 
-use super::answers;
+use super::{answers, change};
 use crate::permission::Mode;
 use crate::session::Session;
 
@@ -36,6 +36,17 @@ fn done() -> Served {
     Ok((None, Vec::new()))
 }
 
+/// What was only done, or why not.
+trait IntoServed {
+    fn into_served(self) -> Served;
+}
+
+impl IntoServed for Result<(), String> {
+    fn into_served(self) -> Served {
+        self.map_err(Refused::from).and_then(|()| done())
+    }
+}
+
 /// Breaks the running turn off, whether or not there is one.
 pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlResponse {
     let drop_queued = match &request.request {
@@ -44,6 +55,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
     };
     let cancelled = drop_queued.then(|| session.queue.clear());
     session.interrupt();
+    crate::ending::say_held(session);
     let answer =
         Interrupted { still_queued: session.queue.uuids(), cancelled: cancelled.into(), ..Interrupted::default() };
     ControlResponse::success(&request.request_id, Some(Json::of(&answer)))
@@ -52,7 +64,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
 /// Carries a request out.
 pub(super) async fn serve(session: &Arc<Session>, request: &ControlRequest) -> (ControlResponse, Vec<Entry>) {
     let id = request.request_id.clone();
-    match dispatch(session, &request.request).await {
+    match dispatch(session, request).await {
         Some(Ok((answer, after))) => (ControlResponse::success(id, answer), after),
         Some(Err(Refused { error, code })) => {
             let body =
@@ -64,8 +76,8 @@ pub(super) async fn serve(session: &Arc<Session>, request: &ControlRequest) -> (
     }
 }
 
-async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> {
-    Some(match body {
+async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Served> {
+    Some(match &request.request {
         RequestBody::Initialize(body) => initialize(session, body).await,
         RequestBody::SetPermissionMode(body) => set_mode(session, &body.mode),
         RequestBody::SetModel(body) => Ok(set_model(session, body.model.text())),
@@ -78,7 +90,14 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
         RequestBody::McpReconnect(body) => mcp_again(session, &body.server_name, true).await,
         RequestBody::McpToggle(body) => mcp_again(session, &body.server_name, body.enabled).await,
         RequestBody::McpCall(body) => mcp_call(session, body).await,
-        RequestBody::McpReadResource(_) => Err("resources of MCP servers cannot be read here".into()),
+        RequestBody::McpReadResource(body) => mcp_read(session, body).await,
+        RequestBody::McpMessage(body) => {
+            if !session.mcp.heard(&body.server_name, &body.message) {
+                return Some(Err(format!("Server not found: {}", body.server_name).into()));
+            }
+            session.mcp.connect_all(session).await;
+            gave(&answer::Nothing::default())
+        }
         RequestBody::RewindFiles(body) => rewind(session, body),
         RequestBody::GetContextUsage(_) => gave(&crate::context::usage(session)),
         RequestBody::GetUsage(_) => gave(&answers::usage(session)),
@@ -110,7 +129,10 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
             session.place.tasks().stop(&body.task_id);
             gave(&answer::Nothing::default())
         }
-        RequestBody::BackgroundTasks(_) => gave(&answers::tasks(session)),
+        RequestBody::BackgroundTasks(body) => {
+            move_aside(session, body.tool_use_id.get());
+            gave(&answer::Nothing::default())
+        }
         RequestBody::GetTaskOutput(body) => match answers::task_output(session, &body.task_id) {
             Some(output) => gave(&output),
             None => Err(format!("there is no task {}", body.task_id).into()),
@@ -121,27 +143,24 @@ async fn dispatch(session: &Arc<Session>, body: &RequestBody) -> Option<Served> 
             let available_output_styles = vec!["default".to_owned()];
             gave(&answer::OutputStyles { available_output_styles, ..Default::default() })
         }
-        RequestBody::ApplyFlagSettings(body) => {
-            let all = body.settings.get().map(Json::value).unwrap_or_default();
-            session.state().settings.add(all).map_err(|error| error.to_string().into()).and_then(|()| done())
-        }
-        RequestBody::UpdateSettings(_) => Err("settings files are not changed from here".into()),
-        RequestBody::RegisterRepoRoot(_) => Err("repository roots are not registered here".into()),
+        RequestBody::ApplyFlagSettings(body) => change::flag_settings(session, body.settings.get()).into_served(),
+        RequestBody::UpdateSettings(body) => change::update_settings(session, body).into_served(),
+        RequestBody::RegisterRepoRoot(body) => change::register_root(session, body).await.into_served(),
         RequestBody::SetHasSubscribers(_) => done(),
         RequestBody::CancelAsyncMessage(body) => {
             let cancelled = body.message_uuid.get().is_some_and(|uuid| session.queue.cancel(uuid));
             gave(&answer::Cancelled { cancelled, ..Default::default() })
         }
         RequestBody::GenerateSessionTitle(body) => title(session, body).await,
-        RequestBody::SideQuestion(body) => side_question(session, &body.question).await,
+        RequestBody::SideQuestion(body) => side_question(session, &request.request_id, &body.question).await,
         RequestBody::EndSession(_) => {
             session.queue.close();
+            session.queue.expect_nothing();
             done()
         }
         // Only hosts are asked these.
         RequestBody::CanUseTool(_)
         | RequestBody::HookCallback(_)
-        | RequestBody::McpMessage(_)
         | RequestBody::Elicitation(_)
         | RequestBody::UserDialog(_)
         | RequestBody::Interrupt(_)
@@ -171,7 +190,17 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
     session.mcp.add_inside(&servers, body.sdk_mcp_server_manifests.get());
     session.mcp.connect_all(session).await;
-    gave(&answers::initialized(session, body.hooks.is_value()))
+    let again = std::mem::replace(&mut session.state().greeted, true);
+    // Whoever comes back has missed what changed.
+    let after = again.then(|| Entry::System(Box::new(crate::background::running(session))));
+    Ok((Some(Json::of(&answers::initialized(session, body.hooks.is_value()))), after.into_iter().collect()))
+}
+
+/// Lets one call go on in the background, or all; calls that cannot, stay.
+fn move_aside(session: &Session, only: Option<&ToolUseId>) {
+    let state = session.state();
+    let chosen = state.calls.iter().filter(|(id, _)| only.is_none_or(|only| only == id));
+    chosen.for_each(|(_, aside)| aside.cancel());
 }
 
 fn set_mode(session: &Session, word: &str) -> Served {
@@ -241,6 +270,15 @@ async fn mcp_call(session: &Arc<Session>, body: &request::McpCall) -> Served {
     gave(&output.content)
 }
 
+async fn mcp_read(session: &Arc<Session>, body: &request::McpReadResource) -> Served {
+    let (name, uri) = (body.server_name.text().unwrap_or_default(), body.uri.text().unwrap_or_default());
+    if !uri.starts_with("ui://") {
+        return Err("mcp_read_resource: uri must use the ui:// scheme".into());
+    }
+    let read = session.mcp.read_resource(name, uri).await.map_err(Refused::from)?;
+    gave(&read)
+}
+
 fn rewind(session: &Session, body: &request::RewindFiles) -> Served {
     let Some(copies) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
     match copies.rewind(&body.user_message_id, body.dry_run.is_true()) {
@@ -266,7 +304,13 @@ async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> 
     gave(&answer::Title { title: Maybe::Value(title), ..Default::default() })
 }
 
-async fn side_question(session: &Arc<Session>, question: &str) -> Served {
+async fn side_question(session: &Arc<Session>, id: &str, question: &str) -> Served {
+    session.say(System::ControlRequestProgress(Box::new(live::ControlRequestProgress {
+        request_id: Maybe::Value(id.to_owned()),
+        status: Maybe::Value("started".to_owned()),
+        envelope: session.output.envelope(),
+        ..live::ControlRequestProgress::default()
+    })));
     let talk = crate::begin::main_talk(session, None, Default::default());
     let mut request = talk.request();
     // The tools stay, so that the prompt is read from the cache.

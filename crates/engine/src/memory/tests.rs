@@ -12,8 +12,8 @@ fn instructions_come_from_the_outside_in_each_once_with_what_they_name() {
     fs::write(project.join("not.md"), "no").unwrap();
     fs::write(project.join("nor.md"), "no").unwrap();
     fs::write(project.join(".claude/rules/style.md"), "a rule").unwrap();
-    let files = find(Path::new("/nonexistent"), &project, &[Source::Project]);
+    let files = find(Path::new("/nonexistent"), &project, &[], &[Source::Project]);
     let said: Vec<&str> = files.iter().map(|file| file.content.lines().next().unwrap()).collect();
     assert_eq!(said, ["outer", "inner, see @more.md and `@not.md`", "more @CLAUDE.md", "a rule"]);
-    assert!(find(Path::new("/nonexistent"), &project, &[Source::User]).is_empty());
+    assert!(find(Path::new("/nonexistent"), &project, &[], &[Source::User]).is_empty());
 }

@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use quipu_message::Json;
 
 use super::resolve;
-use crate::tools::bash::Tasks;
 use crate::tools::fresh_id;
+use crate::tools::tasks::Tasks;
 use crate::tools::web_fetch::Reach;
 
 /// Hears of every change of a file before it is made.
@@ -203,7 +203,7 @@ impl Place {
         hides.unwrap_or_else(|| Arc::new(|_| false))
     }
 
-    /// The commands that run in the background.
+    /// What runs in the background.
     pub fn tasks(&self) -> &Tasks {
         &self.shared.tasks
     }

@@ -8,6 +8,7 @@ use quipu_message::tool::output::BashOutput;
 use serde_json::{Value, json};
 
 use super::read::size;
+use super::tasks::{Kind, Status, Task};
 use super::{input, settle};
 use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
 use capture::Captured;
@@ -16,9 +17,6 @@ use process::{End, Process};
 mod capture;
 mod meaning;
 mod process;
-mod tasks;
-
-pub use tasks::{Status, Task, TaskOutput, TaskStop, Tasks};
 
 /// How long a command may take when the call does not say, in milliseconds.
 const TIMEOUT: u64 = 120_000;
@@ -72,12 +70,15 @@ impl Tool for Bash {
 async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let wanted: BashInput = input(call_input)?;
     if wanted.run_in_background.is_true() {
-        return background(&wanted, place).await;
+        return background(&wanted, place, call);
     }
     let limits = Limits::of(place);
     let time = Duration::from_millis(wanted.timeout.get().copied().unwrap_or(limits.timeout).min(limits.longest));
     let mut process = Process::start(&wanted.command, place, super::fresh_id("b"), false)?;
     let end = process.wait(time, call).await;
+    if end == End::Moved {
+        return Ok(go_on(process, &wanted, place, call));
+    }
     let captured = process.captured().await;
     let reset = process.follow_cwd(place);
     Ok(match end {
@@ -93,6 +94,7 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
             let words = format!("{text}\n<error>The command was stopped before it ended.</error>");
             Output { is_error: true, ..Output::new(words.trim_start().to_owned(), &raw) }
         }
+        End::Moved => unreachable!("it goes on"),
     })
 }
 
@@ -116,14 +118,28 @@ impl Limits {
     }
 }
 
-async fn background(wanted: &BashInput, place: &Place) -> Result<Output, Output> {
-    let description = wanted.description.text().unwrap_or(&wanted.command).to_owned();
+fn background(wanted: &BashInput, place: &Place, call: &Call) -> Result<Output, Output> {
     let process = Process::start(&wanted.command, place, super::fresh_id("b"), true)?;
-    let file = process.file().display().to_string();
-    let id = place.tasks().add(process, &wanted.command, description);
+    Ok(go_on(process, wanted, place, call))
+}
+
+/// Lets a command go on in the background.
+fn go_on(mut process: Process, wanted: &BashInput, place: &Place, call: &Call) -> Output {
+    let description = wanted.description.text().unwrap_or(&wanted.command).to_owned();
+    let (id, file) = (process.id.clone(), process.file().to_owned());
+    let task = Task::new(id.clone(), Kind::Command, description, file.clone(), call.id.clone());
+    let stop = task.stop.clone();
+    place.tasks().begin(task, async move {
+        let status = match process.wait_or(&stop).await {
+            End::Exit(code) => Status::Ended(code),
+            End::Signal(signal) => Status::Ended(128 + signal),
+            End::Late | End::Stopped | End::Moved => Status::Killed,
+        };
+        (status, process.captured().await.head_and_tail(MOST_OUTPUT))
+    });
     let raw = BashOutput { background_task_id: id.clone().into(), ..BashOutput::default() };
-    let words = format!("Command running in background with ID: {id}. Output is being written to: {file}");
-    Ok(Output::new(words, &raw))
+    let file = file.display();
+    Output::new(format!("Command running in background with ID: {id}. Output is being written to: {file}"), &raw)
 }
 
 fn finished(command: &str, code: i32, captured: Captured, reset: Option<String>, most: usize) -> Output {

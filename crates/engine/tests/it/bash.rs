@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use quipu_engine::tool::{Call, Effect, Options, Tool as _};
-use quipu_engine::tools::bash::{Bash, Status};
+use quipu_engine::tools::bash::Bash;
+use quipu_engine::tools::tasks::Status;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -210,7 +211,9 @@ async fn a_task_runs_in_the_background() {
         }
         std::fs::write(hold, "two\n").unwrap();
     });
+    assert!(!bench.place.tasks().find(&id).unwrap().is_seen());
     let done = bench.run("TaskOutput", ask(true, 600_000)).await;
+    assert!(bench.place.tasks().find(&id).unwrap().is_seen());
     let raw = done.raw.clone().unwrap();
     let task = json!({"task_id": id, "task_type": "local_bash", "status": "failed", "description": "wait", "output": "one\ntwo", "exitCode": 5});
     assert_eq!(raw, json!({"retrieval_status": "success", "task": task}));

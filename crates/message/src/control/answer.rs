@@ -495,26 +495,6 @@ wire! {
 }
 
 wire! {
-    /// The answer to `background_tasks`.
-    pub struct BackgroundTasks {
-        /// The tasks, when there are any.
-        tasks: opt Vec<BackgroundTask> = "tasks",
-    }
-}
-
-wire! {
-    /// A command in the background.
-    pub struct BackgroundTask {
-        /// The task.
-        task_id: req String = "task_id",
-        /// The command.
-        command: req String = "command",
-        /// How it stands.
-        status: req String = "status",
-    }
-}
-
-wire! {
     /// The answer to `get_task_output`.
     pub struct TaskOutput {
         /// What it printed.

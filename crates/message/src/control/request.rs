@@ -69,7 +69,7 @@ open_enum! {
         "rename_session" => RenameSession(RenameSession),
         /// Host to agent. Stop a background task.
         "stop_task" => StopTask(StopTask),
-        /// Host to agent. Which background tasks are there?
+        /// Host to agent. Let calls go on in the background.
         "background_tasks" => BackgroundTasks(BackgroundTasks),
         /// Host to agent. What did a task print?
         "get_task_output" => GetTaskOutput(GetTaskOutput),
@@ -375,8 +375,11 @@ wire! {
 }
 
 wire! {
-    /// Which background tasks are there? Host to agent.
-    pub struct BackgroundTasks ["subtype" = "background_tasks"] {}
+    /// Let calls go on in the background. Host to agent.
+    pub struct BackgroundTasks ["subtype" = "background_tasks"] {
+        /// The call; all when it is left out.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+    }
 }
 
 wire! {
@@ -407,6 +410,12 @@ wire! {
     pub struct RegisterRepoRoot ["subtype" = "register_repo_root"] {
         /// Where.
         directory: opt String = "directory",
+        /// Read the instruction files again.
+        reload_claude_md: opt bool = "reload_claude_md",
+        /// Read the plugins again.
+        reload_plugins: opt bool = "reload_plugins",
+        /// Read the skills again.
+        reload_skills: opt bool = "reload_skills",
     }
 }
 

@@ -3,7 +3,9 @@
 //!
 //! What differs is listed, with reasons, in `docs/compat.md`; the list is exact.
 
+mod background;
 mod compat;
+mod control;
 mod drive;
 mod folder;
 mod killed;

@@ -55,6 +55,11 @@ impl Capture {
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
+    /// All of it goes to the file, whatever has come already.
+    pub(super) fn keep(&self) {
+        lock(&self.kept).keep();
+    }
+
     /// What has come so far.
     pub(super) fn so_far(&self) -> Captured {
         lock(&self.kept).clone()
@@ -74,10 +79,8 @@ fn create(path: &Path) -> io::Result<File> {
 impl Captured {
     fn take(&mut self, bytes: &[u8]) {
         let room = KEPT - self.head.len();
-        if bytes.len() > room && self.file.is_none() {
-            // A file that cannot be made leaves what is in memory.
-            self.file = create(&self.path).ok().map(Arc::new);
-            self.save(&self.head);
+        if bytes.len() > room {
+            self.keep();
         }
         self.save(bytes);
         let (start, rest) = bytes.split_at(room.min(bytes.len()));
@@ -86,6 +89,14 @@ impl Captured {
         let over = self.tail.len().saturating_sub(KEPT);
         self.tail.drain(..over);
         self.total += bytes.len() as u64;
+    }
+
+    fn keep(&mut self) {
+        if self.file.is_none() {
+            // A file that cannot be made leaves what is in memory.
+            self.file = create(&self.path).ok().map(Arc::new);
+            self.save(&self.head);
+        }
     }
 
     fn save(&self, bytes: &[u8]) {

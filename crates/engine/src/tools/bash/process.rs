@@ -34,6 +34,8 @@ pub(super) enum End {
     Late,
     /// Somebody stopped it.
     Stopped,
+    /// It has not: it shall go on in the background.
+    Moved,
 }
 
 /// A shell and its children. Dropped before its end, they are killed.
@@ -92,6 +94,10 @@ impl Process {
                 biased;
                 () = call.cancel.cancelled() => return self.stop(End::Stopped).await,
                 status = self.child.wait() => return self.exited(status),
+                () = call.aside.cancelled() => {
+                    self.capture.keep();
+                    return End::Moved;
+                }
                 () = &mut late => return self.stop(End::Late).await,
                 _ = tick.tick() => call.tell(started.elapsed().as_secs(), || self.capture.so_far().end(1000)),
             }

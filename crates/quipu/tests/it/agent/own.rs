@@ -181,6 +181,33 @@ fn a_full_context_is_compacted_before_the_next_call() {
 }
 
 #[test]
+fn a_conversation_that_is_too_long_is_compacted_once_and_goes_on() {
+    let stage = Stage::new("too_long.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("begin at one");
+    talk.until_result();
+    talk.say("two");
+    let result = talk.until_result();
+    assert_eq!((&result["is_error"], &result["result"]), (&json!(false), &json!("Counted on.")), "{result}");
+    let (_, heard) = talk.end();
+    assert_eq!(kinds(&heard).iter().filter(|kind| *kind == "system/compact_boundary").count(), 1);
+    let seen = stage.answerer.seen();
+    let last = &seen.last().unwrap().body;
+    assert!(last.contains("The person counts to two.") && !last.contains("Counted one."), "{last}");
+}
+
+#[test]
+fn a_conversation_that_is_too_long_fails_when_nobody_may_compact_it() {
+    let stage = Stage::new("too_long.yaml");
+    let mut talk = stage.talk(&["--settings", r#"{"autoCompactEnabled":false}"#]);
+    talk.say("two");
+    let result = talk.until_result();
+    assert_eq!((&result["is_error"], &result["api_error_status"]), (&json!(true), &json!(400)));
+    talk.end();
+    assert_eq!(stage.answerer.seen().len(), 1);
+}
+
+#[test]
 fn an_answer_that_never_fits_its_form_fails() {
     let stage = Stage::new("form.yaml");
     let schema = r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
@@ -316,10 +343,14 @@ async fn mcp(body: String) -> axum::response::Response {
     let result = match asked["method"].as_str().unwrap() {
         "initialize" => json!({
             "protocolVersion": asked["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "resources": {}},
             "serverInfo": {"name": "far", "version": "1"},
         }),
         "tools/list" => json!({"tools": [{"name": "greet", "inputSchema": {"type": "object"}}]}),
+        "resources/read" => {
+            let uri = &asked["params"]["uri"];
+            json!({"contents": [{"uri": uri, "mimeType": "text/html", "text": "<p>far</p>"}]})
+        }
         "tools/call" => json!({"content": [{"type": "text", "text": "greetings from afar"}]}),
         _ => return axum::http::StatusCode::ACCEPTED.into_response(),
     };
@@ -327,14 +358,19 @@ async fn mcp(body: String) -> axum::response::Response {
     ([("content-type", "application/json")], answer).into_response()
 }
 
-#[test]
-fn tools_of_an_mcp_server_over_http_are_used() {
-    let stage = Stage::new("afar.yaml");
+/// Starts an MCP server and returns what names it to the agent.
+pub(super) fn mcp_server(stage: &Stage) -> String {
     let listener = stage.runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
     let router = axum::Router::new().route("/mcp", axum::routing::post(mcp));
     stage.runtime.spawn(async move { axum::serve(listener, router).await });
-    let servers = json!({"mcpServers": {"far": {"type": "http", "url": format!("http://{address}/mcp")}}}).to_string();
+    json!({"mcpServers": {"far": {"type": "http", "url": format!("http://{address}/mcp")}}}).to_string()
+}
+
+#[test]
+fn tools_of_an_mcp_server_over_http_are_used() {
+    let stage = Stage::new("afar.yaml");
+    let servers = mcp_server(&stage);
     let lines = stage.lines(&["greet", "--mcp-config", &servers, "--allowedTools", "mcp__far"]);
     assert_eq!(lines[0]["mcp_servers"], json!([{"name": "far", "status": "connected", "source": "dynamic"}]));
     assert_eq!(lines.last().unwrap()["result"], "It greets.");

@@ -1,0 +1,127 @@
+//! What hosts change: settings of the session, settings files, folders.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quipu_message::control::request;
+use quipu_message::{Json, Maybe};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::answers;
+use crate::session::Session;
+use crate::settings::Source;
+use crate::tool::resolve;
+
+/// How hard the model may be asked to think, in files.
+const EFFORTS: [&str; 4] = ["low", "medium", "high", "xhigh"];
+
+/// Puts settings over all others, for this session.
+pub(super) fn flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {
+    let all = given.map(Json::value).unwrap_or_default();
+    let mut state = session.state();
+    state.settings.add(all).map_err(|error| error.to_string())?;
+    let Some(known) = state.settings.layers.last().map(|layer| layer.known.clone()) else { return Ok(()) };
+    if let Some(effort) = known.effort_level {
+        state.effort = Some(effort);
+    }
+    if let Some(model) = known.model {
+        state.model = session.models.resolve(&model);
+    }
+    known.permissions.each(|behavior, rule| state.rules.add(behavior, crate::permission::Source::FlagSettings, rule));
+    Ok(())
+}
+
+/// Changes a settings file: of the project's local one the output style, of the
+/// person's the effort for the model in use.
+pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings) -> Result<(), String> {
+    let source = match body.source.text() {
+        Some("localSettings") => Source::Local,
+        Some("userSettings") => Source::User,
+        other => return Err(format!("update_settings source not allowed: {}", other.unwrap_or("none"))),
+    };
+    let given = body.settings.get().map(Json::value).unwrap_or_default();
+    let given = given.as_object().cloned().unwrap_or_default();
+    let allowed = if source == Source::Local { "outputStyle" } else { "effortLevel" };
+    let refused: Vec<&str> = given.keys().map(String::as_str).filter(|key| *key != allowed).collect();
+    if !refused.is_empty() {
+        return Err(format!("update_settings keys not allowed: {}", refused.join(", ")));
+    }
+    if !session.sources.contains(&source) {
+        return Err(format!("update_settings: this session does not read {}", source.as_str()));
+    }
+    let Some(value) = given.get(allowed) else { return Ok(()) };
+    let known: &[&str] = if source == Source::Local { &["default"] } else { &EFFORTS };
+    if !value.as_str().is_some_and(|word| known.contains(&word)) {
+        return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));
+    }
+    let model = session.state().model.clone();
+    let path = source.path(&session.config, session.place.root());
+    edit(&path, |settings| match source {
+        Source::Local => {
+            settings.insert(allowed.to_owned(), value.clone());
+        }
+        _ => {
+            if let Some(own) = object(settings, "modelSettings").and_then(|all| object(all, &model)) {
+                own.insert(allowed.to_owned(), value.clone());
+            }
+        }
+    })
+    .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// The object under a key, made when it is not there; none when something else is.
+fn object<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
+    map.entry(key).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+}
+
+/// Changes a file of settings; what cannot be read is left alone.
+fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> std::io::Result<()> {
+    let mut settings: Map<String, Value> = match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Map::new(),
+        Err(error) => return Err(error),
+    };
+    change(&mut settings);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // A file behind a link stays where it is.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let fresh = path.with_extension(format!("json.{}", std::process::id()));
+    let mut file = fs::File::create(&fresh)?;
+    file.write_all(serde_json::to_string_pretty(&settings)?.as_bytes())?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(&fresh, &path)
+}
+
+/// Lets tools work in a folder below those the session was started with, as a place
+/// with instructions, commands, skills and subagents of its own.
+pub(super) async fn register_root(session: &Arc<Session>, body: &request::RegisterRepoRoot) -> Result<(), String> {
+    let given = body.directory.text().unwrap_or_default();
+    let folder = resolve(&session.place.absolute(given)).filter(|folder| folder.is_dir());
+    let Some(folder) = folder else { return Err(format!("register_repo_root: no folder {given}")) };
+    if session.place.folders().contains(&folder) {
+        return Err(format!("register_repo_root: {given} is a working directory already"));
+    }
+    let mut launched: Vec<PathBuf> = vec![session.place.root().to_owned()];
+    launched.extend(session.options.add_dirs.iter().filter_map(|dir| resolve(&session.place.root().join(dir))));
+    if !launched.iter().any(|open| folder.starts_with(open)) {
+        return Err(format!("register_repo_root: {given} is not below a folder this session was started with"));
+    }
+    session.place.add_folder(&folder);
+    session.state().roots.push(folder.clone());
+    if body.reload_claude_md.is_true() {
+        session.state().instructed = false;
+    }
+    if body.reload_skills.is_true() || body.reload_plugins.is_true() {
+        answers::reload(session);
+    }
+    let mut input = session.hook_input("DirectoryAdded");
+    input.directory = Maybe::Value(folder.display().to_string());
+    input.source = Maybe::Value("register_repo_root".to_owned());
+    session.hook(input, None, None, &CancellationToken::new()).await;
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! What runs in the background: shell commands and subagents.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quipu_message::ToolUseId;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::run_id;
+
+mod calls;
+
+pub use calls::{TaskOutput, TaskStop};
+
+/// All background tasks of a session.
+#[derive(Default)]
+pub struct Tasks {
+    list: Mutex<BTreeMap<String, Task>>,
+    listener: Arc<Mutex<Option<Listener>>>,
+}
+
+/// Hears of every task that begins, and of its end.
+pub type Listener = Arc<dyn Fn(&Task) + Send + Sync>;
+
+/// A background task.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Which.
+    pub id: String,
+    /// What kind of work it is.
+    pub kind: Kind,
+    /// What it is for.
+    pub description: String,
+    /// Where its output is.
+    pub file: PathBuf,
+    /// The call that began it.
+    pub call: ToolUseId,
+    /// Names this run of it.
+    pub run: String,
+    /// Ends it.
+    pub stop: CancellationToken,
+    status: watch::Sender<Status>,
+    output: Arc<Mutex<Option<String>>>,
+    seen: Arc<AtomicBool>,
+}
+
+/// What kind of work a task is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A shell command.
+    Command,
+    /// A subagent of this name.
+    Subagent(String),
+}
+
+impl Kind {
+    /// The word of the wire.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Command => "local_bash",
+            Self::Subagent(_) => "local_agent",
+        }
+    }
+}
+
+/// How a background task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It runs.
+    Running,
+    /// It ended by itself, with a code; a subagent's is 0 when it has a report.
+    Ended(i32),
+    /// It was ended.
+    Killed,
+}
+
+impl Status {
+    /// The word of the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ended(0) => "completed",
+            Self::Ended(_) => "failed",
+            Self::Killed => "killed",
+        }
+    }
+
+    /// The word of the wire for an end.
+    pub fn in_notice(self) -> &'static str {
+        if self == Self::Killed { "stopped" } else { self.as_str() }
+    }
+}
+
+impl Task {
+    /// A task that is about to run.
+    pub fn new(id: String, kind: Kind, description: String, file: PathBuf, call: ToolUseId) -> Self {
+        Self {
+            id,
+            kind,
+            description,
+            file,
+            call,
+            run: run_id(),
+            stop: CancellationToken::new(),
+            status: watch::Sender::new(Status::Running),
+            output: Arc::default(),
+            seen: Arc::default(),
+        }
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> Status {
+        *self.status.borrow()
+    }
+
+    /// Waits for its end and says how that was.
+    pub async fn ended(&self) -> Status {
+        let mut status = self.status.subscribe();
+        status.wait_for(|status| *status != Status::Running).await.map_or(Status::Killed, |status| *status)
+    }
+
+    /// What it gave; none while it runs.
+    pub fn output(&self) -> Option<String> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The model knows how it ended.
+    pub fn see(&self) {
+        self.seen.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the model knows how it ended.
+    pub fn is_seen(&self) -> bool {
+        self.seen.load(Ordering::Relaxed)
+    }
+}
+
+impl Tasks {
+    /// All tasks that were started.
+    pub fn list(&self) -> Vec<Task> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// The tasks that run.
+    pub fn running(&self) -> Vec<Task> {
+        self.lock().values().filter(|task| task.status() == Status::Running).cloned().collect()
+    }
+
+    /// One task.
+    pub fn find(&self, id: &str) -> Option<Task> {
+        self.lock().get(id).cloned()
+    }
+
+    /// Ends a task with all its children; false when there is none that runs.
+    pub fn stop(&self, id: &str) -> bool {
+        let running = self.find(id).filter(|task| task.status() == Status::Running);
+        running.map(|task| task.stop.cancel()).is_some()
+    }
+
+    /// Ends all tasks, and waits until they have. Nobody hears of it.
+    pub async fn stop_all(&self) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for task in self.list() {
+            task.stop.cancel();
+            task.ended().await;
+        }
+    }
+
+    /// Says who hears of tasks.
+    pub fn listen(&self, listener: Listener) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    }
+
+    /// Lets a task run on its own, to its end or until it is stopped: `work` heeds that.
+    pub fn begin(&self, task: Task, work: impl Future<Output = (Status, String)> + Send + 'static) {
+        self.lock().insert(task.id.clone(), task.clone());
+        tell(&self.listener, &task);
+        let listener = Arc::clone(&self.listener);
+        tokio::spawn(async move {
+            let (status, output) = work.await;
+            *task.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+            task.status.send_replace(status);
+            tell(&listener, &task);
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Task>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell(listener: &Mutex<Option<Listener>>, task: &Task) {
+    let listener = listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(listener) = listener {
+        listener(task);
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks").field("list", &self.list()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.list().iter().for_each(|task| task.stop.cancel());
+    }
+}

@@ -1,0 +1,162 @@
+//! TaskOutput reads background tasks, TaskStop ends them.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use quipu_message::tool::output::{Task as TaskWire, TaskOutput as TaskOutputWire, TaskStopOutput};
+use quipu_message::tool::{TaskOutputInput, TaskStopInput};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{Kind, Status, Task};
+use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tools::{input, settle};
+
+/// How much of a task's output the model is given while it runs, in characters.
+const MOST_OUTPUT: usize = 30_000;
+/// How long TaskOutput waits when the call does not say, and at all, in milliseconds.
+const WAIT: u64 = 30_000;
+const LONGEST_WAIT: u64 = 600_000;
+
+/// Reads what background tasks give.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskOutput;
+
+impl Tool for TaskOutput {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "TaskOutput".into(),
+            description: "Gives the output of a command in the background, or the report of a subagent there. Waits \
+                          for its end, unless `block` is false or `timeout` comes first."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "task_id": {"type": "string", "description": "The task"},
+                    "block": {"type": "boolean", "description": "Wait for its end (default: true)"},
+                    "timeout": {"type": "integer", "minimum": 0, "description": "How long to wait, in milliseconds (default: 30000)"},
+                },
+                "required": ["task_id"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Reads
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(output(call_input, place, call).await) })
+    }
+}
+
+async fn output(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
+    let wanted: TaskOutputInput = input(call_input)?;
+    let task = place.tasks().find(&wanted.task_id).ok_or_else(|| no_task(&wanted.task_id))?;
+    let wait = wanted.timeout.get().copied().unwrap_or(WAIT).min(LONGEST_WAIT);
+    let blocks = wanted.block.get().copied().unwrap_or(true);
+    if blocks {
+        let ended = timeout(Duration::from_millis(wait), task.ended());
+        tokio::select! {
+            _ = ended => {}
+            () = call.cancel.cancelled() => {}
+        }
+    }
+    let status = task.status();
+    let retrieval_status = match status {
+        Status::Running if blocks => "timeout",
+        Status::Running => "not_ready",
+        _ => "success",
+    };
+    if status != Status::Running {
+        task.see();
+    }
+    let exit_code = match status {
+        Status::Ended(code) if task.kind == Kind::Command => Some(i64::from(code)),
+        _ => None,
+    };
+    let kind = task.kind.as_str();
+    let raw = TaskOutputWire {
+        retrieval_status: retrieval_status.to_owned(),
+        task: TaskWire {
+            task_id: task.id.clone(),
+            task_type: kind.to_owned(),
+            status: status.as_str().to_owned(),
+            description: task.description.clone(),
+            output: printed(&task),
+            exit_code: exit_code.into(),
+            ..TaskWire::default()
+        },
+        ..TaskOutputWire::default()
+    };
+    let code = exit_code.map(|code| format!("<exit_code>{code}</exit_code>\n\n")).unwrap_or_default();
+    let words = format!(
+        "<retrieval_status>{retrieval_status}</retrieval_status>\n\n<task_id>{}</task_id>\n\n<task_type>{kind}</task_type>\n\n<status>{}</status>\n\n{code}<output>\n{}\n</output>",
+        task.id,
+        status.as_str(),
+        raw.task.output
+    );
+    Ok(Output::new(words, &raw))
+}
+
+/// What a task has given; while it runs, the file knows.
+fn printed(task: &Task) -> String {
+    task.output().unwrap_or_else(|| {
+        let bytes = std::fs::read(&task.file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let skip = text.chars().count().saturating_sub(MOST_OUTPUT);
+        text.chars().skip(skip).collect::<String>().trim_end().to_owned()
+    })
+}
+
+fn no_task(id: &str) -> Output {
+    Output::misuse(format!("No task found with ID: {id}"))
+}
+
+/// Ends background tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskStop;
+
+impl Tool for TaskStop {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "TaskStop".into(),
+            description: "Ends a command or a subagent in the background, and all it has started.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {"task_id": {"type": "string", "description": "The task"}},
+                "required": ["task_id"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Changes
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(stop(call_input, place).await) })
+    }
+}
+
+async fn stop(call_input: Value, place: &Place) -> Result<Output, Output> {
+    let wanted: TaskStopInput = input(call_input)?;
+    let id = wanted.task_id.text().unwrap_or_default();
+    let task = place.tasks().find(id).ok_or_else(|| no_task(id))?;
+    if !place.tasks().stop(id) {
+        let status = task.status().as_str();
+        return Err(Output::misuse(format!("Task {id} is not running (status: {status})")));
+    }
+    task.see();
+    task.ended().await;
+    let raw = TaskStopOutput {
+        message: format!("Successfully stopped task: {id} ({})", task.description),
+        task_type: task.kind.as_str().to_owned(),
+        task_id: task.id,
+        ..TaskStopOutput::default()
+    };
+    let words = quipu_message::Json::of(&raw).text().to_owned();
+    Ok(Output::new(words, &raw))
+}

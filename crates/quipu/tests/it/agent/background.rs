@@ -1,0 +1,113 @@
+//! Work in the background: who is told of it, and when.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, kinds};
+
+fn of<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["subtype"] == subtype).collect()
+}
+
+#[test]
+fn the_end_of_a_command_in_the_background_begins_a_turn() {
+    let stage = Stage::new("background.yaml");
+    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
+    talk.say("build");
+    assert_eq!(talk.until_result()["result"], "It builds.");
+    stage.write("go", "");
+    let result = talk.until_result();
+    assert_eq!(
+        (&result["result"], &result["origin"]["kind"]),
+        (&json!("The build is done."), &json!("task-notification"))
+    );
+    let (code, heard) = talk.end();
+    assert_eq!(code, 0);
+    let started = of(&heard, "task_started")[0];
+    assert_eq!((&started["is_backgrounded"], &started["task_type"]), (&json!(true), &json!("local_bash")));
+    let told = of(&heard, "task_notification")[0];
+    assert_eq!(
+        (&told["status"], &told["task_id"], &told["run_id"]),
+        (&json!("completed"), &started["task_id"], &started["run_id"])
+    );
+    assert_eq!(fs::read_to_string(told["output_file"].as_str().unwrap()).unwrap(), "built\n");
+    let sizes: Vec<usize> =
+        of(&heard, "background_tasks_changed").iter().map(|line| line["tasks"].as_array().unwrap().len()).collect();
+    assert_eq!(sizes, [1, 0]);
+    let file = fs::read_to_string(stage.session_file()).unwrap();
+    let entries: Vec<Value> = file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let notice = entries.iter().find(|entry| entry["origin"]["kind"] == "task-notification").unwrap();
+    assert_eq!((&notice["type"], &notice["origin"]["runId"]), (&json!("user"), &started["run_id"]));
+    assert!(entries.iter().any(|entry| entry["type"] == "last-prompt" && entry["lastPrompt"] == "build"));
+}
+
+#[test]
+fn a_command_in_the_background_ends_with_the_session() {
+    let stage = Stage::new("background.yaml");
+    let lines = stage.lines(&["build", "--allowedTools", "Bash"]);
+    assert_eq!(lines.last().unwrap()["result"], "It builds.");
+}
+
+#[test]
+fn a_subagent_in_the_background_is_waited_for_and_its_report_is_told() {
+    let stage = Stage::new("background.yaml");
+    let lines = stage.lines(&["help"]);
+    let kinds = kinds(&lines);
+    assert_eq!(kinds[kinds.len() - 2..], ["result/success", "result/success"], "{kinds:?}");
+    let [.., first, second] = &lines[..] else { panic!("{kinds:?}") };
+    assert_eq!((&first["result"], &first["origin"]), (&json!("The helper is on its way."), &Value::Null));
+    assert_eq!(
+        (&second["result"], &second["origin"]["kind"]),
+        (&json!("The helper is done."), &json!("task-notification"))
+    );
+    let started = of(&lines, "task_started")[0];
+    assert_eq!((&started["is_backgrounded"], &started["task_type"]), (&json!(true), &json!("local_agent")));
+    let words = lines.iter().find(|line| line["type"] == "assistant" && line["agent_id"].is_string()).unwrap();
+    assert_eq!(words["message"]["content"][0]["text"], "The helper's report.");
+    let launched = lines.iter().find(|line| line["tool_use_result"]["status"] == "async_launched").unwrap();
+    assert_eq!(launched["tool_use_result"]["agentId"], started["task_id"]);
+    let report = launched["tool_use_result"]["outputFile"].as_str().unwrap();
+    assert_eq!(fs::read_to_string(report).unwrap(), "The helper's report.");
+    assert!(stage.answerer.seen().last().unwrap().body.contains("<result>The helper's report.</result>"));
+}
+
+#[test]
+fn what_ends_while_a_turn_runs_is_told_in_it() {
+    let stage = Stage::new("background.yaml");
+    let lines = stage.lines(&["both", "--allowedTools", "Bash"]);
+    assert_eq!(lines.iter().filter(|line| line["type"] == "result").count(), 1);
+    let seen = stage.answerer.seen();
+    assert!(seen.last().unwrap().body.contains("Background command \\\"Quick\\\" ended with exit code 0"));
+}
+
+#[test]
+fn a_host_moves_a_running_command_to_the_background() {
+    let stage = Stage::new("background.yaml");
+    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
+    talk.say("wait");
+    while !stage.folder.path.join("begun").exists() {
+        std::thread::yield_now();
+    }
+    talk.ask("1", json!({"subtype": "background_tasks"}));
+    let answer = talk.until(|line| line["type"] == "control_response");
+    assert_eq!(answer["response"]["response"], json!({}));
+    assert_eq!(talk.until_result()["result"], "It builds.");
+    stage.write("go", "");
+    assert_eq!(talk.until_result()["result"], "The build is done.");
+    let (_, heard) = talk.end();
+    let file = of(&heard, "task_notification").pop().unwrap()["output_file"].as_str().unwrap().to_owned();
+    assert_eq!(fs::read_to_string(file).unwrap(), "built\n");
+}
+
+#[test]
+fn an_interrupt_loses_no_result_that_was_held_back() {
+    let stage = Stage::new("background.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("help");
+    talk.until(|line| line["message"]["content"][0]["text"] == "The helper is on its way.");
+    talk.ask("1", json!({"subtype": "interrupt"}));
+    let (_, heard) = talk.end();
+    let results = heard.iter().filter(|line| line["type"] == "result").count();
+    assert_eq!(results, 2, "{:?}", kinds(&heard));
+}
