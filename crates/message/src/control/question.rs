@@ -73,7 +73,7 @@ questions! {
     SeedReadState => Nothing,
     RenameSession => Nothing,
     StopTask => Nothing,
-    BackgroundTasks => BackgroundTasks,
+    BackgroundTasks => Nothing,
     GetTaskOutput => TaskOutput,
     ReloadPlugins => Reloaded,
     ReloadSkills => Skills,
