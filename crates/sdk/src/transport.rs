@@ -22,6 +22,12 @@ pub trait Transport: Send + 'static {
     fn connect(self: Box<Self>) -> BoxFuture<'static, Result<Connection, Error>>;
 }
 
+impl Transport for Box<dyn Transport> {
+    fn connect(self: Box<Self>) -> BoxFuture<'static, Result<Connection, Error>> {
+        (*self).connect()
+    }
+}
+
 /// An agent that was reached: bytes in both directions, one JSON value a line.
 pub struct Connection {
     /// What the agent says.
