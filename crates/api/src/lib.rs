@@ -22,6 +22,7 @@
 mod client;
 mod endpoint;
 mod error;
+mod finer;
 mod hear;
 mod request;
 mod retry;
@@ -32,6 +33,7 @@ pub mod answer;
 pub use client::{Answer, Asking, Client, Heard, Retry};
 pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 pub use error::ApiError;
+pub use finer::Finer;
 pub use request::{Cache, Choice, Request, Thinking};
 pub use retry::{Pace, Policy, WallClock};
 pub use secret::Secret;
