@@ -193,7 +193,8 @@ impl Line {
             None => {}
         }
         let mut betas: Vec<&str> = Vec::new();
-        for beta in self.endpoint.betas.iter().chain(&request.betas).map(String::as_str) {
+        let named = self.endpoint.betas.iter().chain(&request.betas).map(String::as_str);
+        for beta in named.chain(request.finer.beta()) {
             if !betas.contains(&beta) {
                 betas.push(beta);
             }

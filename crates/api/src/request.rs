@@ -52,6 +52,8 @@ pub struct Request {
     pub session_id: Option<SessionId>,
     /// The subagent it asks for.
     pub agent_id: Option<AgentId>,
+    /// Finer wishes.
+    pub finer: crate::Finer,
 }
 
 /// Whether and how far to think.

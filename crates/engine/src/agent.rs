@@ -49,7 +49,7 @@ pub async fn run(
             (chosen, resumed)
         }
         Err(error) => {
-            if matches!(error, EngineError::NoSession { .. }) {
+            if matches!(error, EngineError::NoSession { .. } | EngineError::DropsMore { .. }) {
                 output.say(Entry::Result(Box::new(stillborn(&output, &error.to_string()))));
             }
             output.end();

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use quipu_api::{ApiError, Heard, Request, Retry, Thinking};
+use quipu_api::{ApiError, Finer, Heard, Request, Retry, Thinking};
 use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{StreamEventLine, Tombstone, Withdrawn};
 use quipu_message::system::{self, System, live};
@@ -123,9 +123,9 @@ impl<'a> Talk<'a> {
 
     /// The request without the conversation.
     fn frame(&self) -> Request {
-        let (effort, max_thinking, session_id) = {
+        let (effort, max_thinking, thinking_display, session_id) = {
             let state = self.session.state();
-            (state.effort(&self.model), state.max_thinking, state.id.clone())
+            (state.effort(&self.model), state.max_thinking, state.thinking_display.clone(), state.id.clone())
         };
         let tool = |tool: &std::sync::Arc<dyn crate::tool::Tool>| {
             let definition = tool.definition();
@@ -159,6 +159,7 @@ impl<'a> Talk<'a> {
             device_id: self.session.device_id(),
             session_id: Some(session_id),
             agent_id: self.sub().map(|sub| sub.id.clone()),
+            finer: Finer { task_budget: self.session.options.task_budget, thinking_display },
             ..Request::default()
         }
     }

@@ -196,16 +196,24 @@ impl Saved {
     ///
     /// `$ARGUMENTS` is all of them, `$1` to `$9` are single ones.
     pub(crate) fn expand(&self, arguments: &str) -> String {
-        let mut text = self.body.replace("$ARGUMENTS", arguments);
-        let mut asked = text != self.body;
         let words: Vec<&str> = arguments.split_whitespace().collect();
-        for place in 1..=9 {
-            let mark = format!("${place}");
-            if text.contains(&mark) {
-                asked = true;
-                text = text.replace(&mark, words.get(place - 1).copied().unwrap_or_default());
-            }
+        let (mut text, mut rest, mut asked) = (String::with_capacity(self.body.len()), self.body.as_str(), false);
+        // In one go: what the person typed is not looked through.
+        while let Some(at) = rest.find('$') {
+            let (before, mark) = rest.split_at(at);
+            text.push_str(before);
+            let digits = mark[1..].bytes().take_while(u8::is_ascii_digit).count();
+            let place = mark[1..1 + digits].parse::<usize>().ok().filter(|place| (1..=9).contains(place));
+            let (value, length) = match place {
+                _ if mark.starts_with("$ARGUMENTS") => (arguments, "$ARGUMENTS".len()),
+                Some(place) => (words.get(place - 1).copied().unwrap_or_default(), 1 + digits),
+                None => ("$", 1),
+            };
+            asked |= value != "$" || length > 1;
+            text.push_str(value);
+            rest = &mark[length..];
         }
+        text.push_str(rest);
         if !asked && !arguments.is_empty() {
             text.push_str(&format!("\n\nArguments: {arguments}\n"));
         }

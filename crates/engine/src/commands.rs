@@ -21,6 +21,8 @@ use crate::prompt;
 use crate::session::Session;
 use crate::talk::{stamped_attachment, told};
 
+mod inline;
+
 /// Commands that run without the model, and what they do.
 const LOCAL: [(&str, &str, &str); 7] = [
     ("compact", "Replace the conversation by a summary of it", "[what to keep]"),
@@ -94,11 +96,9 @@ pub(crate) async fn expand(
     let Some(saved) = saved else {
         return Ok(Expanded::Words { beside: vec![unknown(session, name)] });
     };
-    let mut state = session.state();
     for rule in saved.allowed_tools.iter().filter_map(|text| Rule::parse(text)) {
-        state.rules.add(Behavior::Allow, Source::Session, rule);
+        session.state().rules.add(Behavior::Allow, Source::Session, rule);
     }
-    drop(state);
     let text = format!(
         "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n\
          <command-args>{args}</command-args>"
@@ -107,14 +107,19 @@ pub(crate) async fn expand(
     if let Some(uuid) = &prompt.uuid {
         user.envelope.uuid = Maybe::Value(uuid.clone());
     }
-    let mut body = factory::meta(vec![Block::new_text(saved.expand(args))], &mut Clock);
+    let talk = main_talk(session, prompt.uuid.clone(), cancel.clone());
+    let body = saved.expand(args);
+    let files = crate::mention::files(session, &body);
+    let body = inline::run(&talk, &body).await;
+    let mut body = factory::meta(vec![Block::new_text(body)], &mut Clock);
     body.prompt_id = session.prompt_id();
     let permissions = attachment::CommandPermissions {
         allowed_tools: Maybe::Value(saved.allowed_tools.clone()),
         ..attachment::CommandPermissions::default()
     };
     let permissions = stamped_attachment(Attachment::CommandPermissions(Box::new(permissions)));
-    let beside = vec![Entry::User(Box::new(body)), Entry::Attachment(Box::new(permissions))];
+    let mut beside = vec![Entry::User(Box::new(body)), Entry::Attachment(Box::new(permissions))];
+    beside.extend(files);
     Ok(Expanded::Command { user: Box::new(user), beside })
 }
 

@@ -38,6 +38,12 @@ pub enum EngineError {
         /// The line.
         uuid: String,
     },
+    /// More would be left behind than the turn that was named.
+    #[error("Resume rejected by --resume-drops-turn: {reason}")]
+    DropsMore {
+        /// What.
+        reason: String,
+    },
     /// A new session cannot have this id.
     #[error("Session ID {id} is already in use.")]
     InUse {
@@ -86,6 +92,7 @@ impl EngineError {
             Self::File(error) => error.code(),
             Self::NoSession { .. } => "session.not_found",
             Self::NoLine { .. } => "session.no_line",
+            Self::DropsMore { .. } => "session.drops_more",
             Self::InUse { .. } => "session.in_use",
             Self::BadId { .. } => "session.bad_id",
             Self::NoPrompt => "agent.no_prompt",

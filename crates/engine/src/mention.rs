@@ -18,8 +18,7 @@ const LARGEST: u64 = 256 * 1024;
 
 /// What goes beside a prompt.
 pub(crate) fn beside(session: &Session, prompt: &Prompt) -> Vec<Entry> {
-    let mut beside: Vec<Entry> =
-        mentions(&prompt.text()).into_iter().filter_map(|path| mentioned(session, path)).collect();
+    let mut beside = files(session, &prompt.text());
     let images = prompt.content.blocks().iter().filter_map(|block| match block {
         Block::Image(image) => Some(&**image),
         _ => None,
@@ -28,6 +27,11 @@ pub(crate) fn beside(session: &Session, prompt: &Prompt) -> Vec<Entry> {
         beside.extend(companion(session, image, index + 1));
     }
     beside
+}
+
+/// The files and folders that a text mentions.
+pub(crate) fn files(session: &Session, text: &str) -> Vec<Entry> {
+    mentions(text).into_iter().filter_map(|path| mentioned(session, path)).collect()
 }
 
 /// The paths that a text mentions: `@path` at the beginning of a word.
@@ -40,7 +44,7 @@ fn mentions(text: &str) -> Vec<&str> {
 /// A file or folder that was mentioned, when tools may look at it.
 fn mentioned(session: &Session, name: &str) -> Option<Entry> {
     let path = session.place.absolute(name);
-    if !session.place.holds(&path) {
+    if !session.place.holds(&path) || session.place.hidden()(&path) {
         return None;
     }
     let meta = fs::metadata(&path).ok()?;

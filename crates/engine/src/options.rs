@@ -57,6 +57,8 @@ pub struct Options {
     pub session_id: Option<String>,
     /// Go on from this line.
     pub resume_at: Option<String>,
+    /// The prompt whose turn alone may be left behind by going on from an earlier line.
+    pub drops_turn: Option<String>,
     /// Write no session file.
     pub no_persistence: bool,
     /// The session's title.
@@ -69,6 +71,10 @@ pub struct Options {
     pub effort: Option<String>,
     /// How many tokens thinking may take.
     pub max_thinking_tokens: Option<u64>,
+    /// How thinking is shown: `summarized`, `omitted` …
+    pub thinking_display: Option<String>,
+    /// How many tokens the model is told it has for the whole task.
+    pub task_budget: Option<u64>,
     /// Extra `anthropic-beta` names.
     pub betas: Vec<String>,
     /// The permission mode.

@@ -89,6 +89,8 @@ pub(crate) struct State {
     pub effort: Option<String>,
     /// How many tokens thinking may take.
     pub max_thinking: Option<u64>,
+    /// How thinking is shown.
+    pub thinking_display: Option<String>,
     /// The system prompt that replaces ours.
     pub system_prompt: Option<String>,
     /// What follows the system prompt.

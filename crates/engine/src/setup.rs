@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex};
 use quipu_api::{Client, Endpoint};
 use quipu_conversation::price::Prices;
 use quipu_conversation::{Conversation, Node, since_compaction};
+use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::CostState;
-use quipu_message::{Entry, SessionId, Uuid};
+use quipu_message::turn::User;
+use quipu_message::{Block, Entry, SessionId, Uuid};
 use quipu_transcript::{Durability, Entries, Facts, Fork, find};
 use sha2::{Digest, Sha256};
 
@@ -100,16 +102,16 @@ impl Given {
         let at = self.options.resume_at.as_deref().map(Uuid::from);
         if !self.options.fork {
             let id = SessionId::from(&*from.file_stem().unwrap_or_default().to_string_lossy());
-            return Chosen::read(id, from, at);
+            return Chosen::read(id, from, at, self.options.drops_turn.as_deref());
         }
         let id = new_id();
         let to = new_path(&id);
         if to.exists() {
             return Err(EngineError::InUse { id: id.to_string() });
         }
+        let old = Chosen::read(id.clone(), from.clone(), at.clone(), self.options.drops_turn.as_deref())?;
         let prompt = fresh();
         Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), at: at.as_ref() }.run()?;
-        let old = Chosen::read(id.clone(), from, at)?;
         Ok(Chosen { path: to, ..old })
     }
 
@@ -186,6 +188,7 @@ impl Given {
             model: models.resolve(model.as_deref().unwrap_or(models.usual())),
             effort: self.options.effort.clone(),
             max_thinking: self.options.max_thinking_tokens,
+            thinking_display: self.options.thinking_display.clone(),
             system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
             append_prompt: self.options.append_system_prompt.clone(),
             json_schema: self.options.json_schema.clone(),
@@ -319,8 +322,9 @@ impl Chosen {
         }
     }
 
-    /// Reads what was said in a session, up to a line when one is given.
-    fn read(id: SessionId, path: PathBuf, at: Option<Uuid>) -> Result<Self, EngineError> {
+    /// Reads what was said in a session, up to a line when one is given; then no other
+    /// turn than that of `dropping` may follow it.
+    fn read(id: SessionId, path: PathBuf, at: Option<Uuid>, dropping: Option<&str>) -> Result<Self, EngineError> {
         let mut talk = Conversation::default();
         let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
         for read in Entries::open(&path)? {
@@ -345,6 +349,9 @@ impl Chosen {
                 talk.path_to(line).ok_or_else(|| EngineError::NoLine { id: id.to_string(), uuid: line.to_string() })?
             }
         };
+        if let (Some(line), Some(prompt)) = (&at, dropping) {
+            drops_only(&talk.path(), line, prompt)?;
+        }
         let context = since_compaction(&nodes).into_iter().cloned().collect();
         let turns = talk.turns().len() as u64;
         let title = talk.title().map(str::to_owned);
@@ -364,6 +371,29 @@ impl Session {
         let names = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"];
         names.into_iter().find(|name| self.var(name).is_some()).unwrap_or("none")
     }
+}
+
+/// Whether nothing is said after a line but the turn of one prompt.
+fn drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), EngineError> {
+    let after = path.iter().skip_while(|node| node.uuid() != Some(line)).skip(1);
+    for node in after {
+        let uuid = node.uuid().map(Uuid::as_str).unwrap_or_default();
+        let reason = match &node.entry {
+            Entry::User(user) if uuid != prompt && is_prompt(user) => format!("{uuid} is another prompt"),
+            Entry::Attachment(line) if matches!(line.attachment, Attachment::QueuedCommand(_)) => {
+                format!("{uuid} was said while that turn ran")
+            }
+            _ => continue,
+        };
+        return Err(EngineError::DropsMore { reason });
+    }
+    Ok(())
+}
+
+/// Whether somebody speaks, who is not a tool.
+fn is_prompt(user: &User) -> bool {
+    let answers = |block: &Block| matches!(block, Block::ToolResult(_));
+    !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
 }
 
 /// The last session of a folder.

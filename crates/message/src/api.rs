@@ -70,6 +70,18 @@ wire! {
         kind: req String = "type",
         /// How much of the answer may be thinking.
         budget_tokens: opt u64 = "budget_tokens",
+        /// How it is shown: `summarized`, `omitted` …
+        display: opt String = "display",
+    }
+}
+
+wire! {
+    /// How much a whole task may take.
+    pub struct TaskBudget {
+        /// `tokens`.
+        kind: req String = "type",
+        /// How many.
+        total: req u64 = "total",
     }
 }
 
@@ -90,6 +102,8 @@ wire! {
         effort: opt String = "effort",
         /// The form, such as a JSON schema.
         format: opt Json = "format",
+        /// How much the whole task may take.
+        task_budget: opt TaskBudget = "task_budget",
     }
 }
 

@@ -16,6 +16,8 @@ fn saved(body: &str) -> Saved {
 fn arguments_go_where_the_prompt_asks_for_them() {
     assert_eq!(saved("Say hello to $ARGUMENTS").expand("Bob Ross"), "Say hello to Bob Ross");
     assert_eq!(saved("$2 before $1, not $3").expand("a b"), "b before a, not ");
+    assert_eq!(saved("$ARGUMENTS, $1").expand("$1 $ARGUMENTS"), "$1 $ARGUMENTS, $1");
+    assert_eq!(saved("It costs $100 or $ 5").expand("a"), "It costs $100 or $ 5\n\nArguments: a\n");
     assert_eq!(saved("Fix it").expand("now"), "Fix it\n\nArguments: now\n");
     assert_eq!(saved("Fix it").expand(""), "Fix it");
 }

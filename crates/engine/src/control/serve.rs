@@ -82,7 +82,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Se
         RequestBody::SetPermissionMode(body) => set_mode(session, &body.mode),
         RequestBody::SetModel(body) => Ok(set_model(session, body.model.text())),
         RequestBody::SetMaxThinkingTokens(body) => {
-            session.state().max_thinking = body.max_thinking_tokens.get().copied();
+            set_thinking(session, body);
             done()
         }
         RequestBody::McpStatus(_) => gave(&answer::McpServers { servers: session.mcp.list(), ..Default::default() }),
@@ -194,6 +194,22 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     // Whoever comes back has missed what changed.
     let after = again.then(|| Entry::System(Box::new(crate::background::running(session))));
     Ok((Some(Json::of(&answers::initialized(session, body.hooks.is_value()))), after.into_iter().collect()))
+}
+
+/// Sets how far to think and how that is shown: `null` is as at the start, what is left
+/// out stays.
+fn set_thinking(session: &Session, body: &request::SetMaxThinkingTokens) {
+    let mut state = session.state();
+    match &body.max_thinking_tokens {
+        Maybe::Value(tokens) => state.max_thinking = Some(*tokens),
+        Maybe::Null => state.max_thinking = session.options.max_thinking_tokens,
+        Maybe::Absent => {}
+    }
+    match &body.thinking_display {
+        Maybe::Value(display) => state.thinking_display = Some(display.clone()),
+        Maybe::Null => state.thinking_display = None,
+        Maybe::Absent => {}
+    }
 }
 
 /// Lets one call go on in the background, or all; calls that cannot, stay.

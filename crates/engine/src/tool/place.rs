@@ -14,7 +14,7 @@ use quipu_message::Json;
 use super::resolve;
 use crate::tools::fresh_id;
 use crate::tools::tasks::Tasks;
-use crate::tools::web_fetch::Reach;
+use crate::tools::web_fetch::{Pages, Reach};
 
 /// Hears of every change of a file before it is made.
 pub trait BeforeChange: Send + Sync {
@@ -60,6 +60,7 @@ struct Shared {
     folders: RwLock<Vec<PathBuf>>,
     hides: RwLock<Option<Hides>>,
     tasks: Tasks,
+    pages: Pages,
     outputs: PathBuf,
     options: Options,
 }
@@ -99,6 +100,7 @@ impl Place {
                 folders: RwLock::new(vec![root.clone()]),
                 hides: RwLock::default(),
                 tasks: Tasks::default(),
+                pages: Pages::default(),
                 outputs: options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-"))),
                 options,
             }),
@@ -206,6 +208,11 @@ impl Place {
     /// What runs in the background.
     pub fn tasks(&self) -> &Tasks {
         &self.shared.tasks
+    }
+
+    /// Web pages that were read a short while ago.
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.shared.pages
     }
 
     /// Which addresses may be fetched.

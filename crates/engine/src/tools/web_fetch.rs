@@ -16,8 +16,11 @@ use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
 
 mod address;
 mod html;
+mod pages;
+mod proxy;
 
 pub use address::{Reach, Resolver, is_public};
+pub(crate) use pages::Pages;
 
 /// How long a page may take.
 const TIME: Duration = Duration::from_secs(30);
@@ -71,10 +74,18 @@ async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
     let started = Instant::now();
     let wanted: WebFetchInput = input(call_input)?;
     let url = read_url(&wanted.url)?;
-    let page = tokio::time::timeout(TIME, fetch(url, place.reach()));
-    let page = page.await.map_err(|_| Output::failure(format!("{} did not answer in time.", wanted.url)))??;
+    let page = match place.pages().find(&url, started) {
+        Some(page) => Fetched::Page(page),
+        None => {
+            let page = tokio::time::timeout(TIME, fetch(url.clone(), place));
+            page.await.map_err(|_| Output::failure(format!("{} did not answer in time.", wanted.url)))??
+        }
+    };
     let page = match page {
-        Fetched::Page(page) => page,
+        Fetched::Page(page) => {
+            place.pages().keep(url, &page, started);
+            page
+        }
         Fetched::Elsewhere { status, to } => {
             return Ok(Output::failure(format!(
                 "The page leads to another host ({status}). To go there, fetch this URL: {to}"
@@ -124,6 +135,7 @@ enum Fetched {
     },
 }
 
+#[derive(Debug, Clone)]
 struct Page {
     status: reqwest::StatusCode,
     bytes: usize,
@@ -131,11 +143,14 @@ struct Page {
 }
 
 /// Fetches a page, following where it leads on the same host. Every address is looked at
-/// when it is connected to, so that a name cannot change between the look and the call.
-async fn fetch(mut url: Url, reach: Reach) -> Result<Fetched, Output> {
-    let client = client(reach).map_err(|e| Output::failure(format!("No connection can be made: {e}.")))?;
+/// when it is connected to, so that a name cannot change between the look and the call. A
+/// proxy looks names up by itself: then only the name is looked at.
+async fn fetch(mut url: Url, place: &Place) -> Result<Fetched, Output> {
+    let reach = place.reach();
     for _ in 0..=MOST_REDIRECTS {
         address::check(&url, reach).map_err(|e| Output::failure(e.to_string()))?;
+        let client = client(proxy::of(&url, place.env()), reach)
+            .map_err(|e| Output::failure(format!("No connection can be made: {}.", e.without_url())))?;
         let response = client.get(url.clone()).send().await.map_err(|e| failed(&url, &e))?;
         let status = response.status();
         if !status.is_redirection() {
@@ -161,15 +176,17 @@ fn same_host(a: &Url, b: &Url) -> bool {
     host(a) == host(b) && port(a) == port(b) && (a.scheme() == b.scheme() || b.scheme() == "https")
 }
 
-fn client(reach: Reach) -> reqwest::Result<Client> {
-    Client::builder()
-        .dns_resolver(address::Resolver(reach))
+fn client(proxy: Option<&str>, reach: Reach) -> reqwest::Result<Client> {
+    let builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
-        // A proxy would look names up by itself, where nobody looks at the addresses.
         .no_proxy()
         .user_agent(concat!("quipu-agent/", env!("CARGO_PKG_VERSION")))
-        .timeout(TIME)
-        .build()
+        .timeout(TIME);
+    match proxy {
+        // The person has named it, wherever it is.
+        Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy)?).build(),
+        None => builder.dns_resolver(address::Resolver(reach)).build(),
+    }
 }
 
 fn failed(url: &Url, error: &reqwest::Error) -> Output {

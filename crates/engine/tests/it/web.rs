@@ -197,3 +197,37 @@ fn public_addresses_are_told_from_others() {
         assert!(!is_public(ip.parse().unwrap()), "{ip}");
     }
 }
+
+#[tokio::test]
+async fn another_question_about_a_page_asks_nobody() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    // It answers once and is gone.
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        let _ = stream.read(&mut buffer).await;
+        stream.write_all(page("text/plain", "once").as_bytes()).await.unwrap();
+    });
+    let bench = open();
+    for prompt in ["?", "and?"] {
+        assert_eq!(good(bench.run("WebFetch", json!({"url": url, "prompt": prompt})).await), "once");
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_is_used_and_private_addresses_stay_out_of_reach() {
+    let proxy = server(vec![("http://example.com/x", page("text/plain", "through the proxy"))]).await;
+    let env = |name: &str, value: &str| (name.into(), value.into());
+    let bench = Bench::with(Options { env: [env("HTTP_PROXY", &proxy)].into(), ..Options::default() });
+    let fetch = async |url: &str| bench.run("WebFetch", json!({"url": url, "prompt": "?"})).await;
+    assert_eq!(good(fetch("http://example.com/x").await), "through the proxy");
+    for private in ["http://127.0.0.1/x", "http://10.0.0.1/x", "http://localhost/x", "http://nas.local/x"] {
+        assert!(bad(fetch(private).await).contains("not on the public internet"), "{private}");
+    }
+    // What is excepted goes direct, and is looked at as ever.
+    let own = server(vec![("/x", page("text/plain", "direct"))]).await;
+    let vars = [env("HTTP_PROXY", &proxy), env("NO_PROXY", "127.0.0.1")];
+    let bench = Bench::with(Options { env: vars.into(), reach: Reach::Everywhere, ..Options::default() });
+    assert_eq!(good(bench.run("WebFetch", json!({"url": format!("{own}/x"), "prompt": "?"})).await), "direct");
+}

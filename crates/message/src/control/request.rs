@@ -222,6 +222,8 @@ wire! {
     pub struct SetMaxThinkingTokens ["subtype" = "set_max_thinking_tokens"] {
         /// The limit; `null` lifts it.
         max_thinking_tokens: opt u64 = "max_thinking_tokens",
+        /// How thinking is shown.
+        thinking_display: opt String = "thinking_display",
     }
 }
 

@@ -68,6 +68,9 @@ struct Flags {
     /// With --resume: go on from this message
     #[arg(long, value_name = "UUID")]
     resume_session_at: Option<String>,
+    /// With --resume-session-at: refuse when more than this prompt's turn would be left behind
+    #[arg(long, value_name = "UUID", requires = "resume_session_at")]
+    resume_drops_turn: Option<String>,
     /// Write no session file
     #[arg(long)]
     no_session_persistence: bool,
@@ -89,6 +92,12 @@ struct Flags {
     /// Whether to think: adaptive, enabled or disabled
     #[arg(long, value_enum)]
     thinking: Option<Thinking>,
+    /// How thinking is shown
+    #[arg(long, value_enum)]
+    thinking_display: Option<Display>,
+    /// How many tokens the model is told it has for the whole task
+    #[arg(long, value_name = "TOKENS")]
+    task_budget: Option<u64>,
     /// Betas to ask the API for
     #[arg(long, num_args = 1.., value_delimiter = ',')]
     betas: Vec<String>,
@@ -132,13 +141,13 @@ struct Flags {
     #[arg(long, value_name = "JSON")]
     agents: Option<String>,
     /// Replaces the system prompt
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system_prompt: Option<String>,
     /// The same from a file
     #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
     system_prompt_file: Option<PathBuf>,
     /// Follows the system prompt
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     append_system_prompt: Option<String>,
     /// The same from a file
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
@@ -180,6 +189,23 @@ enum Thinking {
     Adaptive,
     Enabled,
     Disabled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Display {
+    Summarized,
+    Omitted,
+    Highlights,
+}
+
+impl Display {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Summarized => "summarized",
+            Self::Omitted => "omitted",
+            Self::Highlights => "highlights",
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -249,12 +275,15 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         fork: flags.fork_session,
         session_id: flags.session_id,
         resume_at: flags.resume_session_at,
+        drops_turn: flags.resume_drops_turn,
         no_persistence: flags.no_session_persistence,
         name: flags.name,
         model: flags.model,
         fallback_model: flags.fallback_model,
         effort: flags.effort,
         max_thinking_tokens: thinking,
+        thinking_display: flags.thinking_display.map(|display| display.as_str().to_owned()),
+        task_budget: flags.task_budget,
         betas: flags.betas,
         permission_mode: flags.permission_mode,
         skip_permissions: flags.dangerously_skip_permissions,

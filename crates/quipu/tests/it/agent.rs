@@ -7,6 +7,7 @@ mod background;
 mod compat;
 mod control;
 mod drive;
+mod flags;
 mod folder;
 mod killed;
 mod own;

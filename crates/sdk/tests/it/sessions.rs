@@ -316,9 +316,9 @@ fn messages_are_those_of_the_branch_and_since_the_compaction() {
     let messages = sessions.messages(&id).unwrap();
     let said = texts(&messages);
     assert!(said[0].starts_with("This session is being continued"), "{}", said[0]);
-    assert!(said.iter().any(|text| text.contains("one line only")) || said.len() > 3, "{said:?}");
+    assert_eq!(said.len(), 11, "{said:?}");
     assert!(!said.iter().any(|text| text.contains("ASCII curve under the table")));
-    // Nothing is hidden twice: the whole path has it all.
+    // The whole path has what was compacted, too.
     assert!(sessions.load(&id).unwrap().path().len() > messages.len());
     for info in list(&sessions) {
         let messages = sessions.messages(&info.id).unwrap();
@@ -447,9 +447,17 @@ fn a_fork_at_a_line_has_the_path_to_it_and_its_own_title() {
 #[test]
 fn a_folder_that_cannot_be_read_is_named_and_the_rest_is_listed() {
     let (dir, sessions) = demo();
-    // A link to nowhere is no session; a folder with a session's name is none either.
+    // A folder with a session's name is no session.
     fs::create_dir(dir.path().join("projects/-home-sam---").join(format!("{NEW}.jsonl"))).unwrap();
     assert_eq!(list(&sessions).len(), 6);
+    let broken = tempfile::tempdir().unwrap();
+    fs::write(broken.path().join("projects"), "not a folder").unwrap();
+    let both = Sessions::in_dirs([dir.path().to_owned(), broken.path().to_owned()]);
+    let (listed, errors) = both.list(&ListOptions::default());
+    assert_eq!(
+        (listed.len(), errors.iter().map(|error| error.code()).collect::<Vec<_>>()),
+        (6, vec!["file.cannot_open"])
+    );
     assert!(list(&Sessions::new(dir.path().join("nowhere"))).is_empty());
     assert!(list(&Sessions::default()).is_empty());
 }

@@ -387,3 +387,18 @@ fn a_projects_settings_cannot_send_the_key_elsewhere() {
     assert_eq!(lines[0]["model"], "claude-opus-5-5");
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
 }
+
+#[test]
+fn a_saved_prompt_brings_what_its_commands_print_and_the_files_it_names() {
+    let stage = Stage::new("hello.yaml");
+    let head = "---\nallowed-tools: Bash(echo:*)\n---\n";
+    let body = "say hello: !`echo one $1` and !`touch made`, see @notes.txt, not @secret.txt";
+    stage.write(".claude/commands/look.md", &format!("{head}{body}"));
+    stage.write("secret.txt", "the hidden words");
+    let lines = stage.lines(&["/look two", "--disallowedTools", "Read(secret.txt)"]);
+    assert_eq!(lines.last().unwrap()["result"], "Good day.");
+    let sent = stage.answerer.seen().last().unwrap().body.clone();
+    assert!(sent.contains("say hello: one two and [`touch made` failed: "), "{sent}");
+    assert!(sent.contains("second line") && !sent.contains("the hidden words"), "{sent}");
+    assert!(!stage.folder.path.join("made").exists());
+}

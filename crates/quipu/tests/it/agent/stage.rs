@@ -65,7 +65,12 @@ impl Stage {
     }
 
     pub(super) fn talk(&self, args: &[&str]) -> Talk {
-        let mut command = self.command(&[&STREAM, args].concat());
+        self.started(&[&STREAM, args].concat())
+    }
+
+    /// An agent started with these flags and no others.
+    pub(super) fn started(&self, args: &[&str]) -> Talk {
+        let mut command = self.command(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Talk { stdin: child.stdin.take(), child, stdout, heard: Vec::new() }
