@@ -97,6 +97,8 @@ pub(crate) struct State {
     pub append_prompt: Option<String>,
     /// The form of the answer.
     pub json_schema: Option<String>,
+    /// Whether what subagents say and think is told too.
+    pub subagent_text: bool,
     /// Commands, skills, subagents.
     pub catalog: Catalog,
     /// Folders that the host opened as parts of the project.

@@ -59,6 +59,7 @@ pub(super) fn initialized(session: &Session, hooks: bool) -> Initialized {
         claude_code_version: crate::VERSION.to_owned().into(),
         current_permission_mode: state.mode.as_str().to_owned().into(),
         hooks_applied: hooks.then_some(true).into(),
+        hook_on_failure_supported: hooks.then_some(true).into(),
         session_state: state.doing.to_owned().into(),
         capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         ..Initialized::default()

@@ -55,6 +55,8 @@ stories! {
     a_conversation_has_turns,
     permissions_are_asked,
     hooks_are_called,
+    a_guard_that_fails_keeps_things_from_happening,
+    prompts_are_taken_as_they_are,
     tools_of_this_program_are_called,
     answers_have_a_form,
     a_turn_is_interrupted,

@@ -42,7 +42,7 @@ fn results(messages: &[Entry]) -> String {
 }
 
 pub(super) async fn a_query_is_answered(agents: &mut Agents) {
-    let mut query = agents.query("greet me", Options::new());
+    let mut query = agents.query("go greet", Options::new());
     let mut kinds = Vec::new();
     let mut answer = None;
     while let Some(message) = query.next().await {
@@ -64,8 +64,8 @@ pub(super) async fn a_query_is_answered(agents: &mut Agents) {
 pub(super) async fn a_conversation_has_turns(agents: &mut Agents) {
     let mut client = agents.connect(Options::new()).await;
     assert!(!client.agent().commands.is_empty());
-    let (first, one) = say(&mut client, "greet me").await;
-    let (_, two) = say(&mut client, "remember this").await;
+    let (first, one) = say(&mut client, "go greet").await;
+    let (_, two) = say(&mut client, "go remember").await;
     assert_eq!((one.result.text(), two.result.text()), (Some("Good day."), Some("I remember.")));
     let session = |result: &TurnResult| result.envelope.session_id.get().cloned();
     assert!(session(&one).is_some() && session(&one) == session(&two));
@@ -88,14 +88,14 @@ pub(super) async fn permissions_are_asked(agents: &mut Agents) {
         async move { decision }
     });
     let mut client = agents.connect(options).await;
-    let (messages, denied) = say(&mut client, "run other").await;
+    let (messages, denied) = say(&mut client, "go other").await;
     assert_eq!(denied.result.text(), Some("It did not run."));
     assert!(results(&messages).contains("not today"));
     assert_ne!(agents.has_made("made"), Some(true));
-    let (_, changed) = say(&mut client, "run other").await;
+    let (_, changed) = say(&mut client, "go other").await;
     assert_eq!(changed.result.text(), Some("It was changed."));
     assert_ne!(agents.has_made("made"), Some(true));
-    let (_, plain) = say(&mut client, "run plain").await;
+    let (_, plain) = say(&mut client, "go plain").await;
     assert_eq!(plain.result.text(), Some("It ran as it was."));
     assert_ne!(agents.has_made("made"), Some(false));
     assert_eq!(*asked.lock().unwrap(), ["Bash", "Bash", "Bash"]);
@@ -131,9 +131,27 @@ pub(super) async fn hooks_are_called(agents: &mut Agents) {
             async { HookAnswer::nothing() }
         }));
     let mut client = agents.connect(options).await;
-    let (messages, result) = say(&mut client, "run other").await;
+    let (messages, result) = say(&mut client, "go other").await;
     assert_eq!(result.result.text(), Some("It was changed."), "{}", results(&messages));
-    assert_eq!(*seen.lock().unwrap(), ["prompt run other", "before Bash", "after Bash", "stop"]);
+    assert_eq!(*seen.lock().unwrap(), ["prompt go other", "before Bash", "after Bash", "stop"]);
+    client.close().await.unwrap();
+}
+
+pub(super) async fn a_guard_that_fails_keeps_things_from_happening(agents: &mut Agents) {
+    let guard = Hook::raw("PreToolUse", |_, _| async { Err("the guard fell asleep".to_owned()) });
+    let options = Options::new().hook(guard.blocking_on_failure()).allow_tool("Bash");
+    let mut client = agents.connect(options).await;
+    let (messages, result) = say(&mut client, "go plain").await;
+    assert_eq!(result.result.text(), Some("It did not run."), "{}", results(&messages));
+    assert_ne!(agents.has_made("made"), Some(true));
+    client.close().await.unwrap();
+}
+
+pub(super) async fn prompts_are_taken_as_they_are(agents: &mut Agents) {
+    let mut client = agents.connect(Options::new().verbatim_prompts()).await;
+    // As a command this would not reach the model.
+    let (_, result) = say(&mut client, "/cost go greet").await;
+    assert_eq!(result.result.text(), Some("Good day."));
     client.close().await.unwrap();
 }
 
@@ -152,7 +170,7 @@ pub(super) async fn tools_of_this_program_are_called(agents: &mut Agents) {
     });
     let options = Options::new().mcp_server(calculator).allow_tool("mcp__calc__add");
     let mut client = agents.connect(options).await;
-    let (messages, result) = say(&mut client, "add two and three").await;
+    let (messages, result) = say(&mut client, "go sum").await;
     assert_eq!(result.result.text(), Some("The sum is five."), "{}", results(&messages));
     assert_eq!(*calls.lock().unwrap(), [(2.0, 3.0)]);
     let servers = client.mcp_status().await.unwrap().servers;
@@ -163,7 +181,7 @@ pub(super) async fn tools_of_this_program_are_called(agents: &mut Agents) {
 pub(super) async fn answers_have_a_form(agents: &mut Agents) {
     let form = json!({ "type": "object", "required": ["name", "born"],
         "properties": { "name": { "type": "string" }, "born": { "type": "integer" } } });
-    let mut query = agents.query("fill in the form", Options::new().output_schema(&form));
+    let mut query = agents.query("go form", Options::new().output_schema(&form));
     let mut given = None;
     while let Some(message) = query.next().await {
         if let Entry::Result(result) = message.unwrap() {
@@ -175,7 +193,7 @@ pub(super) async fn answers_have_a_form(agents: &mut Agents) {
 
 pub(super) async fn a_turn_is_interrupted(agents: &mut Agents) {
     let mut client = agents.connect(Options::new().include_partial_messages()).await;
-    client.send("a slow story").await.unwrap();
+    client.send("go slow").await.unwrap();
     // The model has begun to tell it.
     loop {
         let message = client.next().await.unwrap().unwrap();
@@ -186,14 +204,14 @@ pub(super) async fn a_turn_is_interrupted(agents: &mut Agents) {
     client.interrupt().await.unwrap();
     let broken = client.result().await.unwrap();
     assert_eq!(broken.subtype, Outcome::DuringExecution);
-    client.send("greet me").await.unwrap();
+    client.send("go greet").await.unwrap();
     assert_eq!(client.result().await.unwrap().result.text(), Some("Good day."));
     client.close().await.unwrap();
 }
 
 pub(super) async fn pieces_come_before_the_whole(agents: &mut Agents) {
     let mut client = agents.connect(Options::new().include_partial_messages()).await;
-    let (messages, _) = say(&mut client, "greet me").await;
+    let (messages, _) = say(&mut client, "go greet").await;
     let at = |is: &dyn Fn(&Entry) -> bool| messages.iter().position(is).unwrap();
     let piece = at(&|message| matches!(message, Entry::StreamEvent(_)));
     let whole = at(&|message| matches!(message, Entry::Assistant(_)));
@@ -212,7 +230,7 @@ pub(super) async fn requests_are_answered(agents: &mut Agents) {
     assert!(!client.ask(request::ListModels::default()).await.unwrap().models.is_empty());
     let Err(Error::Refused { code, .. }) = client.ask_raw(&json!({ "subtype": "sing" })).await else { panic!() };
     assert_eq!(code.as_deref(), Some("unsupported_request"));
-    let (messages, result) = say(&mut client, "greet me").await;
+    let (messages, result) = say(&mut client, "go greet").await;
     assert_eq!(result.result.text(), Some("Good day."));
     let model = messages.iter().find_map(|message| match message {
         Entry::System(system) => match &**system {
@@ -228,14 +246,14 @@ pub(super) async fn requests_are_answered(agents: &mut Agents) {
 
 pub(super) async fn a_session_goes_on_and_is_forked(agents: &mut Agents) {
     let mut client = agents.connect(Options::new()).await;
-    let (_, first) = say(&mut client, "greet me").await;
+    let (_, first) = say(&mut client, "go greet").await;
     let session = first.envelope.session_id.get().unwrap().clone();
     client.close().await.unwrap();
     for forks in [false, true] {
         let options = Options::new().resume(session.as_str());
         let options = if forks { options.fork_session() } else { options };
         let mut client = agents.connect(options).await;
-        let (_, result) = say(&mut client, "remember this").await;
+        let (_, result) = say(&mut client, "go remember").await;
         assert_eq!(result.result.text(), Some("I remember."));
         assert_eq!(result.envelope.session_id.get() != Some(&session), forks);
         client.close().await.unwrap();
@@ -251,7 +269,7 @@ pub(super) async fn a_subagent_is_heard(agents: &mut Agents) {
     let options = Options::new().agent("helper", helper).forward_subagent_text().allow_tool("Agent");
     let mut client = agents.connect(options).await;
     assert!(client.agent().agents.get().unwrap().iter().any(|agent| agent.name == "helper"));
-    let (messages, result) = say(&mut client, "delegate this").await;
+    let (messages, result) = say(&mut client, "go delegate").await;
     assert_eq!(result.result.text(), Some("The helper has reported."), "{}", results(&messages));
     let helped = messages.iter().any(|message| match message {
         Entry::Assistant(said) => {
@@ -264,7 +282,7 @@ pub(super) async fn a_subagent_is_heard(agents: &mut Agents) {
 }
 
 pub(super) async fn a_failed_call_is_a_result(agents: &mut Agents) {
-    let mut query = agents.query("break it", Options::new());
+    let mut query = agents.query("go break", Options::new());
     let mut failed = None;
     while let Some(message) = query.next().await {
         if let Entry::Result(result) = message.unwrap() {
