@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use quipu_message::hook::{HookEvent, InstructionsLoaded, SessionStart, UserPromptSubmit};
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, Maybe, Uuid, factory};
 use quipu_transcript::AppendError;
@@ -63,8 +64,7 @@ pub(crate) fn main_talk(session: &Arc<Session>, prompt: Option<Uuid>, cancel: Ca
 /// Hooks and records the prompt; an end when a hook refuses it.
 async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<Option<End>, AppendError> {
     let session = talk.session;
-    let mut input = session.hook_input("UserPromptSubmit");
-    input.prompt = Maybe::Value(prompt.text());
+    let input = UserPromptSubmit { prompt: prompt.text(), base: session.hook_base(), ..UserPromptSubmit::default() };
     let effects = session.hook(input, None, None, &talk.cancel).await;
     let mut entries = std::mem::take(&mut session.state().pending);
     let (mut user, mut beside) = match expanded {
@@ -137,16 +137,18 @@ fn replay(talk: &Talk<'_>, user: &User) {
 /// Runs the hooks of a session's begin and tells of its instruction files.
 pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Result<(), AppendError> {
     let cancel = CancellationToken::new();
-    let mut input = session.hook_input("SessionStart");
-    input.source = Maybe::Value(source.to_owned());
+    let input = SessionStart { source: source.to_owned(), base: session.hook_base(), ..SessionStart::default() };
     let effects = session.hook(input, Some(source), None, &cancel).await;
     session.state().pending.extend(effects.attachments);
-    if session.hooks.listen("InstructionsLoaded") {
+    if session.hooks.listen(InstructionsLoaded::NAME) {
         for file in memory::find(&session.config, session.place.root(), &session.sources) {
-            let mut input = session.hook_input("InstructionsLoaded");
-            input.file_path = Maybe::Value(file.path.display().to_string());
-            input.memory_type = Maybe::Value(file.kind.to_owned());
-            input.load_reason = Maybe::Value("session_start".to_owned());
+            let input = InstructionsLoaded {
+                file_path: file.path.display().to_string(),
+                memory_type: Maybe::Value(file.kind.to_owned()),
+                load_reason: Maybe::Value("session_start".to_owned()),
+                base: session.hook_base(),
+                ..InstructionsLoaded::default()
+            };
             session.hook(input, None, None, &cancel).await;
         }
     }

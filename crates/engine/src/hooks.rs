@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use quipu_message::control::answer::HookListed;
 use quipu_message::control::{RequestBody, request};
-use quipu_message::hook::{HookInput, HookOutput};
+use quipu_message::hook::HookOutput;
 use quipu_message::system::{System, live};
 use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use regex::Regex;
@@ -137,20 +137,19 @@ impl Hooks {
     /// `subject` is the tool, source or trigger that matchers look at.
     pub(crate) async fn run(
         &self,
-        input: HookInput,
+        event: &str,
+        input: Json,
         subject: Option<&str>,
         call: Option<&ToolUseId>,
         with: With<'_>,
     ) -> Effects {
-        let event = input.hook_event_name.clone();
         let chosen: Vec<Hook> = {
             let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
             hooks.iter().filter(|hook| hook.event == event && hook.fits(subject)).cloned().collect()
         };
         let shown = subject.filter(|_| event != "SubagentStop");
-        let name = shown.map_or_else(|| event.clone(), |subject| format!("{event}:{subject}"));
-        let mut effects = Effects::new(&event, &name, call);
-        let input = Json::of(&input);
+        let name = shown.map_or_else(|| event.to_owned(), |subject| format!("{event}:{subject}"));
+        let mut effects = Effects::new(event, &name, call);
         let runs = chosen.iter().map(|hook| self.one(hook, &name, &input, call, with));
         for ran in join_all(runs).await {
             effects.take(ran);

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use quipu_message::bookkeeping::SubagentMeta;
+use quipu_message::hook::{HookBase, SubagentStart};
 use quipu_message::system::{System, live};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
@@ -130,8 +131,8 @@ impl AgentTool {
             session,
         };
         task.say_started(&asked.prompt, self.depth + 1);
-        let mut input = talk.hook_input("SubagentStart");
-        input.permission_mode = Maybe::Absent;
+        let base = HookBase { permission_mode: Maybe::Absent, ..talk.hook_base() };
+        let input = SubagentStart { base, ..SubagentStart::default() };
         let hooks = session.hook(input, Some(&agent.name), None, &talk.cancel);
         let begun = async { task.begin(&talk, &agent, &asked.prompt, self.depth + 1) };
         if let (_, Err(error)) = tokio::join!(hooks, begun) {
