@@ -263,7 +263,13 @@ mod tests {
     fn a_matcher_is_a_pattern_for_the_whole_name() {
         let fits = |matcher: &str, subject| {
             let what = What::Command(String::new());
-            let hook = Hook { event: String::new(), matcher: Some(matcher.to_owned()), what, patience: PATIENCE };
+            let hook = Hook {
+                event: String::new(),
+                matcher: Some(matcher.to_owned()),
+                what,
+                patience: PATIENCE,
+                guards: false,
+            };
             hook.fits(Some(subject))
         };
         assert!(
