@@ -60,7 +60,13 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
         dropped.into_iter().filter_map(|prompt| prompt.uuid).collect()
     });
     session.interrupt();
-    crate::ending::say_held(session);
+    // Whoever interrupts waits for nothing more.
+    if !session.held().is_empty() {
+        crate::ending::say_held(session);
+        if session.state().turn.is_none() {
+            session.now_doing("idle");
+        }
+    }
     let answer =
         Interrupted { still_queued: session.queue.uuids(), cancelled: cancelled.into(), ..Interrupted::default() };
     ControlResponse::success(&request.request_id, Some(Json::of(&answer)))
