@@ -4,7 +4,7 @@ CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
 QUIPU := target/release/quipu
 
-.PHONY: run test build lint deny fuzz bench crash interop clean
+.PHONY: run test build lint deny package fuzz bench crash interop clean
 
 # Shows what quipu does on your own sessions, or on the bundled ones when you have none.
 run: build
@@ -35,6 +35,11 @@ deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; \
 		then $(CARGO) deny --offline check licenses bans sources; \
 		else echo "cargo deny is not installed: licences, bans and sources were not checked"; fi
+
+# Shows that every library can be published: each is built from what would be sent.
+LIBRARIES := message conversation transcript render index api engine sdk
+package:
+	$(CARGO) package --quiet --allow-dirty $(LIBRARIES:%=-p quipu-%)
 
 # Long runs, on request.
 fuzz:

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Measures what the agent costs beside the model and prints rows for docs/bench.md.
 
-    agent.py QUIPU QUIPU_AGENT WORK
+    agent.py QUIPU QUIPU_AGENT WORK [CLAUDE]
 
-The model is `quipu answer` on this machine. Set QUIPU_BENCH_CLAUDE to the path of the
-real program to measure it beside ours.
+The model is `quipu answer` on this machine. With the path of the real program as a fourth
+argument it is measured beside ours; `bench/run` gives it, isolated from every network
+but loopback, and nobody else should.
 """
-import http.client, http.server, json, os, re, statistics, subprocess, sys, threading, time
+import http.client, http.server, itertools, json, os, re, statistics, subprocess, sys, threading, time, urllib.request
 
 quipu, agent, work = (os.path.abspath(path) for path in sys.argv[1:4])
-claude = os.environ.get("QUIPU_BENCH_CLAUDE")
+claude = sys.argv[4] if len(sys.argv) > 4 else None
 home = os.path.join(work, "agent-home")
 os.makedirs(home)
 open(os.path.join(home, "notes.txt"), "w").write("first line\nsecond line\n")
@@ -20,8 +21,9 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 def env(url):
     keep = {"PATH": os.environ["PATH"], "HOME": home, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "any"}
-    # What the real program would do on the network besides.
-    return {**keep, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    # What the real program would do besides.
+    no = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING"]
+    return {**keep, **dict.fromkeys(no, "1"), "TMPDIR": home, "CLAUDE_CODE_TMPDIR": home}
 
 
 class Answering:
@@ -47,6 +49,55 @@ class Answering:
     def __exit__(self, *_):
         self.child.kill()
         self.child.wait()
+
+
+class Replaying:
+    """Says by turns what it is given, and does not read what it is told: a model that is
+    elsewhere takes neither time nor cache of the processor that the agent runs on."""
+
+    def __init__(self, answers):
+        calls, unread = itertools.count(), bytearray(1 << 18)
+        self.told = told = []
+
+        class Replay(http.server.BaseHTTPRequestHandler):
+            protocol_version, wbufsize, disable_nagle_algorithm = "HTTP/1.1", -1, True
+
+            def do_POST(self):
+                left = int(self.headers["content-length"])
+                told.append(left)
+                while left:
+                    left -= self.rfile.readinto(memoryview(unread)[:left])
+                n = next(calls)
+                body = answers[n % len(answers)].replace(b"toolu_0000000000", b"toolu_%010d" % n)
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Replay)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+
+
+def answers(url, body, result):
+    """What `quipu answer` says to a question, and to the result of a call."""
+    said = []
+    for messages in ([], result):
+        asked = json.loads(body)
+        asked["messages"] += messages
+        request = urllib.request.Request(url + "/v1/messages", json.dumps(asked).encode(), {"content-type": "application/json"})
+        said.append(re.sub(rb"toolu_\w+", b"toolu_0000000000", urllib.request.urlopen(request).read()))
+    return said
 
 
 def once(program, url):
@@ -75,8 +126,9 @@ def peak(program, url):
 
 
 def cpu(pid):
+    """Seconds on the processor so far, and those of them in the kernel."""
     fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+    return (int(fields[11]) + int(fields[12])) / TICK, int(fields[12]) / TICK
 
 
 def talk(program, url, prompts):
@@ -176,10 +228,16 @@ with Answering(HELLO) as url:
         ms(turn), no)
     row("overhead per turn over the bare call", ms(turn - api), no)
 with Answering(LONG) as url:
-    walls, used, memory = talk(agent, url, TURNS)
-    parts = [(sum(walls[:EDGE]), used[1] - used[0]), (sum(walls[-EDGE:]), used[-1] - used[-2])]
-    for what, (wall, own) in zip(("first", "last"), parts):
-        row(f"{TURNS} turns with a tool call each, nothing compacted: {what} {EDGE}, CPU of the agent per turn (wall with the answerer's)",
-            f"{ms(own / EDGE)} ({ms(wall / EDGE)})", no)
-    row("CPU per turn, last against first", f"{parts[1][1] / parts[0][1]:.1f}×", no, "flat")
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+    said = answers(url, caught(agent), [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}])
+with Replaying(said) as model:
+    walls, used, memory = talk(agent, model.url, TURNS)
+    spent = [[b - a for a, b in zip(*pair)] for pair in (used[:2], used[-2:])]
+    sent = [sum(model.told[:2 * EDGE]), sum(model.told[-2 * EDGE:])]
+    for what, (own, kernel), wall, told in zip(("first", "last"), spent, (walls[:EDGE], walls[-EDGE:]), sent):
+        row(f"{TURNS} turns with a tool call each, nothing compacted: {what} {EDGE}, CPU of the agent per turn, of which in the kernel (wall, sent)",
+            f"{ms(own / EDGE)}, {ms(kernel / EDGE)} ({ms(sum(wall) / EDGE)}, {told / EDGE / 1e6:.2f} MB)", no)
+    row("CPU per turn, last against first; outside the kernel",
+        f"{spent[1][0] / spent[0][0]:.1f}×; {(spent[1][0] - spent[1][1]) / (spent[0][0] - spent[0][1]):.1f}×", no, "flat")
     row(f"peak memory after {TURNS} turns", f"{memory:.0f} MB", no)

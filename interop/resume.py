@@ -1,6 +1,8 @@
 """Resumes each session with the real CLI against answer.py and looks at what it sent.
 
 usage: resume.py CLI PORT LOG WORKING_DIR SESSION…
+
+A fork is written SESSION:ORIGINAL.
 """
 import json
 import os
@@ -16,6 +18,7 @@ expected = {
     "33333333": ["The boats were counted", "And the seals?", "Three.", "Twelve.", "Go on."],
 }
 for session in sessions:
+    session, _, original = session.partition(":")
     before = sum(1 for _ in open(log)) if os.path.exists(log) else 0
     env = dict(os.environ, ANTHROPIC_BASE_URL=f"http://127.0.0.1:{port}")
     run = subprocess.run([cli, "-p", "Go on.", "--resume", session, "--output-format", "json"],
@@ -36,7 +39,7 @@ for session in sessions:
             elif block["type"] == "tool_result":
                 results.append(block["tool_use_id"])
     at = -1
-    for words in expected[session[:8]]:
+    for words in expected[(original or session)[:8]]:
         later = [i for i, text in enumerate(said) if i > at and text.strip().startswith(words)]
         assert later, (session, words, said)
         at = later[0]

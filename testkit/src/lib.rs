@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub mod fake;
 pub mod generate;
 
 /// How long this thread has run on a processor: what to time by on a machine that

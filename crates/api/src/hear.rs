@@ -167,7 +167,7 @@ impl Line {
         let Endpoint { limits, .. } = &self.endpoint;
         let body = request.body(wire).map_err(|e| ApiError::BadRequest { reason: e.to_string() })?;
         let (url, headers) = self.address(path, request)?;
-        let sending = self.http.post(url).headers(headers).body(body).send();
+        let sending = self.http.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
         let sent = timeout(limits.answer, sending).await.map_err(|_| ApiError::Late { after: limits.answer })?;
         let response = sent.map_err(|e| self.no_answer(e))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }

@@ -19,6 +19,7 @@
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod body;
 mod client;
 mod endpoint;
 mod error;
@@ -30,6 +31,7 @@ mod secret;
 
 pub mod answer;
 
+pub use body::Settled;
 pub use client::{Answer, Asking, Client, Heard, Retry};
 pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 pub use error::ApiError;

@@ -1,10 +1,13 @@
 //! What is asked: a plain description, made into the wire's request with the
 //! cache breakpoints in it.
 
+use bytes::Bytes;
 use quipu_message::api::{self, CacheControl, Caller, Metadata, OutputConfig, ThinkingConfig, Tool, ToolChoice};
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
 use serde::Serialize;
 use serde_json::Number;
+
+use crate::body::{Body, Settled};
 
 /// The most an answer that is not streamed may be asked to hold.
 const MOST_UNSTREAMED: u64 = 64_000;
@@ -18,9 +21,9 @@ pub struct Request {
     pub fallback_model: Option<String>,
     /// The system prompt, in parts; empty parts are left out.
     pub system: Vec<String>,
-    /// Messages that stand before the others and no longer change, as JSON text with
-    /// commas between them: a long conversation need not be written anew for each call.
-    pub settled: String,
+    /// Messages that stand before the others: a long conversation need not be written
+    /// anew for each call.
+    pub settled: Settled,
     /// The conversation, as `for_api` gives it.
     pub messages: Vec<Message>,
     /// The tools on offer.
@@ -118,13 +121,20 @@ impl Request {
     }
 
     /// The bytes of a request: the settled messages stand before those it holds.
-    pub(crate) fn body(&self, wire: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn body(&self, wire: &impl Serialize) -> serde_json::Result<Body> {
         const MESSAGES: &[u8] = b"\"messages\":[";
-        let rest = serde_json::to_vec(wire)?;
+        let mut rest = Bytes::from(serde_json::to_vec(wire)?);
+        let mut body = Body::default();
         let at = rest.windows(MESSAGES.len()).position(|bytes| bytes == MESSAGES).map(|at| at + MESSAGES.len());
-        let Some(at) = at.filter(|_| !self.settled.is_empty()) else { return Ok(rest) };
-        let comma: &[u8] = if rest[at..].starts_with(b"]") { b"" } else { b"," };
-        Ok([&rest[..at], self.settled.as_bytes(), comma, &rest[at..]].concat())
+        if let Some(at) = at.filter(|_| !self.settled.is_empty()) {
+            body.push(rest.split_to(at));
+            self.settled.pieces().iter().cloned().for_each(|piece| body.push(piece));
+            if !rest.starts_with(b"]") {
+                body.push(Bytes::from_static(b","));
+            }
+        }
+        body.push(rest);
+        Ok(body)
     }
 
     /// The request that asks how large the prompt is.

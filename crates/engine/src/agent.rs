@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
+use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
 use quipu_message::system::{Informational, System, live};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
@@ -220,8 +221,7 @@ async fn end(session: &Arc<Session>) -> Result<(), AppendError> {
     session.place.tasks().stop_all().await;
     session.note_end(true)?;
     session.log().flush()?;
-    let mut input = session.hook_input("SessionEnd");
-    input.reason = Maybe::Value("other".to_owned());
+    let input = SessionEnd { reason: "other".to_owned(), base: session.hook_base(), ..SessionEnd::default() };
     session.hook(input, Some("other"), None, &CancellationToken::new()).await;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use quipu_message::hook::{HookEvent, InstructionsLoaded, SessionStart, UserPromptSubmit};
 use quipu_message::stream::TurnResult;
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, Maybe, Uuid, factory};
@@ -71,8 +72,8 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
         // Nobody said it.
         Some(_) => Effects::default(),
         None => {
-            let mut input = session.hook_input("UserPromptSubmit");
-            input.prompt = Maybe::Value(prompt.text());
+            let input =
+                UserPromptSubmit { prompt: prompt.text(), base: session.hook_base(), ..UserPromptSubmit::default() };
             session.hook(input, None, None, &talk.cancel).await
         }
     };
@@ -148,16 +149,18 @@ fn replay(talk: &Talk<'_>, user: &User) {
 /// Runs the hooks of a session's begin and tells of its instruction files.
 pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Result<(), AppendError> {
     let cancel = CancellationToken::new();
-    let mut input = session.hook_input("SessionStart");
-    input.source = Maybe::Value(source.to_owned());
+    let input = SessionStart { source: source.to_owned(), base: session.hook_base(), ..SessionStart::default() };
     let effects = session.hook(input, Some(source), None, &cancel).await;
     session.state().pending.extend(effects.attachments);
-    if session.hooks.listen("InstructionsLoaded") {
+    if session.hooks.listen(InstructionsLoaded::NAME) {
         for file in session.instructions() {
-            let mut input = session.hook_input("InstructionsLoaded");
-            input.file_path = Maybe::Value(file.path.display().to_string());
-            input.memory_type = Maybe::Value(file.kind.to_owned());
-            input.load_reason = Maybe::Value("session_start".to_owned());
+            let input = InstructionsLoaded {
+                file_path: file.path.display().to_string(),
+                memory_type: Maybe::Value(file.kind.to_owned()),
+                load_reason: Maybe::Value("session_start".to_owned()),
+                base: session.hook_base(),
+                ..InstructionsLoaded::default()
+            };
             session.hook(input, None, None, &cancel).await;
         }
     }

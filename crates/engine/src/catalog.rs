@@ -133,6 +133,11 @@ impl Catalog {
     }
 
     /// The skills, by name.
+    /// Forgets all skills but these.
+    pub(crate) fn keep_skills(&mut self, names: &[String]) {
+        self.saved.retain(|name, saved| !saved.is_skill || names.contains(name));
+    }
+
     pub(crate) fn skills(&self) -> impl Iterator<Item = &Saved> {
         self.saved.values().filter(|saved| saved.is_skill)
     }

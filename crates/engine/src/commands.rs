@@ -84,7 +84,8 @@ pub(crate) async fn expand(
     if prompt.notice.is_some() {
         return Ok(Expanded::Words { beside: Vec::new() });
     }
-    let command = plain(&prompt.content).and_then(split).filter(|_| !session.options.no_slash_commands);
+    let command =
+        plain(&prompt.content).and_then(split).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
     let Some((name, args)) = command else {
         return Ok(Expanded::Words { beside: crate::mention::beside(session, prompt) });
     };

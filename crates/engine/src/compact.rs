@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use quipu_conversation::{Node, normalise};
+use quipu_message::hook::{HookEvent, PostCompact, PreCompact};
 use quipu_message::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment, System, live};
 use quipu_message::turn::User;
 use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory};
@@ -126,9 +127,12 @@ async fn compact(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, T
 
 async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Trouble> {
     let session = talk.session;
-    let mut input = session.hook_input("PreCompact");
-    input.trigger = Maybe::Value(trigger.to_owned());
-    input.custom_instructions = Maybe::Value(wish.to_owned());
+    let input = PreCompact {
+        trigger: trigger.to_owned(),
+        custom_instructions: Maybe::Value(wish.to_owned()),
+        base: session.hook_base(),
+        ..PreCompact::default()
+    };
     let effects = session.hook(input, Some(trigger), None, &talk.cancel).await;
     if let Some(why) = effects.deny {
         return Err(Trouble::Hook(why));
@@ -173,10 +177,13 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
         Compaction { trigger: trigger.to_owned(), pre_tokens, summary: summary.clone(), kept: kept.clone() };
     talk.log().compact(compaction).map_err(Trouble::File)?;
     session.state().filled = 0;
-    if session.hooks.listen("PostCompact") {
-        let mut input = session.hook_input("PostCompact");
-        input.trigger = Maybe::Value(trigger.to_owned());
-        input.compact_summary = Maybe::Value(text);
+    if session.hooks.listen(PostCompact::NAME) {
+        let input = PostCompact {
+            trigger: trigger.to_owned(),
+            compact_summary: text,
+            base: session.hook_base(),
+            ..PostCompact::default()
+        };
         session.hook(input, Some(trigger), None, &talk.cancel).await;
     }
     Ok(Summed { summary, kept, pre_tokens, boundary: fresh(), parent })

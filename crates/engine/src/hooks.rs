@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use quipu_message::control::answer::HookListed;
+use quipu_message::control::setup::HookMatcher;
 use quipu_message::control::{RequestBody, request};
-use quipu_message::hook::{HookInput, HookOutput};
+use quipu_message::hook::HookOutput;
 use quipu_message::system::{System, live};
 use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use regex::Regex;
-use serde::Deserialize;
+use serde_json::Number;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::fresh;
@@ -38,6 +39,8 @@ struct Hook {
     matcher: Option<String>,
     what: What,
     patience: Duration,
+    /// Whether what it guards does not happen when it fails.
+    guards: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -54,15 +57,6 @@ pub(crate) struct Hooks {
     hooks: Mutex<Vec<Hook>>,
     /// Whether to report commands as they run.
     report: bool,
-}
-
-/// Callbacks as `initialize` lists them.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Given {
-    matcher: Option<String>,
-    hook_callback_ids: Vec<String>,
-    timeout: Option<f64>,
 }
 
 /// What hooks run with.
@@ -91,6 +85,7 @@ impl Hooks {
                 matcher,
                 what: What::Command(hook.command.clone()),
                 patience: patience(hook.timeout),
+                guards: false,
             })
         });
         Self { hooks: Mutex::new(hooks.collect()), report }
@@ -99,7 +94,7 @@ impl Hooks {
     /// Adds the host's callbacks. Those for a session's begin and end never come: the
     /// session begins before the host is heard, and ends when it is gone.
     pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
-        let given: Option<BTreeMap<String, Vec<Given>>> = given.read()?;
+        let given: Option<BTreeMap<String, Vec<HookMatcher>>> = given.read()?;
         let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         hooks.retain(|hook| matches!(hook.what, What::Command(_)));
         let heard = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
@@ -107,9 +102,11 @@ impl Hooks {
             for matcher in matchers {
                 hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
                     event: event.clone(),
-                    matcher: matcher.matcher.clone(),
+                    matcher: matcher.matcher.clone().into_option(),
                     what: What::Callback(id.clone()),
-                    patience: patience(matcher.timeout),
+                    patience: patience(matcher.timeout.get().and_then(Number::as_f64)),
+                    // A word nobody knows is the careful one.
+                    guards: matcher.on_failure.text().is_some_and(|word| word != "continue"),
                 }));
             }
         }
@@ -137,20 +134,19 @@ impl Hooks {
     /// `subject` is the tool, source or trigger that matchers look at.
     pub(crate) async fn run(
         &self,
-        input: HookInput,
+        event: &str,
+        input: Json,
         subject: Option<&str>,
         call: Option<&ToolUseId>,
         with: With<'_>,
     ) -> Effects {
-        let event = input.hook_event_name.clone();
         let chosen: Vec<Hook> = {
             let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
             hooks.iter().filter(|hook| hook.event == event && hook.fits(subject)).cloned().collect()
         };
         let shown = subject.filter(|_| event != "SubagentStop");
-        let name = shown.map_or_else(|| event.clone(), |subject| format!("{event}:{subject}"));
-        let mut effects = Effects::new(&event, &name, call);
-        let input = Json::of(&input);
+        let name = shown.map_or_else(|| event.to_owned(), |subject| format!("{event}:{subject}"));
+        let mut effects = Effects::new(event, &name, call);
         let runs = chosen.iter().map(|hook| self.one(hook, &name, &input, call, with));
         for ran in join_all(runs).await {
             effects.take(ran);
@@ -176,6 +172,9 @@ impl Hooks {
             }
         };
         ran.time = began.elapsed();
+        if let Some(why) = ran.failure.as_ref().filter(|_| hook.guards) {
+            (ran.blocked, ran.stderr) = (true, why.clone());
+        }
         ran
     }
 }

@@ -14,6 +14,8 @@ pub struct Prompt {
     pub uuid: Option<Uuid>,
     /// The words.
     pub content: Content,
+    /// Whether nothing in it is a command or a file.
+    pub verbatim: bool,
     /// What it tells of, when nobody said it: the end of a background task.
     pub notice: Option<Notice>,
 }
@@ -31,7 +33,7 @@ pub struct Notice {
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self { uuid: None, content: Content::Text(text), notice: None }
+        Self { uuid: None, content: Content::Text(text), verbatim: false, notice: None }
     }
 }
 
@@ -113,7 +115,12 @@ fn prompt(user: User) -> Result<Prompt, InputError> {
     if user.message.role != Role::User {
         return Err(InputError::Role { role: user.message.role.to_string() });
     }
-    Ok(Prompt { uuid: user.envelope.uuid.into_option(), content: user.message.content, notice: None })
+    Ok(Prompt {
+        uuid: user.envelope.uuid.into_option(),
+        verbatim: user.client_composed.is_true(),
+        content: user.message.content,
+        notice: None,
+    })
 }
 
 /// A known type with a bad body: a prompt without a message is fatal, a control

@@ -94,7 +94,7 @@ impl Log {
     }
 
     /// The messages to send: turns that are over as text, then the rest.
-    pub(crate) fn sending(&mut self) -> (String, Vec<Message>) {
+    pub(crate) fn sending(&mut self) -> (quipu_api::Settled, Vec<Message>) {
         self.settle();
         let rest: Vec<&Node> = self.context[self.settled.nodes..].iter().collect();
         (self.settled.text.clone(), for_api(&rest))
@@ -114,14 +114,9 @@ impl Log {
         if messages.last().is_none_or(|message| message.role != Role::Assistant) {
             return;
         }
-        for message in &messages {
-            let Ok(text) = serde_json::to_string(message) else { return };
-            if !self.settled.text.is_empty() {
-                self.settled.text.push(',');
-            }
-            self.settled.text.push_str(&text);
+        if self.settled.text.add(&messages).is_ok() {
+            self.settled.nodes = to;
         }
-        self.settled.nodes = to;
     }
 
     /// Records entries of the conversation. When it returns, a person's words are on
@@ -218,12 +213,12 @@ impl Log {
     }
 }
 
-/// Turns that are over: how many nodes they are, and their messages as JSON text with
-/// commas between them. Long sessions would otherwise be written anew for each call.
+/// Turns that are over: how many nodes they are, and what they are sent as. Long
+/// sessions would otherwise be written anew for each call.
 #[derive(Debug, Default)]
 struct Settled {
     nodes: usize,
-    text: String,
+    text: quipu_api::Settled,
 }
 
 /// Whether a person speaks, who begins a turn.

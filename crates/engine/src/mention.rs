@@ -18,7 +18,7 @@ const LARGEST: u64 = 256 * 1024;
 
 /// What goes beside a prompt.
 pub(crate) fn beside(session: &Session, prompt: &Prompt) -> Vec<Entry> {
-    let mut beside = files(session, &prompt.text());
+    let mut beside = if prompt.verbatim { Vec::new() } else { files(session, &prompt.text()) };
     let images = prompt.content.blocks().iter().filter_map(|block| match block {
         Block::Image(image) => Some(&**image),
         _ => None,

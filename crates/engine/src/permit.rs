@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use quipu_message::control::permission::PermissionUpdate;
 use quipu_message::control::{RequestBody, Verdict as Answer, request};
+use quipu_message::hook::{HookBase, HookEvent, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 use quipu_message::system::{System, live};
 use quipu_message::turn::PermissionDecision;
 use quipu_message::{Json, Maybe, ToolUse, synthetic};
@@ -82,8 +83,8 @@ impl Talk<'_> {
     /// Somebody must be asked: a hook, then the host.
     async fn asked(&self, call: &ToolUse, input: Json, question: Question, hooks: Effects) -> Permit {
         let Question { message, reason, blocked_path, suggestions } = question;
-        let suggestions = (!suggestions.is_empty()).then(|| Json::of(&suggestions));
-        if let Some(permit) = self.permission_hooks(call, &input, suggestions.as_ref()).await {
+        let suggestions = Some(suggestions).filter(|some| !some.is_empty());
+        if let Some(permit) = self.permission_hooks(call, &input, suggestions.clone()).await {
             return permit.with(hooks, &input);
         }
         match self.session.options.permission_prompt.as_deref() {
@@ -100,7 +101,7 @@ impl Talk<'_> {
             input: input.clone(),
             tool_use_id: Maybe::Value(call.id.clone()),
             description: describe(&call.name, &input).into(),
-            permission_suggestions: suggestions.into(),
+            permission_suggestions: suggestions.as_ref().map(Json::of).into(),
             blocked_path: blocked_path.map(|path| path.display().to_string()).into(),
             decision_reason_type: reason.kind().map(str::to_owned).into(),
             agent_id: self.sub().map(|sub| sub.id.clone()).into(),
@@ -215,37 +216,63 @@ impl Talk<'_> {
     }
 
     async fn before_hooks(&self, call: &ToolUse) -> Effects {
-        let mut input = self.hook_input("PreToolUse");
-        input.tool_name = Maybe::Value(call.name.clone());
-        input.tool_input = Maybe::Value(call.input.clone());
-        input.tool_use_id = Maybe::Value(call.id.clone());
+        let input = PreToolUse {
+            tool_name: call.name.clone(),
+            tool_input: call.input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            base: self.hook_base(),
+            ..PreToolUse::default()
+        };
         self.session.hook(input, Some(&call.name), Some(&call.id), &self.cancel).await
     }
 
     pub(crate) async fn after_hooks(&self, call: &ToolUse, input: &Json, output: &Output, time: Duration) -> Effects {
-        let failed = output.is_error;
-        let mut said = self.hook_input(if failed { "PostToolUseFailure" } else { "PostToolUse" });
-        said.tool_name = Maybe::Value(call.name.clone());
-        said.tool_input = Maybe::Value(input.clone());
-        said.tool_use_id = Maybe::Value(call.id.clone());
-        said.duration_ms = Maybe::Value(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        if failed {
-            said.error = Maybe::Value(output.content.to_text());
-            said.is_interrupt = Maybe::Value(self.cancel.is_cancelled());
+        let (tool_name, tool_input) = (call.name.clone(), input.clone());
+        let tool_use_id = Maybe::Value(call.id.clone());
+        let duration_ms = Maybe::Value(u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into());
+        let base = self.hook_base();
+        if output.is_error {
+            let said = PostToolUseFailure {
+                tool_name,
+                tool_input,
+                tool_use_id,
+                error: output.content.to_text(),
+                is_interrupt: Maybe::Value(self.cancel.is_cancelled()),
+                duration_ms,
+                base,
+                ..PostToolUseFailure::default()
+            };
+            self.session.hook(said, Some(&call.name), Some(&call.id), &self.cancel).await
         } else {
-            said.tool_response = output.raw.clone().map(Json::from).into();
+            let said = PostToolUse {
+                tool_name,
+                tool_input,
+                tool_response: output.raw.clone().map(Json::from).into(),
+                tool_use_id,
+                duration_ms,
+                base,
+                ..PostToolUse::default()
+            };
+            self.session.hook(said, Some(&call.name), Some(&call.id), &self.cancel).await
         }
-        self.session.hook(said, Some(&call.name), Some(&call.id), &self.cancel).await
     }
 
-    async fn permission_hooks(&self, call: &ToolUse, input: &Json, suggestions: Option<&Json>) -> Option<HookSaid> {
-        if !self.session.hooks.listen("PermissionRequest") {
+    async fn permission_hooks(
+        &self,
+        call: &ToolUse,
+        input: &Json,
+        suggestions: Option<Vec<PermissionUpdate>>,
+    ) -> Option<HookSaid> {
+        if !self.session.hooks.listen(PermissionRequest::NAME) {
             return None;
         }
-        let mut said = self.hook_input("PermissionRequest");
-        said.tool_name = Maybe::Value(call.name.clone());
-        said.tool_input = Maybe::Value(input.clone());
-        said.permission_suggestions = suggestions.cloned().into();
+        let said = PermissionRequest {
+            tool_name: call.name.clone(),
+            tool_input: input.clone(),
+            permission_suggestions: suggestions.into(),
+            base: self.hook_base(),
+            ..PermissionRequest::default()
+        };
         let effects = self.session.hook(said, Some(&call.name), Some(&call.id), &self.cancel).await;
         if let Some(why) = effects.deny {
             return Some(HookSaid::Deny(why));
@@ -259,13 +286,13 @@ impl Talk<'_> {
     }
 
     /// What every hook of this talk is told.
-    pub(crate) fn hook_input(&self, event: &str) -> quipu_message::hook::HookInput {
-        let mut input = self.session.hook_input(event);
-        if let Some(sub) = self.sub() {
-            input.agent_id = Maybe::Value(sub.id.clone());
-            input.agent_type = Maybe::Value(sub.kind.clone());
+    pub(crate) fn hook_base(&self) -> HookBase {
+        let sub = self.sub();
+        HookBase {
+            agent_id: sub.map(|sub| sub.id.clone()).into(),
+            agent_type: sub.map(|sub| sub.kind.clone()).into(),
+            ..self.session.hook_base()
         }
-        input
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_api::Client;
 use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
-use quipu_message::hook::HookInput;
+use quipu_message::hook::{HookBase, HookEvent};
 use quipu_message::stream::TurnResult;
 use quipu_message::system::{System, live};
 use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
@@ -97,6 +97,8 @@ pub(crate) struct State {
     pub append_prompt: Option<String>,
     /// The form of the answer.
     pub json_schema: Option<String>,
+    /// Whether what subagents say and think is told too.
+    pub subagent_text: bool,
     /// Commands, skills, subagents.
     pub catalog: Catalog,
     /// Folders that the host opened as parts of the project.
@@ -217,30 +219,29 @@ impl Session {
     }
 
     /// What every hook is told.
-    pub(crate) fn hook_input(&self, event: &str) -> HookInput {
+    pub(crate) fn hook_base(&self) -> HookBase {
         let path = self.log().path().display().to_string();
         let state = self.state();
-        HookInput {
+        HookBase {
             session_id: Maybe::Value(state.id.clone()),
             prompt_id: state.prompt_id.clone().into(),
             permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
             transcript_path: Maybe::Value(path),
             cwd: Maybe::Value(self.place.cwd().display().to_string()),
-            hook_event_name: event.to_owned(),
-            ..HookInput::default()
+            ..HookBase::default()
         }
     }
 
     /// Runs the hooks of an event.
-    pub(crate) async fn hook(
+    pub(crate) async fn hook<E: HookEvent>(
         &self,
-        input: HookInput,
+        input: E,
         subject: Option<&str>,
         call: Option<&ToolUseId>,
         cancel: &CancellationToken,
     ) -> Effects {
         let with = With { host: &self.host, output: &self.output, env: &self.env, cancel };
-        self.hooks.run(input, subject, call, with).await
+        self.hooks.run(E::NAME, Json::of(&input), subject, call, with).await
     }
 
     /// Notes in the file that a prompt waits or goes.

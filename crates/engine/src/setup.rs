@@ -196,6 +196,7 @@ impl Given {
             system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
             append_prompt: self.options.append_system_prompt.clone(),
             json_schema: self.options.json_schema.clone(),
+            subagent_text: self.options.forward_subagent_text,
             catalog,
             title: self.options.name.clone().or(chosen.title),
             tools_used: Vec::new(),

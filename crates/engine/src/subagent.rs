@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use quipu_message::bookkeeping::SubagentMeta;
+use quipu_message::hook::{HookBase, SubagentStart};
 use quipu_message::system::{System, live};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
@@ -175,8 +176,8 @@ impl Job {
             session,
         };
         self.say_started();
-        let mut input = talk.hook_input("SubagentStart");
-        input.permission_mode = Maybe::Absent;
+        let base = HookBase { permission_mode: Maybe::Absent, ..talk.hook_base() };
+        let input = SubagentStart { base, ..SubagentStart::default() };
         let hooks = session.hook(input, Some(&self.agent.name), None, &talk.cancel);
         let begun = async { self.begin(&talk) };
         if let (_, Err(error)) = tokio::join!(hooks, begun) {

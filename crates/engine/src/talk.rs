@@ -119,7 +119,7 @@ impl Talk<'_> {
     /// Says a block of an answer: one line, without the answer's end.
     pub(crate) fn say_block(&self, line: &Line<'_>) {
         if let Some(sub) = self.sub() {
-            let all = self.session.options.forward_subagent_text;
+            let all = self.session.state().subagent_text;
             let said = match line.block {
                 Block::ToolUse(_) => true,
                 // Nobody waits for the words of one in the background.

@@ -10,6 +10,7 @@
 
 use std::time::Instant;
 
+use quipu_message::hook::{HookEvent, PostToolBatch, Stop, SubagentStop};
 use quipu_message::stream::Denial;
 use quipu_message::{Block, Entry, Json, Maybe, Message, Usage, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
@@ -216,9 +217,8 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
         calls.push(done.for_hooks());
         stop = stop.or(done.stop);
     }
-    if talk.session.hooks.listen("PostToolBatch") {
-        let mut input = talk.hook_input("PostToolBatch");
-        input.tool_calls = Maybe::Value(calls);
+    if talk.session.hooks.listen(PostToolBatch::NAME) {
+        let input = PostToolBatch { tool_calls: calls, base: talk.hook_base(), ..PostToolBatch::default() };
         let effects = talk.session.hook(input, None, None, &talk.cancel).await;
         stop = stop.or(effects.stop);
         talk.log().record(effects.attachments)?;
@@ -266,20 +266,29 @@ async fn answered<'a>(talk: &'a Talk<'a>, message: &Message, count: &mut Count) 
 }
 
 async fn stop_hooks<'a>(talk: &'a Talk<'a>, text: &str, count: &mut Count) -> Result<Option<Step<'a>>, AppendError> {
-    let (event, subject) = match talk.sub() {
-        Some(sub) => ("SubagentStop", Some(sub.kind.as_str())),
-        None => ("Stop", None),
-    };
+    let event = if talk.is_main() { Stop::NAME } else { SubagentStop::NAME };
     if !talk.session.hooks.listen(event) {
         return Ok(None);
     }
-    let mut input = talk.hook_input(event);
-    input.stop_hook_active = Maybe::Value(count.stop_hook);
-    input.last_assistant_message = Maybe::Value(text.to_owned());
-    if !talk.is_main() {
-        input.agent_transcript_path = Maybe::Value(talk.log().path().display().to_string());
-    }
-    let effects = talk.session.hook(input, subject, None, &talk.cancel).await;
+    let stop = Stop {
+        stop_hook_active: Maybe::Value(count.stop_hook),
+        last_assistant_message: Maybe::Value(text.to_owned()),
+        base: talk.hook_base(),
+        ..Stop::default()
+    };
+    let effects = match talk.sub() {
+        None => talk.session.hook(stop, None, None, &talk.cancel).await,
+        Some(sub) => {
+            let input = SubagentStop {
+                stop_hook_active: stop.stop_hook_active,
+                last_assistant_message: stop.last_assistant_message,
+                agent_transcript_path: Maybe::Value(talk.log().path().display().to_string()),
+                base: stop.base,
+                ..SubagentStop::default()
+            };
+            talk.session.hook(input, Some(&sub.kind), None, &talk.cancel).await
+        }
+    };
     let blocked = effects.blocks.first().cloned().filter(|_| effects.stop.is_none());
     if let Some(why) = &blocked {
         count.stop_hook = true;

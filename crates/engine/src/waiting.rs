@@ -85,7 +85,7 @@ pub(crate) fn take_up(session: &Session, left: Vec<Content>) -> Result<(), Appen
             envelope: session.output.envelope(),
             ..Informational::default()
         })));
-        let prompt = Prompt { uuid: None, content, notice: None };
+        let prompt = Prompt { content, ..Prompt::from(String::new()) };
         let attached = QueuedCommand {
             prompt: Maybe::Value(prompt.content.clone()),
             command_mode: Maybe::Value("prompt".to_owned()),

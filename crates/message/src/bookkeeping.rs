@@ -232,6 +232,8 @@ wire! {
         description: opt String = "description",
         /// The call it worked for.
         tool_use_id: opt ToolUseId = "toolUseId",
+        /// The subagent that set it to work, when it was one.
+        parent_agent_id: opt AgentId = "parentAgentId",
         /// How deep it is nested.
         spawn_depth: opt u64 = "spawnDepth",
         /// Whether it is part of the program.

@@ -9,8 +9,11 @@ use crate::{Json, Maybe};
 
 pub mod answer;
 pub mod permission;
+mod question;
 pub mod request;
+pub mod setup;
 pub use permission::PermissionUpdate;
+pub use question::Question;
 pub use request::RequestBody;
 
 wire! {

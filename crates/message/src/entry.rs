@@ -140,8 +140,15 @@ impl Entry {
     /// Reads one line.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let text = mend(text);
+        let tag = crate::text::field(&text, "type");
+        if let Ok(Some(tag)) = &tag
+            && let Ok(entry) = Self::of_tag(Some(tag), &text)
+        {
+            return Ok(entry);
+        }
+        // What is wrong is looked for only when something is.
         serde_json::from_str::<&serde_json::value::RawValue>(&text).map_err(ReadError::NotJson)?;
-        match crate::text::field(&text, "type") {
+        match tag {
             Ok(Some(_)) => serde_json::from_str(&text).map_err(ReadError::Malformed),
             _ => Err(ReadError::Foreign),
         }

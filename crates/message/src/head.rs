@@ -49,4 +49,11 @@ impl<'a> Head<'a> {
     pub fn in_chain(&self) -> bool {
         self.uuid.is_some() && matches!(self.kind.as_deref(), Some("user" | "assistant" | "system" | "attachment"))
     }
+
+    /// Whether the line changes what the chain says without being part of it: lines
+    /// withdrawn, contents replaced, what came before summed up. Whoever copies the
+    /// conversation needs it too.
+    pub fn amends_chain(&self) -> bool {
+        matches!(self.kind.as_deref(), Some("tombstone" | "content-replacement" | "summary"))
+    }
 }

@@ -1,118 +1,82 @@
-//! Hooks: what a program of the person's is told when something happens, and what
-//! it may answer.
+//! Hooks: what a program of the person's or a callback of the host is told when
+//! something happens, and what it may answer.
+//!
+//! ```text
+//!   agent ── HookInput ──▶ one struct an event, a HookEvent     hook/event.rs
+//!   agent ◀── HookAnswer ── what any hook may answer            hook/answer.rs
+//!                 └──────── what only this event's hooks may    hook/specific.rs
+//! ```
 
-use crate::macros::wire;
-use crate::{AgentId, Json, SessionId, ToolUseId};
+use serde_json::Number;
 
-wire! {
-    /// What a hook is told. Which fields are there depends on the event.
-    pub struct HookInput {
-        /// The session.
-        session_id: opt SessionId = "session_id",
-        /// The session's file.
-        transcript_path: opt String = "transcript_path",
-        /// The working directory.
-        cwd: opt String = "cwd",
-        /// The prompt under way.
-        prompt_id: opt String = "prompt_id",
-        /// The permission mode.
-        permission_mode: opt String = "permission_mode",
-        /// The subagent.
-        agent_id: opt AgentId = "agent_id",
-        /// Which kind of subagent.
-        agent_type: opt String = "agent_type",
-        /// The event.
-        hook_event_name: req String = "hook_event_name",
-        /// What the person said.
-        prompt: opt String = "prompt",
-        /// The tool.
-        tool_name: opt String = "tool_name",
-        /// What it is called with.
-        tool_input: opt Json = "tool_input",
-        /// What it gave, in its own form.
-        tool_response: opt Json = "tool_response",
-        /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
-        /// Why the tool failed.
-        error: opt String = "error",
-        /// Whether it was broken off.
-        is_interrupt: opt bool = "is_interrupt",
-        /// How long the tool ran.
-        duration_ms: opt u64 = "duration_ms",
-        /// The calls of one answer.
-        tool_calls: opt Vec<HookCall> = "tool_calls",
-        /// Rules that would allow the call.
-        permission_suggestions: opt Json = "permission_suggestions",
-        /// Whether a hook has kept the turn going before.
-        stop_hook_active: opt bool = "stop_hook_active",
-        /// The answer the turn would end with.
-        last_assistant_message: opt String = "last_assistant_message",
-        /// The subagent's file.
-        agent_transcript_path: opt String = "agent_transcript_path",
-        /// Why the session begins.
-        source: opt String = "source",
-        /// The folder that was opened.
-        directory: opt String = "directory",
-        /// Why the session ends.
-        reason: opt String = "reason",
-        /// `manual` or `auto`.
-        trigger: opt String = "trigger",
-        /// What the person asked of the summary.
-        custom_instructions: opt String = "custom_instructions",
-        /// The summary.
-        compact_summary: opt String = "compact_summary",
-        /// The words of a notice.
-        message: opt String = "message",
-        /// The instruction file.
-        file_path: opt String = "file_path",
-        /// Whose instructions.
-        memory_type: opt String = "memory_type",
-        /// Why the file was read.
-        load_reason: opt String = "load_reason",
-    }
-}
+use crate::Json;
+use crate::macros::{part, wire};
 
-wire! {
-    /// One call of an answer, as a hook sees it.
-    pub struct HookCall {
-        /// The tool.
-        tool_name: req String = "tool_name",
-        /// What the model called it with.
-        tool_input: req Json = "tool_input",
-        /// The call.
-        tool_use_id: req ToolUseId = "tool_use_id",
-        /// What the model is told.
-        tool_response: opt Json = "tool_response",
-    }
-}
+mod answer;
+mod base;
+mod event;
+mod specific;
 
-wire! {
-    /// What a hook answers; `{}` is nothing.
-    pub struct HookOutput {
+#[cfg(test)]
+mod tests;
+
+pub use answer::{AnswerTo, HookAnswer, PreToolUseAnswer};
+pub use base::{BackgroundTask, Effort, HookBase, HookCall, McpOrigin, SessionCron};
+pub use event::{
+    ConfigChange, CwdChanged, DirectoryAdded, EVENTS, Elicitation, ElicitationResult, FileChanged, HookEvent,
+    HookInput, InstructionsLoaded, MessageDisplay, Notification, PermissionDenied, PermissionRequest, PostCompact,
+    PostModelSwitch, PostToolBatch, PostToolUse, PostToolUseFailure, PreCompact, PreModelSwitch, PreToolUse,
+    SessionEnd, SessionStart, Setup, Stop, StopFailure, SubagentStart, SubagentStop, TaskCompleted, TaskCreated,
+    TeammateIdle, UserPromptExpansion, UserPromptSubmit, WorktreeCreate, WorktreeRemove,
+};
+pub use specific::{
+    Asks, CwdChangedSpecific, Decides, ElicitationAction, ElicitationResultSpecific, ElicitationSpecific,
+    FileChangedSpecific, Informs, MessageDisplaySpecific, NoSpecific, NotificationSpecific, PermissionDecision,
+    PermissionDeniedSpecific, PermissionRequestSpecific, PostModelSwitchSpecific, PostToolBatchSpecific,
+    PostToolUseFailureSpecific, PostToolUseSpecific, PreModelSwitchSpecific, PreToolUseSpecific, RequestDecision,
+    SessionStartSpecific, SetupSpecific, StopSpecific, SubagentStartSpecific, SubagentStopSpecific,
+    UserPromptExpansionSpecific, UserPromptSubmitSpecific, WorktreeCreateSpecific,
+};
+
+part! {
+    /// What any hook may answer.
+    pub struct HookCommon {
         /// `false` ends the turn.
-        go_on: opt bool = "continue",
+        go_on: bool = "continue",
         /// Why.
-        stop_reason: opt String = "stopReason",
+        stop_reason: String = "stopReason",
         /// What the hook printed is not shown.
-        suppress_output: opt bool = "suppressOutput",
+        suppress_output: bool = "suppressOutput",
         /// `approve` or `block`.
-        decision: opt String = "decision",
+        decision: String = "decision",
         /// Why.
-        reason: opt String = "reason",
+        reason: String = "reason",
         /// What the person is told.
-        system_message: opt String = "systemMessage",
-        /// What only this event knows.
+        system_message: String = "systemMessage",
+        /// A notice or title for the person's terminal, as an escape sequence.
+        terminal_sequence: String = "terminalSequence",
+        /// `true`: the hook goes on by itself and the agent does not wait for it.
+        is_async: bool = "async",
+        /// For how many milliseconds it may.
+        async_timeout: Number = "asyncTimeout",
+    }
+}
+
+wire! {
+    /// What a hook answers, read by one who knows no event; `{}` is nothing.
+    pub struct HookOutput with common: HookCommon {
+        /// What only one event's hooks may answer.
         specific: opt HookSpecific = "hookSpecificOutput",
     }
 }
 
 wire! {
-    /// What only one event's hooks may answer.
+    /// What changes the course of a turn, of all that hooks of some event may answer.
     pub struct HookSpecific {
         /// The event.
         hook_event_name: opt String = "hookEventName",
-        /// `allow`, `deny` or `ask`; anything else is no decision.
-        permission_decision: opt String = "permissionDecision",
+        /// Whether the tool may run; a word nobody knows is no decision.
+        permission_decision: opt PermissionDecision = "permissionDecision",
         /// Why.
         permission_decision_reason: opt String = "permissionDecisionReason",
         /// The input to run the tool with.

@@ -24,6 +24,7 @@ mod envelope;
 mod head;
 mod ids;
 mod json;
+mod label;
 mod message;
 mod unknown;
 
@@ -60,6 +61,7 @@ pub use envelope::Envelope;
 pub use head::Head;
 pub use ids::{AgentId, MessageId, RequestId, SessionId, Stamp, ToolUseId, Uuid};
 pub use json::{Extra, Json, Maybe, Spelling, same_json};
+pub use label::Label;
 pub use line::Line;
 pub use message::{Message, Role};
 pub use unknown::Unknown;

@@ -178,5 +178,7 @@ pub fn mend(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+mod copy;
+
 #[cfg(test)]
 mod tests;

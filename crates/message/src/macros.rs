@@ -205,6 +205,15 @@ macro_rules! open_enum {
             pub fn is_known(&self) -> bool {
                 !matches!(self, Self::Unknown(_))
             }
+
+            /// Reads an object whose tag has been found.
+            pub(crate) fn of_tag(tag: Option<&str>, object: &str) -> serde_json::Result<Self> {
+                let level = $crate::macros::Level::enter();
+                match tag.filter(|_| level.is_some()) {
+                    $( Some($tag) => serde_json::from_str(object).map(Self::$variant), )+
+                    _ => Ok(Self::Unknown($crate::Unknown::new(tag, serde_json::from_str(object)?))),
+                }
+            }
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
@@ -212,11 +221,7 @@ macro_rules! open_enum {
                 use serde::de::Error as _;
                 let raw = <&serde_json::value::RawValue>::deserialize(d)?;
                 let tag = $crate::text::field(raw.get(), $key).map_err(D::Error::custom)?;
-                let level = $crate::macros::Level::enter();
-                let read = match tag.as_deref().filter(|_| level.is_some()) {
-                    $( Some($tag) => serde_json::from_str(raw.get()).map(Self::$variant), )+
-                    _ => Ok(Self::Unknown($crate::Unknown::new(tag.as_deref(), raw))),
-                };
+                let read = Self::of_tag(tag.as_deref(), raw.get());
                 read.map_err(|e| D::Error::custom(format_args!("{}: {e}", tag.as_deref().unwrap_or_default())))
             }
         }

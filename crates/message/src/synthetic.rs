@@ -74,6 +74,15 @@ pub fn is_synthetic(text: &str) -> bool {
     Synthetic::of(text).is_some()
 }
 
+/// What begins a text that a program says in the person's place, at a start, on a timer or
+/// for a goal.
+const AUTOMATIC: [&str; 3] = ["<session-start-hook>", "<tick>", "<goal>"];
+
+/// Tells whether a text is one that a program says in the person's place.
+pub fn is_automatic(text: &str) -> bool {
+    AUTOMATIC.iter().any(|tag| text.trim_start().starts_with(tag))
+}
+
 /// Tells whether a tool result is the placeholder of a lost one.
 pub fn is_missing_result(text: &str) -> bool {
     text.trim_end_matches(['\r', '\n']) == MISSING_RESULT

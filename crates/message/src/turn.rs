@@ -66,6 +66,8 @@ wire! {
         todos: opt Json = "todos",
         /// The plan the person accepted.
         plan_content: opt String = "planContent",
+        /// The host put the words together: nothing in them is a command or a file (stream).
+        client_composed: opt bool = "client_composed",
     }
 }
 

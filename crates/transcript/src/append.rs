@@ -94,6 +94,12 @@ pub enum AppendError {
         /// The line asked for.
         uuid: Uuid,
     },
+    /// The session has no entry that a fork could hold.
+    #[error("{} holds nothing to fork", path.display())]
+    NothingToFork {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl AppendError {
@@ -113,6 +119,7 @@ impl AppendError {
             Self::Serialise(_) => "append.not_json",
             Self::NoUuid { .. } => "append.no_uuid",
             Self::NoEntry { .. } => "append.no_entry",
+            Self::NothingToFork { .. } => "append.nothing_to_fork",
         }
     }
 }

@@ -14,8 +14,8 @@ mod project;
 mod session;
 
 pub use history::{FoundFile, Hints, History, histories, projects};
-pub use project::project_folder;
-pub use session::{ResolveError, SessionFile, resolve, sessions};
+pub use project::{project_folder, project_of};
+pub use session::{ResolveError, SessionFile, resolve, sessions, sessions_in};
 
 /// The file of a subagent, and the call it worked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,23 +26,47 @@ pub struct SubagentFile {
     pub agent_id: AgentId,
     /// The call, where the file beside it says so.
     pub tool_use_id: Option<ToolUseId>,
+    /// The subagent that set it to work, when it was one.
+    pub parent_agent_id: Option<AgentId>,
+    /// Which subagent it is, such as `Explore`.
+    pub agent_type: Option<String>,
+    /// What it was asked, in a few words.
+    pub description: Option<String>,
 }
 
-/// The subagents of a session file: `<session>/subagents/agent-<id>.jsonl`.
-pub fn subagents(session: &Path) -> Vec<SubagentFile> {
-    let folder = session.with_extension("").join("subagents");
-    let mut found: Vec<SubagentFile> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let path = entry.path();
-            let name = path.file_name()?.to_str()?;
-            let agent_id = AgentId::from(name.strip_prefix("agent-")?.strip_suffix(".jsonl")?);
-            let meta = fs::read_to_string(path.with_extension("meta.json")).ok();
-            let meta = meta.and_then(|text| serde_json::from_str::<SubagentMeta>(&text).ok());
-            Some(SubagentFile { tool_use_id: meta.and_then(|m| m.tool_use_id.into_option()), path, agent_id })
+impl SubagentFile {
+    /// The subagent of a file, by its name and the file beside it.
+    fn at(path: PathBuf) -> Option<Self> {
+        let agent_id = AgentId::from(path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?);
+        let meta = fs::read_to_string(path.with_extension("meta.json")).ok();
+        let meta = meta.and_then(|text| serde_json::from_str::<SubagentMeta>(&text).ok()).unwrap_or_default();
+        Some(Self {
+            path,
+            agent_id,
+            tool_use_id: meta.tool_use_id.into_option(),
+            parent_agent_id: meta.parent_agent_id.into_option(),
+            agent_type: meta.agent_type.into_option(),
+            description: meta.description.into_option(),
         })
+    }
+}
+
+/// The subagents of a session file: `<session>/subagents/agent-<id>.jsonl`, and those in
+/// folders below.
+pub fn subagents(session: &Path) -> Vec<SubagentFile> {
+    let (files, _) = jsonl_files(&session.with_extension("").join("subagents"));
+    files.into_iter().filter_map(SubagentFile::at).collect()
+}
+
+/// The subagents of a session file that older versions put beside it.
+pub fn subagents_beside(session: &Path) -> Vec<SubagentFile> {
+    let (Some(folder), Some(id)) = (session.parent(), session.file_stem().and_then(|id| id.to_str())) else {
+        return Vec::new();
+    };
+    let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<SubagentFile> = beside
+        .filter_map(SubagentFile::at)
+        .filter(|file| history::session_in(&file.path).is_some_and(|owner| owner.as_str() == id))
         .collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found

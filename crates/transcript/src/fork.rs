@@ -1,12 +1,14 @@
 //! Forking: the same history under another session id, in a file of its own.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use quipu_message::bookkeeping::Mode;
-use quipu_message::{Entry, Head, Line, SessionId, Uuid, line::mend};
+use quipu_message::line::{SpliceError, mend};
+use quipu_message::{Entry, Head, Line, SessionId, Uuid};
+use tempfile::NamedTempFile;
 
 use crate::append::{AppendError, sync_folder};
 use crate::lines::{Lines, Piece};
@@ -28,51 +30,95 @@ pub struct Fork<'a> {
     pub at: Option<&'a Uuid>,
 }
 
+/// What is changed in each line.
+type Change<'a> = &'a mut dyn FnMut(Line) -> Result<Line, SpliceError>;
+
 impl Fork<'_> {
     /// Makes the fork; returns how many entries it holds. Ids are kept, so that
     /// readers see what is a copy; the log of API calls stays with the original.
     /// The new file appears whole or not at all.
     pub fn run(&self) -> Result<u64, AppendError> {
+        let (file, copied) = self.write(&[], &mut Ok)?;
+        self.keep(file)?;
+        Ok(copied)
+    }
+
+    /// Makes the fork with ids of its own, made by `fresh`, and `notes` at its end. Each
+    /// line says of which line of which session it is a copy. A fork that would hold no
+    /// entry is an error.
+    pub fn run_renamed(
+        &self,
+        of: &SessionId,
+        notes: &[Entry],
+        fresh: &mut dyn FnMut() -> Uuid,
+    ) -> Result<u64, AppendError> {
+        let mut names: HashMap<Box<str>, Uuid> = HashMap::new();
+        let mut rename = |id: &str| match names.get(id) {
+            Some(name) => name.clone(),
+            None => names.entry(id.into()).or_insert_with(&mut *fresh).clone(),
+        };
+        let (file, copied) = self.write(notes, &mut |line| line.copy_of(of, &mut rename))?;
+        if copied == 0 {
+            return Err(AppendError::NothingToFork { path: self.from.to_owned() });
+        }
+        self.keep(file)?;
+        Ok(copied)
+    }
+
+    fn write(&self, notes: &[Entry], change: Change<'_>) -> Result<(NamedTempFile, u64), AppendError> {
         let create = |source| AppendError::Create { path: self.to.to_owned(), source };
         let open = |source| AppendError::Open { path: self.from.to_owned(), source };
         let chosen = self.at.map(|at| self.lines_to(at)).transpose()?;
         let mut lines = Lines::new(File::open(self.from).map_err(open)?);
-        let folder = self.to.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder).map_err(create)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(create)?;
+        std::fs::create_dir_all(self.folder()).map_err(create)?;
+        let mut file = NamedTempFile::new_in(self.folder()).map_err(create)?;
         let mut out = BufWriter::new(file.as_file_mut());
+        let mut put = |line: &Line| writeln!(out, "{}", line.as_str()).map_err(create);
         let mode = Mode { mode: "normal".to_owned(), session_id: self.session_id.clone().into(), ..Mode::default() };
-        let mode = Line::of(&Entry::Mode(Box::new(mode))).map_err(AppendError::Serialise)?;
-        writeln!(out, "{}", mode.as_str()).map_err(create)?;
+        put(&Line::of(&Entry::Mode(Box::new(mode))).map_err(AppendError::Serialise)?)?;
         let mut copied = 0;
         while let Some(piece) = lines.next().map_err(open)? {
             let Piece::Line { number, bytes, .. } = piece else { continue };
-            if chosen.as_ref().is_none_or(|chosen| chosen.contains(&number))
-                && let Some(line) = self.copy(bytes)
-            {
-                writeln!(out, "{}", line.as_str()).map_err(create)?;
-                copied += 1;
+            let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen.contains(&number));
+            if let Some((line, in_talk)) = self.copy(bytes, is_chosen, change) {
+                put(&line)?;
+                copied += u64::from(in_talk);
             }
+        }
+        for note in notes {
+            put(&Line::of(note).map_err(AppendError::Serialise)?)?;
         }
         out.flush().map_err(create)?;
         drop(out);
-        file.as_file().sync_all().map_err(create)?;
-        file.persist_noclobber(self.to).map_err(|error| create(error.error))?;
-        sync_folder(folder).map_err(create)?;
-        Ok(copied)
+        Ok((file, copied))
     }
 
-    /// The line under the new session; none for what is not part of the conversation.
-    fn copy(&self, bytes: &[u8]) -> Option<Line> {
+    fn keep(&self, file: NamedTempFile) -> Result<(), AppendError> {
+        let create = |source| AppendError::Create { path: self.to.to_owned(), source };
+        file.as_file().sync_all().map_err(create)?;
+        file.persist_noclobber(self.to).map_err(|error| create(error.error))?;
+        sync_folder(self.folder()).map_err(create)
+    }
+
+    fn folder(&self) -> &Path {
+        self.to.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The line under the new session, and whether it is an entry of the conversation;
+    /// none for what the fork does not need.
+    fn copy(&self, bytes: &[u8], is_chosen: bool, change: Change<'_>) -> Option<(Line, bool)> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mended = mend(text);
         let head = Head::read(&mended).ok()?;
-        head.uuid.as_ref()?;
+        let in_talk = is_chosen && head.uuid.is_some();
+        if !in_talk && !head.amends_chain() {
+            return None;
+        }
         let mut line = Line::parse(text).ok()?.in_session(self.session_id).ok()?;
         if head.prompt_id.is_some() {
             line = line.of_prompt(self.prompt_id).ok()?;
         }
-        Some(line)
+        Some((change(line).ok()?, in_talk))
     }
 
     fn lines_to(&self, at: &Uuid) -> Result<HashSet<u64>, AppendError> {

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!   a folder ─────── find ─────── session files and their subagents
+//!                      └───────── Outline  title, tag, first prompt
 //!   a file, stdin ── Lines ────── bytes, line by line, bounded memory
 //!                      ├───────── Entries   entry or problem
 //!                      ├───────── Follower  lines as they are written
 //!                      └───────── Check, repair
 //!   entries ──────── Recorder ─── Journal ── whole lines, locked, synced
 //!   a session ────── Fork ─────── the same history in a file of its own
+//!                      └───────── delete   the file and what belongs to it
 //! ```
 //!
 //! Reading never fails as a whole: one bad line costs one line and is named with
@@ -18,9 +20,11 @@
 
 mod append;
 mod check;
+mod delete;
 mod follow;
 mod fork;
 mod lines;
+mod outline;
 mod problem;
 mod read;
 mod record;
@@ -31,11 +35,13 @@ pub mod find;
 
 pub use append::{AppendError, Journal, OneLine};
 pub use check::{Check, Report};
+pub use delete::{DeleteError, delete};
 pub use follow::{Followed, Follower};
 pub use fork::Fork;
 pub use lines::{Ending, LONGEST, Lines, Piece};
+pub use outline::Outline;
 pub use problem::{FileError, Problem};
-pub use read::{Entries, Located, load, load_reader};
+pub use read::{Entries, Located, load, load_alone, load_reader};
 pub use record::{Compaction, Durability, Facts, Queued, Recorder, Watch};
 pub use repair::{Change, Repair, RepairError, repair};
 pub use resume::Resumed;

@@ -135,12 +135,17 @@ fn entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (&'static str, String)> {
 
 /// Folds a session file, with the files of its subagents beside it.
 pub fn load(path: &Path) -> Result<Conversation, FileError> {
-    let mut talk = fold(Entries::open(path)?);
+    let mut talk = load_alone(path)?;
     for subagent in find::subagents(path) {
         let side = fold(Entries::open(&subagent.path)?);
         talk.attach(&subagent.agent_id, subagent.tool_use_id.as_ref(), side);
     }
     Ok(talk)
+}
+
+/// Folds one file, without the files beside it.
+pub fn load_alone(path: &Path) -> Result<Conversation, FileError> {
+    Ok(fold(Entries::open(path)?))
 }
 
 /// Folds any source, such as standard input.

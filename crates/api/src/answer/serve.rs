@@ -64,7 +64,7 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
         method: head.method.to_string(),
         path: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
         headers: head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
-        body: String::from_utf8_lossy(&body).into_owned(),
+        body: String::from_utf8(body.into()).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()),
         request: None,
         summary: String::new(),
         rule: None,
@@ -139,11 +139,12 @@ impl Desk {
                 return Play::error(400, "invalid_request_error", &message, request_id);
             }
         };
-        seen.request = Some(question.request.clone());
         seen.summary = question.summary();
         let is_message = |other: &&Seen| Asked::of(&other.method, &other.path) == Some(Asked::Message);
         let call = held(&self.seen).iter().filter(is_message).count() + 1;
-        match script.play(&question, call, &self.ids, request_id) {
+        let play = script.play(&question, call, &self.ids, request_id);
+        seen.request = Some(question.request);
+        match play {
             Some((rule, play)) => {
                 seen.rule = Some(rule);
                 play

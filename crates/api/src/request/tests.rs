@@ -113,16 +113,18 @@ fn says() -> Request {
 
 #[test]
 fn settled_messages_stand_before_the_others() {
-    let ask = |settled: &str, messages: Vec<Message>| {
-        let mut request = Request { model: "m".into(), settled: settled.into(), messages, ..Request::default() };
+    let ask = |settled: &[Message], messages: Vec<Message>| {
+        let mut request = Request { model: "m".into(), messages, ..Request::default() };
+        request.settled.add(settled).unwrap();
         let wire = request.take_wire();
-        serde_json::from_slice::<serde_json::Value>(&request.body(&wire).unwrap()).unwrap()["messages"].clone()
+        let body = request.body(&wire).unwrap().text();
+        serde_json::from_str::<Value>(&body).unwrap()["messages"].clone()
     };
     let says = |words: &str| Message::new(Role::User, vec![Block::new_text(words)]);
-    let settled = serde_json::to_string(&says("\"messages\":[")).unwrap();
+    let settled = [says("\"messages\":[")];
     let both = ask(&settled, vec![says("b")]);
     assert_eq!(both[0]["content"][0]["text"], "\"messages\":[");
     assert_eq!((both[1]["content"][0]["text"].as_str(), both.as_array().map(Vec::len)), (Some("b"), Some(2)));
     assert_eq!(ask(&settled, Vec::new()).as_array().map(Vec::len), Some(1));
-    assert_eq!(ask("", vec![says("b")]).as_array().map(Vec::len), Some(1));
+    assert_eq!(ask(&[], vec![says("b")]).as_array().map(Vec::len), Some(1));
 }

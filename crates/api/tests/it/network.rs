@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use quipu_api::answer::{Answerer, Script};
 use quipu_api::{ApiError, Client, Credential, Endpoint, Proxy};
+use quipu_message::{Message, Role};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -158,4 +159,26 @@ async fn only_this_machine_is_listened_on() {
 fn proxies_with_passwords_are_not_shown() {
     let proxy = Proxy { url: "http://name:hushhush@proxy".into(), except: None, loopback: false };
     assert!(!format!("{proxy:?}").contains("hushhush"));
+}
+
+#[tokio::test]
+async fn settled_messages_go_out_in_one_body_of_known_length_each_time_it_is_tried() {
+    let stage = stage("- {times: 1, error: 529}\n- reply: hi").await;
+    let mut request = says("and now?");
+    for turn in 0..300 {
+        let said = |role, text: String| Message::new(role, text);
+        let (asked, told) = (format!("question {turn}"), format!("answer {turn} {}", "é".repeat(turn * 7)));
+        request.settled.add(&[said(Role::User, asked), said(Role::Assistant, told)]).unwrap();
+    }
+    stage.client.ask(&request).answer().await.unwrap();
+    let seen = stage.answerer.seen();
+    assert_eq!(seen.len(), 2);
+    for call in &seen {
+        assert_eq!(call.header("content-length"), Some(call.body.len().to_string().as_str()));
+        assert_eq!(call.header("transfer-encoding"), None);
+        let messages = &call.request.as_ref().unwrap().messages;
+        assert_eq!(messages.len(), 601);
+        assert_eq!(messages[598].content.to_text(), "question 299");
+    }
+    assert_eq!(seen[0].body, seen[1].body);
 }

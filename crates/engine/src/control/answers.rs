@@ -45,22 +45,23 @@ pub(super) fn initialized(session: &Session, hooks: bool) -> Initialized {
     let state = session.state();
     Initialized {
         commands: commands::list(&state.catalog),
-        agents: agents(&state.catalog),
-        output_style: "default".to_owned(),
-        available_output_styles: vec!["default".to_owned()],
-        models: session.models.list(),
-        account: Account {
+        agents: agents(&state.catalog).into(),
+        output_style: "default".to_owned().into(),
+        available_output_styles: vec!["default".to_owned()].into(),
+        models: session.models.list().into(),
+        account: Maybe::Value(Account {
             token_source: Maybe::Value("none".to_owned()),
             api_key_source: Maybe::Value(session.key_source().to_owned()),
             api_provider: Maybe::Value("firstParty".to_owned()),
             ..Account::default()
-        },
-        pid: std::process::id(),
-        claude_code_version: crate::VERSION.to_owned(),
-        current_permission_mode: state.mode.as_str().to_owned(),
+        }),
+        pid: std::process::id().into(),
+        claude_code_version: crate::VERSION.to_owned().into(),
+        current_permission_mode: state.mode.as_str().to_owned().into(),
         hooks_applied: hooks.then_some(true).into(),
-        session_state: state.doing.to_owned(),
-        capabilities: crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect(),
+        hook_on_failure_supported: hooks.then_some(true).into(),
+        session_state: state.doing.to_owned().into(),
+        capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         ..Initialized::default()
     }
 }

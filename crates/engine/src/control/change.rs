@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quipu_message::control::request;
+use quipu_message::hook::DirectoryAdded;
 use quipu_message::{Json, Maybe};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -119,9 +120,12 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
     if body.reload_skills.is_true() || body.reload_plugins.is_true() {
         answers::reload(session);
     }
-    let mut input = session.hook_input("DirectoryAdded");
-    input.directory = Maybe::Value(folder.display().to_string());
-    input.source = Maybe::Value("register_repo_root".to_owned());
+    let input = DirectoryAdded {
+        directory: folder.display().to_string(),
+        source: Maybe::Value("register_repo_root".to_owned()),
+        base: session.hook_base(),
+        ..DirectoryAdded::default()
+    };
     session.hook(input, None, None, &CancellationToken::new()).await;
     Ok(())
 }

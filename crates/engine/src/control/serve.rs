@@ -203,6 +203,12 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     if let Some(text) = body.system_prompt.get().map(Json::words).filter(|text| !text.is_empty()) {
         session.state().system_prompt = Some(text);
     }
+    if let Some(names) = body.skills.get() {
+        session.state().catalog.keep_skills(names);
+    }
+    if let Some(all) = body.forward_subagent_text.get() {
+        session.state().subagent_text = *all;
+    }
     if let Some(text) = body.append_system_prompt.text() {
         session.state().append_prompt = Some(text.to_owned());
     }

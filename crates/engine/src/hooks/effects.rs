@@ -5,7 +5,7 @@ use std::time::Duration;
 use quipu_message::attachment::{
     Attachment, AttachmentLine, HookBlocked, HookContext, HookMessage, HookSucceeded, Rendered,
 };
-use quipu_message::hook::HookOutput;
+use quipu_message::hook::{HookOutput, PermissionDecision};
 use quipu_message::{Content, Entry, Json, Maybe, ToolUseId};
 use serde::Serialize;
 
@@ -91,8 +91,8 @@ impl Effects {
     }
 
     pub(super) fn take(&mut self, ran: Ran) {
-        let said = &ran.said;
-        let specific = said.specific.get();
+        let said = &ran.said.common;
+        let specific = ran.said.specific.get();
         let reason = said.reason.text().unwrap_or_default().to_owned();
         let after = self.event.starts_with("PostTool");
         if ran.blocked {
@@ -113,10 +113,10 @@ impl Effects {
         }
         if let Some(specific) = specific {
             let why = specific.permission_decision_reason.text().unwrap_or_default().to_owned();
-            match specific.permission_decision.text() {
-                Some("deny") => self.refuse(why),
-                Some("ask") => self.ask = true,
-                Some("allow") => self.allow = true,
+            match specific.permission_decision.get() {
+                Some(PermissionDecision::Deny) => self.refuse(why),
+                Some(PermissionDecision::Ask) => self.ask = true,
+                Some(PermissionDecision::Allow) => self.allow = true,
                 _ => {}
             }
             if let Some(input) = specific.updated_input.get() {

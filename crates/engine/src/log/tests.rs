@@ -6,7 +6,8 @@ use super::*;
 /// What is sent as text and as messages, together.
 fn sent(log: &mut Log) -> Vec<Value> {
     let (settled, rest) = log.sending();
-    let mut all: Vec<Value> = serde_json::from_str(&format!("[{settled}]")).unwrap();
+    let settled = [b"[", settled.pieces().concat().as_slice(), b"]"].concat();
+    let mut all: Vec<Value> = serde_json::from_slice(&settled).unwrap();
     all.extend(rest.iter().map(|message| serde_json::to_value(message).unwrap()));
     all
 }

@@ -46,7 +46,10 @@ pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
         return unclear.unwrap_or(Verdict::Allow { reason: Reason::rule(rule) });
     }
     match script {
-        Ok(script) => in_parts(court, script),
+        Ok(script) => match in_parts(court, script) {
+            allowed @ Verdict::Allow { .. } => unclear.unwrap_or(allowed),
+            verdict => verdict,
+        },
         Err(confusion) => not_understood(court, confusion),
     }
 }
@@ -54,8 +57,12 @@ pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
 /// The question about a command that cannot be compared with the deny rules: where
 /// everything else is allowed, these still hold.
 fn unclear(court: &Court<'_>, views: Option<&Views>) -> Option<Verdict> {
-    let about = |rule: &Sourced| rule.rule.tool == "Bash" && rule.rule.content.is_some();
-    let rule = court.rule(Behavior::Deny, about).filter(|_| views.is_none_or(|views| views.open))?;
+    let may_be = |content: &String| {
+        let pattern = Pattern::read(content);
+        views.is_none_or(|views| views.open || views.vague.iter().any(|known| pattern.may_be(known)))
+    };
+    let about = |rule: &Sourced| rule.rule.tool == "Bash" && rule.rule.content.as_ref().is_some_and(may_be);
+    let rule = court.rule(Behavior::Deny, about)?;
     let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
     Some(ask(message, Reason::NotUnderstood("the command hides what it runs".into())))
 }
@@ -76,7 +83,11 @@ fn names(rule: &Sourced, command: &str, views: Option<&Views>) -> bool {
     let Some(content) = rule.rule.content.as_deref() else { return true };
     let pattern = Pattern::read(content);
     match views {
-        Some(views) => views.texts.iter().any(|text| pattern.matches(text)) || content == command.trim(),
+        Some(views) => {
+            views.texts.iter().any(|text| pattern.matches(text))
+                || views.code.iter().any(|code| pattern.is_somewhere_in(code))
+                || content == command.trim()
+        }
         None => pattern.is_somewhere_in(command),
     }
 }
@@ -165,7 +176,7 @@ fn question(court: &Court<'_>, parts: Vec<&Part>, path: Option<(PathBuf, bool)>)
 fn suggested(part: &Part) -> Option<Rule> {
     let simple = part.assignments.is_empty() && part.redirects.is_empty();
     let (first, rest) = part.words.split_first().filter(|(first, _)| simple && first.plain)?;
-    let views = Views::of(&Script { parts: vec![part.clone()], repeats: false })?;
+    let views = Views::of(&Script { parts: vec![part.clone()], ..Script::default() })?;
     let runs_anything = views.texts.len() > 1;
     let text = match rest.first() {
         _ if runs_anything => shell::text(&part.words),

@@ -21,6 +21,8 @@ pub(super) struct Script {
     pub(super) parts: Vec<Part>,
     /// Whether some may run more than once.
     pub(super) repeats: bool,
+    /// Texts that commands read: here-documents and here-strings.
+    pub(super) inputs: Vec<String>,
 }
 
 /// One simple command.
@@ -274,7 +276,8 @@ impl Reader {
     fn redirect(&mut self, part: &mut Part) -> Result<(), Confusion> {
         if self.take("<<<") {
             self.spaces();
-            self.word()?;
+            let word = self.word()?;
+            self.script.inputs.push(word.text);
             return Ok(());
         }
         if self.take("<<") {

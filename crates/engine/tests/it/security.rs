@@ -19,6 +19,8 @@ fn trap() -> (Bench, tempfile::TempDir) {
     symlink(outside.path().join("not-yet"), bench.path("dangling")).unwrap();
     symlink(bench.path("ring"), bench.path("ring")).unwrap();
     symlink("..", bench.path("up")).unwrap();
+    symlink("out", bench.path("chain")).unwrap();
+    symlink("../..", bench.path("in/link")).unwrap();
     (bench, outside)
 }
 
@@ -38,6 +40,16 @@ fn no_file_tool_leaves_the_folders() {
         "not/there/../../../x".to_owned(),
         "./././../x".to_owned(),
         "out/../x".to_owned(),
+        "secret/".to_owned(),
+        "secret/.".to_owned(),
+        "out/".to_owned(),
+        "out//secret".to_owned(),
+        "in/../up/x".to_owned(),
+        "up/./x".to_owned(),
+        "chain/secret".to_owned(),
+        "in/link/x".to_owned(),
+        "/proc/self/root/etc/passwd".to_owned(),
+        "/proc/self/cwd/../x".to_owned(),
         "/etc/passwd".to_owned(),
         "//etc/passwd".to_owned(),
         "~/x".to_owned(),
@@ -57,7 +69,7 @@ fn no_file_tool_leaves_the_folders() {
             assert!(verdict == "deny" || really_inside(&path), "{tool} {path}");
         }
     }
-    for pattern in ["/etc/*", "../*", "in/../../*", "~/*"] {
+    for pattern in ["/etc/*", "../*", "in/../../*", "~/*", "./../*", "in/..", "**/../../*", "//etc/*"] {
         let verdict = bench.judge(Mode::Default, &[], "Glob", &json!({"pattern": pattern}));
         assert_eq!(word(&verdict), "ask", "Glob {pattern}");
     }
@@ -470,6 +482,120 @@ fn deny_rules_see_through_disguises() {
         "git commit -m 'rm x'",
         "rmdir x",
         "git pushx",
+    ] {
+        assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+}
+
+/// Ways to `rm` or `git push` that go through other programs' options, variables and code.
+#[test]
+fn deny_rules_see_what_other_programs_are_told_to_run() {
+    let (bench, _outside) = trap();
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    let refused = [
+        // options that hold a whole command
+        "env -S'rm x'",
+        "env '-Srm x'",
+        "env --split-string='rm x'",
+        "xargs --replace=% rm %",
+        "tar cf x.tar --checkpoint=1 --checkpoint-action='exec=rm x' .",
+        "rsync -e 'rm x' a b:",
+        "fd -x rm",
+        "fd . -X /bin/rm",
+        "parallel 'rm {}' ::: x",
+        "hyperfine 'rm x'",
+        "entr rm x",
+        "ssh localhost rm x",
+        "tmux new-session 'rm x'",
+        "setpriv --reuid=1 rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "pwsh -c 'rm x'",
+        "csh -c 'rm x'",
+        "mksh -c 'rm x'",
+        // code of other languages
+        "awk 'BEGIN { system(\"rm x\") }'",
+        "gawk 'BEGIN { print | \"rm x\" }'",
+        "sed '1e rm x' a",
+        "sed -n '/x/{s//rm y/;e}' a",
+        "perl -e 'system(\"rm\", \"x\")'",
+        "perl -e '`rm x`'",
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "python3 -c \"import os; os.execvp('rm', ['rm', 'x'])\"",
+        "node -e 'require(\"child_process\").execSync(\"rm x\")'",
+        "ruby -e 'exec \"rm x\"'",
+        "php -r 'system(\"rm x\");'",
+        "vim -c '!rm x' a",
+        "make -f - <<E\nall:\n\trm x\nE",
+        "python3 <<E\nimport os; os.system('rm x')\nE",
+        "python3 <<'E'\nimport os; os.system('rm x')\nE",
+        "bash <<'E'\nrm x\nE",
+        "bash <<< 'rm x'",
+        "tee run.sh <<'E' | sh\nrm x\nE",
+        // variables that programs run
+        "PAGER='rm x' git log",
+        "GIT_SSH_COMMAND='rm x' git fetch",
+        "PAGER=rm git log",
+        "export PAGER='rm x'",
+        "declare -x PAGER='rm x'",
+        // git's own ways
+        "git -C . push",
+        "git -c a.b=c push",
+        "git --no-pager push origin main",
+        "git --git-dir=.git push",
+        "git --git-dir .git --work-tree . push",
+        "git -c alias.x='!rm y' x",
+        "git -c alias.p=push p",
+        "git -c core.pager='rm x' log",
+        "git config alias.x '!rm y'",
+        "git bisect run rm x",
+        "git submodule foreach 'rm x'",
+        "git rebase -x 'rm x' main",
+        "git rebase --exec='rm x' main",
+        // names
+        "RM x",
+        "Git push",
+        "command -p rm x",
+        "exec -a y rm x",
+    ];
+    let slipped: Vec<String> = refused
+        .iter()
+        .flat_map(|command| {
+            [Mode::Default, Mode::BypassPermissions].map(|mode| (mode, bench.bash(mode, &rules, command), *command))
+        })
+        .filter(|(_, verdict, _)| *verdict != "deny")
+        .map(|(mode, verdict, command)| format!("{mode} {verdict} {command}"))
+        .collect();
+    assert!(slipped.is_empty(), "{slipped:#?}");
+}
+
+/// What stands where a denied word would be is not known, so it is asked.
+#[test]
+fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
+    let (bench, _outside) = trap();
+    let rules = ["allow Bash(git:*)", "allow Bash(npm:*)", "deny Bash(git push:*)", "deny Bash(npm * --force)"];
+    for command in ["git $x", "git \"$x\"", "git pus?", "git $x push", "git {push,}", "npm $x", "npm ci $x"] {
+        assert_eq!(bench.bash(Mode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "ask", "{command}");
+    }
+    for command in ["git log $x", "npm ci", "git -C . log", "git commit -m \"$x\""] {
+        assert_eq!(bench.bash(Mode::Default, &rules, command), "allow", "{command}");
+    }
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    for command in [
+        "git -C . log",
+        "git -c color.ui=never log",
+        "git config user.name me",
+        "python3 build.py",
+        "make farm",
+        "make rm",
+        "sed -n 1,5p a.txt",
+        "sed s/rm/x/ a.txt",
+        "awk '{print $1}' a.txt",
+        "cat > notes.md <<'E'\nrm x\nE",
+        "node -e 'console.log(1)'",
+        "tar czf a.tar.gz in",
+        "export A=1",
+        "docker rm x",
     ] {
         assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "allow", "{command}");
     }

@@ -9,32 +9,34 @@ use crate::usage::ModelUsage;
 use crate::{Json, Usage, Uuid};
 
 wire! {
-    /// The answer to `initialize`.
+    /// The answer to `initialize`; older versions say less.
     pub struct Initialized {
         /// The slash commands.
         commands: req Vec<Command> = "commands",
         /// The subagents.
-        agents: req Vec<Agent> = "agents",
+        agents: opt Vec<Agent> = "agents",
         /// The output style.
-        output_style: req String = "output_style",
+        output_style: opt String = "output_style",
         /// The output styles there are.
-        available_output_styles: req Vec<String> = "available_output_styles",
+        available_output_styles: opt Vec<String> = "available_output_styles",
         /// The models there are.
-        models: req Vec<Model> = "models",
+        models: opt Vec<Model> = "models",
         /// Who pays.
-        account: req Account = "account",
+        account: opt Account = "account",
         /// The process.
-        pid: req u32 = "pid",
+        pid: opt u32 = "pid",
         /// The version.
-        claude_code_version: req String = "claude_code_version",
+        claude_code_version: opt String = "claude_code_version",
         /// The permission mode.
-        current_permission_mode: req String = "current_permission_mode",
+        current_permission_mode: opt String = "current_permission_mode",
         /// Whether the hooks were taken.
         hooks_applied: opt bool = "hooks_applied",
+        /// Whether a hook that fails can block.
+        hook_on_failure_supported: opt bool = "hook_on_failure_supported",
         /// `idle`, `running` …
-        session_state: req String = "session_state",
+        session_state: opt String = "session_state",
         /// What hosts may rely on.
-        capabilities: req Vec<String> = "capabilities",
+        capabilities: opt Vec<String> = "capabilities",
     }
 }
 
@@ -191,6 +193,26 @@ wire! {
         removed: req Vec<String> = "removed",
         /// Those that failed, and why.
         errors: req BTreeMap<String, String> = "errors",
+    }
+}
+
+wire! {
+    /// The answer to `mcp_call`: what the tool gave, in the server's own form.
+    pub struct McpResult {
+        /// What it gave.
+        content: opt Vec<Json> = "content",
+        /// The same as a value.
+        structured_content: opt Json = "structuredContent",
+        /// Whether it failed.
+        is_error: opt bool = "isError",
+    }
+}
+
+wire! {
+    /// The answer to `mcp_read_resource`.
+    pub struct McpResource {
+        /// What the resource holds.
+        contents: opt Vec<Json> = "contents",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Number;
 
+use super::PermissionUpdate;
 use crate::macros::{open_enum, wire};
 use crate::{AgentId, Json, ToolUseId, Uuid};
 
@@ -183,6 +184,12 @@ wire! {
         append_system_prompt: opt String = "appendSystemPrompt",
         /// What those servers would say when asked, so that nobody need ask.
         sdk_mcp_server_manifests: opt Json = "sdkMcpServerManifests",
+        /// The skills to offer; absent means all.
+        skills: opt Vec<String> = "skills",
+        /// Whether what subagents say and think is told too.
+        forward_subagent_text: opt bool = "forwardSubagentText",
+        /// Whether what changes from run to run is left out of the system prompt.
+        exclude_dynamic_sections: opt bool = "excludeDynamicSections",
     }
 }
 
@@ -477,4 +484,11 @@ wire! {
 wire! {
     /// End the session. Host to agent.
     pub struct EndSession ["subtype" = "end_session"] {}
+}
+
+impl CanUseTool {
+    /// The rules that the agent suggests, as far as they can be read.
+    pub fn suggestions(&self) -> Vec<PermissionUpdate> {
+        self.permission_suggestions.get().and_then(|json| json.read().ok()).unwrap_or_default()
+    }
 }

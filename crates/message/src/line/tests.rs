@@ -46,6 +46,31 @@ fn lone_surrogates_read_and_stay() {
     assert!(matches!(mend(r#"{"a":"\ud83d\ude00"}"#), Cow::Borrowed(_)));
 }
 
+#[test]
+fn a_copy_has_other_ids_wherever_it_names_a_line_and_says_what_it_copies() {
+    let copied = |text: &str| {
+        let mut rename = |id: &str| Uuid::from(id.to_uppercase());
+        Line::parse(text).unwrap().copy_of(&"old".into(), &mut rename).unwrap().as_str().to_owned()
+    };
+    assert_eq!(
+        copied(
+            r#"{"parentUuid":null, "uuid":"a","message":{"uuid":"a","cut":"\ud83d"},"sourceToolAssistantUUID":"b"}"#
+        ),
+        r#"{"parentUuid":null, "uuid":"A","message":{"uuid":"a","cut":"\ud83d"},"sourceToolAssistantUUID":"B","forkedFrom":{"sessionId":"old","messageUuid":"a"}}"#
+    );
+    assert_eq!(
+        copied(
+            r#"{"uuid":"c","logicalParentUuid":"b","compactMetadata":{"preservedSegment":{"headUuid":"a"},"preTokens":9,"preservedMessages":{"uuids":["a" , "b"],"anchorUuid":"d"}},"forkedFrom":{"sessionId":"older"}}"#
+        ),
+        r#"{"uuid":"C","logicalParentUuid":"B","compactMetadata":{"preservedSegment":{"headUuid":"A"},"preTokens":9,"preservedMessages":{"uuids":["A","B"],"anchorUuid":"D"}},"forkedFrom":{"sessionId":"old","messageUuid":"c"}}"#
+    );
+    assert_eq!(
+        copied(r#"{"type":"tombstone","message":{"uuid":"a","parentUuid":"b"}}"#),
+        r#"{"type":"tombstone","message":{"uuid":"A","parentUuid":"B"}}"#
+    );
+    assert_eq!(copied(r#"{"type":"mode","mode":"a"}"#), r#"{"type":"mode","mode":"a"}"#);
+}
+
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

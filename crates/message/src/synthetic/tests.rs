@@ -90,6 +90,12 @@ fn feedback_is_what_the_person_said() {
 }
 
 #[test]
+fn what_a_program_says_for_the_person_is_told_by_its_beginning() {
+    assert!(is_automatic("<tick>09:00</tick>") && is_automatic(" <goal>ship</goal>"));
+    assert!(!is_automatic("what is a <tick>?"));
+}
+
+#[test]
 fn without_words_there_is_no_feedback() {
     for text in [reject(None), reject(Some("")), reject(Some(" \n")), cancel(), subagent_reject()] {
         assert_eq!(feedback(&text), None, "{text}");

@@ -8,6 +8,7 @@ mod export;
 mod follow;
 mod index;
 mod ls;
+mod sdk;
 mod search;
 mod show;
 mod usage;

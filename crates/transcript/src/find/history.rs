@@ -218,7 +218,7 @@ fn inode(_: &Metadata) -> u64 {
 }
 
 /// The session that the lines of a file name.
-fn session_in(path: &Path) -> Option<SessionId> {
+pub(super) fn session_in(path: &Path) -> Option<SessionId> {
     let mut lines = Lines::new(File::open(path).ok()?);
     for _ in 0..10 {
         let Piece::Line { bytes, .. } = lines.next().ok()?? else { continue };

@@ -1,5 +1,8 @@
 //! How a working directory becomes the name of a project's folder.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 /// Longer names are cut here and told apart by a hash.
 const LONGEST: usize = 200;
 
@@ -24,6 +27,21 @@ pub fn project_folder(path: &str) -> String {
     }
     let hash = path.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
     format!("{}-{}", &name[..LONGEST], base36(hash.unsigned_abs()))
+}
+
+/// The folder that holds the sessions of a directory, when there is one. Programs do not
+/// agree on the hash of a long name, so one with another hash is taken, too.
+pub fn project_of(config_dir: &Path, directory: &Path) -> Option<PathBuf> {
+    let projects = config_dir.join("projects");
+    let name = project_folder(&directory.to_string_lossy());
+    let exact = projects.join(&name);
+    if exact.is_dir() {
+        return Some(exact);
+    }
+    let cut = name.get(..=LONGEST)?;
+    let entries = fs::read_dir(projects).into_iter().flatten().flatten();
+    let alike = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(cut));
+    entries.map(|entry| entry.path()).filter(alike).filter(|path| path.is_dir()).min()
 }
 
 fn base36(mut n: u32) -> String {

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use quipu_message::SessionId;
 
+use super::projects;
 use crate::problem::FileError;
 
 /// A session's file.
@@ -26,16 +27,18 @@ pub struct SessionFile {
 /// The session files of some config folders: `projects/<project>/<session>.jsonl`.
 /// Newest first. Folders that cannot be read are named beside.
 pub fn sessions(config_dirs: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
+    let (projects, mut errors) = projects(config_dirs);
+    let (found, more) = sessions_in(&projects);
+    errors.extend(more);
+    (found, errors)
+}
+
+/// The session files of some project folders, newest first. Folders that cannot be read
+/// are named beside.
+pub fn sessions_in(projects: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
     let (mut found, mut errors) = (Vec::new(), Vec::new());
-    for dir in config_dirs {
-        let projects = dir.join("projects");
-        if !projects.exists() {
-            continue;
-        }
-        for project in list(&projects, &mut errors).into_iter().filter(|path| path.is_dir()) {
-            let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            found.extend(list(&project, &mut errors).into_iter().filter_map(|path| session(path, &name)));
-        }
+    for project in projects {
+        found.extend(list(project, &mut errors).into_iter().filter_map(SessionFile::at));
     }
     found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
     (found, errors)
@@ -51,18 +54,22 @@ fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
     }
 }
 
-fn session(path: PathBuf, project: &str) -> Option<SessionFile> {
-    if path.extension()? != "jsonl" {
-        return None;
+impl SessionFile {
+    /// The session file at a path; none when there is none.
+    pub fn at(path: PathBuf) -> Option<Self> {
+        if path.extension()? != "jsonl" {
+            return None;
+        }
+        let stem = path.file_stem()?.to_str()?;
+        // Older versions kept subagents beside the sessions.
+        if stem.starts_with("agent-") {
+            return None;
+        }
+        let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let modified = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let project = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        Some(Self { id: stem.into(), project, modified, bytes: meta.len(), path })
     }
-    let stem = path.file_stem()?.to_str()?;
-    // Older versions kept subagents beside the sessions.
-    if stem.starts_with("agent-") {
-        return None;
-    }
-    let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    let modified = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    Some(SessionFile { id: stem.into(), project: project.to_owned(), modified, bytes: meta.len(), path })
 }
 
 /// Why no session is meant.

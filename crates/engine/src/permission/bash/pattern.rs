@@ -41,10 +41,17 @@ impl Pattern {
         }
     }
 
+    /// Whether a command that begins with these words may match, whatever follows them.
+    pub(super) fn may_be(&self, known: &str) -> bool {
+        let lead = self.lead();
+        let goes_on = lead.strip_prefix(known).is_some_and(|rest| rest.starts_with(' '));
+        goes_on || matches!(self, Self::Wild(_)) && !lead.is_empty() && known.starts_with(lead)
+    }
+
     /// Whether the words a command must begin with are anywhere in a text that was not understood.
     pub(super) fn is_somewhere_in(&self, command: &str) -> bool {
         let bare: String = command.chars().filter(|c| !"'\"\\".contains(*c)).collect();
-        let separates = |c: char| c.is_whitespace() || c.is_control() || ";&|()<>`${}=,".contains(c);
+        let separates = |c: char| c.is_whitespace() || c.is_control() || ";&|()<>`${}[]=,!:".contains(c);
         let words: Vec<&str> = bare.split(separates).filter(|word| !word.is_empty()).collect();
         let lead: Vec<&str> = self.lead().split_whitespace().collect();
         let same = |(word, lead): (&&str, &&str)| word == lead || word.rsplit('/').next() == Some(lead);

@@ -2,46 +2,26 @@
 
 use crate::permission::shell::{self, Script, Word};
 
-/// Programs that run what their arguments say.
-const WRAPPERS: [&str; 34] = [
-    "env",
-    "timeout",
-    "nice",
-    "nohup",
-    "stdbuf",
-    "setsid",
-    "ionice",
-    "chrt",
-    "taskset",
-    "command",
-    "exec",
-    "builtin",
-    "sudo",
-    "doas",
-    "su",
-    "runuser",
-    "xargs",
-    "parallel",
-    "busybox",
-    "toybox",
-    "watch",
-    "flock",
-    "strace",
-    "ltrace",
-    "unshare",
-    "chroot",
-    "systemd-run",
-    "script",
-    "find",
-    "trap",
-    "alias",
-    "eval",
-    "time",
-    "gdb",
-];
+/// Programs that run what their arguments say, and words that set what others run.
+const WRAPPERS: &str = "\
+    env timeout nice nohup stdbuf setsid ionice chrt taskset command exec builtin sudo doas su runuser xargs \
+    parallel busybox toybox watch flock strace ltrace unshare chroot systemd-run script find trap alias eval \
+    time gdb fd fdfind entr hyperfine ssh tmux screen setpriv nsenter bwrap firejail fakeroot proot unbuffer \
+    gosu pkexec prlimit numactl setarch torsocks proxychains xvfb-run rlwrap valgrind perf start-stop-daemon \
+    export declare typeset readonly local coproc";
 
 /// Programs that take commands as text.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"];
+const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pwsh powershell";
+
+/// Programs that take code which can run commands, or options that can; versions left off.
+const INTERPRETERS: &str = "\
+    awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
+    vi vim nvim ex ed emacs make gmake tar rsync";
+
+/// What git runs commands for, as its arguments say.
+const GIT_RUNS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
+/// Options of git, before what it is to do, that have a value.
+const GIT_VALUES: &str = "-C -c --git-dir --work-tree --namespace --config-env";
 
 const DEEPEST: usize = 6;
 /// How many commands are looked at, and how long all may be; more are not understood.
@@ -53,6 +33,10 @@ const LONGEST: usize = 200_000;
 pub(super) struct Views {
     /// The commands, as [`shell::text`] writes them.
     pub(super) texts: Vec<String>,
+    /// Texts in other languages, in which commands may stand anywhere.
+    pub(super) code: Vec<String>,
+    /// The words before the first that only the shell knows.
+    pub(super) vague: Vec<String>,
     /// Whether it may run something its text does not tell.
     pub(super) open: bool,
     size: usize,
@@ -78,7 +62,23 @@ impl Views {
     fn script(&mut self, script: &Script, depth: usize) {
         for part in &script.parts {
             self.words(&part.words, depth);
+            // Programs run what variables such as PAGER say.
+            for (_, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
+                match shell::parse(value) {
+                    Ok(value) => value.parts.iter().for_each(|part| self.inner(&part.words, depth)),
+                    Err(_) => self.code(value),
+                }
+            }
         }
+        let reads = |name: &str| is_among(SHELLS, name) || is_interpreter(name);
+        if script.parts.iter().filter_map(|part| part.words.first()).any(|word| reads(&program(word))) {
+            script.inputs.iter().for_each(|input| self.code(input));
+        }
+    }
+
+    fn code(&mut self, text: &str) {
+        self.size += text.len();
+        self.code.push(text.to_owned());
     }
 
     fn words(&mut self, words: &[Word], depth: usize) {
@@ -88,16 +88,26 @@ impl Views {
             self.open = true;
             return;
         }
-        let name = first.text.rsplit('/').next().unwrap_or_default();
+        if let Some(at) = words.iter().position(|word| !word.plain) {
+            self.vague.push(shell::text(&words[..at]));
+        }
+        let name = program(first);
+        let name = name.as_str();
         if name != first.text {
             self.named(name, &words[1..]);
         }
-        if SHELLS.contains(&name) || name == "source" || name == "." {
+        if name == "git" {
+            self.git(&words[1..]);
+        } else if is_interpreter(name) {
+            // A bare word is a file or a target.
+            let is_code = |word: &&Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
+            words[1..].iter().filter(is_code).for_each(|word| self.code(&word.text));
+        } else if is_among(SHELLS, name) || name == "source" || name == "." {
             // Without a command or a file on its line, a shell runs what it reads.
             let given = words[1..].iter().find(|word| !word.text.starts_with('-'));
             self.open |= given.is_none_or(|word| !word.plain);
             self.inner(&words[1..], depth);
-        } else if WRAPPERS.contains(&name) {
+        } else if is_among(WRAPPERS, name) || name.starts_with("ld-linux") {
             self.open |= name == "eval" && words.iter().any(|word| !word.plain);
             for at in 1..words.len() {
                 if self.is_full() {
@@ -105,15 +115,50 @@ impl Views {
                 }
                 let rest = &words[at..];
                 self.push(shell::text(rest));
-                let name = rest[0].text.rsplit('/').next().unwrap_or_default();
-                self.named(name, &rest[1..]);
+                self.named(&program(&rest[0]), &rest[1..]);
                 self.open |= !rest[0].plain && at == 1;
+                if rest[0].plain && program(&rest[0]) == "git" {
+                    self.git(&rest[1..]);
+                }
             }
             self.inner(&words[1..], depth);
             let plain: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
             if name == "eval" {
                 self.text(&plain.join(" "), depth);
             }
+        }
+    }
+
+    /// What git does, whatever options stand before it, and what it is told to run.
+    fn git(&mut self, given: &[Word]) {
+        let mut words = given;
+        while let [option, rest @ ..] = words {
+            if !option.text.starts_with('-') {
+                break;
+            }
+            words = rest;
+            if let ([value, rest @ ..], true) = (rest, is_among(GIT_VALUES, &option.text)) {
+                if option.text == "-c" {
+                    self.setting(&value.text);
+                }
+                words = rest;
+            }
+        }
+        if words.len() < given.len() {
+            self.named("git", words);
+        }
+        if words.first().is_some_and(|word| is_among(GIT_RUNS, &word.text)) {
+            let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+            self.setting(&texts[1..].join("="));
+            self.code(&texts.join(" "));
+        }
+    }
+
+    /// A setting of git, which may be a command or another name for one of its own.
+    fn setting(&mut self, text: &str) {
+        self.code(text);
+        if let Some((_, value)) = text.split_once('=').filter(|(name, _)| name.contains("alias.")) {
+            self.code(&format!("git {value}"));
         }
     }
 
@@ -129,6 +174,10 @@ impl Views {
             let text = if word.plain { word.text.as_str() } else { word.text.trim_matches('"') };
             if !text.starts_with('-') {
                 self.text(text, depth);
+            } else if text.contains(char::is_whitespace) {
+                // A whole command inside an option: `-Srm x`, `--exec=rm x`.
+                self.code(text);
+                self.code(text.get(2..).unwrap_or_default());
             }
         }
     }
@@ -152,4 +201,18 @@ impl Views {
             }
         }
     }
+}
+
+/// The program a word names: without its folder, and as file systems that do not tell
+/// letters apart would find it.
+fn program(word: &Word) -> String {
+    word.text.rsplit('/').next().unwrap_or_default().to_lowercase()
+}
+
+fn is_among(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
+
+fn is_interpreter(name: &str) -> bool {
+    is_among(INTERPRETERS, name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }

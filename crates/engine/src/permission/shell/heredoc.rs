@@ -24,6 +24,7 @@ impl Reader {
             if !heredoc.literal {
                 self.substitutions(&body)?;
             }
+            self.script.inputs.push(body);
         }
         Ok(())
     }

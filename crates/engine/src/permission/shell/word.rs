@@ -163,5 +163,6 @@ impl Reader {
     pub(super) fn add(&mut self, inner: Script) {
         self.script.parts.extend(inner.parts);
         self.script.repeats |= inner.repeats;
+        self.script.inputs.extend(inner.inputs);
     }
 }

@@ -1,0 +1,116 @@
+//! What a host sets an agent up with: hooks, subagents, MCP servers.
+
+use std::collections::BTreeMap;
+
+use serde_json::Number;
+
+use crate::Json;
+use crate::macros::{open_enum, wire};
+
+wire! {
+    /// Hooks of the host for one event, by the names it will be called by.
+    pub struct HookMatcher {
+        /// Which tools or sources they are for; `null` means all.
+        matcher: opt String = "matcher",
+        /// The names.
+        hook_callback_ids: req Vec<String> = "hookCallbackIds",
+        /// Seconds the agent waits for an answer.
+        timeout: opt Number = "timeout",
+        /// What a hook that fails does: `block` or `continue`.
+        on_failure: opt String = "onFailure",
+    }
+}
+
+wire! {
+    /// A subagent.
+    pub struct AgentDefinition {
+        /// When to use it.
+        description: req String = "description",
+        /// What it is told.
+        prompt: req String = "prompt",
+        /// Its tools; absent means all.
+        tools: opt Vec<String> = "tools",
+        /// Tools it must not use.
+        disallowed_tools: opt Vec<String> = "disallowedTools",
+        /// Its model; absent means the session's.
+        model: opt String = "model",
+        /// Skills it begins with.
+        skills: opt Vec<String> = "skills",
+        /// Where it keeps what it learns: `user`, `project` or `local`.
+        memory: opt String = "memory",
+        /// Its MCP servers: names, or configurations by name.
+        mcp_servers: opt Json = "mcpServers",
+        /// What it is asked first.
+        initial_prompt: opt String = "initialPrompt",
+        /// How many turns it may take.
+        max_turns: opt u64 = "maxTurns",
+        /// Whether it always runs in the background.
+        background: opt bool = "background",
+        /// How hard it thinks.
+        effort: opt Json = "effort",
+        /// Its permission mode.
+        permission_mode: opt String = "permissionMode",
+    }
+}
+
+open_enum! {
+    /// How an MCP server is reached.
+    pub enum McpServerConfig by "type" {
+        /// A program, over its stdin and stdout.
+        "stdio" => Stdio(McpStdio),
+        /// An address that streams events.
+        "sse" => Sse(McpSse),
+        /// An address.
+        "http" => Http(McpHttp),
+        /// The host has it.
+        "sdk" => Sdk(McpSdk),
+    }
+}
+
+wire! {
+    /// An MCP server that is a program.
+    pub struct McpStdio ["type" = "stdio"] {
+        /// The program.
+        command: req String = "command",
+        /// What it is started with.
+        args: opt Vec<String> = "args",
+        /// What it finds in its environment.
+        env: opt BTreeMap<String, String> = "env",
+    }
+}
+
+wire! {
+    /// An MCP server at an address that streams events.
+    pub struct McpSse ["type" = "sse"] {
+        /// The address.
+        url: req String = "url",
+        /// What to send with each request.
+        headers: opt BTreeMap<String, String> = "headers",
+    }
+}
+
+wire! {
+    /// An MCP server at an address.
+    pub struct McpHttp ["type" = "http"] {
+        /// The address.
+        url: req String = "url",
+        /// What to send with each request.
+        headers: opt BTreeMap<String, String> = "headers",
+    }
+}
+
+wire! {
+    /// An MCP server inside the host.
+    pub struct McpSdk ["type" = "sdk"] {
+        /// Its name.
+        name: req String = "name",
+    }
+}
+
+wire! {
+    /// MCP servers by name, as `--mcp-config` and `.mcp.json` have them.
+    pub struct McpConfig {
+        /// The servers.
+        servers: req BTreeMap<String, McpServerConfig> = "mcpServers",
+    }
+}

@@ -1,0 +1,438 @@
+//! What hooks are told, one struct an event.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Number;
+
+use super::base::{BackgroundTask, HookBase, HookCall, McpOrigin, SessionCron};
+use super::specific::*;
+use crate::control::permission::PermissionUpdate;
+use crate::macros::{open_enum, wire};
+use crate::{Json, ToolUseId};
+
+/// An event that hooks are told of.
+pub trait HookEvent: DeserializeOwned + Serialize + Debug + Clone + Send + Sync + 'static {
+    /// Its name: what hooks register for, and what `hook_event_name` says.
+    const NAME: &'static str;
+    /// What only its hooks may answer.
+    type Specific: Serialize + Debug + Clone + Send + Sync + 'static;
+
+    /// Where and when it happened.
+    fn base(&self) -> &HookBase;
+}
+
+/// Declares every event: its name, its struct, and what only its hooks may answer.
+macro_rules! events {
+    ($( $(#[$meta:meta])* $name:literal $event:ident answers $specific:ident { $($fields:tt)* } )+) => {
+        $(
+            wire! {
+                $(#[$meta])*
+                pub struct $event ["hook_event_name" = $name] with base: HookBase { $($fields)* }
+            }
+
+            impl HookEvent for $event {
+                const NAME: &'static str = $name;
+                type Specific = $specific;
+
+                fn base(&self) -> &HookBase {
+                    &self.base
+                }
+            }
+        )+
+
+        open_enum! {
+            /// What a hook is told, whichever event it is.
+            pub enum HookInput by "hook_event_name" {
+                $( $(#[$meta])* $name => $event($event) ),+
+            }
+        }
+    };
+}
+
+/// The name of every event.
+pub const EVENTS: &[&str] = HookInput::TAGS;
+
+events! {
+    /// A tool is about to run.
+    "PreToolUse" PreToolUse answers PreToolUseSpecific {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// What it is called with.
+        tool_input: req Json = "tool_input",
+        /// The call.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+        /// The server of an MCP tool.
+        mcp_server: opt McpOrigin = "mcp_server",
+    }
+
+    /// A tool has run.
+    "PostToolUse" PostToolUse answers PostToolUseSpecific {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// What it was called with.
+        tool_input: req Json = "tool_input",
+        /// What it gave, in its own form.
+        tool_response: opt Json = "tool_response",
+        /// The call.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+        /// How long it ran.
+        duration_ms: opt Number = "duration_ms",
+        /// The server of an MCP tool.
+        mcp_server: opt McpOrigin = "mcp_server",
+    }
+
+    /// A tool has failed.
+    "PostToolUseFailure" PostToolUseFailure answers PostToolUseFailureSpecific {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// What it was called with.
+        tool_input: req Json = "tool_input",
+        /// The call.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+        /// Why it failed.
+        error: req String = "error",
+        /// Whether it was broken off.
+        is_interrupt: opt bool = "is_interrupt",
+        /// How long it ran.
+        duration_ms: opt Number = "duration_ms",
+        /// The server of an MCP tool.
+        mcp_server: opt McpOrigin = "mcp_server",
+    }
+
+    /// All calls of one answer have run.
+    "PostToolBatch" PostToolBatch answers PostToolBatchSpecific {
+        /// The calls, with the input the model gave.
+        tool_calls: req Vec<HookCall> = "tool_calls",
+    }
+
+    /// The person is told something.
+    "Notification" Notification answers NotificationSpecific {
+        /// The words.
+        message: req String = "message",
+        /// What stands over them.
+        title: opt String = "title",
+        /// Which kind of notice.
+        notification_type: opt String = "notification_type",
+    }
+
+    /// The person has said something.
+    "UserPromptSubmit" UserPromptSubmit answers UserPromptSubmitSpecific {
+        /// What.
+        prompt: req String = "prompt",
+        /// Who really: `user`, `sdk`, `system`, `loop_wakeup`, `schedule_wakeup`, `poll_event`.
+        source: opt String = "source",
+        /// The session's title.
+        session_title: opt String = "session_title",
+    }
+
+    /// A command is about to become a prompt.
+    "UserPromptExpansion" UserPromptExpansion answers UserPromptExpansionSpecific {
+        /// `slash_command` or `mcp_prompt`.
+        expansion_type: opt String = "expansion_type",
+        /// The command.
+        command_name: req String = "command_name",
+        /// What it is given.
+        command_args: opt String = "command_args",
+        /// Where it comes from.
+        command_source: opt String = "command_source",
+        /// What the person typed.
+        prompt: opt String = "prompt",
+    }
+
+    /// A session begins.
+    "SessionStart" SessionStart answers SessionStartSpecific {
+        /// How: `startup`, `resume`, `clear`, `compact`, `fork`.
+        source: req String = "source",
+        /// The model.
+        model: opt String = "model",
+        /// The session's title.
+        session_title: opt String = "session_title",
+        /// For how long the model of a resumed session has said nothing.
+        seconds_since_last_response: opt Number = "seconds_since_last_response",
+        /// How much a resumed session holds.
+        context_tokens: opt u64 = "context_tokens",
+        /// Whether the API has probably forgotten it.
+        prompt_cache_likely_expired: opt bool = "prompt_cache_likely_expired",
+        /// What it costs to remind it.
+        estimated_cache_write_usd: opt Number = "estimated_cache_write_usd",
+    }
+
+    /// A session ends.
+    "SessionEnd" SessionEnd answers NoSpecific {
+        /// Why: `clear`, `resume`, `logout`, `prompt_input_exit`, `other`.
+        reason: req String = "reason",
+    }
+
+    /// A turn is about to end.
+    "Stop" Stop answers StopSpecific {
+        /// Whether a hook has kept the turn going before.
+        stop_hook_active: opt bool = "stop_hook_active",
+        /// The answer the turn would end with.
+        last_assistant_message: opt String = "last_assistant_message",
+        /// What goes on in the background.
+        background_tasks: opt Vec<BackgroundTask> = "background_tasks",
+        /// When the session wakes up again.
+        session_crons: opt Vec<SessionCron> = "session_crons",
+    }
+
+    /// A turn has ended by a failure of the API.
+    "StopFailure" StopFailure answers NoSpecific {
+        /// Which: `rate_limit`, `overloaded`, `authentication_failed` …
+        error: req String = "error",
+        /// More about it.
+        error_details: opt String = "error_details",
+        /// The last answer.
+        last_assistant_message: opt String = "last_assistant_message",
+    }
+
+    /// A subagent begins; the base names it.
+    "SubagentStart" SubagentStart answers SubagentStartSpecific {}
+
+    /// A subagent is about to end; the base names it.
+    "SubagentStop" SubagentStop answers SubagentStopSpecific {
+        /// Whether a hook has kept it going before.
+        stop_hook_active: opt bool = "stop_hook_active",
+        /// Its file.
+        agent_transcript_path: opt String = "agent_transcript_path",
+        /// The answer it would end with.
+        last_assistant_message: opt String = "last_assistant_message",
+        /// What goes on in the background.
+        background_tasks: opt Vec<BackgroundTask> = "background_tasks",
+        /// When the session wakes up again.
+        session_crons: opt Vec<SessionCron> = "session_crons",
+    }
+
+    /// The conversation is about to be summed up.
+    "PreCompact" PreCompact answers NoSpecific {
+        /// `manual` or `auto`.
+        trigger: req String = "trigger",
+        /// What the person asked of the summary.
+        custom_instructions: opt String = "custom_instructions",
+    }
+
+    /// The conversation has been summed up.
+    "PostCompact" PostCompact answers NoSpecific {
+        /// `manual` or `auto`.
+        trigger: req String = "trigger",
+        /// The summary.
+        compact_summary: req String = "compact_summary",
+    }
+
+    /// Another model is about to take over.
+    "PreModelSwitch" PreModelSwitch answers PreModelSwitchSpecific {
+        /// The model so far.
+        from_model: req String = "from_model",
+        /// The model from now on.
+        to_model: req String = "to_model",
+        /// What was asked for; `null` means the default.
+        requested_model: opt String = "requested_model",
+        /// Who asked: `command`, `picker`, `sdk`.
+        source: opt String = "source",
+        /// How much it must read.
+        context_tokens: opt u64 = "context_tokens",
+        /// Whether the API still remembers that for the model so far.
+        prompt_cache_warm: opt bool = "prompt_cache_warm",
+        /// For how long the API remembers: `5m` or `1h`.
+        cache_ttl: opt String = "cache_ttl",
+        /// What it costs to make it remember.
+        estimated_cache_write_usd: opt Number = "estimated_cache_write_usd",
+        /// By which prices: `configured`, `catalog`, `default`.
+        pricing: opt String = "pricing",
+    }
+
+    /// Another model has taken over.
+    "PostModelSwitch" PostModelSwitch answers PostModelSwitchSpecific {
+        /// The model so far.
+        from_model: req String = "from_model",
+        /// The model from now on.
+        to_model: req String = "to_model",
+        /// What was asked for; `null` means the default.
+        requested_model: opt String = "requested_model",
+        /// Who asked: `command`, `picker`, `sdk`, `auto`, `resume`.
+        source: opt String = "source",
+        /// How much it must read.
+        context_tokens: opt u64 = "context_tokens",
+        /// Whether the API still remembers that for the model so far.
+        prompt_cache_warm: opt bool = "prompt_cache_warm",
+        /// For how long the API remembers: `5m` or `1h`.
+        cache_ttl: opt String = "cache_ttl",
+        /// What it costs to make it remember.
+        estimated_cache_write_usd: opt Number = "estimated_cache_write_usd",
+        /// By which prices: `configured`, `catalog`, `default`.
+        pricing: opt String = "pricing",
+    }
+
+    /// The person would be asked whether a tool may run.
+    "PermissionRequest" PermissionRequest answers PermissionRequestSpecific {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// What it is called with.
+        tool_input: req Json = "tool_input",
+        /// Changes of the rules that would allow it.
+        permission_suggestions: opt Vec<PermissionUpdate> = "permission_suggestions",
+        /// The server of an MCP tool.
+        mcp_server: opt McpOrigin = "mcp_server",
+    }
+
+    /// A tool was refused without asking the person.
+    "PermissionDenied" PermissionDenied answers PermissionDeniedSpecific {
+        /// The tool.
+        tool_name: req String = "tool_name",
+        /// What it was called with.
+        tool_input: req Json = "tool_input",
+        /// The call.
+        tool_use_id: opt ToolUseId = "tool_use_id",
+        /// Why.
+        reason: opt String = "reason",
+        /// The server of an MCP tool.
+        mcp_server: opt McpOrigin = "mcp_server",
+    }
+
+    /// A project is set up.
+    "Setup" Setup answers SetupSpecific {
+        /// `init` or `maintenance`.
+        trigger: req String = "trigger",
+    }
+
+    /// A teammate has nothing more to do.
+    "TeammateIdle" TeammateIdle answers NoSpecific {
+        /// Who.
+        teammate_name: req String = "teammate_name",
+        /// The team.
+        team_name: opt String = "team_name",
+    }
+
+    /// A task was made.
+    "TaskCreated" TaskCreated answers NoSpecific {
+        /// The task.
+        task_id: req String = "task_id",
+        /// What it is about.
+        task_subject: req String = "task_subject",
+        /// More about it.
+        task_description: opt String = "task_description",
+        /// Whose it is.
+        teammate_name: opt String = "teammate_name",
+        /// The team.
+        team_name: opt String = "team_name",
+    }
+
+    /// A task is done.
+    "TaskCompleted" TaskCompleted answers NoSpecific {
+        /// The task.
+        task_id: req String = "task_id",
+        /// What it is about.
+        task_subject: req String = "task_subject",
+        /// More about it.
+        task_description: opt String = "task_description",
+        /// Whose it is.
+        teammate_name: opt String = "teammate_name",
+        /// The team.
+        team_name: opt String = "team_name",
+    }
+
+    /// An MCP server asks the person something.
+    "Elicitation" Elicitation answers ElicitationSpecific {
+        /// The server.
+        mcp_server_name: req String = "mcp_server_name",
+        /// The question.
+        message: req String = "message",
+        /// `form` or `url`.
+        mode: opt String = "mode",
+        /// The page to answer on.
+        url: opt String = "url",
+        /// The question's id.
+        elicitation_id: opt String = "elicitation_id",
+        /// The form of the answer.
+        requested_schema: opt Json = "requested_schema",
+    }
+
+    /// The person has answered an MCP server.
+    "ElicitationResult" ElicitationResult answers ElicitationResultSpecific {
+        /// The server.
+        mcp_server_name: req String = "mcp_server_name",
+        /// The question's id.
+        elicitation_id: opt String = "elicitation_id",
+        /// `form` or `url`.
+        mode: opt String = "mode",
+        /// How.
+        action: req ElicitationAction = "action",
+        /// What was filled in.
+        content: opt Json = "content",
+    }
+
+    /// A settings file has changed.
+    "ConfigChange" ConfigChange answers NoSpecific {
+        /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
+        source: req String = "source",
+        /// The file.
+        file_path: opt String = "file_path",
+    }
+
+    /// A worktree is needed: the hook makes it and says where it is.
+    "WorktreeCreate" WorktreeCreate answers WorktreeCreateSpecific {
+        /// Its name.
+        name: req String = "name",
+    }
+
+    /// A worktree is no longer needed.
+    "WorktreeRemove" WorktreeRemove answers NoSpecific {
+        /// Where it is.
+        worktree_path: req String = "worktree_path",
+    }
+
+    /// A file of instructions was read.
+    "InstructionsLoaded" InstructionsLoaded answers NoSpecific {
+        /// The file.
+        file_path: req String = "file_path",
+        /// Whose: `User`, `Project`, `Local`, `Managed`.
+        memory_type: opt String = "memory_type",
+        /// Why: `session_start`, `nested_traversal`, `path_glob_match`, `include`, `compact`.
+        load_reason: opt String = "load_reason",
+        /// For which files it holds.
+        globs: opt Vec<String> = "globs",
+        /// The file that made it relevant.
+        trigger_file_path: opt String = "trigger_file_path",
+        /// The file that includes it.
+        parent_file_path: opt String = "parent_file_path",
+    }
+
+    /// The working directory has changed.
+    "CwdChanged" CwdChanged answers CwdChangedSpecific {
+        /// Where it was.
+        old_cwd: opt String = "old_cwd",
+        /// Where it is.
+        new_cwd: req String = "new_cwd",
+    }
+
+    /// A watched file has changed.
+    "FileChanged" FileChanged answers FileChangedSpecific {
+        /// The file.
+        file_path: req String = "file_path",
+        /// `change`, `add` or `unlink`.
+        event: opt String = "event",
+    }
+
+    /// A folder was opened to the agent.
+    "DirectoryAdded" DirectoryAdded answers NoSpecific {
+        /// The folder.
+        directory: req String = "directory",
+        /// How: `slash_command` or `register_repo_root`.
+        source: opt String = "source",
+    }
+
+    /// More of an answer is about to be shown.
+    "MessageDisplay" MessageDisplay answers MessageDisplaySpecific {
+        /// The turn.
+        turn_id: opt String = "turn_id",
+        /// The answer, by an id of its own.
+        message_id: opt String = "message_id",
+        /// How many pieces came before.
+        index: opt u64 = "index",
+        /// Whether this is the last piece.
+        is_final: opt bool = "final",
+        /// The piece: whole lines, except at the end.
+        delta: req String = "delta",
+    }
+}

@@ -1,0 +1,70 @@
+//! What the examples share: where the agent is, and a model that plays a script.
+#![allow(clippy::print_stdout, clippy::print_stderr, dead_code, reason = "examples speak to people")]
+
+use std::path::PathBuf;
+
+use quipu_api::answer::{Answerer, Script};
+use quipu_sdk::{Entry, Options};
+
+pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
+
+/// Somewhere to work, and a model to work with.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    answerer: Option<Answerer>,
+    cli: Option<PathBuf>,
+}
+
+impl Stage {
+    /// Reads the arguments: `--cli PATH` is the agent to start, `--live` asks your own
+    /// model instead of the script.
+    pub(crate) async fn new(script: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut stage = Self { folder: tempfile::tempdir()?, answerer: None, cli: None };
+        let mut args = std::env::args().skip(1);
+        let mut live = false;
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--cli" => stage.cli = Some(args.next().ok_or("--cli needs the path of an agent")?.into()),
+                "--live" => live = true,
+                other => return Err(format!("unknown argument {other}; there are --cli PATH and --live").into()),
+            }
+        }
+        if !live {
+            stage.answerer = Some(Answerer::start(Script::parse(script)?).await?);
+        }
+        Ok(stage)
+    }
+
+    /// Options for this stage.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new().cwd(self.folder.path());
+        if let Some(cli) = &self.cli {
+            options = options.cli(cli);
+        }
+        if let Some(answerer) = &self.answerer {
+            options = options
+                .env("ANTHROPIC_BASE_URL", answerer.url())
+                .env("ANTHROPIC_API_KEY", "any")
+                .env("HOME", self.folder.path())
+                .env("CLAUDE_CONFIG_DIR", self.folder.path().join("config"));
+        }
+        options
+    }
+}
+
+/// Prints what the model says, and how a turn ends.
+pub(crate) fn show(message: &Entry) {
+    match message {
+        Entry::Assistant(said) => {
+            for block in said.message.content.blocks().iter() {
+                match block {
+                    quipu_sdk::Block::ToolUse(call) => println!("  [{} {}]", call.name, call.input.text()),
+                    quipu_sdk::Block::Text(text) => println!("  {}", text.text),
+                    other => println!("  ({})", other.tag()),
+                }
+            }
+        }
+        Entry::Result(result) => println!("= {}", result.result.text().unwrap_or("(no answer)")),
+        _ => {}
+    }
+}

@@ -1,0 +1,152 @@
+//! What an agent asks its host: permissions, hooks, messages for MCP servers.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use quipu_message::control::request::{CanUseTool, HookCallback, McpMessage};
+use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
+use quipu_message::{Entry, Json};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Handle;
+use crate::link::Link;
+use crate::mcp::Bridge;
+use crate::permission::Decision;
+
+/// How many questions of an agent may be under way at once.
+const MOST: usize = 1000;
+
+/// What a callback may need besides what it is asked.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Context {
+    /// The conversation, to ask or change something in it.
+    pub handle: Handle,
+    /// Cancelled when the agent no longer wants the answer; the callback is dropped then.
+    pub cancelled: CancellationToken,
+}
+
+pub(crate) type PermissionFn = Arc<dyn Fn(CanUseTool, Context) -> BoxFuture<'static, Decision> + Send + Sync>;
+pub(crate) type HookFn = Arc<dyn Fn(HookCallback, Context) -> BoxFuture<'static, Result<Json, String>> + Send + Sync>;
+pub(crate) type AnyFn = Arc<dyn Fn(RequestBody, Context) -> BoxFuture<'static, Result<Json, String>> + Send + Sync>;
+
+/// The host's side of an agent's questions.
+#[derive(Default)]
+pub(crate) struct Callbacks {
+    pub(crate) permission: Option<PermissionFn>,
+    pub(crate) permission_timeout: Option<Duration>,
+    pub(crate) hooks: HashMap<String, (HookFn, Option<Duration>)>,
+    pub(crate) servers: HashMap<String, Bridge>,
+    pub(crate) others: Option<AnyFn>,
+    running: Mutex<HashMap<String, CancellationToken>>,
+    /// Cancelled at the end of the conversation.
+    over: CancellationToken,
+}
+
+impl Callbacks {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agent no longer wants an answer.
+    pub(crate) fn cancel(&self, request_id: &str) {
+        if let Some(token) = self.running().remove(request_id) {
+            token.cancel();
+        }
+    }
+
+    /// The conversation is over.
+    pub(crate) fn stop(&self) {
+        self.over.cancel();
+    }
+}
+
+/// Answers a question of the agent, beside everything else.
+pub(crate) fn answer(link: &Arc<Link>, request: ControlRequest) {
+    let id = request.request_id.clone();
+    let token = link.callbacks.over.child_token();
+    {
+        let mut running = link.callbacks.running();
+        if running.len() >= MOST {
+            drop(running);
+            return say(link, ControlResponse::error(id, "too many requests at once"));
+        }
+        running.insert(id.clone(), token.clone());
+    }
+    let link = Arc::clone(link);
+    tokio::spawn(async move {
+        let _room = link.mailbox.expect_answer();
+        let context = Context { handle: Handle::new(Arc::clone(&link)), cancelled: token.clone() };
+        // A callback that panics has answered that it failed; nobody else notices.
+        let answering = AssertUnwindSafe(answer_one(&link, request, context)).catch_unwind();
+        let response = tokio::select! {
+            biased;
+            () = token.cancelled() => return,
+            response = answering => response.unwrap_or_else(|_| ControlResponse::error(&id, "the callback panicked")),
+        };
+        // Withdrawn while it was answered: nobody waits for it.
+        if link.callbacks.running().remove(&id).is_some() {
+            say(&link, response);
+        }
+    });
+}
+
+/// Says something to the agent, without waiting for it to listen.
+pub(crate) fn say(link: &Arc<Link>, response: ControlResponse) {
+    let link = Arc::clone(link);
+    tokio::spawn(async move {
+        let line = Entry::ControlResponse(Box::new(response));
+        let _ = link.write("an answer", &line, Duration::from_secs(600)).await;
+    });
+}
+
+async fn answer_one(link: &Arc<Link>, request: ControlRequest, context: Context) -> ControlResponse {
+    let id = request.request_id.clone();
+    let answer = match request.request {
+        RequestBody::CanUseTool(asked) if link.callbacks.permission.is_some() => permit(link, *asked, context).await,
+        RequestBody::HookCallback(due) => run_hook(link, *due, context).await,
+        RequestBody::McpMessage(message) => reach_server(link, *message).await,
+        other => match &link.callbacks.others {
+            Some(callback) => callback(other, context).await,
+            None => return ControlResponse::unsupported(&ControlRequest::new(id, other)),
+        },
+    };
+    match answer {
+        Ok(answer) => ControlResponse::success(id, Some(answer)),
+        Err(error) => ControlResponse::error(id, error),
+    }
+}
+
+async fn permit(link: &Link, asked: CanUseTool, context: Context) -> Result<Json, String> {
+    let Some(callback) = &link.callbacks.permission else { return Err("nobody to ask".to_owned()) };
+    let input = asked.input.clone();
+    let decision = within(link.callbacks.permission_timeout, callback(asked, context)).await;
+    // Late is no.
+    Ok(decision.unwrap_or_else(|| Decision::deny("No answer came in time.")).json(&input))
+}
+
+async fn run_hook(link: &Link, due: HookCallback, context: Context) -> Result<Json, String> {
+    let Some((hook, patience)) = link.callbacks.hooks.get(&due.callback_id) else {
+        return Err(format!("no hook is called {}", due.callback_id));
+    };
+    within(*patience, hook(due, context)).await.unwrap_or_else(|| Err("the hook took too long".to_owned()))
+}
+
+async fn reach_server(link: &Link, message: McpMessage) -> Result<Json, String> {
+    let Some(server) = link.callbacks.servers.get(&message.server_name) else {
+        return Err(format!("no MCP server is called {}", message.server_name));
+    };
+    server.exchange(message.message).await
+}
+
+/// What a future gives, or none when it takes too long.
+async fn within<T>(patience: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
+    match patience {
+        Some(patience) => tokio::time::timeout(patience, future).await.ok(),
+        None => Some(future.await),
+    }
+}

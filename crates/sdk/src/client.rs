@@ -1,0 +1,331 @@
+//! A conversation with an agent.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::{Stream, stream};
+use quipu_message::control::answer::{
+    ContextUsage, Initialized, Interrupted, McpServers, McpServersSet, ModeSet, ModelSet, Rewound, SessionCost,
+    UsageReport,
+};
+use quipu_message::control::setup::McpServerConfig;
+use quipu_message::control::{Question, RequestBody, request};
+use quipu_message::stream::TurnResult;
+use quipu_message::turn::User;
+use quipu_message::{Entry, Json, Maybe, Uuid};
+use serde::Serialize;
+
+use crate::driver::{self, Driving};
+use crate::link::Link;
+use crate::options::{Options, PermissionMode};
+use crate::prompt::Prompt;
+use crate::transport::Transport;
+use crate::{Error, Exit, find};
+
+/// A conversation with an agent, as long as you like. Dropping it ends the agent at once,
+/// with everything it started; [`Client::close`] lets it end by itself.
+///
+/// What can be said at any time, also while messages are read, is on [`Handle`].
+///
+/// ```no_run
+/// use quipu_sdk::{Client, Entry, Options};
+/// # async fn talk() -> Result<(), quipu_sdk::Error> {
+/// let mut client = Client::connect(Options::new().allow_tool("Read")).await?;
+/// client.send("What is in README.md?").await?;
+/// while let Some(message) = client.next_in_turn().await? {
+///     if let Entry::Assistant(said) = message {
+///         println!("{}", said.message.content.to_text());
+///     }
+/// }
+/// client.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Client {
+    handle: Handle,
+    agent: Initialized,
+    /// The turn that is read has come to its end.
+    turn_over: bool,
+}
+
+impl Client {
+    /// Starts a program and opens the conversation.
+    pub async fn connect(options: Options) -> Result<Self, Error> {
+        let command = options.command()?;
+        Self::connect_over(command, options).await
+    }
+
+    /// Opens a conversation over a transport. Of the options, those count that are not
+    /// flags or environment of a program: see [`Options::command`].
+    pub async fn connect_over(transport: impl Transport, options: Options) -> Result<Self, Error> {
+        options.check()?;
+        let connection = Box::new(transport).connect().await?;
+        let (hello, callbacks) = options.introduce();
+        let (link, lines) = Link::new(&options, callbacks);
+        let link = Arc::new(link);
+        let driving = Driving {
+            longest_line: options.longest_line,
+            grace: options.close_timeout,
+            on_stderr: options.on_stderr.clone(),
+        };
+        driver::start(&link, lines, connection, driving);
+        // From here on, dropping the client ends the agent.
+        let mut client = Self { handle: Handle::new(link), agent: Initialized::default(), turn_over: false };
+        client.agent = client.waiting(options.start_timeout).ask(hello).await?;
+        if !options.any_version {
+            find::check_version(client.agent.claude_code_version.text().unwrap_or_default())?;
+        }
+        let guarded = options.hooks.iter().any(|hook| hook.blocks_on_failure);
+        if guarded && !client.agent.hook_on_failure_supported.is_true() {
+            return Err(Error::options("this agent goes on when a hook fails: blocking_on_failure cannot be kept"));
+        }
+        Ok(client)
+    }
+
+    /// What the agent says of itself: its commands, models, subagents, version.
+    pub fn agent(&self) -> &Initialized {
+        &self.agent
+    }
+
+    /// The conversation, for other tasks. It says nothing any more once the client is gone.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// The next message, whatever turn it belongs to; none when the agent has ended as it
+    /// should. Messages that this crate does not know come as [`Entry::Unknown`].
+    pub async fn next(&mut self) -> Result<Option<Entry>, Error> {
+        self.handle.link.mailbox.take().await.transpose()
+    }
+
+    /// The next message of this turn; none after its result, which is the last.
+    pub async fn next_in_turn(&mut self) -> Result<Option<Entry>, Error> {
+        if std::mem::take(&mut self.turn_over) {
+            return Ok(None);
+        }
+        let message = self.next().await?;
+        self.turn_over = matches!(message, Some(Entry::Result(_)));
+        Ok(message)
+    }
+
+    /// Reads on to the end of the turn and returns its result; the messages before it are
+    /// passed over.
+    pub async fn result(&mut self) -> Result<TurnResult, Error> {
+        loop {
+            match self.next().await? {
+                Some(Entry::Result(result)) => return Ok(*result),
+                Some(_) => {}
+                None => return Err(self.handle.link.gone()),
+            }
+        }
+    }
+
+    /// The messages as a stream.
+    pub fn messages(&mut self) -> impl Stream<Item = Result<Entry, Error>> + Send + '_ {
+        stream::unfold(self, |client| async move { client.next().await.transpose().map(|message| (message, client)) })
+    }
+
+    /// Says that nothing more comes and lets the agent end; after
+    /// [`Options::close_timeout`] it is made to.
+    pub async fn close(self) -> Result<Exit, Error> {
+        self.handle.link.mailbox.forget();
+        self.handle.finish();
+        Ok(self.handle.ended().await)
+    }
+}
+
+impl Deref for Client {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.handle.link.mailbox.forget();
+        self.handle.link.abandon.cancel();
+    }
+}
+
+/// What can be said in a conversation at any time. Cheap to clone.
+///
+/// Every request waits for its answer for [`Options::answer_timeout`].
+#[derive(Clone)]
+pub struct Handle {
+    link: Arc<Link>,
+    patience: Duration,
+}
+
+impl Handle {
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        Self { patience: link.patience, link }
+    }
+
+    /// The same, waiting longer or shorter for answers.
+    #[must_use]
+    pub fn waiting(&self, patience: Duration) -> Self {
+        Self { patience, ..self.clone() }
+    }
+
+    /// Says something: text, blocks, or a stream of messages, each as it comes. Returns
+    /// the id of the last, by which files can be rewound to it. While a turn is under way
+    /// the agent keeps what is said until it comes to it.
+    pub async fn send(&self, prompt: impl Into<Prompt>) -> Result<Option<Uuid>, Error> {
+        let mut prompt = prompt.into();
+        let mut last = None;
+        while let Some(message) = prompt.next().await {
+            last = message.envelope.uuid.get().cloned();
+            self.send_message(message).await?;
+        }
+        Ok(last)
+    }
+
+    /// Says one message as it is.
+    pub async fn send_message(&self, mut message: User) -> Result<(), Error> {
+        if self.link.verbatim {
+            message.client_composed = Maybe::Value(true);
+        }
+        self.link.in_turn.store(true, Ordering::Release);
+        self.send_line(&Entry::User(Box::new(message))).await
+    }
+
+    /// Writes any line.
+    pub async fn send_line(&self, line: &impl Serialize) -> Result<(), Error> {
+        self.link.write("a message", line, self.patience).await
+    }
+
+    /// Asks the agent something; the answer has the type that belongs to the question.
+    ///
+    /// ```no_run
+    /// # use quipu_sdk::{Handle, control::request};
+    /// # async fn ask(handle: Handle) -> Result<(), quipu_sdk::Error> {
+    /// let models = handle.ask(request::ListModels::default()).await?;
+    /// println!("{} models", models.models.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ask<Q: Question>(&self, question: Q) -> Result<Q::Answer, Error> {
+        let body: RequestBody = question.into();
+        let request = body.tag().to_owned();
+        let answer = self.link.ask(body, self.patience).await?;
+        // An answer without content is an object without fields.
+        let read = if answer.is_null() { serde_json::from_str("{}") } else { answer.read() };
+        read.map_err(|error| Error::Answer { request, answer, source: Arc::new(error) })
+    }
+
+    /// Asks the agent something that this crate has no types for: any JSON object with a
+    /// `subtype`. The answer is as it came.
+    ///
+    /// ```no_run
+    /// # async fn ask(handle: quipu_sdk::Handle) -> Result<(), quipu_sdk::Error> {
+    /// let answer = handle.ask_raw(&serde_json::json!({ "subtype": "get_weather", "at": "sea" })).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ask_raw(&self, question: &impl Serialize) -> Result<Json, Error> {
+        let body = Json::of(question).read().map_err(|error| Error::Serialise(Arc::new(error)))?;
+        self.link.ask(body, self.patience).await
+    }
+
+    /// Stops the turn that is under way; it ends with a result all the same.
+    pub async fn interrupt(&self) -> Result<Interrupted, Error> {
+        self.ask(request::Interrupt::default()).await
+    }
+
+    /// Changes what may be done without asking.
+    pub async fn set_permission_mode(&self, mode: impl Into<PermissionMode>) -> Result<ModeSet, Error> {
+        let mode = mode.into().as_str().to_owned();
+        self.ask(request::SetPermissionMode { mode, ..request::SetPermissionMode::default() }).await
+    }
+
+    /// Changes the model; none is the agent's own choice.
+    pub async fn set_model(&self, model: Option<&str>) -> Result<ModelSet, Error> {
+        let model = model.map(str::to_owned).map_or(Maybe::Null, Maybe::Value);
+        self.ask(request::SetModel { model, ..request::SetModel::default() }).await
+    }
+
+    /// Changes how far the model thinks; none lifts the limit.
+    pub async fn set_max_thinking_tokens(&self, tokens: Option<u64>) -> Result<(), Error> {
+        let max_thinking_tokens = tokens.map_or(Maybe::Null, Maybe::Value);
+        let limit = request::SetMaxThinkingTokens { max_thinking_tokens, ..Default::default() };
+        self.ask(limit).await.map(drop)
+    }
+
+    /// How the MCP servers stand.
+    pub async fn mcp_status(&self) -> Result<McpServers, Error> {
+        self.ask(request::McpStatus::default()).await
+    }
+
+    /// Puts these MCP servers in the place of those given before.
+    pub async fn set_mcp_servers(
+        &self,
+        servers: impl IntoIterator<Item = (String, McpServerConfig)>,
+    ) -> Result<McpServersSet, Error> {
+        let servers: std::collections::BTreeMap<_, _> = servers.into_iter().collect();
+        self.ask(request::McpSetServers { servers: Json::of(&servers), ..Default::default() }).await
+    }
+
+    /// Connects an MCP server again.
+    pub async fn reconnect_mcp_server(&self, name: &str) -> Result<(), Error> {
+        self.ask(request::McpReconnect { server_name: name.to_owned(), ..Default::default() }).await.map(drop)
+    }
+
+    /// Turns an MCP server on or off.
+    pub async fn toggle_mcp_server(&self, name: &str, enabled: bool) -> Result<(), Error> {
+        let toggle = request::McpToggle { server_name: name.to_owned(), enabled, ..Default::default() };
+        self.ask(toggle).await.map(drop)
+    }
+
+    /// Puts files back to where they were before a prompt; needs
+    /// [`Options::file_checkpointing`].
+    pub async fn rewind_files(&self, prompt: &Uuid) -> Result<Rewound, Error> {
+        self.ask(request::RewindFiles { user_message_id: prompt.clone(), ..Default::default() }).await
+    }
+
+    /// What [`Handle::rewind_files`] would change.
+    pub async fn would_rewind(&self, prompt: &Uuid) -> Result<Rewound, Error> {
+        let dry = request::RewindFiles { user_message_id: prompt.clone(), dry_run: true.into(), ..Default::default() };
+        self.ask(dry).await
+    }
+
+    /// What fills the context.
+    pub async fn context_usage(&self) -> Result<ContextUsage, Error> {
+        self.ask(request::GetContextUsage::default()).await
+    }
+
+    /// What the session has used.
+    pub async fn usage(&self) -> Result<UsageReport, Error> {
+        self.ask(request::GetUsage::default()).await
+    }
+
+    /// What the session has cost, in words.
+    pub async fn session_cost(&self) -> Result<SessionCost, Error> {
+        self.ask(request::GetSessionCost::default()).await
+    }
+
+    /// Stops a task in the background.
+    pub async fn stop_task(&self, task: &str) -> Result<(), Error> {
+        self.ask(request::StopTask { task_id: task.to_owned(), ..Default::default() }).await.map(drop)
+    }
+
+    /// Says that nothing more will be said; the agent ends when it has answered.
+    pub async fn end_input(&self) {
+        let _ = self.link.out.send(crate::link::Outgoing::Close).await;
+    }
+
+    /// Says that nothing more will be said, and sees to it that the agent ends.
+    pub(crate) fn finish(&self) {
+        self.link.finish.cancel();
+    }
+
+    /// Waits until the agent has ended.
+    pub async fn ended(&self) -> Exit {
+        let mut ended = self.link.ended.subscribe();
+        let ending = ended.wait_for(Option::is_some).await;
+        ending.ok().and_then(|ending| ending.as_ref().map(|ending| ending.exit.clone())).unwrap_or_default()
+    }
+}

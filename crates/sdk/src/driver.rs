@@ -1,0 +1,210 @@
+//! The tasks of one conversation: reading, writing, and seeing it to its end.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use quipu_message::control::{ControlRequest, ControlResponse};
+use quipu_message::{Entry, ReadError};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::callbacks;
+use crate::lines::{Lines, Piece};
+use crate::link::{Ending, Link, Outgoing};
+use crate::transport::{Connection, Peer};
+use crate::{Error, Exit};
+
+/// Hears a line of stderr.
+pub(crate) type StderrFn = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How long an agent may take to end once it has closed its side or was asked to end.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
+const LONGEST_STDERR: usize = 64 * 1024;
+
+/// What a conversation is driven with.
+pub(crate) struct Driving {
+    pub(crate) longest_line: usize,
+    /// How long the agent may go on after it was told that nothing more comes.
+    pub(crate) grace: Duration,
+    pub(crate) on_stderr: Option<StderrFn>,
+}
+
+/// Starts the tasks.
+pub(crate) fn start(link: &Arc<Link>, lines: mpsc::Receiver<Outgoing>, connection: Connection, driving: Driving) {
+    let Connection { reader, writer, stderr, peer } = connection;
+    let writing = tokio::spawn(write(writer, lines));
+    let hearing = stderr.map(|stderr| tokio::spawn(hear_stderr(Arc::clone(link), stderr, driving.on_stderr)));
+    let link = Arc::clone(link);
+    let reading = Reading { link, lines: Lines::new(reader, driving.longest_line), peer, grace: driving.grace };
+    tokio::spawn(async move {
+        reading.run(hearing).await;
+        writing.abort();
+    });
+}
+
+/// Writes lines until there are no more, or nobody reads them.
+async fn write(mut writer: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::Receiver<Outgoing>) {
+    while let Some(Outgoing::Line(bytes, written)) = lines.recv().await {
+        if writer.write_all(&bytes).await.is_err() || writer.flush().await.is_err() {
+            break;
+        }
+        let _ = written.send(());
+    }
+    let _ = writer.shutdown().await;
+}
+
+async fn hear_stderr(link: Arc<Link>, stderr: Box<dyn AsyncRead + Send + Unpin>, tell: Option<StderrFn>) {
+    let mut lines = Lines::new(stderr, LONGEST_STDERR);
+    while let Ok(Some(Piece::Line(bytes) | Piece::TooLong(bytes) | Piece::Torn(bytes))) = lines.next().await {
+        let line = String::from_utf8_lossy(&bytes);
+        link.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(&line);
+        if let Some(tell) = &tell {
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tell(&line)));
+        }
+    }
+}
+
+struct Reading {
+    link: Arc<Link>,
+    lines: Lines<Box<dyn AsyncRead + Send + Unpin>>,
+    peer: Box<dyn Peer>,
+    grace: Duration,
+}
+
+/// Why reading ended.
+enum Stopped {
+    /// The agent closed its side.
+    End,
+    /// The agent said that it cannot go on, or cannot be read.
+    Failed(Error),
+    /// The caller wants no more.
+    Abandoned,
+    /// The agent did not end in time.
+    Overtime,
+}
+
+impl Reading {
+    async fn run(mut self, hearing: Option<tokio::task::JoinHandle<()>>) {
+        let stopped = self.read_to_the_end().await;
+        let mut exit = self.end_peer(&stopped).await;
+        if let Some(mut hearing) = hearing
+            && timeout(LAST_MOMENT, &mut hearing).await.is_err()
+        {
+            // Something the agent has started still holds the pipe.
+            hearing.abort();
+        }
+        exit.stderr = self.link.stderr_tail();
+        let wanted = self.link.finish.is_cancelled() || self.link.abandon.is_cancelled();
+        // A turn that failed ends with a result and an exit code, and both are as they should be.
+        let early = self.link.in_turn.load(Ordering::Acquire)
+            || exit.signal.is_some()
+            || !exit.is_success() && !self.link.had_result.load(Ordering::Acquire);
+        let error = match stopped {
+            Stopped::Failed(error) => Some(error),
+            Stopped::End if early && !wanted => Some(Error::Ended(exit.clone())),
+            _ => None,
+        };
+        self.link.ended.send_replace(Some(Ending { exit, error: error.clone() }));
+        self.link.callbacks.stop();
+        self.link.mailbox.end(error);
+    }
+
+    async fn read_to_the_end(&mut self) -> Stopped {
+        let link = Arc::clone(&self.link);
+        let grace = self.grace;
+        let overtime = async {
+            link.finish.cancelled().await;
+            let _ = link.out.send(Outgoing::Close).await;
+            tokio::time::sleep(grace).await;
+        };
+        tokio::select! {
+            stopped = self.read() => stopped,
+            () = link.abandon.cancelled() => Stopped::Abandoned,
+            () = overtime => Stopped::Overtime,
+        }
+    }
+
+    async fn read(&mut self) -> Stopped {
+        loop {
+            let line = match self.lines.next().await {
+                Ok(Some(Piece::Line(line))) => line,
+                Ok(Some(Piece::TooLong(head))) => {
+                    self.link.bad_line(&head, "longer than allowed");
+                    continue;
+                }
+                Ok(Some(Piece::Torn(rest))) => {
+                    self.link.bad_line(&rest, "broken off");
+                    continue;
+                }
+                Ok(None) => return Stopped::End,
+                Err(error) => return Stopped::Failed(Error::Read(Arc::new(error))),
+            };
+            let Ok(text) = std::str::from_utf8(&line) else {
+                self.link.bad_line(&line, "not UTF-8");
+                continue;
+            };
+            match Entry::read(text) {
+                Ok(Entry::Error(error)) => return Stopped::Failed(Error::Agent(error)),
+                Ok(entry) => self.hear(entry, line.len()).await,
+                Err(_) if text.trim().is_empty() => {}
+                Err(error) => self.bad(text, &error),
+            }
+        }
+    }
+
+    async fn hear(&mut self, entry: Entry, bytes: usize) {
+        match entry {
+            Entry::ControlResponse(response) => {
+                let id = response.response.request_id().unwrap_or_default().to_owned();
+                if !self.link.answered(*response) {
+                    self.link.bad_line(id.as_bytes(), "an answer to a question that nobody waits for");
+                }
+            }
+            Entry::ControlRequest(request) => callbacks::answer(&self.link, *request),
+            Entry::ControlCancel(cancel) => self.link.callbacks.cancel(&cancel.request_id),
+            entry => {
+                if matches!(entry, Entry::Result(_)) {
+                    self.link.in_turn.store(false, Ordering::Release);
+                    self.link.had_result.store(true, Ordering::Release);
+                }
+                self.link.mailbox.put(entry, bytes).await;
+            }
+        }
+    }
+
+    /// A line that is no message is told of; when it asks something it is answered.
+    fn bad(&self, text: &str, error: &ReadError) {
+        self.link.bad_line(text.as_bytes(), why(error));
+        if let ReadError::Malformed(_) = error
+            && let Some(request) = ControlRequest::unreadable(text)
+        {
+            callbacks::say(&self.link, ControlResponse::error(&request.request_id, why(error)));
+        }
+    }
+
+    /// Sees to it that the agent has ended.
+    async fn end_peer(&mut self, stopped: &Stopped) -> Exit {
+        if matches!(stopped, Stopped::End)
+            && let Ok(Ok(exit)) = timeout(self.grace.max(LAST_MOMENT), self.peer.wait()).await
+        {
+            return exit;
+        }
+        self.peer.terminate();
+        let waited = timeout(LAST_MOMENT, self.peer.wait()).await;
+        self.peer.kill();
+        match waited {
+            Ok(Ok(exit)) => exit,
+            _ => timeout(LAST_MOMENT, self.peer.wait()).await.ok().and_then(Result::ok).unwrap_or_default(),
+        }
+    }
+}
+
+/// An error with what caused it.
+fn why(error: &ReadError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Drive an agent process: `claude`, `quipu-agent`, or anything that speaks like them.
+//!
+//! ```text
+//!   query(prompt, options) ──┐                        ┌── can_use_tool, hooks, MCP tools
+//!   Client::connect(options) ┴─ Transport ⇄ the agent ┤      (closures of yours)
+//!        send · next · ask      (a process, memory)   └── messages, as they come
+//!
+//!   sessions ── the conversations on disk: listed, read, renamed, forked
+//! ```
+//!
+//! [`query()`] asks one thing and gives every message until it is answered; [`Client`] talks
+//! for as long as you like. Messages are the types of [`quipu_message`]: what this build
+//! does not know comes as it is. Whatever the other side does (dies, stalls, floods, talks
+//! nonsense), you get a typed [`Error`] or the work goes on: nothing waits for ever, and
+//! memory is bounded.
+//!
+//! Deliberately absent: HTTP and models. Whoever answers is the agent's business.
+
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod callbacks;
+mod client;
+mod driver;
+mod error;
+mod find;
+mod flags;
+mod hooks;
+mod lines;
+mod link;
+mod mailbox;
+mod options;
+mod permission;
+mod prompt;
+mod query;
+
+pub mod mcp;
+pub mod sessions;
+pub mod transport;
+
+pub use callbacks::Context;
+pub use client::{Client, Handle};
+pub use error::{Error, Exit};
+pub use hooks::Hook;
+pub use link::BadLine;
+pub use options::{Effort, Options, PermissionMode, SettingSource, Skills, SystemPrompt, Thinking};
+pub use permission::Decision;
+pub use prompt::{Prompt, user};
+pub use query::{Query, ask, query, query_over};
+
+pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfig, McpSse, McpStdio};
+pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
+
+/// What holds closures and tasks is shown by its name alone.
+macro_rules! opaque {
+    ($($path:path),+ $(,)?) => { $(
+        impl std::fmt::Debug for $path {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($path))
+            }
+        }
+    )+ };
+}
+
+opaque! {
+    Client, Context, Handle, Hook, Options, Prompt, Query,
+    mcp::Server, mcp::ToolOutput, transport::Connection, transport::FarEnd, transport::Memory,
+}

@@ -1,0 +1,50 @@
+use super::*;
+
+async fn read(input: &'static [u8], longest: usize) -> Vec<(char, String)> {
+    let mut lines = Lines::new(input, longest);
+    let mut found = Vec::new();
+    while let Some(piece) = lines.next().await.unwrap() {
+        let (kind, bytes) = match piece {
+            Piece::Line(bytes) => ('=', bytes),
+            Piece::TooLong(bytes) => ('>', bytes),
+            Piece::Torn(bytes) => ('~', bytes),
+        };
+        found.push((kind, String::from_utf8(bytes.to_vec()).unwrap()));
+    }
+    found
+}
+
+fn row(kind: char, text: &str) -> (char, String) {
+    (kind, text.to_owned())
+}
+
+#[tokio::test]
+async fn lines_are_split_and_the_torn_end_is_named() {
+    assert_eq!(read(b"", 9).await, []);
+    assert_eq!(read(b"a\nbb\n", 9).await, [row('=', "a"), row('=', "bb")]);
+    assert_eq!(read(b"\n\na", 9).await, [row('=', ""), row('=', ""), row('~', "a")]);
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_costs_that_line_alone() {
+    assert_eq!(read(b"1234567890\nok\n", 9).await, [row('>', "1234567890"), row('=', "ok")]);
+    assert_eq!(read(b"ok\n1234567890", 9).await, [row('=', "ok"), row('~', "1234567890")]);
+}
+
+#[tokio::test]
+async fn what_is_passed_over_is_not_kept() {
+    let (mut far, near) = tokio::io::duplex(4096);
+    let writer = tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt as _;
+        for _ in 0..1000 {
+            far.write_all(&[b'x'; 10_000]).await.unwrap();
+        }
+        far.write_all(b"\nafter\n").await.unwrap();
+    });
+    let mut lines = Lines::new(near, 100_000);
+    let Some(Piece::TooLong(head)) = lines.next().await.unwrap() else { panic!("not too long") };
+    assert_eq!(head.len(), SHOWN);
+    assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
+    assert_eq!(lines.next().await.unwrap(), Some(Piece::Line(BytesMut::from("after"))));
+    writer.await.unwrap();
+}

@@ -1,0 +1,245 @@
+//! What the tasks of one conversation share: who waits for which answer, what is to be
+//! written, what was heard.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quipu_message::control::{ControlRequest, ControlResponse, RequestBody, ResponseBody};
+use quipu_message::{Entry, Json};
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::callbacks::Callbacks;
+use crate::mailbox::Mailbox;
+use crate::options::Options;
+use crate::{Error, Exit};
+
+/// How the writing end is asked for something.
+pub(crate) enum Outgoing {
+    /// Write this line; then say so.
+    Line(Vec<u8>, oneshot::Sender<()>),
+    /// Say no more.
+    Close,
+}
+
+/// What one conversation's tasks share.
+pub(crate) struct Link {
+    pub(crate) mailbox: Mailbox,
+    pub(crate) callbacks: Callbacks,
+    /// How long an answer may take.
+    pub(crate) patience: Duration,
+    /// Whether prompts are taken as they are.
+    pub(crate) verbatim: bool,
+    pub(crate) out: mpsc::Sender<Outgoing>,
+    /// Ends the conversation at once.
+    pub(crate) abandon: CancellationToken,
+    /// Ends it when the agent has said what it has to say.
+    pub(crate) finish: CancellationToken,
+    /// How it ended, when it has.
+    pub(crate) ended: watch::Sender<Option<Ending>>,
+    /// Whether a prompt waits for its result.
+    pub(crate) in_turn: AtomicBool,
+    /// Whether any prompt has had one.
+    pub(crate) had_result: AtomicBool,
+    /// Lines that could not be read, as people are told of them.
+    pub(crate) on_bad_line: Option<BadLineFn>,
+    pub(crate) stderr: Mutex<Tail>,
+    asked: Mutex<HashMap<String, oneshot::Sender<Answered>>>,
+    next: AtomicU64,
+}
+
+/// Hears of a line that is no message.
+pub(crate) type BadLineFn = Arc<dyn Fn(BadLine) + Send + Sync>;
+
+type Answered = Result<Json, Refusal>;
+
+/// The agent's no.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    error: String,
+    code: Option<String>,
+}
+
+/// How a conversation ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    pub(crate) exit: Exit,
+    /// Why nothing more can be said; none when this side wanted it so.
+    pub(crate) error: Option<Error>,
+}
+
+/// A line of the agent that is no message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BadLine {
+    /// The line, or its beginning.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Link {
+    pub(crate) fn new(options: &Options, callbacks: Callbacks) -> (Self, mpsc::Receiver<Outgoing>) {
+        let (out, lines) = mpsc::channel(64);
+        let link = Self {
+            mailbox: Mailbox::new(options.buffer),
+            callbacks,
+            patience: options.answer_timeout,
+            verbatim: options.verbatim_prompts,
+            out,
+            abandon: CancellationToken::new(),
+            finish: CancellationToken::new(),
+            ended: watch::Sender::new(None),
+            in_turn: AtomicBool::new(false),
+            had_result: AtomicBool::new(false),
+            on_bad_line: options.on_bad_line.clone(),
+            stderr: Mutex::default(),
+            asked: Mutex::default(),
+            next: AtomicU64::new(0),
+        };
+        (link, lines)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Answered>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why nothing can be said any more.
+    pub(crate) fn gone(&self) -> Error {
+        match &*self.ended.borrow() {
+            Some(Ending { error: Some(error), .. }) => error.clone(),
+            Some(Ending { exit, .. }) if !self.finish.is_cancelled() && !self.abandon.is_cancelled() => {
+                Error::Ended(exit.clone())
+            }
+            _ => Error::Closed,
+        }
+    }
+
+    /// Writes one line and returns when it is written.
+    pub(crate) async fn write(&self, what: &str, line: &impl Serialize, patience: Duration) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec(line).map_err(|error| Error::Serialise(Arc::new(error)))?;
+        bytes.push(b'\n');
+        let (written, is_written) = oneshot::channel();
+        let writing = async {
+            self.out.send(Outgoing::Line(bytes, written)).await.map_err(|_| ())?;
+            is_written.await.map_err(|_| ())
+        };
+        match tokio::time::timeout(patience, self.unless_ended(writing)).await {
+            Ok(Some(Ok(()))) => Ok(()),
+            Ok(_) => Err(self.after_end().await),
+            Err(_) => Err(Error::Timeout { what: what.to_owned(), after: patience }),
+        }
+    }
+
+    /// Asks the agent something.
+    pub(crate) async fn ask(&self, request: RequestBody, patience: Duration) -> Result<Json, Error> {
+        let what = request.tag().to_owned();
+        let id = format!("quipu-{}", self.next.fetch_add(1, Ordering::Relaxed));
+        let (answer, comes) = oneshot::channel();
+        self.asked().insert(id.clone(), answer);
+        let waits = Waits { link: self, id: &id };
+        let _room = self.mailbox.expect_answer();
+        let asking = async {
+            let line = Entry::ControlRequest(Box::new(ControlRequest::new(&id, request)));
+            self.write(&what, &line, patience).await?;
+            match self.unless_ended(comes).await {
+                Some(Ok(answer)) => answer.map_err(|refusal| Error::Refused {
+                    request: what.clone(),
+                    error: refusal.error,
+                    code: refusal.code,
+                }),
+                _ => Err(self.after_end().await),
+            }
+        };
+        let answer = tokio::time::timeout(patience, asking).await;
+        drop(waits);
+        answer.unwrap_or(Err(Error::Timeout { what, after: patience }))
+    }
+
+    /// Gives an answer to whoever waits for it; says whether anybody does.
+    pub(crate) fn answered(&self, response: ControlResponse) -> bool {
+        let Some(id) = response.response.request_id() else { return false };
+        let Some(waits) = self.asked().remove(id) else { return false };
+        let answer = match response.response {
+            ResponseBody::Success(body) => Ok(body.response.into_option().unwrap_or_default()),
+            ResponseBody::Error(body) => Err(Refusal { error: body.error, code: body.error_code.into_option() }),
+            ResponseBody::Unknown(_) => return false,
+        };
+        // Whoever asked may have gone away since.
+        let _ = waits.send(answer);
+        true
+    }
+
+    /// What a future gives, or none when the conversation ends first.
+    async fn unless_ended<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut ended = self.ended.subscribe();
+        tokio::select! {
+            biased;
+            value = future => Some(value),
+            _ = ended.wait_for(Option::is_some) => None,
+        }
+    }
+
+    /// Why nothing can be said any more, when the last word about it is not yet spoken:
+    /// the pipe may break a moment before it is known how the agent ended.
+    async fn after_end(&self) -> Error {
+        let mut ended = self.ended.subscribe();
+        let known = ended.wait_for(Option::is_some);
+        let _ = tokio::time::timeout(Duration::from_secs(10), known).await;
+        self.gone()
+    }
+
+    /// Tells whoever wants to know of a line that is no message.
+    pub(crate) fn bad_line(&self, text: &[u8], reason: impl Into<String>) {
+        if let Some(tell) = &self.on_bad_line {
+            let shown = &text[..text.len().min(500)];
+            let text = String::from_utf8_lossy(shown).into_owned();
+            let bad = BadLine { text, reason: reason.into() };
+            // The caller's own mistake must not end the conversation.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tell(bad)));
+        }
+    }
+
+    /// The last that the agent wrote to stderr.
+    pub(crate) fn stderr_tail(&self) -> String {
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).text()
+    }
+}
+
+/// Somebody waits for an answer; when they stop waiting, they are forgotten.
+struct Waits<'a> {
+    link: &'a Link,
+    id: &'a str,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.link.asked().remove(self.id);
+    }
+}
+
+/// The last lines of something long.
+#[derive(Default)]
+pub(crate) struct Tail {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Tail {
+    const KEPT: usize = 8 * 1024;
+
+    pub(crate) fn push(&mut self, line: &str) {
+        self.bytes += line.len();
+        self.lines.push_back(line.to_owned());
+        while self.bytes > Self::KEPT && self.lines.len() > 1 {
+            self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
+        }
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}

@@ -1,0 +1,352 @@
+//! MCP servers inside the host: tools that are closures, or anything that rmcp serves.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use quipu_message::Json;
+use quipu_message::control::answer::McpReply;
+use rmcp::handler::server::tool::{schema_for_input, schema_for_type};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{RequestContext, RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
+use rmcp::{ErrorData, ServerHandler};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+pub use rmcp;
+
+/// A server of tools that are closures. The model sees them as
+/// `mcp__<server>__<tool>`.
+///
+/// ```
+/// use quipu_sdk::mcp::Server;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Sum {
+///     a: f64,
+///     b: f64,
+/// }
+///
+/// let calculator = Server::new("calc")
+///     .tool("add", "Adds two numbers.", |sum: Sum| async move {
+///         Ok::<_, String>((sum.a + sum.b).to_string())
+///     });
+/// # let _ = quipu_sdk::Options::new().mcp_server(calculator).allow_tool("mcp__calc__add");
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    tools: BTreeMap<Cow<'static, str>, (Tool, Run)>,
+}
+
+type Run = Arc<dyn Fn(Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
+
+impl Server {
+    /// A server without tools.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), version: "1.0.0".to_owned(), instructions: None, tools: BTreeMap::new() }
+    }
+
+    /// What the server says of its version.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// What the model is told of the server as a whole.
+    #[must_use]
+    pub fn instructions(mut self, words: impl Into<String>) -> Self {
+        self.instructions = Some(words.into());
+        self
+    }
+
+    /// Adds a tool. What the model must give is read off the closure's argument.
+    #[must_use]
+    pub fn tool<A, T, E, F, R>(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        run: F,
+    ) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + 'static,
+        T: Into<ToolOutput>,
+        E: fmt::Display,
+        F: Fn(A) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let tool = Tool::new(name, description, schema_for_input::<A>().unwrap_or_else(|_| schema_for_type::<A>()));
+        self.tool_as(tool, move |input| {
+            let reading = serde_json::from_value::<A>(input).map(&run);
+            async move {
+                match reading {
+                    Ok(running) => running.await.map(Into::into).map_err(|error| error.to_string()),
+                    Err(error) => Err(format!("the arguments cannot be read: {error}")),
+                }
+            }
+        })
+    }
+
+    /// Adds a tool with a schema of its own, and whatever else MCP says of tools.
+    #[must_use]
+    pub fn tool_as<F, R>(mut self, tool: Tool, run: F) -> Self
+    where
+        F: Fn(Value) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<ToolOutput, String>> + Send + 'static,
+    {
+        let run: Run = Arc::new(move |input| {
+            let running = run(input);
+            Box::pin(async move {
+                match AssertUnwindSafe(running).catch_unwind().await {
+                    Ok(Ok(output)) => output.0,
+                    Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(error)]),
+                    Err(_) => CallToolResult::error(vec![ContentBlock::text("the tool panicked")]),
+                }
+            })
+        });
+        self.tools.insert(tool.name.clone(), (tool, run));
+        self
+    }
+
+    /// Says of a tool what it does to the world.
+    #[must_use]
+    pub fn annotated(mut self, name: &str, annotations: ToolAnnotations) -> Self {
+        if let Some((tool, _)) = self.tools.get_mut(name) {
+            tool.annotations = Some(annotations);
+        }
+        self
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// What a tool gives the model: text, or any result of MCP.
+pub struct ToolOutput(CallToolResult);
+
+impl From<String> for ToolOutput {
+    fn from(text: String) -> Self {
+        Self(CallToolResult::success(vec![ContentBlock::text(text)]))
+    }
+}
+
+impl From<&str> for ToolOutput {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl From<Vec<ContentBlock>> for ToolOutput {
+    fn from(blocks: Vec<ContentBlock>) -> Self {
+        Self(CallToolResult::success(blocks))
+    }
+}
+
+impl From<CallToolResult> for ToolOutput {
+    fn from(result: CallToolResult) -> Self {
+        Self(result)
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::default();
+        info.capabilities = ServerCapabilities::builder().enable_tools().build();
+        info.server_info = Implementation::new(&self.name, &self.version);
+        info.instructions = self.instructions.clone();
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.values().map(|(tool, _)| tool.clone()).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some((_, run)) = self.tools.get(&call.name) else {
+            return Err(ErrorData::invalid_params(format!("no tool is called {}", call.name), None));
+        };
+        Ok(run(Value::Object(call.arguments.unwrap_or_default())).await.into())
+    }
+}
+
+/// Starts a server for one conversation.
+pub(crate) type Starter = Arc<dyn Fn() -> Bridge + Send + Sync>;
+
+/// Remembers how to start a server.
+pub(crate) fn starter<H: ServerHandler + Clone>(handler: H) -> Starter {
+    Arc::new(move || Bridge::start(handler.clone()))
+}
+
+/// The way to a server: JSON-RPC messages in control requests.
+pub(crate) struct Bridge {
+    told: mpsc::UnboundedSender<Value>,
+    waiting: Waiting,
+    /// Whether somebody has said hello to the server.
+    greeted: tokio::sync::Mutex<bool>,
+    serving: tokio::task::AbortHandle,
+}
+
+type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>;
+
+impl Bridge {
+    fn start(handler: impl ServerHandler) -> Self {
+        let (told, hears) = mpsc::unbounded_channel();
+        let waiting = Waiting::default();
+        let inside = Inside { hears, told: told.downgrade(), waiting: Arc::clone(&waiting) };
+        let serving = tokio::spawn(async move {
+            if let Ok(running) = serve_server(handler, inside).await {
+                let _ = running.waiting().await;
+            }
+        });
+        Self { told, waiting, greeted: tokio::sync::Mutex::default(), serving: serving.abort_handle() }
+    }
+
+    /// Gives the server a message and waits for its answer, where it owes one.
+    pub(crate) async fn exchange(&self, message: Json) -> Result<Json, String> {
+        let message = message.value();
+        self.greet(&message).await?;
+        let reply = match message.get("id").filter(|id| !id.is_null()).map(Value::to_string) {
+            Some(id) => self.ask(id, message).await?,
+            None => {
+                self.tell(message)?;
+                json!({ "jsonrpc": "2.0", "result": {} })
+            }
+        };
+        Ok(Json::of(&McpReply { mcp_response: Json::from(reply).into(), ..McpReply::default() }))
+    }
+
+    /// Says hello for an agent that has not: some know what the server would say.
+    async fn greet(&self, message: &Value) -> Result<(), String> {
+        let mut greeted = self.greeted.lock().await;
+        if !*greeted && message["method"] != "initialize" {
+            let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": { "name": "quipu-sdk", "version": env!("CARGO_PKG_VERSION") } });
+            let hello = json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params });
+            self.ask(hello["id"].to_string(), hello).await?;
+            self.tell(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        }
+        *greeted = true;
+        Ok(())
+    }
+
+    async fn ask(&self, id: String, message: Value) -> Result<Value, String> {
+        let (answer, comes) = oneshot::channel();
+        lock(&self.waiting).insert(id.clone(), answer);
+        let _forget = Forget { waiting: &self.waiting, id };
+        self.tell(message)?;
+        comes.await.map_err(|_| "the MCP server has ended".to_owned())
+    }
+
+    fn tell(&self, message: Value) -> Result<(), String> {
+        self.told.send(message).map_err(|_| "the MCP server has ended".to_owned())
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<Value>>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whoever stops waiting is forgotten.
+struct Forget<'a> {
+    waiting: &'a Waiting,
+    id: String,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        lock(self.waiting).remove(&self.id);
+    }
+}
+
+/// The server's end of the bridge.
+struct Inside {
+    hears: mpsc::UnboundedReceiver<Value>,
+    told: mpsc::WeakUnboundedSender<Value>,
+    waiting: Waiting,
+}
+
+impl Inside {
+    fn reply(waiting: &Waiting, message: Value) {
+        let id = message.get("id").map(Value::to_string).unwrap_or_default();
+        if let Some(waits) = lock(waiting).remove(&id) {
+            let _ = waits.send(message);
+        }
+    }
+}
+
+impl rmcp::transport::Transport<RoleServer> for Inside {
+    type Error = std::convert::Infallible;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let message = serde_json::to_value(&item).unwrap_or_default();
+        match item {
+            TxJsonRpcMessage::<RoleServer>::Response(_) | TxJsonRpcMessage::<RoleServer>::Error(_) => {
+                Self::reply(&self.waiting, message);
+            }
+            // There is no way back to the agent for a question of the server's.
+            TxJsonRpcMessage::<RoleServer>::Request(_) => {
+                let no = json!({ "code": -32601, "message": "the agent cannot be asked" });
+                let no = json!({ "jsonrpc": "2.0", "id": message["id"], "error": no });
+                let _ = self.told.upgrade().map(|told| told.send(no));
+            }
+            TxJsonRpcMessage::<RoleServer>::Notification(_) => {}
+        }
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = self.hears.recv().await?;
+            let id = message.get("id").cloned();
+            match serde_json::from_value(message) {
+                Ok(message) => return Some(message),
+                Err(error) => {
+                    let no = json!({ "code": -32600, "message": error.to_string() });
+                    Self::reply(&self.waiting, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.hears.close();
+        // Whoever still waits is told that the server has ended.
+        lock(&self.waiting).clear();
+        Ok(())
+    }
+}
+
+/// An input schema that takes anything, for tools that look for themselves.
+pub fn any_object() -> JsonObject {
+    JsonObject::from_iter([("type".to_owned(), json!("object"))])
+}

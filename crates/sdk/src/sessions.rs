@@ -1,0 +1,311 @@
+//! The sessions on disk: listed, read, named, tagged, deleted and forked.
+//!
+//! ```text
+//!   Sessions ──┬── list, info      titles, prompts, tags, places
+//!              ├── load            the whole conversation, nothing lost
+//!              ├── messages        what was said, as it stands now
+//!              ├── rename, tag     one line appended
+//!              ├── fork, delete    files
+//!              └── subagents, subagent_messages
+//! ```
+//!
+//! These functions touch the disk and return when they are done: from async code, call
+//! them through `spawn_blocking`.
+//!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # let project = dir.path().join("projects/-home-sam-app");
+//! # std::fs::create_dir_all(&project)?;
+//! # std::fs::write(project.join("7dc934ad-8100-4f16-9ba9-44fe9c2d9a4e.jsonl"),
+//! #     "{\"type\":\"user\",\"uuid\":\"a\",\"parentUuid\":null,\"message\":{\"role\":\"user\",\"content\":\"How high is the tide?\"}}\n")?;
+//! use quipu_sdk::sessions::{ListOptions, Sessions};
+//!
+//! let sessions = Sessions::new(dir.path()); // or Sessions::from_env()
+//! let (listed, _errors) = sessions.list(&ListOptions { limit: Some(20), ..ListOptions::default() });
+//! let latest = &listed[0];
+//! assert_eq!(latest.summary, "How high is the tide?");
+//!
+//! sessions.rename(&latest.id, "Tides")?;
+//! let fork = sessions.fork(&latest.id, &Default::default())?;
+//! assert_eq!(sessions.info(&fork)?.title.as_deref(), Some("Tides (fork)"));
+//! assert_eq!(sessions.messages(&fork)?.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use quipu_conversation::{Conversation, since_compaction};
+use quipu_message::bookkeeping::{CustomTitle, Tag};
+use quipu_message::{AgentId, Entry, Line, SessionId, Uuid};
+use quipu_transcript::find::{self, SessionFile};
+use quipu_transcript::{AppendError, Fork, Journal, Outline, load, load_alone};
+
+mod error;
+mod info;
+mod worktrees;
+
+pub use error::SessionError;
+pub use info::{ForkOptions, ListOptions, SessionInfo};
+pub use quipu_transcript::FileError;
+pub use quipu_transcript::find::SubagentFile;
+
+/// The sessions under some config folders, or those of one project.
+#[derive(Debug, Clone, Default)]
+pub struct Sessions {
+    config_dirs: Vec<PathBuf>,
+    /// The directories whose sessions are meant; none means all.
+    directories: Option<Vec<PathBuf>>,
+}
+
+/// A project's folder, and the directory it is for where that is known.
+struct Folder {
+    path: PathBuf,
+    directory: Option<PathBuf>,
+}
+
+impl Sessions {
+    /// The sessions of a config folder, such as `~/.claude`.
+    pub fn new(config_dir: impl Into<PathBuf>) -> Self {
+        Self { config_dirs: vec![config_dir.into()], directories: None }
+    }
+
+    /// The sessions of several config folders.
+    pub fn in_dirs(config_dirs: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { config_dirs: config_dirs.into_iter().collect(), directories: None }
+    }
+
+    /// The sessions of the person who runs the program: under `CLAUDE_CONFIG_DIR`, or
+    /// else `~/.claude`.
+    pub fn from_env() -> Self {
+        let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        Self::in_dirs(named.or_else(|| std::env::home_dir().map(|home| home.join(".claude"))))
+    }
+
+    /// Only the sessions of a project: of its directory and of the git worktrees that
+    /// belong to the same repository.
+    #[must_use]
+    pub fn in_project(self, directory: impl AsRef<Path>) -> Self {
+        let directory = resolved(directory.as_ref());
+        let mut directories = vec![directory.clone()];
+        directories.extend(worktrees::beside(&directory).into_iter().filter(|other| *other != directory));
+        Self { directories: Some(directories), ..self }
+    }
+
+    /// Only the sessions of a directory, whatever other worktrees there are.
+    #[must_use]
+    pub fn in_directory(self, directory: impl AsRef<Path>) -> Self {
+        Self { directories: Some(vec![resolved(directory.as_ref())]), ..self }
+    }
+
+    /// The sessions, newest first, and the folders and files that cannot be read.
+    ///
+    /// Only both ends of large files are read, and only of the sessions that are asked
+    /// for. A title or tag that stands further inside is not seen; [`info`](Self::info)
+    /// finds it. Files that hold nothing to show, or only a subagent's lines, are left
+    /// out; of copies in several projects, the newest counts.
+    pub fn list(&self, options: &ListOptions) -> (Vec<SessionInfo>, Vec<FileError>) {
+        let (folders, mut errors) = self.folders();
+        let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.path.clone()).collect();
+        let (files, more) = find::sessions_in(&paths);
+        errors.extend(more);
+        let (mut listed, mut seen, mut skipped) = (Vec::new(), HashSet::new(), 0);
+        let sessions = files.into_iter().filter(|file| file.bytes > 0 && is_id(&file.id));
+        for file in sessions {
+            if options.limit.is_some_and(|limit| listed.len() >= limit) {
+                break;
+            }
+            if !seen.insert(file.id.clone()) {
+                continue;
+            }
+            match Outline::read(&file.path) {
+                Err(error) => errors.push(error),
+                Ok(outline) if outline.is_side || outline.headline().is_none() => {}
+                Ok(_) if skipped < options.offset => skipped += 1,
+                Ok(outline) => listed.push(about(file, outline, &folders)),
+            }
+        }
+        (listed, errors)
+    }
+
+    /// What is known of one session; all its lines are looked at.
+    pub fn info(&self, id: &SessionId) -> Result<SessionInfo, SessionError> {
+        let file = self.find(id)?;
+        let outline = Outline::read_whole(&file.path)?;
+        Ok(about(file, outline, &self.folders().0))
+    }
+
+    /// The whole conversation, with its branches, what was compacted, and its subagents.
+    pub fn load(&self, id: &SessionId) -> Result<Conversation, SessionError> {
+        Ok(load(&self.find(id)?.path)?)
+    }
+
+    /// What was said, as it stands now: the `user` and `assistant` entries of the active
+    /// branch since the last compaction, its summary and the lines it kept included;
+    /// without what is hidden from people. The whole path, with all that was compacted,
+    /// is [`load`](Self::load)`(id)?.path()`.
+    pub fn messages(&self, id: &SessionId) -> Result<Vec<Entry>, SessionError> {
+        Ok(spoken(&load_alone(&self.find(id)?.path)?))
+    }
+
+    /// Gives a session a title. Blank space around it is left out.
+    pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), SessionError> {
+        self.note(id, titled(id, worded(title).ok_or(SessionError::NoTitle)?))
+    }
+
+    /// Gives a session a tag in place of the one it has; none takes it away. Characters
+    /// that cannot be seen and blank space around it are left out.
+    pub fn tag(&self, id: &SessionId, tag: Option<&str>) -> Result<(), SessionError> {
+        let visible = |tag: &str| worded(&tag.chars().filter(|c| !is_invisible(*c)).collect::<String>());
+        let tag = tag.map_or(Some(String::new()), visible).ok_or(SessionError::NoTag)?;
+        self.note(id, Entry::Tag(Box::new(Tag { tag, session_id: id.clone().into(), ..Tag::default() })))
+    }
+
+    /// Deletes a session: its file, its folder and its subagents, wherever copies of it
+    /// are. It cannot be undone.
+    ///
+    /// Refused while someone appends to the file. A session that is open but silent
+    /// cannot be told from one at rest: its agent fails with the next line it records.
+    pub fn delete(&self, id: &SessionId) -> Result<(), SessionError> {
+        for copy in self.copies(id)? {
+            quipu_transcript::delete(&copy.path)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a session into a new one, beside the original: every entry, or the path
+    /// that leads to one, under fresh ids; each says what it is a copy of. Subagents'
+    /// files and the files kept for rewinding stay with the original.
+    pub fn fork(&self, id: &SessionId, options: &ForkOptions) -> Result<SessionId, SessionError> {
+        let file = self.find(id)?;
+        let title = match options.title.as_deref().and_then(worded) {
+            Some(title) => title,
+            None => {
+                let outline = Outline::read_whole(&file.path)?;
+                let title = outline.title().or(outline.first_prompt.as_deref()).unwrap_or("Forked session");
+                format!("{title} (fork)")
+            }
+        };
+        let (session_id, prompt_id) = (SessionId::from(fresh().as_str()), fresh());
+        let fork = Fork {
+            from: &file.path,
+            to: &file.path.with_file_name(format!("{session_id}.jsonl")),
+            session_id: &session_id,
+            prompt_id: prompt_id.as_str(),
+            at: options.at.as_ref(),
+        };
+        fork.run_renamed(id, &[titled(&session_id, title)], &mut fresh)?;
+        Ok(session_id)
+    }
+
+    /// The subagents that have files of their own.
+    pub fn subagents(&self, id: &SessionId) -> Result<Vec<SubagentFile>, SessionError> {
+        let path = self.find(id)?.path;
+        let mut found = find::subagents(&path);
+        found.extend(find::subagents_beside(&path));
+        Ok(found)
+    }
+
+    /// What was said between a subagent and who set it to work, like
+    /// [`messages`](Self::messages).
+    pub fn subagent_messages(&self, id: &SessionId, agent_id: &AgentId) -> Result<Vec<Entry>, SessionError> {
+        let found = self.subagents(id)?.into_iter().find(|subagent| subagent.agent_id == *agent_id);
+        let no_subagent = || SessionError::NoSubagent { id: id.clone(), agent_id: agent_id.clone() };
+        Ok(spoken(&load_alone(&found.ok_or_else(no_subagent)?.path)?))
+    }
+
+    /// The file of a session; of several copies the newest that holds anything.
+    fn find(&self, id: &SessionId) -> Result<SessionFile, SessionError> {
+        let found = self.copies(id)?.into_iter().find(|file| file.bytes > 0);
+        found.ok_or_else(|| SessionError::NotFound { id: id.clone() })
+    }
+
+    fn copies(&self, id: &SessionId) -> Result<Vec<SessionFile>, SessionError> {
+        if !is_id(id) {
+            return Err(SessionError::BadId { id: id.clone() });
+        }
+        let name = format!("{id}.jsonl");
+        let (folders, _) = self.folders();
+        let mut copies: Vec<SessionFile> =
+            folders.iter().filter_map(|folder| SessionFile::at(folder.path.join(&name))).collect();
+        copies.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+        if copies.is_empty() { Err(SessionError::NotFound { id: id.clone() }) } else { Ok(copies) }
+    }
+
+    fn folders(&self) -> (Vec<Folder>, Vec<FileError>) {
+        let Some(directories) = &self.directories else {
+            let (paths, errors) = find::projects(&self.config_dirs);
+            return (paths.into_iter().map(|path| Folder { path, directory: None }).collect(), errors);
+        };
+        let mut folders: Vec<Folder> = Vec::new();
+        for config in &self.config_dirs {
+            for directory in directories {
+                if let Some(path) = find::project_of(config, directory)
+                    && folders.iter().all(|folder| folder.path != path)
+                {
+                    folders.push(Folder { path, directory: Some(directory.clone()) });
+                }
+            }
+        }
+        (folders, Vec::new())
+    }
+
+    /// Appends one line to a session's file, and returns when it is on stable storage.
+    fn note(&self, id: &SessionId, entry: Entry) -> Result<(), SessionError> {
+        let line = Line::of(&entry).map_err(AppendError::Serialise)?;
+        let mut journal = Journal::open(&self.find(id)?.path)?;
+        Ok(journal.append(&mut VecDeque::from([line]), true)?)
+    }
+}
+
+/// What people see of the conversation as it stands.
+fn spoken(talk: &Conversation) -> Vec<Entry> {
+    let is_spoken = |entry: &Entry| match entry {
+        Entry::User(user) => !user.is_meta.is_true() && !user.is_virtual.is_true(),
+        Entry::Assistant(answer) => !answer.is_virtual.is_true(),
+        _ => false,
+    };
+    let active = since_compaction(&talk.path());
+    active.into_iter().map(|node| &node.entry).filter(|entry| is_spoken(entry)).cloned().collect()
+}
+
+fn about(file: SessionFile, outline: Outline, folders: &[Folder]) -> SessionInfo {
+    let folder = folders.iter().find(|folder| Some(&*folder.path) == file.path.parent());
+    let directory = folder.and_then(|folder| folder.directory.as_ref());
+    SessionInfo::new(file, outline, directory.map(|directory| directory.to_string_lossy().into_owned()))
+}
+
+fn titled(id: &SessionId, title: String) -> Entry {
+    Entry::CustomTitle(Box::new(CustomTitle { title, session_id: id.clone().into(), ..CustomTitle::default() }))
+}
+
+/// The text without blank space around it; none when nothing is left.
+fn worded(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Whether a text can be a session's id: one plain name, so that it leads to no other
+/// folder.
+fn is_id(id: &SessionId) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let id = id.as_str();
+    (1..=200).contains(&id.len()) && !id.starts_with(['.', '-']) && id.chars().all(plain)
+}
+
+/// Control, format and private characters.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
+}
+
+/// A directory as agents name it: absolute and free of links.
+fn resolved(directory: &Path) -> PathBuf {
+    let absolute = || std::path::absolute(directory).ok();
+    directory.canonicalize().ok().or_else(absolute).unwrap_or_else(|| directory.to_owned())
+}
+
+fn fresh() -> Uuid {
+    Uuid::from(uuid::Uuid::new_v4().to_string())
+}

@@ -1,0 +1,60 @@
+//! Why a session could not be read or changed.
+
+use quipu_message::{AgentId, SessionId};
+use quipu_transcript::{AppendError, DeleteError, FileError};
+
+/// Why a session could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The id cannot be a session's: it is empty, or not a plain name.
+    #[error("{:?} is not a session id", id.as_str())]
+    BadId {
+        /// What was asked for.
+        id: SessionId,
+    },
+    /// There is no such session, or its file is empty.
+    #[error("no session {id}")]
+    NotFound {
+        /// What was asked for.
+        id: SessionId,
+    },
+    /// The session has no file of such a subagent.
+    #[error("no subagent {agent_id} in session {id}")]
+    NoSubagent {
+        /// The session.
+        id: SessionId,
+        /// What was asked for.
+        agent_id: AgentId,
+    },
+    /// The title is blank.
+    #[error("a title must say something")]
+    NoTitle,
+    /// The tag is blank; none takes a tag away.
+    #[error("a tag must say something")]
+    NoTag,
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] FileError),
+    /// A line or a fork cannot be written.
+    #[error(transparent)]
+    Write(#[from] AppendError),
+    /// The session cannot be deleted.
+    #[error(transparent)]
+    Delete(#[from] DeleteError),
+}
+
+impl SessionError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadId { .. } => "session.bad_id",
+            Self::NotFound { .. } => "session.not_found",
+            Self::NoSubagent { .. } => "session.no_subagent",
+            Self::NoTitle => "session.no_title",
+            Self::NoTag => "session.no_tag",
+            Self::Read(error) => error.code(),
+            Self::Write(error) => error.code(),
+            Self::Delete(error) => error.code(),
+        }
+    }
+}

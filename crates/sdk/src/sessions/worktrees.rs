@@ -1,0 +1,48 @@
+//! The git worktrees of a repository, as its files tell them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The roots of all worktrees of the repository that a directory is in; none when it is
+/// in no repository, or in one with a single worktree.
+pub(super) fn beside(directory: &Path) -> Vec<PathBuf> {
+    let Some((root, git)) = directory.ancestors().find_map(|root| Some((root, git_folder(root)?))) else {
+        return Vec::new();
+    };
+    // A linked worktree names the folder that all worktrees share.
+    let common = read(&git.join("commondir")).map_or_else(|| git.clone(), |common| from(&git, &common));
+    let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+    let mut roots: Vec<PathBuf> = linked
+        .filter_map(|entry| Some(from(&entry.path(), &read(&entry.path().join("gitdir"))?).parent()?.to_owned()))
+        .collect();
+    if roots.is_empty() {
+        return Vec::new();
+    }
+    let is_main = common.file_name().is_some_and(|name| name == ".git");
+    roots.extend(common.parent().filter(|_| is_main).map(Path::to_owned));
+    roots.push(root.to_owned());
+    roots.sort();
+    roots.dedup();
+    roots
+}
+
+/// The git folder of a worktree's root: `.git`, or where the file `.git` points.
+fn git_folder(root: &Path) -> Option<PathBuf> {
+    let git = root.join(".git");
+    if git.is_dir() {
+        return Some(git);
+    }
+    let target = read(&git)?;
+    Some(from(root, target.strip_prefix("gitdir:")?.trim()))
+}
+
+fn read(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// A path as a file in `folder` names it, with its dots and links taken out where it is
+/// there.
+fn from(folder: &Path, path: &str) -> PathBuf {
+    let path = folder.join(path);
+    path.canonicalize().unwrap_or(path)
+}

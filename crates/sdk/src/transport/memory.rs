@@ -1,0 +1,112 @@
+//! An agent in the same process, for tests and for agents that are libraries.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use super::{Connection, Peer, Transport};
+use crate::{Error, Exit};
+
+/// The host's end of a connection inside one process.
+pub struct Memory {
+    stream: DuplexStream,
+    gone: CancellationToken,
+}
+
+/// The agent's end: what is written here is heard by the host, what the host says is
+/// read here. Dropping it is how the agent ends.
+pub struct FarEnd {
+    stream: DuplexStream,
+    gone: CancellationToken,
+}
+
+impl Memory {
+    /// Both ends; up to `buffer` bytes wait in each direction.
+    ///
+    /// ```
+    /// # use quipu_sdk::transport::Memory;
+    /// let (near, far) = Memory::pair(64 * 1024);
+    /// # let _: (Memory, quipu_sdk::transport::FarEnd) = (near, far);
+    /// ```
+    pub fn pair(buffer: usize) -> (Self, FarEnd) {
+        let (near, far) = tokio::io::duplex(buffer);
+        let gone = CancellationToken::new();
+        (Self { stream: near, gone: gone.clone() }, FarEnd { stream: far, gone })
+    }
+}
+
+impl FarEnd {
+    /// Cancelled when the host wants the agent to end at once.
+    pub fn killed(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+}
+
+impl Transport for Memory {
+    fn connect(self: Box<Self>) -> BoxFuture<'static, Result<Connection, Error>> {
+        let (reader, writer) = tokio::io::split(self.stream);
+        let peer = Gone(self.gone);
+        Box::pin(std::future::ready(Ok(Connection {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+            stderr: None,
+            peer: Box::new(peer),
+        })))
+    }
+}
+
+/// The agent's end, seen from the host.
+struct Gone(CancellationToken);
+
+impl Peer for Gone {
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
+        Box::pin(async {
+            self.0.cancelled().await;
+            Ok(Exit::default())
+        })
+    }
+
+    fn terminate(&mut self) {
+        self.0.cancel();
+    }
+
+    fn kill(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+impl AsyncRead for FarEnd {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for FarEnd {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}

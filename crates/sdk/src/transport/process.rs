@@ -1,0 +1,141 @@
+//! An agent that is a program.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::process::{Child, Command};
+
+use super::{Connection, Peer, Transport};
+use crate::{Error, Exit};
+
+/// A program to start, with its arguments, its environment and its folder.
+///
+/// It runs in a process group of its own. When it is to end, everything it started
+/// ends too: on Linux also what has left the group.
+#[derive(Debug, Clone, Default)]
+pub struct Subprocess {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// What to put into its environment beside ours.
+    pub env: BTreeMap<OsString, OsString>,
+    /// What to take out of it.
+    pub without_env: Vec<OsString>,
+    /// The folder it runs in.
+    pub cwd: Option<PathBuf>,
+}
+
+impl Transport for Subprocess {
+    fn connect(self: Box<Self>) -> BoxFuture<'static, Result<Connection, Error>> {
+        Box::pin(std::future::ready(self.start()))
+    }
+}
+
+impl Subprocess {
+    fn start(self) -> Result<Connection, Error> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).envs(&self.env);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        for name in &self.without_env {
+            if !self.env.contains_key(name) {
+                command.env_remove(name);
+            }
+        }
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        #[cfg(unix)]
+        command.process_group(0);
+        let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
+        let mut child = command.spawn().map_err(failed)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed(io::Error::other("it has no pipes")));
+        };
+        Ok(Connection {
+            reader: Box::new(stdout),
+            writer: Box::new(stdin),
+            stderr: Some(Box::new(stderr)),
+            peer: Box::new(Process { child, left: Family::default() }),
+        })
+    }
+}
+
+/// A program that runs.
+struct Process {
+    child: Child,
+    /// What it had started when it was asked to end.
+    left: Family,
+}
+
+/// Processes that must not outlive the agent.
+#[cfg(target_os = "linux")]
+type Family = super::tree::Tree;
+/// Where processes cannot be listed, the group is all that is known.
+#[cfg(not(target_os = "linux"))]
+type Family = ();
+
+impl Process {
+    /// Remembers what the program has started.
+    fn note_family(&mut self) {
+        #[cfg(target_os = "linux")]
+        if let Some(pid) = self.child.id() {
+            self.left.add_descendants(pid);
+        }
+    }
+
+    fn kill_family(&mut self) {
+        #[cfg(target_os = "linux")]
+        self.left.kill();
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, signal: rustix::process::Signal) {
+        // None once the child was waited for: its number may be another's by then.
+        let pid = self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?));
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+}
+
+impl Peer for Process {
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
+        Box::pin(async {
+            let status = self.child.wait().await?;
+            #[cfg(unix)]
+            let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+            #[cfg(not(unix))]
+            let signal = None;
+            Ok(Exit { code: status.code(), signal, stderr: String::new() })
+        })
+    }
+
+    fn terminate(&mut self) {
+        self.note_family();
+        #[cfg(unix)]
+        self.signal(rustix::process::Signal::TERM);
+        #[cfg(not(unix))]
+        let _ = self.child.start_kill();
+    }
+
+    fn kill(&mut self) {
+        self.note_family();
+        #[cfg(unix)]
+        self.signal(rustix::process::Signal::KILL);
+        let _ = self.child.start_kill();
+        self.kill_family();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,238 @@
+//! The other side dies, floods, stalls, and talks nonsense: a typed error, or the work
+//! goes on.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use quipu_sdk::control::request;
+use quipu_sdk::{BadLine, Client, Entry, Error, Options};
+use serde_json::json;
+
+use crate::stage::{brisk, greeted, pair, result, said, script, shell, until};
+
+/// Options that remember bad lines.
+fn noting(bad: &Arc<Mutex<Vec<BadLine>>>) -> Options {
+    let bad = Arc::clone(bad);
+    brisk().on_bad_line(move |line| bad.lock().unwrap().push(line))
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_in_a_turn_ends_it_with_an_error_that_says_why() {
+    let mut client = shell("read -r prompt; echo boom >&2; exit 3", brisk()).await.unwrap();
+    client.send("hello").await.unwrap();
+    let Err(Error::Ended(exit)) = client.next().await else { panic!("no error") };
+    assert_eq!((exit.code, exit.stderr.as_str()), (Some(3), "boom"));
+    assert_eq!(client.next().await.unwrap(), None, "the error is told once");
+    assert_eq!(client.send("more").await.unwrap_err().code(), "sdk.ended");
+    assert_eq!(client.interrupt().await.unwrap_err().code(), "sdk.ended");
+}
+
+#[tokio::test]
+async fn an_agent_that_is_killed_is_named_by_its_signal() {
+    let mut client = shell("read -r prompt; kill -9 $$", brisk()).await.unwrap();
+    client.send("hello").await.unwrap();
+    let Err(Error::Ended(exit)) = client.next().await else { panic!("no error") };
+    assert_eq!((exit.code, exit.signal), (None, Some(9)));
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_agent_is_an_error_with_its_words() {
+    let error = Client::connect_over(script("echo usage: sh >&2; exit 2"), brisk()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the agent ended: exit code 2; on stderr: usage: sh");
+    let missing = Client::connect(brisk().cli("/nowhere/agent")).await.unwrap_err();
+    assert_eq!(missing.code(), "sdk.cannot_start");
+}
+
+#[tokio::test]
+async fn an_agent_that_never_answers_costs_no_more_than_the_timeout() {
+    let (client, mut agent) = greeted(brisk()).await;
+    let asked = client.interrupt().await;
+    assert_eq!(asked.unwrap_err().code(), "sdk.timeout");
+    let late = agent.hear().await.unwrap();
+    // An answer that comes too late is nobody's.
+    agent.answer(&late, json!({ "still_queued": [] })).await;
+    let (asked, ()) = tokio::join!(client.mcp_status(), async {
+        let question = agent.hear().await.unwrap();
+        agent.answer(&question, json!({ "mcpServers": [] })).await;
+    });
+    assert!(asked.unwrap().servers.is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_stalls_at_the_start_is_given_up() {
+    let (near, agent) = pair();
+    let options = brisk().start_timeout(Duration::from_millis(50));
+    let error = Client::connect_over(near, options).await.unwrap_err();
+    assert_eq!(error.to_string(), "no answer to initialize within 50ms");
+    drop(agent);
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_listen_is_given_up_too() {
+    let client = shell("exec sleep 1000", brisk()).await.unwrap();
+    let long = "x".repeat(1 << 20);
+    assert_eq!(client.send(long).await.unwrap_err().code(), "sdk.timeout");
+}
+
+#[tokio::test]
+async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
+    let (client, mut agent) = greeted(brisk()).await;
+    let agent_side = async {
+        let first = agent.hear().await.unwrap();
+        agent.answer(&first, json!({ "mode": 5 })).await;
+        let second = agent.hear().await.unwrap();
+        agent.answer(&second, json!({ "mode": "plan" })).await;
+        agent.answer(&second, json!({ "mode": "default" })).await;
+        let third = agent.hear().await.unwrap();
+        let body =
+            json!({ "subtype": "error", "request_id": third["request_id"], "error": "no", "error_code": "never" });
+        agent.say(&json!({ "type": "control_response", "response": body })).await;
+    };
+    let host_side = async {
+        let Err(Error::Answer { request, answer, .. }) = client.set_permission_mode("plan").await else { panic!() };
+        assert_eq!((request.as_str(), answer.text()), ("set_permission_mode", r#"{"mode":5}"#));
+        assert_eq!(client.set_permission_mode("plan").await.unwrap().mode, "plan");
+        let Err(Error::Refused { error, code, .. }) = client.set_model(None).await else { panic!() };
+        assert_eq!((error.as_str(), code.as_deref()), ("no", Some("never")));
+    };
+    tokio::join!(agent_side, host_side);
+}
+
+#[tokio::test]
+async fn garbage_half_lines_and_foreign_lines_are_told_and_passed_over() {
+    let bad = Arc::default();
+    let (mut client, mut agent) = greeted(noting(&bad)).await;
+    agent.write(b"Warning: something\n\xff\xfe\n{\"type\":\"assistant\"}\n[1,2]\n\n").await;
+    agent.say(&json!({ "type": "weather", "is": "fine" })).await;
+    agent.write(b"{\"type\":\"us").await;
+    drop(agent);
+    let Some(Entry::Unknown(unknown)) = client.next().await.unwrap() else { panic!("not passed on") };
+    assert_eq!((unknown.tag(), unknown.json().text()), ("weather", r#"{"type":"weather","is":"fine"}"#));
+    assert_eq!(client.next().await.unwrap(), None);
+    let reasons: Vec<String> = bad.lock().unwrap().iter().map(|line| line.reason.clone()).collect();
+    assert_eq!(reasons.len(), 5, "{reasons:?}");
+    assert!(reasons[0].starts_with("not JSON") && reasons[1] == "not UTF-8", "{reasons:?}");
+    assert!(reasons[2].contains("malformed") && reasons[4] == "broken off", "{reasons:?}");
+}
+
+#[tokio::test]
+async fn a_long_line_is_read_and_one_that_is_too_long_is_passed_over() {
+    let bad = Arc::default();
+    let (mut client, mut agent) = greeted(noting(&bad).longest_line(60 << 20)).await;
+    let speak = tokio::spawn(async move {
+        agent.say(&said(&"x".repeat(50 << 20))).await;
+        agent.say(&said(&"y".repeat(61 << 20))).await;
+        agent.say(&said("after")).await;
+    });
+    let Some(Entry::Assistant(long)) = client.next().await.unwrap() else { panic!() };
+    assert_eq!(long.message.content.to_text().len(), 50 << 20);
+    let Some(Entry::Assistant(after)) = client.next().await.unwrap() else { panic!() };
+    assert_eq!(after.message.content.to_text(), "after");
+    assert_eq!(bad.lock().unwrap()[0].reason, "longer than allowed");
+    speak.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_flood_waits_for_whoever_reads_it() {
+    let (mut client, mut agent) = greeted(brisk().buffer(1 << 20)).await;
+    let written = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&written);
+    let flood = tokio::spawn(async move {
+        let line = format!("{}\n", said(&"x".repeat(10_000)));
+        for _ in 0..10_000 {
+            agent.write(line.as_bytes()).await;
+            counted.fetch_add(line.len(), Ordering::SeqCst);
+        }
+    });
+    // Nobody reads: what is on its way is the mailbox, the pipe, and what is being read.
+    let mut last = usize::MAX;
+    until("the flood has come to a halt", || {
+        let now = written.load(Ordering::SeqCst);
+        now > 0 && std::mem::replace(&mut last, now) == now
+    })
+    .await;
+    let halted = written.load(Ordering::SeqCst);
+    assert!((1 << 20..2 << 20).contains(&halted), "{halted}");
+    let mut heard = 0;
+    while client.next().await.unwrap().is_some() {
+        heard += 1;
+    }
+    assert_eq!(heard, 10_000);
+    flood.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_question_is_answered_behind_messages_that_nobody_reads() {
+    let (mut client, mut agent) = greeted(brisk().buffer(100_000)).await;
+    let speak = tokio::spawn(async move {
+        let line = said(&"x".repeat(10_000));
+        for _ in 0..40 {
+            agent.say(&line).await;
+        }
+        let question = agent.hear().await.unwrap();
+        agent.answer(&question, json!({ "still_queued": [] })).await;
+    });
+    client.interrupt().await.unwrap();
+    speak.await.unwrap();
+    for _ in 0..40 {
+        assert!(client.next().await.unwrap().is_some());
+    }
+    assert_eq!(client.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn unknown_and_unreadable_questions_of_an_agent_are_answered_with_errors() {
+    let (client, mut agent) = greeted(brisk()).await;
+    let unknown = agent.ask("a", json!({ "subtype": "sing" })).await;
+    assert_eq!(
+        (unknown["subtype"].as_str(), unknown["error_code"].as_str()),
+        (Some("error"), Some("unsupported_request"))
+    );
+    let unreadable = agent.ask("b", json!({ "subtype": "can_use_tool" })).await;
+    assert_eq!(unreadable["subtype"], "error");
+    let hook = agent.ask("c", json!({ "subtype": "hook_callback", "callback_id": "none", "input": {} })).await;
+    assert_eq!(hook["error"], "no hook is called none");
+    let server = agent.ask("d", json!({ "subtype": "mcp_message", "server_name": "none", "message": {} })).await;
+    assert_eq!(server["error"], "no MCP server is called none");
+    drop(client);
+}
+
+#[tokio::test]
+async fn an_error_message_ends_the_conversation_with_a_typed_error() {
+    let (mut client, mut agent) = greeted(brisk()).await;
+    agent.say(&json!({ "type": "error", "error": { "message": "out of paper" } })).await;
+    let Err(Error::Agent(line)) = client.next().await else { panic!("no error") };
+    assert!(line.error.is_value());
+    assert_eq!(Error::Agent(line).to_string(), "the agent cannot go on: out of paper");
+    assert_eq!(client.next().await.unwrap(), None);
+    assert_eq!(client.ask(request::McpStatus::default()).await.unwrap_err().code(), "sdk.agent");
+}
+
+#[tokio::test]
+async fn a_result_with_an_exit_code_is_no_error() {
+    let text = format!("read -r prompt; echo '{}'; exit 1", result("failed as it should"));
+    let mut client = shell(&text, brisk()).await.unwrap();
+    client.send("hello").await.unwrap();
+    assert!(matches!(client.next().await.unwrap(), Some(Entry::Result(_))));
+    assert_eq!(client.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_agent_that_closes_its_side_and_lives_on_is_ended() {
+    let mut client = shell("exec >&-; exec sleep 1000", brisk()).await.unwrap();
+    assert_eq!(client.next().await.map_err(|error| error.code()), Err("sdk.ended"));
+}
+
+#[tokio::test]
+async fn an_old_agent_is_refused_unless_any_will_do() {
+    for (options, fine) in [(brisk(), false), (brisk().any_version(), true)] {
+        let (near, mut agent) = pair();
+        let greet = async {
+            let hello = agent.hear().await.unwrap();
+            agent.answer(&hello, json!({ "commands": [], "claude_code_version": "1.0.51" })).await;
+        };
+        let (client, ()) = tokio::join!(Client::connect_over(near, options), greet);
+        assert_eq!(client.is_ok(), fine);
+    }
+}
