@@ -151,7 +151,11 @@ impl ApiError {
     /// Whether the conversation is longer than the model can read.
     pub fn is_too_long(&self) -> bool {
         match self {
-            Self::Status { status: 400 | 413, message, .. } => message.to_lowercase().contains("prompt is too long"),
+            Self::Status { status: 400 | 413, message, .. } => {
+                let message = message.to_lowercase();
+                // The second is said when it would only fit without an answer.
+                message.contains("prompt is too long") || message.contains("exceed context limit")
+            }
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
 use quipu_message::system::{Informational, System, live};
-use quipu_message::{Entry, Maybe, SessionId, Uuid};
+use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio_util::sync::CancellationToken;
@@ -43,10 +43,10 @@ pub async fn run(
     let (format, verbose) = (given.options.format, given.options.verbose);
     let failed = |source| EngineError::System { what: "a thread for output", source };
     let (output, printer) = Output::to(out, format, verbose, id, gone.clone()).map_err(failed)?;
-    let (chosen, resumed) = match chosen {
-        Ok(chosen) => {
-            let resumed = chosen.resumed;
-            (chosen, resumed)
+    let (chosen, begun) = match chosen {
+        Ok(mut chosen) => {
+            let begun = Begun { resumed: chosen.resumed, waiting: std::mem::take(&mut chosen.waiting) };
+            (chosen, begun)
         }
         Err(error) => {
             if matches!(error, EngineError::NoSession { .. } | EngineError::DropsMore { .. }) {
@@ -58,7 +58,7 @@ pub async fn run(
         }
     };
     let session = given.set_up(chosen, output)?;
-    let ended = live(&session, resumed, gone).await;
+    let ended = live(&session, begun, gone).await;
     session.mcp.close();
     crate::ending::say_held(&session);
     session.output.end();
@@ -67,12 +67,20 @@ pub async fn run(
     Ok(u8::from(last.is_some_and(|result| result.is_error) && !interrupted))
 }
 
+/// What a session begins with.
+struct Begun {
+    /// Whether it goes on from an earlier one.
+    resumed: bool,
+    /// What was said in that and not answered.
+    waiting: Vec<Content>,
+}
+
 /// Answers prompts until there are no more; true when a signal broke it off.
-async fn live(session: &Arc<Session>, resumed: bool, gone: CancellationToken) -> Result<bool, EngineError> {
+async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<bool, EngineError> {
     let fault: Arc<Mutex<Option<InputError>>> = Arc::default();
     let signalled = CancellationToken::new();
     let listening = listen(session, &fault, &gone, &signalled);
-    let answering = answer(session, resumed);
+    let answering = answer(session, from);
     // Whoever reads stdin never ends before the prompts do.
     tokio::select! {
         done = answering => done?,
@@ -84,16 +92,16 @@ async fn live(session: &Arc<Session>, resumed: bool, gone: CancellationToken) ->
     Ok(signalled.is_cancelled())
 }
 
-async fn answer(session: &Arc<Session>, resumed: bool) -> Result<(), EngineError> {
+async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
         take_prompt(session, Prompt::from(prompt))?;
         session.queue.close();
         session.mcp.connect_all(session).await;
     }
-    let mut begun = false;
+    let mut from = Some(from);
     while let Some(prompt) = session.queue.next().await {
-        if !std::mem::replace(&mut begun, true) {
-            begin(session, resumed).await?;
+        if let Some(from) = from.take() {
+            begin(session, from).await?;
         }
         session.note_queue("dequeue", None, None)?;
         if crate::background::is_news(session, &prompt) {
@@ -104,7 +112,7 @@ async fn answer(session: &Arc<Session>, resumed: bool) -> Result<(), EngineError
             session.now_doing("idle");
         }
     }
-    if begun {
+    if from.is_none() {
         end(session).await?;
     }
     Ok(())
@@ -113,6 +121,8 @@ async fn answer(session: &Arc<Session>, resumed: bool) -> Result<(), EngineError
 /// A prompt came: it is noted and waits for its turn.
 pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
     session.note_queue("enqueue", Some(&prompt), None)?;
+    // It is acknowledged when it cannot be lost any more.
+    session.log().flush()?;
     lifecycle(session, prompt.uuid.as_ref(), "queued");
     session.queue.push(prompt);
     Ok(())
@@ -162,7 +172,8 @@ pub(crate) fn lifecycle(session: &Session, uuid: Option<&Uuid>, state: &str) {
 }
 
 /// The session begins: its title is told, its hooks run.
-async fn begin(session: &Arc<Session>, resumed: bool) -> Result<(), AppendError> {
+async fn begin(session: &Arc<Session>, from: Begun) -> Result<(), AppendError> {
+    let Begun { resumed, waiting } = from;
     if resumed {
         let line = ModeLine {
             mode: "normal".to_owned(),
@@ -183,6 +194,7 @@ async fn begin(session: &Arc<Session>, resumed: bool) -> Result<(), AppendError>
             ..Informational::default()
         })));
     }
+    crate::waiting::take_up(session, waiting)?;
     let source = if resumed { "resume" } else { "startup" };
     crate::begin::session_hooks(session, source).await
 }

@@ -171,8 +171,8 @@ impl Talk<'_> {
     /// Takes prompts that came meanwhile into the running turn.
     pub(crate) fn absorb_queued(&self) -> Result<(), AppendError> {
         for prompt in self.session.queue.absorb() {
-            self.session.note_queue("remove", None, Some("absorbed_mid_turn"))?;
             if !crate::background::is_news(self.session, &prompt) {
+                self.session.note_queue("remove", Some(&prompt), Some("absorbed_mid_turn"))?;
                 continue;
             }
             crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "started");
@@ -185,7 +185,9 @@ impl Talk<'_> {
             let attachment = quipu_message::attachment::Attachment::QueuedCommand(Box::new(attached));
             let line = crate::talk::stamped_attachment(attachment);
             let uuid = line.envelope.uuid.get().cloned();
+            // The words are in the conversation before they leave the queue.
             self.log().record(vec![Entry::Attachment(Box::new(line))])?;
+            self.session.note_queue("remove", Some(&prompt), Some("absorbed_mid_turn"))?;
             if prompt.notice.is_some() {
                 continue;
             }

@@ -156,11 +156,10 @@ impl Prompt {
         self.notice.as_ref().map(origin).into()
     }
 
-    /// The words as the file's queue lines quote them: only plain text is.
-    pub(crate) fn quoted(&self) -> Maybe<quipu_message::Json> {
-        match &self.content {
-            Content::Text(text) => Maybe::Value(quipu_message::Json::of(text)),
-            Content::Blocks(_) => Maybe::Absent,
-        }
+    /// The words as the file's queue lines quote them: blocks only when they `may_wait`, for
+    /// pictures are large and otherwise recorded at once.
+    pub(crate) fn quoted(&self, may_wait: bool) -> Maybe<quipu_message::Json> {
+        let quotes = may_wait || matches!(self.content, Content::Text(_));
+        quotes.then(|| quipu_message::Json::of(&self.content)).into()
     }
 }

@@ -50,6 +50,7 @@ mod subagent;
 mod talk;
 mod toolbox;
 mod turn;
+mod waiting;
 mod work;
 
 pub mod flags;

@@ -101,21 +101,20 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Drops a waiting prompt; false when it does not wait.
-    pub(crate) fn cancel(&self, uuid: &Uuid) -> bool {
+    /// Drops a waiting prompt; none when it does not wait.
+    pub(crate) fn cancel(&self, uuid: &Uuid) -> Option<Prompt> {
         let mut waiting = self.lock();
-        let before = waiting.prompts.len();
-        waiting.prompts.retain(|prompt| prompt.uuid.as_ref() != Some(uuid));
-        waiting.prompts.len() < before
+        let at = waiting.prompts.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid))?;
+        waiting.prompts.remove(at)
     }
 
-    /// Drops every waiting prompt and returns the ids of those that had one; notices stay.
-    pub(crate) fn clear(&self) -> Vec<Uuid> {
+    /// Drops every waiting prompt; notices stay.
+    pub(crate) fn clear(&self) -> Vec<Prompt> {
         let mut waiting = self.lock();
         let (notices, prompts) = waiting.prompts.drain(..).partition(|prompt| prompt.notice.is_some());
         waiting.prompts = notices;
         let prompts: VecDeque<Prompt> = prompts;
-        prompts.into_iter().filter_map(|prompt| prompt.uuid).collect()
+        prompts.into()
     }
 
     /// Nothing more is taken, neither prompts nor notices.
@@ -158,7 +157,7 @@ mod tests {
         let queue = Queue::default();
         ["a", "b", "/c", "d"].into_iter().for_each(|text| queue.push(prompt(text)));
         assert_eq!(queue.absorb().len(), 2);
-        assert!(queue.cancel(&"d".into()) && !queue.cancel(&"d".into()));
+        assert!(queue.cancel(&"d".into()).is_some() && queue.cancel(&"d".into()).is_none());
         queue.close();
         assert_eq!(queue.next().await.map(|prompt| prompt.text()).as_deref(), Some("/c"));
         assert_eq!(queue.next().await, None);

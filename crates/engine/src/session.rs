@@ -251,11 +251,12 @@ impl Session {
         prompt: Option<&Prompt>,
         reason: Option<&str>,
     ) -> Result<(), AppendError> {
+        let may_wait = self.state().turn.is_some() || self.hooks.listen("UserPromptSubmit");
         let line = QueueOperation {
             operation: operation.to_owned(),
             timestamp: Maybe::Value(now()),
             session_id: Maybe::Value(self.state().id.clone()),
-            content: prompt.map(Prompt::quoted).unwrap_or_default(),
+            content: prompt.map(|prompt| prompt.quoted(may_wait)).unwrap_or_default(),
             reason: reason.map(str::to_owned).into(),
             ..QueueOperation::default()
         };

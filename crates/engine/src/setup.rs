@@ -11,7 +11,7 @@ use quipu_conversation::{Conversation, Node, since_compaction};
 use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::CostState;
 use quipu_message::turn::User;
-use quipu_message::{Block, Entry, SessionId, Uuid};
+use quipu_message::{Block, Content, Entry, SessionId, Uuid};
 use quipu_transcript::{Durability, Entries, Facts, Fork, find};
 use sha2::{Digest, Sha256};
 
@@ -32,6 +32,7 @@ use crate::queue::Queue;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
 use crate::tool::{self, Place};
+use crate::waiting::Waiting;
 
 /// How many broken lines of a session file are told of.
 const SHOWN: usize = 5;
@@ -55,6 +56,8 @@ pub(crate) struct Chosen {
     turns: u64,
     /// What is noted of copies of files.
     copies: Vec<Entry>,
+    /// Words that waited when the session ended.
+    pub(crate) waiting: Vec<Content>,
     /// Lines that could not be read, in words.
     problems: Vec<String>,
     pub(crate) resumed: bool,
@@ -112,7 +115,8 @@ impl Given {
         let old = Chosen::read(id.clone(), from.clone(), at.clone(), self.options.drops_turn.as_deref())?;
         let prompt = fresh();
         Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), at: at.as_ref() }.run()?;
-        Ok(Chosen { path: to, ..old })
+        // What waits, waits in the old session.
+        Ok(Chosen { path: to, waiting: Vec::new(), ..old })
     }
 
     fn find(&self, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
@@ -318,6 +322,7 @@ impl Chosen {
             title: None,
             turns: 0,
             copies: Vec::new(),
+            waiting: Vec::new(),
             problems: Vec::new(),
             resumed: false,
         }
@@ -328,6 +333,7 @@ impl Chosen {
     fn read(id: SessionId, path: PathBuf, at: Option<Uuid>, dropping: Option<&str>) -> Result<Self, EngineError> {
         let mut talk = Conversation::default();
         let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
+        let mut waiting = Waiting::default();
         for read in Entries::open(&path)? {
             let located = match read {
                 Ok(located) => located,
@@ -338,6 +344,7 @@ impl Chosen {
                     continue;
                 }
             };
+            waiting.see(&located.entry);
             match located.entry {
                 Entry::CostState(state) => costs = Some(*state),
                 entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => copies.push(entry),
@@ -356,7 +363,9 @@ impl Chosen {
         let context = since_compaction(&nodes).into_iter().cloned().collect();
         let turns = talk.turns().len() as u64;
         let title = talk.title().map(str::to_owned);
-        Ok(Self { id, path, context, at, costs, title, turns, copies, problems, resumed: true })
+        // Who goes back to an earlier line leaves the rest behind.
+        let waiting = if at.is_some() { Vec::new() } else { waiting.left() };
+        Ok(Self { id, path, context, at, costs, title, turns, copies, waiting, problems, resumed: true })
     }
 }
 

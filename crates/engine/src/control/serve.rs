@@ -10,6 +10,7 @@ use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use serde::Serialize;
 
 use super::{answers, change};
+use crate::input::Prompt;
 use crate::permission::Mode;
 use crate::session::Session;
 
@@ -53,12 +54,28 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
         RequestBody::Interrupt(body) => body.cancel_queued.is_true(),
         _ => false,
     };
-    let cancelled = drop_queued.then(|| session.queue.clear());
+    let cancelled = drop_queued.then(|| {
+        let dropped = session.queue.clear();
+        dropped.iter().for_each(|prompt| taken_back(session, prompt));
+        dropped.into_iter().filter_map(|prompt| prompt.uuid).collect()
+    });
     session.interrupt();
-    crate::ending::say_held(session);
+    // Whoever interrupts waits for nothing more.
+    if !session.held().is_empty() {
+        crate::ending::say_held(session);
+        if session.state().turn.is_none() {
+            session.now_doing("idle");
+        }
+    }
     let answer =
         Interrupted { still_queued: session.queue.uuids(), cancelled: cancelled.into(), ..Interrupted::default() };
     ControlResponse::success(&request.request_id, Some(Json::of(&answer)))
+}
+
+/// Notes that the host takes words back, so that no resume brings them up.
+fn taken_back(session: &Session, prompt: &Prompt) {
+    // A file that cannot be written ends the turn that needs it.
+    let _ = session.note_queue("remove", Some(prompt), Some("cancelled"));
 }
 
 /// Carries a request out.
@@ -148,7 +165,9 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Se
         RequestBody::RegisterRepoRoot(body) => change::register_root(session, body).await.into_served(),
         RequestBody::SetHasSubscribers(_) => done(),
         RequestBody::CancelAsyncMessage(body) => {
-            let cancelled = body.message_uuid.get().is_some_and(|uuid| session.queue.cancel(uuid));
+            let dropped = body.message_uuid.get().and_then(|uuid| session.queue.cancel(uuid));
+            dropped.iter().for_each(|prompt| taken_back(session, prompt));
+            let cancelled = dropped.is_some();
             gave(&answer::Cancelled { cancelled, ..Default::default() })
         }
         RequestBody::GenerateSessionTitle(body) => title(session, body).await,

@@ -402,3 +402,32 @@ fn a_saved_prompt_brings_what_its_commands_print_and_the_files_it_names() {
     assert!(sent.contains("second line") && !sent.contains("the hidden words"), "{sent}");
     assert!(!stage.folder.path.join("made").exists());
 }
+
+#[test]
+fn words_that_were_never_begun_are_taken_up_by_a_resume() {
+    let stage = Stage::new("slow.yaml");
+    let id = "11111111-2222-4333-8444-888888888888";
+    let mut talk = stage.talk(&["--allowedTools", "Bash", "--session-id", id]);
+    talk.say("sleep");
+    talk.until(|line| line["type"] == "assistant");
+    let uuid = |n: u32| format!("00000000-0000-4000-8000-{n:012}");
+    for (n, text) in [(1, "the first wish"), (2, "the second wish"), (3, "the withdrawn wish")] {
+        let content = json!([{"type": "text", "text": text}]);
+        talk.send(json!({"type": "user", "uuid": uuid(n), "message": {"role": "user", "content": content}}));
+        talk.until(|line| line["type"] == "command_lifecycle" && line["state"] == "queued");
+    }
+    talk.ask("1", json!({"subtype": "cancel_async_message", "message_uuid": uuid(3)}));
+    talk.until(|line| line["type"] == "control_response");
+    talk.child.kill().unwrap();
+    talk.child.wait().unwrap();
+    let lines = stage.lines(&["go on", "--resume", id]);
+    let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
+    assert!(told[0].ends_with("the first wish") && told[1].ends_with("the second wish"), "{told:?}");
+    let sent = stage.answerer.seen().last().unwrap().body.clone();
+    assert!(sent.contains("the first wish") && sent.contains("the second wish"), "{sent}");
+    assert!(!sent.contains("the withdrawn wish"), "{sent}");
+    // Once is enough.
+    let lines = stage.lines(&["and on", "--resume", id]);
+    assert!(lines.iter().all(|line| line["subtype"] != "informational"), "{lines:?}");
+    assert_eq!(stage.answerer.seen().last().unwrap().body.matches("the first wish").count(), 1);
+}
