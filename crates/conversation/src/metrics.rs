@@ -97,6 +97,8 @@ pub struct Facts {
     pub compacted: bool,
     /// Its first entry; a fork shares it with the session it was forked from.
     pub first_uuid: Option<String>,
+    /// The session it says it was forked from, when its entries have ids of their own.
+    pub forked_from: Option<String>,
     /// Its last entry.
     pub last_uuid: Option<String>,
     /// The last entry of the session it continues, when an old-style compaction
@@ -116,6 +118,9 @@ impl Facts {
         first(&mut self.session_id, &view.session_id);
         first(&mut self.cwd, &view.cwd);
         first(&mut self.git_branch, &view.git_branch);
+        if self.first_uuid.is_none() && view.uuid.is_some() {
+            self.forked_from = view.forked_from.as_ref().and_then(|fork| Some(fork.session_id.as_deref()?.to_owned()));
+        }
         first(&mut self.first_uuid, &view.uuid);
         if let Some(uuid) = view.uuid.as_deref().filter(|_| view.is_sidechain != Some(true)) {
             self.last_uuid = Some(uuid.to_owned());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 1;
+const SHAPE: i64 = 2;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]

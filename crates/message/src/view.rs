@@ -200,6 +200,8 @@ borrowed! {
         content: &'a RawValue = "content",
         /// The last line of what a `summary` line sums up.
         leaf_uuid: Str<'a> = "leafUuid",
+        /// The session it was copied from, when it has an id of its own there.
+        forked_from: ForkView<'a> = "forkedFrom",
         /// A title the person gave.
         custom_title: Str<'a> = "customTitle",
         /// A title the model made up.
@@ -208,6 +210,14 @@ borrowed! {
         summary: Str<'a> = "summary",
         /// What the tool gave, in its own form.
         tool_use_result: &'a RawValue = "toolUseResult" | "tool_use_result",
+    }
+}
+
+borrowed! {
+    /// What a line of a fork is a copy of.
+    pub struct ForkView<'a> {
+        /// The session.
+        session_id: Str<'a> = "sessionId",
     }
 }
 

@@ -62,6 +62,7 @@ pub struct Listed {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Links {
     first_uuid: Option<String>,
+    forked_from: Option<String>,
     last_uuid: Option<String>,
     continues_leaf: Option<String>,
 }
@@ -91,8 +92,12 @@ impl Listed {
         (self.tokens, self.cost_usd) = (tokens, cost_usd);
         self.compacted = facts.compacted;
         (self.git_branch, self.version) = (facts.git_branch, facts.version);
-        let (first_uuid, last_uuid, continues_leaf) = (facts.first_uuid, facts.last_uuid, facts.continues_leaf);
-        self.links = Links { first_uuid, last_uuid, continues_leaf };
+        self.links = Links {
+            first_uuid: facts.first_uuid,
+            forked_from: facts.forked_from,
+            last_uuid: facts.last_uuid,
+            continues_leaf: facts.continues_leaf,
+        };
     }
 
     /// As it is kept.
@@ -130,7 +135,7 @@ pub(super) fn sessions(db: &Connection) -> rusqlite::Result<Vec<Listed>> {
     Ok(listed)
 }
 
-/// A fork shares its first entry with an earlier session.
+/// A fork shares its first entry with an earlier session, or names that session.
 fn find_forks(sessions: &mut [Listed]) {
     let mut earliest: HashMap<String, (Option<String>, String)> = HashMap::new();
     for session in sessions.iter() {
@@ -143,7 +148,8 @@ fn find_forks(sessions: &mut [Listed]) {
     }
     for session in sessions {
         let first = session.links.first_uuid.as_ref().and_then(|uuid| earliest.get(uuid));
-        session.forked_from = first.map(|(_, id)| id.clone()).filter(|id| *id != session.session_id);
+        let shared = first.map(|(_, id)| id.clone()).filter(|id| *id != session.session_id);
+        session.forked_from = shared.or_else(|| session.links.forked_from.clone());
     }
 }
 

@@ -237,4 +237,10 @@ fn sessions_are_listed_with_their_forks() {
     let listed = refreshed(dir.path()).sessions().unwrap();
     let b: &Listed = listed.iter().find(|session| session.session_id == "b").unwrap();
     assert_eq!((b.forked_from.as_deref(), b.messages, b.tokens.output), (Some("a"), 2, 12));
+    // A fork whose entries have ids of their own says what they are copies of.
+    let copy = spent("m1", 3, 5).replacen('{', r#"{"forkedFrom":{"sessionId":"a","messageUuid":"x"},"#, 1);
+    fs::write(folder.join("c.jsonl"), copy).unwrap();
+    let listed = refreshed(dir.path()).sessions().unwrap();
+    let c: &Listed = listed.iter().find(|session| session.session_id == "c").unwrap();
+    assert_eq!(c.forked_from.as_deref(), Some("a"));
 }
