@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use quipu_message::control::answer::{
     ContextUsage, Initialized, Interrupted, McpServers, McpServersSet, ModeSet, ModelSet, Rewound, SessionCost,
     UsageReport,
@@ -14,13 +14,13 @@ use quipu_message::control::setup::McpServerConfig;
 use quipu_message::control::{Question, RequestBody, request};
 use quipu_message::stream::TurnResult;
 use quipu_message::turn::User;
-use quipu_message::{Entry, Json, Maybe, Uuid};
+use quipu_message::{Content, Entry, Json, Maybe, Uuid};
 use serde::Serialize;
 
 use crate::driver::{self, Driving};
 use crate::link::Link;
 use crate::options::{Options, PermissionMode};
-use crate::prompt::Prompt;
+use crate::prompt;
 use crate::transport::Transport;
 use crate::{Error, Exit, find};
 
@@ -171,20 +171,25 @@ impl Handle {
         Self { patience, ..self.clone() }
     }
 
-    /// Says something: text, blocks, or a stream of messages, each as it comes. Returns
-    /// the id of the last, by which files can be rewound to it. While a turn is under way
-    /// the agent keeps what is said until it comes to it.
-    pub async fn send(&self, prompt: impl Into<Prompt>) -> Result<Option<Uuid>, Error> {
-        let mut prompt = prompt.into();
-        let mut last = None;
-        while let Some(message) = prompt.next().await {
-            last = message.envelope.uuid.get().cloned();
-            self.send_message(message).await?;
-        }
-        Ok(last)
+    /// Says something: text, or blocks (with pictures and documents). Returns its id, by
+    /// which files can be rewound to it. While a turn is under way the agent keeps what is
+    /// said until it comes to it.
+    pub async fn send(&self, words: impl Into<Content>) -> Result<Uuid, Error> {
+        let id = Uuid::from(uuid::Uuid::new_v4().to_string());
+        self.send_message(prompt::with_id(words.into(), id.clone())).await?;
+        Ok(id)
     }
 
-    /// Says one message as it is.
+    /// Says the messages of a stream, each as it comes.
+    pub async fn send_all(&self, messages: impl Stream<Item = User>) -> Result<(), Error> {
+        let mut messages = std::pin::pin!(messages);
+        while let Some(message) = messages.next().await {
+            self.send_message(message).await?;
+        }
+        Ok(())
+    }
+
+    /// Says one message as it is; [`user`](crate::user) makes one.
     pub async fn send_message(&self, mut message: User) -> Result<(), Error> {
         if self.link.verbatim {
             message.client_composed = Maybe::Value(true);

@@ -52,12 +52,16 @@ impl From<User> for Prompt {
 /// A message of a person with the given content, as agents read it. It has an id, by
 /// which files can be rewound to it.
 pub fn user(content: impl Into<Content>) -> User {
+    with_id(content.into(), Uuid::from(uuid::Uuid::new_v4().to_string()))
+}
+
+pub(crate) fn with_id(content: Content, id: Uuid) -> User {
     User {
-        message: Message { role: Role::User, content: content.into(), ..Message::default() },
+        message: Message { role: Role::User, content, ..Message::default() },
         envelope: Envelope {
             parent_tool_use_id: Maybe::Null,
             session_id: Maybe::Value(SessionId::from("")),
-            uuid: Maybe::Value(Uuid::from(uuid::Uuid::new_v4().to_string())),
+            uuid: Maybe::Value(id),
             spelling: Spelling::STREAM,
             ..Envelope::default()
         },

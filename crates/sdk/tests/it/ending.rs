@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use quipu_sdk::transport::Memory;
 use quipu_sdk::{Client, Entry, Error, Options};
+use quipu_testkit::fake;
 
 use crate::stage::{brisk, greeted, result, runs, shell, until};
 
@@ -108,26 +110,24 @@ async fn no_zombies_are_left() {
 
 #[tokio::test]
 async fn five_hundred_clients_in_one_process() {
-    let talks = (0..500).map(|n| {
-        tokio::spawn(async move {
-            let (mut client, mut agent) = greeted(Options::new()).await;
-            let agent = tokio::spawn(async move {
-                while let Some(prompt) = agent.hear().await {
-                    let text = prompt["message"]["content"].as_str().unwrap().to_owned();
-                    agent.say(&result(&text)).await;
+    let recording = quipu_testkit::fixture("sdk/a_conversation_has_turns.1.jsonl");
+    let steps = fake::steps(&std::fs::read_to_string(recording).unwrap());
+    let talks: Vec<_> = (0..500)
+        .map(|_| {
+            let (near, far) = Memory::pair(64 * 1024);
+            let agent = tokio::spawn(fake::play(steps.clone(), far));
+            tokio::spawn(async move {
+                let mut client = Client::connect_over(near, Options::new()).await?;
+                for (prompt, answer) in [("go greet", "Good day."), ("go remember", "I remember.")] {
+                    client.send(prompt).await?;
+                    assert_eq!(client.result().await?.result.text(), Some(answer));
                 }
-            });
-            for turn in 0..10 {
-                let text = format!("client {n} turn {turn}");
-                client.send(text.as_str()).await?;
-                assert_eq!(client.result().await?.result.text(), Some(text.as_str()));
-            }
-            client.close().await?;
-            agent.await.unwrap();
-            Ok::<_, Error>(())
+                client.close().await?;
+                Ok::<_, Error>(agent.await.unwrap().unwrap().differences)
+            })
         })
-    });
-    for talk in talks.collect::<Vec<_>>() {
-        talk.await.unwrap().unwrap();
+        .collect();
+    for talk in talks {
+        assert_eq!(talk.await.unwrap().unwrap(), Vec::<String>::new());
     }
 }
