@@ -215,7 +215,9 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
         pattern.is_some_and(|pattern| texts.iter().any(|text| pattern.matches(text)))
     };
     if let Some(rule) = court.rule(Behavior::Allow, allows) {
-        return Finding::Rule(rule);
+        // What the shell puts in place of a word may be a file that is refused.
+        let vague = words.iter().skip(1).any(|word| !word.plain) && guards_files(court);
+        return if vague { Finding::Nothing { path: None } } else { Finding::Rule(rule) };
     }
     let Some((first, rest)) = inner.split_first() else { return Finding::Reads };
     if first.plain && first.text == "cd" {
@@ -245,6 +247,12 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
 /// Whether some files may not be read, so that searching whole folders is not harmless.
 fn hides_files(court: &Court<'_>) -> bool {
     court.rule(Behavior::Deny, |rule| rule.rule.tool == "Read" && rule.rule.content.is_some()).is_some()
+}
+
+/// Whether some files may not be read or changed.
+fn guards_files(court: &Court<'_>) -> bool {
+    let about = |rule: &Sourced| matches!(rule.rule.tool.as_str(), "Read" | "Edit" | "Write");
+    court.rule(Behavior::Deny, |rule| about(rule) && rule.rule.content.is_some()).is_some()
 }
 
 /// Looks at a file that the shell reads or writes for a command.

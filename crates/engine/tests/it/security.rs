@@ -600,3 +600,45 @@ fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
         assert_eq!(bench.bash(Mode::BypassPermissions, &rules, command), "allow", "{command}");
     }
 }
+
+#[test]
+fn no_pattern_of_the_shell_reaches_a_file_that_may_not_be_read() {
+    let bench = Bench::new();
+    bench.write(".env", "KEY=1");
+    bench.write("deep/.env", "KEY=1");
+    bench.write("a.txt", "x");
+    let commands = [
+        "cat .e*",
+        "cat .env*",
+        "cat .en?",
+        "cat .[e]nv",
+        "cat .en[a-z]",
+        "cat .en[!x]",
+        "cat \".e\"*",
+        "cat '.e'nv*",
+        "cat .\\e*",
+        "cat .e{nv,x}",
+        "cat ./.e*",
+        "cat */.e*",
+        "cat d*p/.env",
+        "cat de{ep,x}/.e*",
+        "cat < .e*",
+        "cat $FILE",
+        "cat ${F}",
+        "cat \"$F\"",
+        "grep KEY .*",
+        "head -n1 .??v",
+        "cat $(echo .env)",
+    ];
+    let read = ["allow Bash(cat:*)", "allow Bash(grep:*)", "allow Bash(head:*)", "allow Bash(rm:*)"];
+    for command in commands {
+        for mode in [Mode::Default, Mode::AcceptEdits] {
+            assert_ne!(bench.bash(mode, &[&["deny Read(.env)"], &read[..]].concat(), command), "allow", "{command}");
+            assert_ne!(bench.bash(mode, &["deny Read(.env)"], command), "allow", "{command}");
+        }
+    }
+    assert_ne!(bench.bash(Mode::Default, &["deny Edit(.env)", "allow Bash(rm:*)"], "rm .e*"), "allow");
+    // Where nothing is refused, and where nothing is hidden, the rule is as good as ever.
+    assert_eq!(bench.bash(Mode::Default, &read, "cat .e*"), "allow");
+    assert_eq!(bench.bash(Mode::Default, &[&["deny Read(.env)"], &read[..]].concat(), "cat a.txt"), "allow");
+}
