@@ -4,6 +4,8 @@ CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
 QUIPU := target/release/quipu
 
+LIBRARIES := message conversation transcript render index api engine sdk
+
 .PHONY: run test build lint deny package fuzz bench crash interop clean
 
 # Shows what quipu does on your own sessions, or on the bundled ones when you have none.
@@ -30,6 +32,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --quiet
+	$(CARGO) package --quiet --allow-dirty --no-verify --offline $(LIBRARIES:%=-p quipu-%)
 
 deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; \
@@ -37,7 +40,6 @@ deny:
 		else echo "cargo deny is not installed: licences, bans and sources were not checked"; fi
 
 # Shows that every library can be published: each is built from what would be sent.
-LIBRARIES := message conversation transcript render index api engine sdk
 package:
 	$(CARGO) package --quiet --allow-dirty $(LIBRARIES:%=-p quipu-%)
 
