@@ -24,7 +24,7 @@ build:
 test: lint
 	@if $(CARGO) nextest --version >/dev/null 2>&1; \
 		then $(CARGO) nextest run --workspace --no-fail-fast; \
-		else $(CARGO) test --workspace --no-fail-fast --all-targets; fi
+		else $(CARGO) test --workspace --no-fail-fast --lib --bins --tests --examples; fi
 	$(CARGO) test --workspace --doc
 	@$(MAKE) --no-print-directory deny
 
