@@ -1,10 +1,12 @@
 //! What Markdown files and the host add: slash commands, skills and subagents.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::settings::Source;
 
@@ -121,8 +123,8 @@ impl Catalog {
             let agent = Agent {
                 description: given.description,
                 prompt: given.prompt,
-                tools: given.tools.map(Names::list),
-                without: given.disallowed_tools.map(Names::list).unwrap_or_default(),
+                tools: given.tools.map(|names| names.0),
+                without: given.disallowed_tools.map(|names| names.0).unwrap_or_default(),
                 model: given.model,
                 builtin: false,
                 name: name.clone(),
@@ -169,7 +171,7 @@ impl Catalog {
         let saved = Saved {
             description: front.description.unwrap_or_else(|| first_line.trim_start_matches('#').trim().to_owned()),
             argument_hint: front.argument_hint.unwrap_or_default(),
-            allowed_tools: front.allowed_tools.map(Names::list).unwrap_or_default(),
+            allowed_tools: front.allowed_tools.map(|names| names.0).unwrap_or_default(),
             body: body.to_owned(),
             is_skill,
             folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
@@ -186,8 +188,8 @@ impl Catalog {
         let agent = Agent {
             description: front.description.unwrap_or_default(),
             prompt: body.trim().to_owned(),
-            tools: front.tools.map(Names::list),
-            without: front.disallowed_tools.map(Names::list).unwrap_or_default(),
+            tools: front.tools.map(|names| names.0),
+            without: front.disallowed_tools.map(|names| names.0).unwrap_or_default(),
             model: front.model,
             builtin: false,
             name: name.clone(),
@@ -256,19 +258,29 @@ struct Given {
 }
 
 /// Names in a list, or in one string between commas.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Names {
-    List(Vec<String>),
-    Text(String),
-}
+#[derive(Debug)]
+struct Names(Vec<String>);
 
-impl Names {
-    fn list(self) -> Vec<String> {
-        match self {
-            Self::List(names) => names,
-            Self::Text(text) => crate::flags::names(&text),
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Names;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of names, or names between commas")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Names, E> {
+                Ok(Names(crate::flags::names(text)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
         }
+        d.deserialize_any(Either)
     }
 }
 

@@ -29,7 +29,9 @@ fn a_files_head_says_what_it_is() {
         (front.name.as_deref(), front.description.as_deref(), body),
         (Some("rev"), Some("Reviews"), "You review.\n")
     );
-    assert_eq!(front.tools.map(Names::list), Some(vec!["Read".to_owned(), "Grep".to_owned()]));
+    assert_eq!(front.tools.unwrap().0, ["Read", "Grep"]);
+    let (front, _) = front_matter("---\nallowed-tools: [Read, 'Bash(ls:*)']\n---\n");
+    assert_eq!(front.allowed_tools.unwrap().0, ["Read", "Bash(ls:*)"]);
     assert_eq!(front_matter("no head").1, "no head");
 }
 
