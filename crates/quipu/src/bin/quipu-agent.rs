@@ -1,6 +1,6 @@
 //! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -322,13 +322,21 @@ fn prompt(given: Option<String>) -> Result<String, EngineError> {
 
 /// What is piped in. Beside a prompt, a pipe that nobody writes to is not waited for.
 fn piped(has_prompt: bool) -> Option<String> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        sender.send(read.ok().map(|_| text))
+    let (begun, heard) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        // The first bytes are there, or the end.
+        let begins = stdin.fill_buf().map(|_| ());
+        let _ = begun.send(());
+        let mut bytes = Vec::new();
+        begins.and_then(|()| stdin.read_to_end(&mut bytes)).ok().map(|_| bytes)
     });
-    if has_prompt { receiver.recv_timeout(PATIENCE).ok()? } else { receiver.recv().ok()? }
+    if has_prompt && heard.recv_timeout(PATIENCE).is_err() {
+        warn("nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will");
+        return None;
+    }
+    let bytes = reader.join().ok().flatten()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
@@ -349,4 +357,8 @@ fn complain(error: &EngineError) {
     }
     // There is nowhere to say that this cannot be said.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "warning: {text}");
 }
