@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
-use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
+use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
 use quipu_message::system::{Informational, System, live};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::ending::stillborn;
+use crate::ending::{self, in_full, stillborn};
 use crate::error::EngineError;
 use crate::input::{InputError, Prompt};
 use crate::options::Options;
@@ -60,7 +60,7 @@ pub async fn run(
     let session = given.set_up(chosen, output)?;
     let ended = live(&session, begun, gone).await;
     session.mcp.close();
-    crate::ending::say_held(&session);
+    ending::say_held(&session);
     session.output.end();
     let last = printer.finish();
     let interrupted = ended?;
@@ -94,21 +94,23 @@ async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> R
 
 async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
-        take_prompt(session, Prompt::from(prompt))?;
+        take_prompt(session, Prompt::from(prompt));
         session.queue.close();
         session.mcp.connect_all(session).await;
     }
     let mut from = Some(from);
     while let Some(prompt) = session.queue.next().await {
-        if let Some(from) = from.take() {
-            begin(session, from).await?;
+        if let Err(error) = take_up(session, from.take()).await {
+            // Whoever waits for a result gets one.
+            let result = stillborn(&session.output, &in_full(&error));
+            ending::say(session, TurnResult { result_index: Maybe::Value(session.next_result()), ..result });
+            return Err(error.into());
         }
-        session.note_queue("dequeue", None, None)?;
         if crate::background::is_news(session, &prompt) {
             answer_one(session, prompt).await?;
             session.note_end(false)?;
         } else if !session.queue.expects() {
-            crate::ending::say_held(session);
+            ending::say_held(session);
             session.now_doing("idle");
         }
     }
@@ -118,14 +120,23 @@ async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> 
     Ok(())
 }
 
-/// A prompt came: it is noted and waits for its turn.
-pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
-    session.note_queue("enqueue", Some(&prompt), None)?;
+/// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
+/// too, and its turn says that nothing can be written.
+pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) {
+    let noted = session.note_queue("enqueue", Some(&prompt), None).and_then(|()| session.log().flush());
     // It is acknowledged when it cannot be lost any more.
-    session.log().flush()?;
-    lifecycle(session, prompt.uuid.as_ref(), "queued");
+    if noted.is_ok() {
+        lifecycle(session, prompt.uuid.as_ref(), "queued");
+    }
     session.queue.push(prompt);
-    Ok(())
+}
+
+/// A prompt's turn has come; the first one begins the session.
+async fn take_up(session: &Arc<Session>, from: Option<Begun>) -> Result<(), AppendError> {
+    if let Some(from) = from {
+        begin(session, from).await?;
+    }
+    session.note_queue("dequeue", None, None)
 }
 
 async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {

@@ -4,7 +4,9 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use super::stage::Stage;
+use serde_json::{Value, json};
+
+use super::stage::{STREAM, Stage};
 
 #[test]
 fn bytes_that_are_no_text_are_taken_all_the_same() {
@@ -15,4 +17,23 @@ fn bytes_that_are_no_text_are_taken_all_the_same() {
     let seen = stage.answerer.seen();
     let said = seen[0].request.as_ref().unwrap().messages[0].content.to_text();
     assert!(said.contains("hello \u{fffd}\0 你"), "{said:?}");
+}
+
+#[test]
+fn whoever_waits_is_told_that_the_session_file_cannot_be_written() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("config", "no folder");
+    let mut command = stage.command(&STREAM);
+    command.env("CLAUDE_CONFIG_DIR", stage.folder.path.join("config")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let line = json!({"type": "user", "message": {"role": "user", "content": "hello"}});
+    // Stdin stays open: nobody has to wait for its end.
+    writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    let stdin = child.stdin.take();
+    let out = child.wait_with_output().unwrap();
+    drop(stdin);
+    let result: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&result["subtype"], out.status.code()), (&json!("error_during_execution"), Some(1)));
+    assert!(result["errors"][0].as_str().unwrap().contains("config/projects"), "{result}");
+    assert!(stage.answerer.seen().is_empty());
 }
