@@ -215,7 +215,7 @@ impl Launch {
     fn begin(self, work: BoxFuture<'static, Output>) -> Output {
         let Self { session, task, aside, prompt } = self;
         aside.store(true, Ordering::Relaxed);
-        session.queue.expect();
+        session.queue.expect(&task.id);
         let (file, stop) = (task.file.clone(), task.stop.clone());
         let raw = AgentOutput {
             agent_id: Maybe::Value(AgentId::from(task.id.as_str())),
