@@ -31,6 +31,7 @@ use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden};
 use crate::queue::Queue;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
+use crate::structured::Structured;
 use crate::tool::{self, Place};
 use crate::waiting::Waiting;
 
@@ -157,6 +158,9 @@ impl Given {
         if let Some(agents) = &self.options.agents {
             let bad = |error: serde_json::Error| EngineError::Flag { flag: "--agents", reason: error.to_string() };
             catalog.add_agents(agents).map_err(bad)?;
+        }
+        if let Some(schema) = &self.options.json_schema {
+            Structured::read(schema)?;
         }
         let model = self.options.model.clone().or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
         let model = model.or_else(|| settings.last(|known| known.model.clone()));

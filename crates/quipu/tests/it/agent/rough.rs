@@ -37,3 +37,14 @@ fn whoever_waits_is_told_that_the_session_file_cannot_be_written() {
     assert!(result["errors"][0].as_str().unwrap().contains("config/projects"), "{result}");
     assert!(stage.answerer.seen().is_empty());
 }
+
+#[test]
+fn a_schema_that_is_none_is_refused() {
+    let stage = Stage::new("hello.yaml");
+    for schema in ["{", "[1]", r#"{"type":"nonsense"}"#] {
+        let out = stage.run(&["-p", "hello", "--json-schema", schema]);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.code() == Some(1) && said.contains("--json-schema: "), "{schema}: {said}");
+    }
+    assert!(stage.answerer.seen().is_empty());
+}
