@@ -1,12 +1,13 @@
 //! Rough treatment: input that is no text, flags that are none, files that cannot be
 //! written, answers that break, turns that are broken off.
 
+use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::stage::{STREAM, Stage};
+use super::stage::{STREAM, Stage, kinds};
 
 #[test]
 fn bytes_that_are_no_text_are_taken_all_the_same() {
@@ -47,4 +48,34 @@ fn a_schema_that_is_none_is_refused() {
         assert!(out.status.code() == Some(1) && said.contains("--json-schema: "), "{schema}: {said}");
     }
     assert!(stage.answerer.seen().is_empty());
+}
+
+#[test]
+fn a_subagent_begins_when_the_answer_that_asks_for_it_is_whole() {
+    let stage = Stage::new("broken_off.yaml");
+    let lines = stage.lines(&["cut"]);
+    assert_eq!(lines.last().unwrap()["result"], "On second thought, no.");
+    assert!(!kinds(&lines).contains(&"system/task_started".to_owned()), "{:?}", kinds(&lines));
+    assert_eq!(stage.answerer.seen().len(), 2);
+}
+
+#[test]
+fn a_subagent_that_is_broken_off_writes_down_its_end() {
+    let stage = Stage::new("broken_off.yaml");
+    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
+    talk.say("help");
+    talk.until(|line| line["message"]["content"][0]["name"] == "Bash");
+    talk.ask("1", json!({"subtype": "interrupt"}));
+    assert_eq!(talk.until_result()["terminal_reason"], "aborted_tools");
+    let (_, heard) = talk.end();
+    let told = heard.iter().find(|line| line["subtype"] == "task_notification").unwrap();
+    assert_eq!(told["status"], "stopped");
+    let folder = stage.session_file().with_extension("").join("subagents");
+    let read = |ext| {
+        let paths = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        fs::read_to_string(paths.into_iter().find(|path| path.extension().unwrap() == ext).unwrap()).unwrap()
+    };
+    assert!(read("json").contains(r#""finished":true"#));
+    let last: Vec<String> = read("jsonl").lines().rev().take(2).map(str::to_owned).collect();
+    assert!(last[0].contains("[Request interrupted by user") && last[1].contains("tool_result"), "{last:?}");
 }
