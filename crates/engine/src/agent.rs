@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
-use quipu_message::system::{Informational, System, live};
+use quipu_message::system::{System, live};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -198,12 +198,7 @@ async fn begin(session: &Arc<Session>, from: Begun) -> Result<(), AppendError> {
     }
     let problems = session.state().settings.problems.clone();
     for problem in problems {
-        session.say(System::Informational(Box::new(Informational {
-            content: Maybe::Value(format!("left out: {problem}")),
-            level: Maybe::Value("warning".to_owned()),
-            envelope: session.output.envelope(),
-            ..Informational::default()
-        })));
+        session.warn(format!("left out: {problem}"));
     }
     crate::waiting::take_up(session, waiting)?;
     let source = if resumed { "resume" } else { "startup" };

@@ -79,3 +79,37 @@ fn a_subagent_that_is_broken_off_writes_down_its_end() {
     let last: Vec<String> = read("jsonl").lines().rev().take(2).map(str::to_owned).collect();
     assert!(last[0].contains("[Request interrupted by user") && last[1].contains("tool_result"), "{last:?}");
 }
+
+/// Whether a process of this id runs.
+fn runs(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_hook_that_fails_is_told_of_and_one_that_hangs_ends_with_its_children() {
+    let stage = Stage::new("notes.yaml");
+    stage.write("notes.txt", "x");
+    let hang = r#"echo $CLAUDE_PROJECT_DIR > root; sleep 60 & echo $! > child; wait"#;
+    let settings = json!({"hooks": {
+        "PreToolUse": [{"hooks": [{"type": "command", "command": hang, "timeout": 0.5}]}],
+        "PostToolUse": [{"hooks": [{"type": "command", "command": "echo oops >&2; exit 1"}]}],
+        // What a hook leaves running is waited for no longer than what it says itself.
+        "Stop": [{"hooks": [{"type": "command", "command": "sleep 60 & echo $! > left"}]}],
+    }});
+    let lines = stage.lines(&["read the notes", "--settings", &settings.to_string()]);
+    let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            format!("PreToolUse:Read hook [{hang}] failed, not done in 0.5 s"),
+            "PostToolUse:Read hook [echo oops >&2; exit 1] failed, exit code 1: oops".to_owned(),
+        ]
+    );
+    let read = |name: &str| fs::read_to_string(stage.folder.path.join(name)).unwrap();
+    assert_eq!(read("root").trim(), stage.folder.path.canonicalize().unwrap().to_str().unwrap());
+    // Elsewhere nobody says in a file what runs.
+    assert!(!cfg!(target_os = "linux") || !runs(&read("child")) && runs(&read("left")));
+    std::process::Command::new("kill").arg(read("left").trim()).status().unwrap();
+    let file = fs::read_to_string(stage.session_file()).unwrap();
+    assert_eq!(file.matches("hook_non_blocking_error").count(), 2);
+}
