@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
@@ -18,19 +19,24 @@ use crate::ending::{self, in_full, stillborn};
 use crate::error::EngineError;
 use crate::input::{InputError, Prompt};
 use crate::options::Options;
-use crate::output::Output;
+use crate::output::{Output, Printed};
 use crate::session::Session;
 use crate::setup::Given;
+
+/// How long a session may take to end after a signal.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// Runs the agent until there is nothing more to do; returns the exit code.
 ///
 /// Errors that no `result` line tells of are returned; everything else is said on
-/// `out`. Prompts come from the options, or line by line from stdin.
+/// `out`, and what people should know meanwhile on `err`. Prompts come from the
+/// options, or line by line from stdin.
 pub async fn run(
     options: Options,
     env: BTreeMap<String, String>,
     cwd: PathBuf,
     out: impl Write + Send + 'static,
+    err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
     let given = Given { options, env, cwd };
     let chosen = given.choose();
@@ -42,7 +48,7 @@ pub async fn run(
     let gone = CancellationToken::new();
     let (format, verbose) = (given.options.format, given.options.verbose);
     let failed = |source| EngineError::System { what: "a thread for output", source };
-    let (output, printer) = Output::to(out, format, verbose, id, gone.clone()).map_err(failed)?;
+    let (output, printer) = Output::to(out, err, format, verbose, id, gone.clone()).map_err(failed)?;
     let (chosen, begun) = match chosen {
         Ok(mut chosen) => {
             let begun = Begun { resumed: chosen.resumed, waiting: std::mem::take(&mut chosen.waiting) };
@@ -62,9 +68,24 @@ pub async fn run(
     session.mcp.close();
     ending::say_held(&session);
     session.output.end();
-    let last = printer.finish();
-    let interrupted = ended?;
-    Ok(u8::from(last.is_some_and(|result| result.is_error) && !interrupted))
+    let Printed { last, failed } = printer.finish();
+    let signal = ended?;
+    if let Some(source) = failed {
+        return Err(EngineError::Output(source));
+    }
+    Ok(match signal {
+        // Who presses Ctrl-C knows; who sends a SIGTERM is told as every program tells it.
+        Some(Signal::Interrupt) => 0,
+        Some(Signal::Terminate) => 128 + 15,
+        None => u8::from(last.is_some_and(|result| result.is_error)),
+    })
+}
+
+/// Why somebody wants the agent to stop.
+#[derive(Debug, Clone, Copy)]
+enum Signal {
+    Interrupt,
+    Terminate,
 }
 
 /// What a session begins with.
@@ -75,10 +96,10 @@ struct Begun {
     waiting: Vec<Content>,
 }
 
-/// Answers prompts until there are no more; true when a signal broke it off.
-async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<bool, EngineError> {
+/// Answers prompts until there are no more; returns the signal that broke it off.
+async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<Option<Signal>, EngineError> {
     let fault: Arc<Mutex<Option<InputError>>> = Arc::default();
-    let signalled = CancellationToken::new();
+    let signalled = OnceLock::new();
     let listening = listen(session, &fault, &gone, &signalled);
     let answering = answer(session, from);
     // Whoever reads stdin never ends before the prompts do.
@@ -89,7 +110,7 @@ async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> R
     if let Some(error) = fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
         return Err(error.into());
     }
-    Ok(signalled.is_cancelled())
+    Ok(signalled.into_inner())
 }
 
 async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> {
@@ -237,7 +258,7 @@ async fn listen(
     session: &Arc<Session>,
     fault: &Mutex<Option<InputError>>,
     gone: &CancellationToken,
-    signalled: &CancellationToken,
+    signalled: &OnceLock<Signal>,
 ) {
     let desk = crate::control::Desk::new(Arc::clone(session));
     let reading = async {
@@ -264,13 +285,18 @@ async fn listen(
     };
     let interrupted = async {
         loop {
-            signal().await;
-            signalled.cancel();
+            // The first one counts.
+            let _ = signalled.set(signal().await);
             session.queue.end();
             if session.state().turn.is_none() {
-                return;
+                break;
             }
             session.interrupt();
+        }
+        // A session that waits for words puts itself in order; nobody waits long for that.
+        tokio::select! {
+            () = tokio::time::sleep(PARTING) => {}
+            _ = signal() => {}
         }
     };
     let unheard = async {
@@ -289,21 +315,22 @@ async fn listen(
 
 /// Waits until somebody wants the agent to stop.
 #[cfg(unix)]
-async fn signal() {
+async fn signal() -> Signal {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut stop), Ok(mut end)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
         return std::future::pending().await;
     };
     tokio::select! {
-        _ = stop.recv() => {}
-        _ = end.recv() => {}
+        _ = stop.recv() => Signal::Interrupt,
+        _ = end.recv() => Signal::Terminate,
     }
 }
 
 /// Waits until somebody wants the agent to stop.
 #[cfg(not(unix))]
-async fn signal() {
+async fn signal() -> Signal {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+    Signal::Interrupt
 }

@@ -238,7 +238,7 @@ fn start(flags: Flags) -> Result<u8, EngineError> {
         .enable_all()
         .build()
         .map_err(system("the async runtime"))?;
-    let code = runtime.block_on(quipu_engine::run(options, env, cwd, std::io::stdout()));
+    let code = runtime.block_on(quipu_engine::run(options, env, cwd, std::io::stdout(), std::io::stderr()));
     // A read of stdin may still wait for a host that says no more.
     runtime.shutdown_background();
     code

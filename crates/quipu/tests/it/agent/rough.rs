@@ -131,3 +131,42 @@ fn mistakes_of_settings_are_told_with_their_place_and_the_rest_counts() {
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(said, "error: --mcp-config: server a: missing field `command`\n");
 }
+
+#[test]
+fn people_are_told_on_stderr_what_the_answer_does_not_say() {
+    let stage = Stage::new("hello.yaml");
+    stage.write(".claude/settings.json", "{broken");
+    let out = stage.run(&["-p", "hello"]);
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "Good day.\n");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.starts_with("warning: left out: ") && said.contains("settings.json: key must be a string"), "{said}");
+    let mut command = stage.command(&["-p", "hello", "--setting-sources", ""]);
+    let out = command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1").output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(said.matches("trying again in ").count(), 2, "{said}");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "API Error: cannot connect to 127.0.0.1:1\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let stage = Stage::new("hello.yaml");
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let out = stage.command(&["-p", "hello"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(1) && said.contains("cannot write the output: No space left"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_that_is_told_to_end_puts_itself_in_order() {
+    let stage = Stage::new("hello.yaml");
+    let settings = json!({"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": "touch ended"}]}]}});
+    let mut talk = stage.talk(&["--settings", &settings.to_string()]);
+    talk.say("hello");
+    talk.until_result();
+    std::process::Command::new("kill").arg(talk.child.id().to_string()).status().unwrap();
+    assert_eq!(talk.child.wait().unwrap().code(), Some(128 + 15));
+    assert!(stage.folder.path.join("ended").exists());
+    assert!(fs::read_to_string(stage.session_file()).unwrap().contains("cost-state"));
+}
