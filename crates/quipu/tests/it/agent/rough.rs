@@ -133,6 +133,34 @@ fn mistakes_of_settings_are_told_with_their_place_and_the_rest_counts() {
 }
 
 #[test]
+fn flags_that_cannot_be_meant_are_refused() {
+    let stage = Stage::new("hello.yaml");
+    let check = |args: &[&str], expect: &str| {
+        let out = stage.run(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(!out.status.success() && said.contains(expect), "{args:?}: {said}");
+    };
+    check(&["-p", "hello", "--max-turns", "0"], "0 is not in 1..");
+    check(&["-p", "hello", "--max-turns", "-1"], "--max-turns");
+    for amount in ["0", "-2", "NaN", "inf", "much"] {
+        check(&["-p", "hello", "--max-budget-usd", amount], "must be an amount above 0");
+    }
+    check(&["-p", "hello", "--input-format", "stream-json"], "prompts come on stdin then");
+    check(&["-p", "hello", "--permission-mode", "yolo"], "no mode 'yolo'");
+    check(&["-p", " "], "no prompt");
+    assert!(stage.answerer.seen().is_empty());
+}
+
+#[test]
+fn help_has_examples_and_groups() {
+    let out = Stage::new("hello.yaml").run(&["--help"]);
+    let help = String::from_utf8_lossy(&out.stdout).into_owned();
+    for part in ["Examples:\n  quipu-agent -p", "\nSessions:\n", "\nTools and permissions:\n"] {
+        assert!(help.contains(part), "{help}");
+    }
+}
+
+#[test]
 fn people_are_told_on_stderr_what_the_answer_does_not_say() {
     let stage = Stage::new("hello.yaml");
     stage.write(".claude/settings.json", "{broken");
