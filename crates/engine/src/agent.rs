@@ -3,34 +3,40 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
-use quipu_message::stream::{CommandLifecycle, PromptSuggestion};
-use quipu_message::system::{Informational, System, live};
+use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
+use quipu_message::system::{System, live};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::ending::stillborn;
+use crate::ending::{self, in_full, stillborn};
 use crate::error::EngineError;
 use crate::input::{InputError, Prompt};
 use crate::options::Options;
-use crate::output::Output;
+use crate::output::{Output, Printed};
 use crate::session::Session;
 use crate::setup::Given;
+
+/// How long a session may take to end after a signal.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// Runs the agent until there is nothing more to do; returns the exit code.
 ///
 /// Errors that no `result` line tells of are returned; everything else is said on
-/// `out`. Prompts come from the options, or line by line from stdin.
+/// `out`, and what people should know meanwhile on `err`. Prompts come from the
+/// options, or line by line from stdin.
 pub async fn run(
     options: Options,
     env: BTreeMap<String, String>,
     cwd: PathBuf,
     out: impl Write + Send + 'static,
+    err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
     let given = Given { options, env, cwd };
     let chosen = given.choose();
@@ -42,7 +48,7 @@ pub async fn run(
     let gone = CancellationToken::new();
     let (format, verbose) = (given.options.format, given.options.verbose);
     let failed = |source| EngineError::System { what: "a thread for output", source };
-    let (output, printer) = Output::to(out, format, verbose, id, gone.clone()).map_err(failed)?;
+    let (output, printer) = Output::to(out, err, format, verbose, id, gone.clone()).map_err(failed)?;
     let (chosen, begun) = match chosen {
         Ok(mut chosen) => {
             let begun = Begun { resumed: chosen.resumed, waiting: std::mem::take(&mut chosen.waiting) };
@@ -60,11 +66,26 @@ pub async fn run(
     let session = given.set_up(chosen, output)?;
     let ended = live(&session, begun, gone).await;
     session.mcp.close();
-    crate::ending::say_held(&session);
+    ending::say_held(&session);
     session.output.end();
-    let last = printer.finish();
-    let interrupted = ended?;
-    Ok(u8::from(last.is_some_and(|result| result.is_error) && !interrupted))
+    let Printed { last, failed } = printer.finish();
+    let signal = ended?;
+    if let Some(source) = failed {
+        return Err(EngineError::Output(source));
+    }
+    Ok(match signal {
+        // Who presses Ctrl-C knows; who sends a SIGTERM is told as every program tells it.
+        Some(Signal::Interrupt) => 0,
+        Some(Signal::Terminate) => 128 + 15,
+        None => u8::from(last.is_some_and(|result| result.is_error)),
+    })
+}
+
+/// Why somebody wants the agent to stop.
+#[derive(Debug, Clone, Copy)]
+enum Signal {
+    Interrupt,
+    Terminate,
 }
 
 /// What a session begins with.
@@ -75,10 +96,10 @@ struct Begun {
     waiting: Vec<Content>,
 }
 
-/// Answers prompts until there are no more; true when a signal broke it off.
-async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<bool, EngineError> {
+/// Answers prompts until there are no more; returns the signal that broke it off.
+async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<Option<Signal>, EngineError> {
     let fault: Arc<Mutex<Option<InputError>>> = Arc::default();
-    let signalled = CancellationToken::new();
+    let signalled = OnceLock::new();
     let listening = listen(session, &fault, &gone, &signalled);
     let answering = answer(session, from);
     // Whoever reads stdin never ends before the prompts do.
@@ -89,26 +110,28 @@ async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> R
     if let Some(error) = fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
         return Err(error.into());
     }
-    Ok(signalled.is_cancelled())
+    Ok(signalled.into_inner())
 }
 
 async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
-        take_prompt(session, Prompt::from(prompt))?;
+        take_prompt(session, Prompt::from(prompt));
         session.queue.close();
         session.mcp.connect_all(session).await;
     }
     let mut from = Some(from);
     while let Some(prompt) = session.queue.next().await {
-        if let Some(from) = from.take() {
-            begin(session, from).await?;
+        if let Err(error) = take_up(session, from.take()).await {
+            // Whoever waits for a result gets one.
+            let result = stillborn(&session.output, &in_full(&error));
+            ending::say(session, TurnResult { result_index: Maybe::Value(session.next_result()), ..result });
+            return Err(error.into());
         }
-        session.note_queue("dequeue", None, None)?;
         if crate::background::is_news(session, &prompt) {
             answer_one(session, prompt).await?;
             session.note_end(false)?;
         } else if !session.queue.expects() {
-            crate::ending::say_held(session);
+            ending::say_held(session);
             session.now_doing("idle");
         }
     }
@@ -118,14 +141,23 @@ async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> 
     Ok(())
 }
 
-/// A prompt came: it is noted and waits for its turn.
-pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
-    session.note_queue("enqueue", Some(&prompt), None)?;
+/// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
+/// too, and its turn says that nothing can be written.
+pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) {
+    let noted = session.note_queue("enqueue", Some(&prompt), None).and_then(|()| session.log().flush());
     // It is acknowledged when it cannot be lost any more.
-    session.log().flush()?;
-    lifecycle(session, prompt.uuid.as_ref(), "queued");
+    if noted.is_ok() {
+        lifecycle(session, prompt.uuid.as_ref(), "queued");
+    }
     session.queue.push(prompt);
-    Ok(())
+}
+
+/// A prompt's turn has come; the first one begins the session.
+async fn take_up(session: &Arc<Session>, from: Option<Begun>) -> Result<(), AppendError> {
+    if let Some(from) = from {
+        begin(session, from).await?;
+    }
+    session.note_queue("dequeue", None, None)
 }
 
 async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
@@ -187,12 +219,7 @@ async fn begin(session: &Arc<Session>, from: Begun) -> Result<(), AppendError> {
     }
     let problems = session.state().settings.problems.clone();
     for problem in problems {
-        session.say(System::Informational(Box::new(Informational {
-            content: Maybe::Value(format!("left out: {problem}")),
-            level: Maybe::Value("warning".to_owned()),
-            envelope: session.output.envelope(),
-            ..Informational::default()
-        })));
+        session.warn(format!("left out: {problem}"));
     }
     crate::waiting::take_up(session, waiting)?;
     let source = if resumed { "resume" } else { "startup" };
@@ -231,7 +258,7 @@ async fn listen(
     session: &Arc<Session>,
     fault: &Mutex<Option<InputError>>,
     gone: &CancellationToken,
-    signalled: &CancellationToken,
+    signalled: &OnceLock<Signal>,
 ) {
     let desk = crate::control::Desk::new(Arc::clone(session));
     let reading = async {
@@ -258,13 +285,18 @@ async fn listen(
     };
     let interrupted = async {
         loop {
-            signal().await;
-            signalled.cancel();
+            // The first one counts.
+            let _ = signalled.set(signal().await);
             session.queue.end();
             if session.state().turn.is_none() {
-                return;
+                break;
             }
             session.interrupt();
+        }
+        // A session that waits for words puts itself in order; nobody waits long for that.
+        tokio::select! {
+            () = tokio::time::sleep(PARTING) => {}
+            _ = signal() => {}
         }
     };
     let unheard = async {
@@ -283,21 +315,22 @@ async fn listen(
 
 /// Waits until somebody wants the agent to stop.
 #[cfg(unix)]
-async fn signal() {
+async fn signal() -> Signal {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut stop), Ok(mut end)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
         return std::future::pending().await;
     };
     tokio::select! {
-        _ = stop.recv() => {}
-        _ = end.recv() => {}
+        _ = stop.recv() => Signal::Interrupt,
+        _ = end.recv() => Signal::Terminate,
     }
 }
 
 /// Waits until somebody wants the agent to stop.
 #[cfg(not(unix))]
-async fn signal() {
+async fn signal() -> Signal {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+    Signal::Interrupt
 }

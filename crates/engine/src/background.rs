@@ -79,17 +79,13 @@ fn ended(session: &Arc<Session>, task: &Task, status: Status) {
         say_ended(session, task, status, &summary);
     }
     say_running(session);
-    let awaited = task.kind != Kind::Command;
     if task.is_seen() {
-        if awaited {
-            session.queue.expect_one_less();
-        }
+        session.queue.expect_no_more(&task.id);
         return;
     }
-    let notice = Notice { task: task.id.clone(), run: task.run.clone(), awaited };
+    let notice = Notice { task: task.id.clone(), run: task.run.clone() };
     let prompt = Prompt { notice: Some(notice), ..Prompt::from(words(task, status, &summary)) };
-    // A file that cannot be written ends the turn that needs it.
-    let _ = crate::agent::take_prompt(session, prompt);
+    crate::agent::take_prompt(session, prompt);
 }
 
 fn say_ended(session: &Session, task: &Task, status: Status, summary: &str) {

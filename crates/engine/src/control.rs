@@ -65,8 +65,7 @@ async fn work(session: Arc<Session>, mut orders: mpsc::UnboundedReceiver<Order>)
             }
             Order::Prompt(prompt) => {
                 session.mcp.connect_all(&session).await;
-                // A file that cannot be written ends the turn that needs it.
-                let _ = crate::agent::take_prompt(&session, prompt);
+                crate::agent::take_prompt(&session, prompt);
             }
             Order::Close => session.queue.close(),
         }

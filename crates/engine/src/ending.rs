@@ -6,6 +6,7 @@ use quipu_api::ApiError;
 use quipu_message::stream::{Outcome, TurnResult};
 use quipu_message::system::{StopHookSummary, System, live};
 use quipu_message::{Entry, Json, Maybe, factory};
+use quipu_transcript::AppendError;
 use serde::Serialize;
 
 use crate::hooks::Effects;
@@ -120,8 +121,7 @@ fn tell(result: &mut TurnResult, end: &End) {
             failed(Outcome::DuringExecution, reason, "the turn was interrupted".to_owned());
         }
         End::NoFile(error) => {
-            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            failed(Outcome::DuringExecution, "session_file", format!("{error}{cause}"));
+            failed(Outcome::DuringExecution, "session_file", in_full(error));
         }
         End::Failed(failure) => {
             result.is_error = true;
@@ -138,6 +138,12 @@ fn tell(result: &mut TurnResult, end: &End) {
             result.structured_output = Maybe::Value(answer.clone());
         }
     }
+}
+
+/// An error with its cause.
+pub(crate) fn in_full(error: &AppendError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{error}{cause}")
 }
 
 fn finished(result: &mut TurnResult, text: &str) {

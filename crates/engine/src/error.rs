@@ -70,6 +70,9 @@ pub enum EngineError {
         /// What is wrong.
         reason: String,
     },
+    /// What is said cannot be written.
+    #[error("cannot write the output")]
+    Output(#[source] std::io::Error),
     /// The system does not give what every program needs.
     #[error("cannot set up: {what}")]
     System {
@@ -98,6 +101,7 @@ impl EngineError {
             Self::NoPrompt => "agent.no_prompt",
             Self::Root => "agent.root",
             Self::Flag { .. } => "agent.bad_flag",
+            Self::Output(_) => "agent.output",
             Self::System { .. } => "agent.system",
         }
     }

@@ -2,6 +2,7 @@
 //! happens and may change it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,8 @@ pub(crate) struct With<'a> {
     pub output: &'a Output,
     /// The environment of commands.
     pub env: &'a BTreeMap<String, String>,
+    /// The folder of the session.
+    pub root: &'a Path,
     /// Breaks hooks off.
     pub cancel: &'a CancellationToken,
 }

@@ -27,8 +27,6 @@ pub struct Notice {
     pub task: String,
     /// The run of it.
     pub run: String,
-    /// Whether results are held back for it.
-    pub awaited: bool,
 }
 
 impl From<String> for Prompt {

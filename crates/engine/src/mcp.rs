@@ -84,34 +84,47 @@ pub(crate) struct Mcp {
 
 impl Mcp {
     /// The servers of flags and, unless those are to be the only ones, of the project.
-    pub(crate) fn configure(options: &Options, settings: &Settings, cwd: &Path) -> Result<Self, EngineError> {
+    /// A project's list that cannot be read is told of; a flag's is an error.
+    pub(crate) fn configure(options: &Options, settings: &mut Settings, cwd: &Path) -> Result<Self, EngineError> {
         let mcp = Self::default();
         if !options.strict_mcp {
-            let allowed = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
-            let named: Vec<String> =
-                settings.layers.iter().flat_map(|layer| layer.known.enabled_mcpjson_servers.clone()).collect();
-            if let Ok(text) = std::fs::read_to_string(cwd.join(".mcp.json"))
-                && let Ok(listing) = serde_json::from_str::<Listing>(&text)
-            {
-                // A project's programs run only when the person has said so.
-                let chosen = listing.mcp_servers.into_iter().filter(|(name, _)| allowed || named.contains(name));
-                for (name, config) in chosen {
-                    mcp.add(&name, read_config(&config)?, "project");
-                }
-            }
+            let problems = mcp.add_project(settings, &cwd.join(".mcp.json"));
+            settings.problems.extend(problems);
         }
+        let bad = |reason: String| EngineError::Flag { flag: "--mcp-config", reason };
         for text in &options.mcp_config {
-            let bad = |reason: String| EngineError::Flag { flag: "--mcp-config", reason };
             let text = match text.trim_start().starts_with('{') {
                 true => text.clone(),
                 false => std::fs::read_to_string(text).map_err(|error| bad(format!("{text}: {error}")))?,
             };
             let listing: Listing = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
             for (name, config) in listing.mcp_servers {
-                mcp.add(&name, read_config(&config)?, "dynamic");
+                mcp.add(&name, read_config(&name, &config).map_err(bad)?, "dynamic");
             }
         }
         Ok(mcp)
+    }
+
+    /// Adds the servers of a project. Its programs run only when the person has said so.
+    fn add_project(&self, settings: &Settings, path: &Path) -> Vec<String> {
+        let all = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
+        let named: Vec<&String> =
+            settings.layers.iter().flat_map(|layer| &layer.known.enabled_mcpjson_servers).collect();
+        let Some(text) = std::fs::read_to_string(path).ok().filter(|_| all || !named.is_empty()) else {
+            return Vec::new();
+        };
+        let listing: Listing = match serde_json::from_str(&text) {
+            Ok(listing) => listing,
+            Err(error) => return vec![format!("{}: {error}", path.display())],
+        };
+        let mut problems = Vec::new();
+        for (name, config) in listing.mcp_servers.iter().filter(|(name, _)| all || named.contains(name)) {
+            match read_config(name, config) {
+                Ok(config) => self.add(name, config, "project"),
+                Err(error) => problems.push(format!("{}: {error}", path.display())),
+            }
+        }
+        problems
     }
 
     /// Adds the servers that `initialize` names, with what they would answer.
@@ -155,14 +168,14 @@ impl Mcp {
 
     /// Replaces the servers that hosts set; returns those that came and went.
     pub(crate) fn set(&self, given: &Json) -> Result<(Vec<String>, Vec<String>), EngineError> {
-        let given: BTreeMap<String, serde_json::Value> =
-            given.read().map_err(|error| EngineError::Flag { flag: "mcp_set_servers", reason: error.to_string() })?;
+        let bad = |reason: String| EngineError::Flag { flag: "mcp_set_servers", reason };
+        let given: BTreeMap<String, serde_json::Value> = given.read().map_err(|error| bad(error.to_string()))?;
         let mut added = Vec::new();
         for (name, config) in &given {
             if !self.lock().contains_key(name) {
                 added.push(name.clone());
             }
-            self.add(name, read_config(config)?, "dynamic");
+            self.add(name, read_config(name, config).map_err(bad)?, "dynamic");
         }
         let mut servers = self.lock();
         let gone: Vec<String> = servers
@@ -305,7 +318,7 @@ impl Server {
 }
 
 /// Reads a server's configuration; without a type it is a program or an address.
-fn read_config(json: &serde_json::Value) -> Result<Config, EngineError> {
+fn read_config(name: &str, json: &serde_json::Value) -> Result<Config, String> {
     let mut json = json.clone();
     if let Some(map) = json.as_object_mut()
         && !map.contains_key("type")
@@ -313,8 +326,7 @@ fn read_config(json: &serde_json::Value) -> Result<Config, EngineError> {
         let kind = if map.contains_key("url") { "http" } else { "stdio" };
         map.insert("type".to_owned(), kind.into());
     }
-    let bad = |error: serde_json::Error| EngineError::Flag { flag: "--mcp-config", reason: error.to_string() };
-    serde_json::from_value(json).map_err(bad)
+    serde_json::from_value(json).map_err(|error| format!("server {name}: {error}"))
 }
 
 fn capitalised(text: &str) -> String {

@@ -74,7 +74,13 @@ impl Found {
         if depth > DEEPEST || !real.is_file() || !self.seen.insert(real) {
             return;
         }
-        let Ok(content) = fs::read_to_string(path) else { return };
+        let Ok(bytes) = fs::read(path) else { return };
+        let content = match String::from_utf8(bytes) {
+            Ok(content) => content,
+            // What a file only names may be a picture.
+            Err(_) if depth > 0 => return,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
         let named = imports(&content, path.parent().unwrap_or(Path::new("/")));
         self.files.push(Instructions { path: path.to_owned(), kind, content });
         named.iter().for_each(|path| self.take(path, kind, depth + 1));

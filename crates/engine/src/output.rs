@@ -1,11 +1,13 @@
 //! The one way out: everything the agent says goes through one ordered channel.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use quipu_message::stream::TurnResult;
+use quipu_message::system::System;
 use quipu_message::{Entry, Envelope, Line, Maybe, SessionId, Spelling};
+use serde_json::Number;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{fresh, now};
@@ -24,16 +26,27 @@ enum Said {
     End,
 }
 
+/// What was printed in the end.
+#[derive(Debug, Default)]
+pub(crate) struct Printed {
+    /// The last result.
+    pub(crate) last: Option<TurnResult>,
+    /// Why not all could be printed; a reader who left is no reason.
+    pub(crate) failed: Option<std::io::Error>,
+}
+
 /// Prints what is said, until the end is.
 #[derive(Debug)]
 pub(crate) struct Printer {
-    thread: Option<JoinHandle<Option<TurnResult>>>,
+    thread: Option<JoinHandle<Printed>>,
 }
 
 impl Output {
-    /// Prints to `out` in the given form. When nobody reads any more, `gone` is told.
+    /// Prints to `out` in the given form; what a form for people leaves out and they
+    /// should know goes to `err`. When nobody reads any more, `gone` is told.
     pub(crate) fn to(
         out: impl Write + Send + 'static,
+        err: impl Write + Send + 'static,
         format: Format,
         verbose: bool,
         session: SessionId,
@@ -41,7 +54,7 @@ impl Output {
     ) -> std::io::Result<(Self, Printer)> {
         let (lines, said) = mpsc::channel();
         let print = move || {
-            let mut press = Press { out, format, verbose, all: Vec::new(), last: None, gone };
+            let mut press = Press { out, err, format, verbose, all: Vec::new(), last: None, failed: None, gone };
             for said in said {
                 match said {
                     Said::Line(entry) => press.take(*entry),
@@ -92,23 +105,25 @@ impl Output {
 }
 
 impl Printer {
-    /// Waits until all is printed; returns the last result.
-    pub(crate) fn finish(mut self) -> Option<TurnResult> {
-        self.thread.take()?.join().ok().flatten()
+    /// Waits until all is printed.
+    pub(crate) fn finish(mut self) -> Printed {
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
 /// Brings lines into the form that was asked for.
-struct Press<W> {
+struct Press<W, E> {
     out: W,
+    err: E,
     format: Format,
     verbose: bool,
     all: Vec<Entry>,
     last: Option<TurnResult>,
+    failed: Option<std::io::Error>,
     gone: CancellationToken,
 }
 
-impl<W: Write> Press<W> {
+impl<W: Write, E: Write> Press<W, E> {
     fn take(&mut self, entry: Entry) {
         if let Entry::Result(result) = &entry {
             self.last = Some((**result).clone());
@@ -120,11 +135,16 @@ impl<W: Write> Press<W> {
                 }
             }
             Format::Json if self.verbose => self.all.push(entry),
-            Format::Json | Format::Text => {}
+            Format::Json | Format::Text => {
+                if let Some(text) = warning(&entry) {
+                    // Who does not read it does not need it.
+                    let _ = writeln!(self.err, "warning: {text}");
+                }
+            }
         }
     }
 
-    fn finish(mut self) -> Option<TurnResult> {
+    fn finish(mut self) -> Printed {
         match self.format {
             Format::StreamJson => {}
             Format::Json if self.verbose => {
@@ -142,14 +162,36 @@ impl<W: Write> Press<W> {
                 }
             }
         }
-        self.last
+        Printed { last: self.last, failed: self.failed }
     }
 
     fn print(&mut self, text: &str) {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
-        if written.is_err() {
+        if let Err(error) = written {
             self.gone.cancel();
+            if error.kind() != ErrorKind::BrokenPipe {
+                self.failed.get_or_insert(error);
+            }
         }
+    }
+}
+
+/// What people should know before there is a result.
+fn warning(entry: &Entry) -> Option<String> {
+    let Entry::System(system) = entry else { return None };
+    match &**system {
+        System::Informational(line) if line.level.text() == Some("warning") => line.content.text().map(str::to_owned),
+        System::ApiRetry(line) => {
+            let of = |count: &Maybe<u64>| count.get().copied().unwrap_or_default();
+            let delay = line.retry_delay_ms.get().and_then(Number::as_f64).unwrap_or_default() / 1000.0;
+            let why = match (line.error_status.get(), line.error.text().unwrap_or_default()) {
+                (Some(status), why) => format!("{status} {why}"),
+                (None, why) => why.to_owned(),
+            };
+            let (attempt, most) = (of(&line.attempt), of(&line.max_retries));
+            Some(format!("the API did not answer ({why}); trying again in {delay:.1} s, {attempt} of {most}"))
+        }
+        _ => None,
     }
 }
 

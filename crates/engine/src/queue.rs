@@ -1,6 +1,6 @@
 //! Prompts that wait for their turn.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quipu_message::Uuid;
@@ -18,8 +18,8 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     prompts: VecDeque<Prompt>,
-    /// How many notices of subagents are still to be taken.
-    expected: usize,
+    /// The subagents whose notices are still to be taken.
+    expected: BTreeSet<String>,
     closed: bool,
 }
 
@@ -45,7 +45,7 @@ impl Queue {
                     waiting.took(&prompt);
                     return Some(prompt);
                 }
-                if waiting.closed && waiting.expected == 0 {
+                if waiting.closed && waiting.expected.is_empty() {
                     return None;
                 }
             }
@@ -79,25 +79,24 @@ impl Queue {
     }
 
     /// A subagent works in the background: its notice is waited for.
-    pub(crate) fn expect(&self) {
-        self.lock().expected += 1;
+    pub(crate) fn expect(&self, task: &str) {
+        self.lock().expected.insert(task.to_owned());
     }
 
     /// The model knows already what a notice would tell.
-    pub(crate) fn expect_one_less(&self) {
-        let mut waiting = self.lock();
-        waiting.expected = waiting.expected.saturating_sub(1);
+    pub(crate) fn expect_no_more(&self, task: &str) {
+        self.lock().expected.remove(task);
         self.changed.notify_one();
     }
 
     /// Whether notices of subagents are still to be taken.
     pub(crate) fn expects(&self) -> bool {
-        self.lock().expected > 0
+        !self.lock().expected.is_empty()
     }
 
     /// Nobody waits for subagents any more.
     pub(crate) fn expect_nothing(&self) {
-        self.lock().expected = 0;
+        self.lock().expected.clear();
         self.changed.notify_one();
     }
 
@@ -135,8 +134,8 @@ impl Queue {
 
 impl Waiting {
     fn took(&mut self, prompt: &Prompt) {
-        if prompt.notice.as_ref().is_some_and(|notice| notice.awaited) {
-            self.expected = self.expected.saturating_sub(1);
+        if let Some(notice) = &prompt.notice {
+            self.expected.remove(&notice.task);
         }
     }
 }
@@ -166,16 +165,29 @@ mod tests {
     #[tokio::test]
     async fn a_closed_queue_waits_for_the_notices_of_subagents() {
         let queue = Arc::new(Queue::default());
-        queue.expect();
+        queue.expect("a1");
         queue.close();
         let waiting = tokio::spawn({
             let queue = Arc::clone(&queue);
             async move { (queue.next().await, queue.next().await) }
         });
-        let notice = Notice { task: "a1".to_owned(), run: "1".to_owned(), awaited: true };
+        let notice = Notice { task: "a1".to_owned(), run: "1".to_owned() };
         queue.push(Prompt { notice: Some(notice), ..Prompt::from("done".to_owned()) });
         let (notice, after) = waiting.await.unwrap();
         assert_eq!((notice.map(|prompt| prompt.text()).as_deref(), after), (Some("done"), None));
+        assert!(!queue.expects());
+    }
+
+    #[tokio::test]
+    async fn a_notice_nobody_waits_for_any_more_does_not_stand_for_another() {
+        let queue = Queue::default();
+        queue.expect("a1");
+        queue.expect_nothing();
+        queue.expect("a2");
+        let notice = Notice { task: "a1".to_owned(), run: "1".to_owned() };
+        queue.push(Prompt { notice: Some(notice), ..Prompt::from("done".to_owned()) });
+        assert!(queue.next().await.is_some() && queue.expects());
+        queue.expect_no_more("a2");
         assert!(!queue.expects());
     }
 }

@@ -9,7 +9,7 @@ use quipu_api::Client;
 use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
 use quipu_message::hook::{HookBase, HookEvent};
 use quipu_message::stream::TurnResult;
-use quipu_message::system::{System, live};
+use quipu_message::system::{Informational, System, live};
 use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
@@ -175,6 +175,16 @@ impl Session {
         self.output.say(Entry::System(Box::new(system)));
     }
 
+    /// Tells the person of something that is not as it should be.
+    pub(crate) fn warn(&self, text: String) {
+        self.say(System::Informational(Box::new(Informational {
+            content: Maybe::Value(text),
+            level: Maybe::Value("warning".to_owned()),
+            envelope: self.output.envelope(),
+            ..Informational::default()
+        })));
+    }
+
     /// Tells a host that asked for it what the session does.
     pub(crate) fn now_doing(&self, word: &'static str) {
         self.state().doing = word;
@@ -240,8 +250,13 @@ impl Session {
         call: Option<&ToolUseId>,
         cancel: &CancellationToken,
     ) -> Effects {
-        let with = With { host: &self.host, output: &self.output, env: &self.env, cancel };
-        self.hooks.run(E::NAME, Json::of(&input), subject, call, with).await
+        let root = self.place.root();
+        let with = With { host: &self.host, output: &self.output, env: &self.env, root, cancel };
+        let effects = self.hooks.run(E::NAME, Json::of(&input), subject, call, with).await;
+        if !cancel.is_cancelled() {
+            effects.failures().for_each(|failure| self.warn(failure));
+        }
+        effects
     }
 
     /// Notes in the file that a prompt waits or goes.

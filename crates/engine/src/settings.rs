@@ -1,10 +1,11 @@
 //! Settings: JSON files of the person, the project and the machine, and a flag.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::permission::{Behavior, Rule};
@@ -67,7 +68,8 @@ pub(crate) struct Known {
     pub hooks: BTreeMap<String, Vec<Matcher>>,
     /// Turns all hooks of settings off.
     pub disable_all_hooks: bool,
-    /// Environment of tools.
+    /// Environment of tools; numbers and the like are taken as they are written.
+    #[serde(deserialize_with = "variables")]
     pub env: BTreeMap<String, String>,
     /// How hard to think.
     pub effort_level: Option<String>,
@@ -105,6 +107,15 @@ impl Permissions {
         {
             list.iter().filter_map(|text| Rule::parse(text)).for_each(|rule| take(behavior, rule));
         }
+    }
+}
+
+impl Permissions {
+    /// What stands where a rule should, and in which list.
+    fn unreadable(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let lists = [("allow", &self.allow), ("deny", &self.deny), ("ask", &self.ask)];
+        let all = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |text| (name, text)));
+        all.filter(|(_, text)| Rule::parse(text).is_none())
     }
 }
 
@@ -197,25 +208,38 @@ impl Settings {
         flag: Option<&str>,
     ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
+        let mut read = BTreeSet::new();
         for source in sources {
             let path = source.path(config, cwd);
             let Ok(text) = fs::read_to_string(&path) else { continue };
+            // At home, the person's file is the project's too; its hooks run once.
+            if !read.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+                continue;
+            }
             match layer(*source, &text) {
-                Ok(layer) => settings.layers.push(layer),
+                Ok(layer) => settings.put(layer, &path.display().to_string()),
                 Err(error) => settings.problems.push(format!("{}: {error}", path.display())),
             }
         }
         if let Some(flag) = flag {
-            settings.layers.push(from_flag(flag)?);
+            settings.put(from_flag(flag)?, "--settings");
         }
         Ok(settings)
+    }
+
+    /// Puts a layer on top; what is no rule in it is told of.
+    fn put(&mut self, layer: Layer, place: &str) {
+        let told =
+            |(list, text)| format!("{place}: permissions.{list}: '{text}' is no rule; write Tool or Tool(pattern)");
+        self.problems.extend(layer.known.permissions.unreadable().map(told));
+        self.layers.push(layer);
     }
 
     /// Adds a layer on top, as a host may.
     pub(crate) fn add(&mut self, all: Value) -> Result<(), SettingsError> {
         let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
-        self.layers.push(Layer { source: Source::Flag, all, known });
+        self.put(Layer { source: Source::Flag, all, known }, "the request");
         Ok(())
     }
 
@@ -260,9 +284,18 @@ pub(crate) fn sources(words: Option<&[String]>) -> Result<Vec<Source>, SettingsE
 }
 
 fn layer(source: Source, text: &str) -> serde_json::Result<Layer> {
-    let all: Value = serde_json::from_str(text)?;
-    let known = serde_json::from_value(all.clone())?;
+    // Read from the text, so that an error says where.
+    let (all, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
     Ok(Layer { source, all, known })
+}
+
+fn variables<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let text = |(name, value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
+        _ => Err(D::Error::custom(format!("the variable {name} must be a string"))),
+    };
+    BTreeMap::<String, Value>::deserialize(env)?.into_iter().map(text).collect()
 }
 
 fn from_flag(flag: &str) -> Result<Layer, SettingsError> {

@@ -31,6 +31,7 @@ use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden};
 use crate::queue::Queue;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
+use crate::structured::Structured;
 use crate::tool::{self, Place};
 use crate::waiting::Waiting;
 
@@ -146,7 +147,7 @@ impl Given {
         }
         self.take_env(&settings);
         let models = Models::from_env(|name| self.var(name).map(str::to_owned));
-        let mode = self.mode(&settings)?;
+        let mode = self.mode(&mut settings)?;
         let rules = self.rules(&settings)?;
         let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
@@ -158,8 +159,12 @@ impl Given {
             let bad = |error: serde_json::Error| EngineError::Flag { flag: "--agents", reason: error.to_string() };
             catalog.add_agents(agents).map_err(bad)?;
         }
+        if let Some(schema) = &self.options.json_schema {
+            Structured::read(schema)?;
+        }
         let model = self.options.model.clone().or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
         let model = model.or_else(|| settings.last(|known| known.model.clone()));
+        let mcp = Mcp::configure(&self.options, &mut settings, &self.cwd)?;
         let facts = Facts {
             session_id: chosen.id.clone(),
             cwd: self.cwd.display().to_string(),
@@ -216,7 +221,7 @@ impl Given {
         };
         let session = Arc::new(Session {
             hooks: Hooks::new(&settings, self.options.hook_events),
-            mcp: Mcp::configure(&self.options, &settings, &self.cwd)?,
+            mcp,
             host: Host::new(output.clone(), self.options.stream_input),
             queue: Queue::default(),
             results: AtomicU64::new(0),
@@ -247,18 +252,21 @@ impl Given {
         }
     }
 
-    fn mode(&self, settings: &Settings) -> Result<Mode, EngineError> {
-        let flag = self.options.permission_mode.clone();
-        let word = flag.or_else(|| settings.last(|known| known.permissions.default_mode.clone()));
-        let mode = match word {
+    fn mode(&self, settings: &mut Settings) -> Result<Mode, EngineError> {
+        let no_mode = |word: &str| {
+            format!("no mode '{word}'; there are default, acceptEdits, plan, dontAsk and bypassPermissions")
+        };
+        let flag = self.options.permission_mode.as_deref();
+        let bad = |word| EngineError::Flag { flag: "--permission-mode", reason: no_mode(word) };
+        let flag = flag.map(|word| Mode::read(word).ok_or_else(|| bad(word))).transpose()?;
+        let mode = match (flag, settings.last(|known| known.permissions.default_mode.clone())) {
             _ if self.options.skip_permissions => Mode::BypassPermissions,
-            None => Mode::Default,
-            Some(word) => Mode::read(&word).ok_or_else(|| EngineError::Flag {
-                flag: "--permission-mode",
-                reason: format!(
-                    "no mode '{word}'; there are default, acceptEdits, plan, dontAsk and bypassPermissions"
-                ),
-            })?,
+            (Some(mode), _) => mode,
+            (None, Some(word)) => Mode::read(&word).unwrap_or_else(|| {
+                settings.problems.push(format!("permissions.defaultMode: {}", no_mode(&word)));
+                Mode::Default
+            }),
+            (None, None) => Mode::Default,
         };
         let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
         if mode == Mode::BypassPermissions && !sandboxed && is_root() {

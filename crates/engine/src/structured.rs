@@ -30,6 +30,12 @@ pub(crate) struct Structured {
 }
 
 impl Structured {
+    /// A tool for answers of the form that `--json-schema` gives.
+    pub(crate) fn read(schema: &str) -> Result<Self, EngineError> {
+        let bad = |error: serde_json::Error| EngineError::Flag { flag: "--json-schema", reason: error.to_string() };
+        Self::new(&Json::parse(schema).map_err(bad)?)
+    }
+
     /// A tool for answers of this form.
     pub(crate) fn new(schema: &Json) -> Result<Self, EngineError> {
         let schema = schema.value();

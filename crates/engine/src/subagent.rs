@@ -82,7 +82,7 @@ impl Tool for AgentTool {
 
     fn effect(&self, _input: &Value) -> Effect {
         // Its own calls are judged and take turns by themselves.
-        Effect::Reads
+        Effect::Apart
     }
 
     fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
@@ -190,7 +190,7 @@ impl Job {
         // The file is whole before the call is answered.
         let closed = talk.log().flush().and_then(|()| self.write_meta(true));
         let status = match report {
-            _ if self.sub.is_aside() && self.cancel.is_cancelled() => Status::Killed,
+            _ if self.cancel.is_cancelled() => Status::Killed,
             Ok(_) => Status::Ended(0),
             Err(_) => Status::Ended(1),
         };
@@ -215,7 +215,7 @@ impl Launch {
     fn begin(self, work: BoxFuture<'static, Output>) -> Output {
         let Self { session, task, aside, prompt } = self;
         aside.store(true, Ordering::Relaxed);
-        session.queue.expect();
+        session.queue.expect(&task.id);
         let (file, stop) = (task.file.clone(), task.stop.clone());
         let raw = AgentOutput {
             agent_id: Maybe::Value(AgentId::from(task.id.as_str())),

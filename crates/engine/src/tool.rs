@@ -43,6 +43,9 @@ pub struct Definition {
 pub enum Effect {
     /// Nothing: such calls may run beside each other.
     Reads,
+    /// Something, and sees to its own order: such calls run beside others, but not
+    /// before the answer that holds them is whole.
+    Apart,
     /// Something.
     Changes,
 }

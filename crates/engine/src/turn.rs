@@ -169,7 +169,7 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
     match talk.ask(count).await? {
         Asked::Broken { works } => {
             let broke_tools = !works.is_empty();
-            settle_all(talk, works.abandon(), count)?;
+            settle_all(talk, works.abandon().await, count)?;
             interrupted(talk, broke_tools, count)?;
             Ok(Step::End(if broke_tools { End::BrokenTools } else { End::BrokenStreaming }))
         }
@@ -182,7 +182,7 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
             fail::failed(talk, &error).map(|failure| Step::End(End::Failed(failure)))
         }
         Asked::Answer { works, .. } if over_budget(talk).is_some() && !works.is_empty() => {
-            settle_all(talk, works.abandon(), count)?;
+            settle_all(talk, works.abandon().await, count)?;
             Ok(Step::End(End::Budget(over_budget(talk).unwrap_or_default())))
         }
         Asked::Answer { works, .. } if !works.is_empty() => Ok(Step::Use(works)),
@@ -204,13 +204,13 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
             },
         };
         let Some(done) = done else {
-            settle_all(talk, works.abandon(), count)?;
+            settle_all(talk, works.abandon().await, count)?;
             interrupted(talk, true, count)?;
             return Ok(Step::End(End::BrokenTools));
         };
         settle(talk, &done, count)?;
         if done.refused.as_ref().is_some_and(|refused| refused.interrupt) {
-            settle_all(talk, works.abandon(), count)?;
+            settle_all(talk, works.abandon().await, count)?;
             interrupted(talk, true, count)?;
             return Ok(Step::End(End::BrokenTools));
         }

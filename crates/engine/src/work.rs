@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -31,6 +31,9 @@ mod long;
 /// After how many seconds a call is told of as a task.
 const LONG: u64 = 3;
 
+/// How long subagents have to end when a turn is broken off.
+const MERCY: Duration = Duration::from_secs(2);
+
 /// A call that waits or runs.
 #[derive(Debug, Clone)]
 struct Work {
@@ -38,6 +41,14 @@ struct Work {
     /// The line of the call.
     source: Uuid,
     effect: Effect,
+    /// Says that it shall stop.
+    stop: CancellationToken,
+}
+
+impl Work {
+    fn is(&self, done: &Done) -> bool {
+        self.call.id == done.call.id
+    }
 }
 
 /// The tools of one answer.
@@ -50,6 +61,8 @@ pub(crate) struct Works<'a> {
     finished: Vec<Done>,
     /// Whether the answer is whole: only then may anything change.
     released: bool,
+    /// Stops all of them.
+    stop: CancellationToken,
 }
 
 /// A call that is done.
@@ -87,6 +100,7 @@ impl<'a> Works<'a> {
             open: Vec::new(),
             finished: Vec::new(),
             released: false,
+            stop: talk.cancel.child_token(),
         }
     }
 
@@ -94,7 +108,7 @@ impl<'a> Works<'a> {
     pub(crate) fn add(&mut self, call: ToolUse, source: Uuid) {
         let input = call.input.value();
         let effect = self.talk.tool(&call.name).map_or(Effect::Reads, |tool| tool.effect(&input));
-        self.waiting.push_back(Work { call, source, effect });
+        self.waiting.push_back(Work { call, source, effect, stop: self.stop.clone() });
         self.begin();
     }
 
@@ -129,7 +143,19 @@ impl<'a> Works<'a> {
     }
 
     /// Stops everything; every call that is not done is answered as refused.
-    pub(crate) fn abandon(self) -> Vec<Done> {
+    pub(crate) async fn abandon(mut self) -> Vec<Done> {
+        self.stop.cancel();
+        // A subagent still writes down how it ended; whatever else runs is just dropped.
+        let mut apart = self.open.iter().filter(|work| work.effect == Effect::Apart).count();
+        let ending = async {
+            while apart > 0
+                && let Some(done) = self.running.next().await
+            {
+                apart -= usize::from(self.open.iter().any(|work| work.is(&done) && work.effect == Effect::Apart));
+            }
+        };
+        // One whose permission is still asked for never ends.
+        let _ = tokio::time::timeout(MERCY, ending).await;
         let Self { waiting, open, mut finished, running, .. } = self;
         drop(running);
         let rejected = |work: Work| {
@@ -147,16 +173,19 @@ impl<'a> Works<'a> {
     }
 
     fn took(&mut self, done: Done) {
-        self.open.retain(|work| work.call.id != done.call.id);
+        self.open.retain(|work| !work.is(&done));
         self.finished.push(done);
         self.begin();
     }
 
     fn begin(&mut self) {
         while let Some(next) = self.waiting.front() {
-            let reads = next.effect == Effect::Reads;
-            let all_read = self.open.iter().all(|work| work.effect == Effect::Reads);
-            let may = if reads { all_read } else { self.released && self.open.is_empty() };
+            let beside = self.open.iter().all(|work| work.effect != Effect::Changes);
+            let may = match next.effect {
+                Effect::Reads => beside,
+                Effect::Apart => self.released && beside,
+                Effect::Changes => self.released && self.open.is_empty(),
+            };
             // A budget is looked at before anything runs.
             let early = self.released || self.talk.session.options.max_budget_usd.is_none();
             if !may || !early {
@@ -262,10 +291,10 @@ impl Talk<'_> {
     }
 
     /// Runs a tool; a call that takes long is told of as a task.
-    async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json) -> Output {
+    async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json, stop: CancellationToken) -> Output {
         let (progress, mut told) = mpsc::unbounded_channel();
         let aside = CancellationToken::new();
-        let running = Call { id: call.id.clone(), cancel: self.cancel.child_token(), aside, progress: Some(progress) };
+        let running = Call { id: call.id.clone(), cancel: stop, aside, progress: Some(progress) };
         let _open = Open::new(self.session, &running);
         let mut run = tool.run(input.value(), self.place, &running);
         let mut task: Option<String> = None;
@@ -290,7 +319,7 @@ impl Talk<'_> {
 
     /// Runs one call: checked, hooked, judged, run, hooked again.
     async fn work(&self, work: Work) -> Done {
-        let call = work.call.clone();
+        let (call, stop) = (work.call.clone(), work.stop.clone());
         let Some(tool) = self.tool(&call.name).cloned() else {
             return Done::new(work, Output::no_such_tool(&call.name));
         };
@@ -326,7 +355,7 @@ impl Talk<'_> {
             }
         };
         let began = Instant::now();
-        done.output = self.run_tool(&tool, &call, &input).await;
+        done.output = self.run_tool(&tool, &call, &input, stop).await;
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));
         }

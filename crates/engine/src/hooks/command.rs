@@ -1,57 +1,116 @@
 //! Running a command as a hook.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use quipu_message::Json;
 use quipu_message::hook::HookOutput;
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
 
 use super::{Ran, With};
 
 /// The exit code with which a hook blocks.
 const BLOCKS: i32 = 2;
 
+/// How long what a hook left running may keep its output open.
+const GRACE: Duration = Duration::from_millis(200);
+
 /// Runs a command by the shell, with what happened on its stdin.
 pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: With<'_>) -> Ran {
     let mut ran = Ran { command: command.to_owned(), is_command: true, ..Ran::default() };
-    let spawned = Command::new("sh")
-        .args(["-c", command])
-        .env_clear()
-        .envs(with.env)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
+    let mut shell = match Shell::start(command, input, with) {
+        Ok(shell) => shell,
         Err(error) => {
             ran.failure = Some(error.to_string());
             return ran;
         }
     };
-    if let Some(mut stdin) = child.stdin.take() {
-        let text = format!("{}\n", input.text());
-        // A hook need not read.
-        tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
-    }
-    let done = tokio::select! {
-        done = tokio::time::timeout(patience, child.wait_with_output()) => done.ok(),
-        () = with.cancel.cancelled() => None,
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = tokio::select! {
+        ended = shell.end(&mut stdout, &mut stderr) => Some(ended),
+        () = tokio::time::sleep(patience) => {
+            ran.failure = Some(format!("not done in {} s", patience.as_secs_f64()));
+            None
+        }
+        () = with.cancel.cancelled() => {
+            ran.failure = Some("broken off".to_owned());
+            None
+        }
     };
-    match done {
-        Some(Ok(done)) => {
-            ran.stdout = String::from_utf8_lossy(&done.stdout).into_owned();
-            ran.stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-            ran.exit_code = done.status.code();
+    ran.stdout = String::from_utf8_lossy(&stdout).into_owned();
+    ran.stderr = String::from_utf8_lossy(&stderr).into_owned();
+    match ended {
+        Some(Ok(status)) => {
+            ran.exit_code = status.code();
             read(&mut ran);
         }
         Some(Err(error)) => ran.failure = Some(error.to_string()),
-        None => ran.failure = Some("broken off".to_owned()),
+        None => {}
     }
     ran
+}
+
+/// A shell and its children. Dropped before its end, they are killed.
+struct Shell {
+    child: Box<dyn ChildWrapper>,
+    ended: bool,
+}
+
+impl Shell {
+    fn start(command: &str, input: &Json, with: With<'_>) -> std::io::Result<Self> {
+        let mut wrap = CommandWrap::with_new("sh", |shell| {
+            shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.root);
+            shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        });
+        let mut child = wrap.wrap(ProcessGroup::leader()).spawn()?;
+        if let Some(mut stdin) = child.stdin().take() {
+            let text = format!("{}\n", input.text());
+            // A hook need not read.
+            tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
+        }
+        Ok(Self { child, ended: false })
+    }
+
+    /// Waits for its end, and gathers what it prints.
+    async fn end(&mut self, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<ExitStatus> {
+        let (out, err) = (self.child.stdout().take(), self.child.stderr().take());
+        let exited = CancellationToken::new();
+        let late = async {
+            exited.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        let reading = async {
+            tokio::select! {
+                _ = async { tokio::join!(gather(out, stdout), gather(err, stderr)) } => {}
+                () = late => {}
+            }
+        };
+        let waiting = async {
+            let status = self.child.wait().await;
+            exited.cancel();
+            status
+        };
+        let (status, ()) = tokio::join!(waiting, reading);
+        self.ended = true;
+        status
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.child.start_kill();
+        }
+    }
+}
+
+async fn gather(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
+    if let Some(mut pipe) = pipe {
+        // What came before an error counts.
+        let _ = pipe.read_to_end(into).await;
+    }
 }
 
 /// Exit 0 may say something in JSON, exit 2 blocks, anything else is a failure that

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quipu_message::attachment::{
-    Attachment, AttachmentLine, HookBlocked, HookContext, HookMessage, HookSucceeded, Rendered,
+    Attachment, AttachmentLine, HookBlocked, HookContext, HookFailed, HookMessage, HookSucceeded, Rendered,
 };
 use quipu_message::hook::{HookOutput, PermissionDecision};
 use quipu_message::{Content, Entry, Json, Maybe, ToolUseId};
@@ -33,6 +33,13 @@ pub(crate) struct Ran {
     pub failure: Option<String>,
     /// How long it took.
     pub time: Duration,
+}
+
+impl Ran {
+    /// Whether it is a command that failed.
+    fn failed(&self) -> bool {
+        self.is_command && self.failure.is_some()
+    }
 }
 
 /// What the hooks of one event say together: a refusal beats a question, a question
@@ -90,6 +97,17 @@ impl Effects {
         &self.call
     }
 
+    /// The commands that failed without blocking anything, in words.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        let failed = self.ran.iter().filter(|ran| ran.failed());
+        failed.map(|ran| {
+            let why = ran.failure.as_deref().unwrap_or_default();
+            let said = Some(ran.stderr.trim_end()).filter(|said| !said.is_empty());
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            format!("{} hook [{}] failed, {why}{said}", self.name, ran.command)
+        })
+    }
+
     pub(super) fn take(&mut self, ran: Ran) {
         let said = &ran.said.common;
         let specific = ran.said.specific.get();
@@ -138,6 +156,9 @@ impl Effects {
         let speaks = matches!(self.event.as_str(), "UserPromptSubmit" | "SessionStart");
         if ran.is_command && speaks && ran.exit_code == Some(0) && specific.is_none() && !ran.stdout.trim().is_empty() {
             self.attach_success(&ran);
+        }
+        if ran.failed() {
+            self.attach_failure(&ran);
         }
         self.ran.push(ran);
     }
@@ -189,6 +210,21 @@ impl Effects {
                 ..HookSucceeded::default()
             };
             Attachment::HookSucceeded(Box::new(line))
+        });
+    }
+
+    fn attach_failure(&mut self, ran: &Ran) {
+        let stderr = if ran.stderr.is_empty() { ran.failure.clone().unwrap_or_default() } else { ran.stderr.clone() };
+        self.attach(None, |hook_name, tool_use_id, hook_event| {
+            Attachment::HookFailed(Box::new(HookFailed {
+                hook_name,
+                tool_use_id,
+                hook_event,
+                stdout: Maybe::Value(ran.stdout.clone()),
+                stderr: Maybe::Value(stderr),
+                exit_code: ran.exit_code.map(serde_json::Number::from).into(),
+                ..HookFailed::default()
+            }))
         });
     }
 

@@ -17,3 +17,13 @@ fn instructions_come_from_the_outside_in_each_once_with_what_they_name() {
     assert_eq!(said, ["outer", "inner, see @more.md and `@not.md`", "more @CLAUDE.md", "a rule"]);
     assert!(find(Path::new("/nonexistent"), &project, &[], &[Source::User]).is_empty());
 }
+
+#[test]
+fn instructions_that_are_no_text_are_read_as_far_as_they_are() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("CLAUDE.md"), b"caf\xe9 @picture.png").unwrap();
+    fs::write(root.path().join("picture.png"), b"\x89PNG").unwrap();
+    let files = find(root.path(), Path::new("/nonexistent"), &[], &[Source::User]);
+    let said: Vec<&str> = files.iter().map(|file| file.content.as_str()).collect();
+    assert_eq!(said, ["caf\u{fffd} @picture.png"]);
+}

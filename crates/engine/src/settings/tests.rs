@@ -31,3 +31,39 @@ fn a_flag_that_is_no_settings_is_an_error() {
     assert_eq!(load("{broken"), "settings.invalid");
     assert_eq!(load("/nonexistent/settings.json"), "settings.unreadable");
 }
+
+#[test]
+fn a_mistake_is_told_with_its_place() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("settings.json");
+    let check = |text: &str, expect: &[&str]| {
+        fs::write(&path, text).unwrap();
+        let settings = Settings::load(home.path(), Path::new("/nonexistent"), &[Source::User], None).unwrap();
+        let place = format!("{}: ", path.display());
+        let told: Vec<&str> = settings.problems.iter().map(|told| told.strip_prefix(&place).unwrap()).collect();
+        assert_eq!(told, expect);
+        settings
+    };
+    check(
+        "{\"permissions\": {\n  \"allow\": \"Bash\"}}",
+        &["invalid type: string \"Bash\", expected a sequence at line 2 column 17"],
+    );
+    check("{\"env\": {\"A\": []}}", &["the variable A must be a string at line 1 column 18"]);
+    let settings = check(
+        r#"{"permissions": {"deny": ["Bash(rm", "Read(.env)"]}, "env": {"A": 1}}"#,
+        &["permissions.deny: 'Bash(rm' is no rule; write Tool or Tool(pattern)"],
+    );
+    assert_eq!(settings.layers[0].known.env["A"], "1");
+    assert_eq!(settings.layers[0].known.permissions.deny.len(), 2);
+}
+
+#[test]
+fn a_file_that_is_the_persons_and_the_projects_counts_once() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join(".claude");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("settings.json"), "{}").unwrap();
+    let settings = Settings::load(&config, home.path(), &sources(None).unwrap(), None).unwrap();
+    let places: Vec<Source> = settings.layers.iter().map(|layer| layer.source).collect();
+    assert_eq!(places, [Source::User]);
+}

@@ -1,6 +1,6 @@
 //! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -13,10 +13,28 @@ use quipu_engine::{EngineError, VERSION, flags};
 /// How long stdin may stay silent beside a prompt before it is left alone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+const OUTPUT: &str = "Input and output";
+const SESSION: &str = "Sessions";
+const MODEL: &str = "The model and its answer";
+const TOOLS: &str = "Tools and permissions";
+const SETTINGS: &str = "Settings and prompts";
+
+const EXAMPLES: &str = "\
+Examples:
+  quipu-agent -p \"what does this project do?\"
+  git diff | quipu-agent -p \"review this\" --output-format json
+  quipu-agent -p \"and the tests?\" --continue
+  quipu-agent -p \"mend the typos\" --permission-mode acceptEdits --allowedTools \"Bash(git log:*)\"
+  quipu-agent --input-format stream-json --output-format stream-json     as SDKs start it
+
+ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN holds the key, ANTHROPIC_BASE_URL another endpoint.
+To try it without either: `quipu answer SCRIPT` plays the model.
+The exit code is 0 after an answer, 1 after an error, 2 for wrong flags.";
+
 /// A headless agent that programs written for `claude` can spawn instead, on any
 /// Anthropic-compatible endpoint (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY).
 #[derive(Debug, Parser)]
-#[command(name = "quipu-agent", disable_version_flag = true, max_term_width = 100)]
+#[command(name = "quipu-agent", disable_version_flag = true, max_term_width = 100, after_help = EXAMPLES)]
 struct Flags {
     /// The prompt; what is piped in follows it
     prompt: Option<String>,
@@ -27,145 +45,145 @@ struct Flags {
     #[arg(short = 'v', long)]
     version: bool,
     /// How to speak: text, json, or stream-json (a line for everything that happens)
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = OUTPUT)]
     output_format: OutputFormat,
     /// What stdin holds: text, or stream-json (prompts and control requests, a line each)
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = OUTPUT)]
     input_format: InputFormat,
     /// With json: all lines in an array instead of the result alone
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     verbose: bool,
     /// Also pass on the pieces of answers as they are written
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     include_partial_messages: bool,
     /// Also report the hooks of settings files
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     include_hook_events: bool,
     /// Echo prompts, marked as replayed
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     replay_user_messages: bool,
     /// Pass on what subagents say, not only what they do
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     forward_subagent_text: bool,
     /// Also report every entry written to the session file
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     session_mirror: bool,
     /// Suggest what the person might say next, from the second turn on
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = OUTPUT)]
     prompt_suggestions: Option<bool>,
     /// Go on with the session of this id, or in this file
-    #[arg(short, long, value_name = "SESSION")]
+    #[arg(short, long, value_name = "SESSION", help_heading = SESSION)]
     resume: Option<String>,
     /// Go on with the last session of this directory
-    #[arg(short = 'c', long = "continue")]
+    #[arg(short = 'c', long = "continue", help_heading = SESSION)]
     go_on: bool,
     /// With --resume or --continue: go on in a session of its own
-    #[arg(long)]
+    #[arg(long, help_heading = SESSION)]
     fork_session: bool,
     /// The id of the new session, a UUID
-    #[arg(long, value_name = "UUID")]
+    #[arg(long, value_name = "UUID", help_heading = SESSION)]
     session_id: Option<String>,
     /// With --resume: go on from this message
-    #[arg(long, value_name = "UUID")]
+    #[arg(long, value_name = "UUID", help_heading = SESSION)]
     resume_session_at: Option<String>,
     /// With --resume-session-at: refuse when more than this prompt's turn would be left behind
-    #[arg(long, value_name = "UUID", requires = "resume_session_at")]
+    #[arg(long, value_name = "UUID", requires = "resume_session_at", help_heading = SESSION)]
     resume_drops_turn: Option<String>,
     /// Write no session file
-    #[arg(long)]
+    #[arg(long, help_heading = SESSION)]
     no_session_persistence: bool,
     /// The session's title
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = SESSION)]
     name: Option<String>,
     /// The model: a name of the API, or opus, sonnet, haiku
-    #[arg(long)]
+    #[arg(long, help_heading = MODEL)]
     model: Option<String>,
     /// The model that takes over when the first stays overloaded
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     fallback_model: Option<String>,
     /// How hard to think: low, medium, high …
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", help_heading = MODEL)]
     effort: Option<String>,
     /// How many tokens thinking may take; 0 turns it off
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = MODEL)]
     max_thinking_tokens: Option<u64>,
     /// Whether to think: adaptive, enabled or disabled
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = MODEL)]
     thinking: Option<Thinking>,
     /// How thinking is shown
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = MODEL)]
     thinking_display: Option<Display>,
     /// How many tokens the model is told it has for the whole task
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", help_heading = MODEL)]
     task_budget: Option<u64>,
     /// Betas to ask the API for
-    #[arg(long, num_args = 1.., value_delimiter = ',')]
+    #[arg(long, num_args = 1.., value_delimiter = ',', help_heading = MODEL)]
     betas: Vec<String>,
     /// default, acceptEdits, plan, dontAsk or bypassPermissions
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", help_heading = TOOLS)]
     permission_mode: Option<String>,
     /// Ask for nothing: the same as the mode bypassPermissions
-    #[arg(long)]
+    #[arg(long, help_heading = TOOLS)]
     dangerously_skip_permissions: bool,
     /// Let the mode bypassPermissions be chosen later
-    #[arg(long)]
+    #[arg(long, help_heading = TOOLS)]
     allow_dangerously_skip_permissions: bool,
     /// Rules that allow, as in "Bash(git log:*) Edit"
-    #[arg(long = "allowedTools", alias = "allowed-tools", num_args = 1.., value_name = "RULE")]
+    #[arg(long = "allowedTools", alias = "allowed-tools", num_args = 1.., value_name = "RULE", help_heading = TOOLS)]
     allowed_tools: Vec<String>,
     /// Rules that refuse; a bare name takes the tool away
-    #[arg(long = "disallowedTools", alias = "disallowed-tools", num_args = 1.., value_name = "RULE")]
+    #[arg(long = "disallowedTools", alias = "disallowed-tools", num_args = 1.., value_name = "RULE", help_heading = TOOLS)]
     disallowed_tools: Vec<String>,
     /// The tools on offer; "" for none, default for all
-    #[arg(long, num_args = 1.., value_name = "TOOL")]
+    #[arg(long, num_args = 1.., value_name = "TOOL", help_heading = TOOLS)]
     tools: Option<Vec<String>>,
     /// Who answers permission requests: stdio is the host
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", help_heading = TOOLS)]
     permission_prompt_tool: Option<String>,
     /// MCP servers: files or JSON
-    #[arg(long, num_args = 1.., value_name = "JSON")]
+    #[arg(long, num_args = 1.., value_name = "JSON", help_heading = TOOLS)]
     mcp_config: Vec<String>,
     /// Take MCP servers from --mcp-config alone
-    #[arg(long)]
+    #[arg(long, help_heading = TOOLS)]
     strict_mcp_config: bool,
     /// More settings: a file or JSON
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", help_heading = SETTINGS)]
     settings: Option<String>,
     /// Which settings files to read: user, project, local
-    #[arg(long, value_name = "SOURCES")]
+    #[arg(long, value_name = "SOURCES", help_heading = SETTINGS)]
     setting_sources: Option<String>,
     /// Folders with commands, skills, agents and hooks of their own
-    #[arg(long, num_args = 1.., value_name = "DIR")]
+    #[arg(long, num_args = 1.., value_name = "DIR", help_heading = SETTINGS)]
     plugin_dir: Vec<PathBuf>,
     /// Subagents as JSON: name to description, prompt, tools, model
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", help_heading = SETTINGS)]
     agents: Option<String>,
     /// Replaces the system prompt
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = SETTINGS)]
     system_prompt: Option<String>,
     /// The same from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
+    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt", help_heading = SETTINGS)]
     system_prompt_file: Option<PathBuf>,
     /// Follows the system prompt
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = SETTINGS)]
     append_system_prompt: Option<String>,
     /// The same from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
+    #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt", help_heading = SETTINGS)]
     append_system_prompt_file: Option<PathBuf>,
     /// How many calls of the model a turn may take
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true, help_heading = MODEL)]
     max_turns: Option<u64>,
     /// How much the session may cost
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true, help_heading = MODEL)]
     max_budget_usd: Option<f64>,
     /// The form of the answer, as a JSON schema
-    #[arg(long, value_name = "SCHEMA")]
+    #[arg(long, value_name = "SCHEMA", help_heading = MODEL)]
     json_schema: Option<String>,
     /// Folders allowed beside the working directory
-    #[arg(long, num_args = 1.., value_name = "DIR")]
+    #[arg(long, num_args = 1.., value_name = "DIR", help_heading = TOOLS)]
     add_dir: Vec<PathBuf>,
     /// Slash commands are plain text
-    #[arg(long)]
+    #[arg(long, help_heading = SETTINGS)]
     disable_slash_commands: bool,
 }
 
@@ -213,8 +231,8 @@ fn main() -> ExitCode {
     if flags.version {
         let line = format!("{VERSION} (quipu-agent {})\n", env!("CARGO_PKG_VERSION"));
         return match std::io::stdout().write_all(line.as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
         };
     }
     match start(flags) {
@@ -238,7 +256,7 @@ fn start(flags: Flags) -> Result<u8, EngineError> {
         .enable_all()
         .build()
         .map_err(system("the async runtime"))?;
-    let code = runtime.block_on(quipu_engine::run(options, env, cwd, std::io::stdout()));
+    let code = runtime.block_on(quipu_engine::run(options, env, cwd, std::io::stdout(), std::io::stderr()));
     // A read of stdin may still wait for a host that says no more.
     runtime.shutdown_background();
     code
@@ -246,6 +264,10 @@ fn start(flags: Flags) -> Result<u8, EngineError> {
 
 fn options(flags: Flags) -> Result<Options, EngineError> {
     let stream_input = flags.input_format == InputFormat::StreamJson;
+    if stream_input && flags.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty()) {
+        let reason = "prompts come on stdin then, a line each; leave the prompt out".to_owned();
+        return Err(EngineError::Flag { flag: "--input-format stream-json", reason });
+    }
     let prompt = if stream_input { None } else { Some(prompt(flags.prompt)?) };
     let listed = |texts: &[String]| texts.iter().flat_map(|text| flags::names(text)).collect::<Vec<_>>();
     let thinking = match flags.thinking {
@@ -322,13 +344,27 @@ fn prompt(given: Option<String>) -> Result<String, EngineError> {
 
 /// What is piped in. Beside a prompt, a pipe that nobody writes to is not waited for.
 fn piped(has_prompt: bool) -> Option<String> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        sender.send(read.ok().map(|_| text))
+    let (begun, heard) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        // The first bytes are there, or the end.
+        let begins = stdin.fill_buf().map(|_| ());
+        let _ = begun.send(());
+        let mut bytes = Vec::new();
+        begins.and_then(|()| stdin.read_to_end(&mut bytes)).ok().map(|_| bytes)
     });
-    if has_prompt { receiver.recv_timeout(PATIENCE).ok()? } else { receiver.recv().ok()? }
+    if has_prompt && heard.recv_timeout(PATIENCE).is_err() {
+        warn("nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will");
+        return None;
+    }
+    let bytes = reader.join().ok().flatten()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// An amount of money that can be spent.
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.parse::<f64>().ok().filter(|amount| *amount > 0.0 && amount.is_finite());
+    amount.ok_or_else(|| "must be an amount above 0, as in 2.5".to_owned())
 }
 
 fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
@@ -349,4 +385,8 @@ fn complain(error: &EngineError) {
     }
     // There is nowhere to say that this cannot be said.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "warning: {text}");
 }

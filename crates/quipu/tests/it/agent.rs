@@ -12,6 +12,7 @@ mod folder;
 mod killed;
 mod own;
 mod recording;
+mod rough;
 mod shape;
 mod stage;
 
