@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use quipu_message::control::answer::{McpServer, McpServerInfo, McpTool as Listed};
+use quipu_message::control::setup::{McpConfig, McpServerConfig};
 use quipu_message::turn::ToolUseMeta;
 use quipu_message::{Block, Json, Maybe};
 use rmcp::RoleClient;
 use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
 use rmcp::service::{Peer, RunningService};
-use serde::Deserialize;
 
 use crate::error::EngineError;
 use crate::options::Options;
@@ -30,33 +30,14 @@ pub(crate) use tool::McpTool;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a server is reached.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Config {
     /// A program, over its stdin and stdout.
-    Stdio {
-        command: String,
-        #[serde(default)]
-        args: Vec<String>,
-        #[serde(default)]
-        env: BTreeMap<String, String>,
-    },
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
     /// An address.
-    #[serde(alias = "sse")]
-    Http {
-        url: String,
-        #[serde(default)]
-        headers: BTreeMap<String, String>,
-    },
+    Http { url: String, headers: BTreeMap<String, String> },
     /// The host has it.
-    Sdk {},
-}
-
-/// What a file or flag says.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Listing {
-    mcp_servers: BTreeMap<String, serde_json::Value>,
+    Sdk,
 }
 
 /// A server and how it stands.
@@ -97,8 +78,8 @@ impl Mcp {
                 true => text.clone(),
                 false => std::fs::read_to_string(text).map_err(|error| bad(format!("{text}: {error}")))?,
             };
-            let listing: Listing = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
-            for (name, config) in listing.mcp_servers {
+            let listing: McpConfig = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+            for (name, config) in listing.servers {
                 mcp.add(&name, read_config(&name, &config).map_err(bad)?, "dynamic");
             }
         }
@@ -113,12 +94,12 @@ impl Mcp {
         let Some(text) = std::fs::read_to_string(path).ok().filter(|_| all || !named.is_empty()) else {
             return Vec::new();
         };
-        let listing: Listing = match serde_json::from_str(&text) {
+        let listing: McpConfig = match serde_json::from_str(&text) {
             Ok(listing) => listing,
             Err(error) => return vec![format!("{}: {error}", path.display())],
         };
         let mut problems = Vec::new();
-        for (name, config) in listing.mcp_servers.iter().filter(|(name, _)| all || named.contains(name)) {
+        for (name, config) in listing.servers.iter().filter(|(name, _)| all || named.contains(name)) {
             match read_config(name, config) {
                 Ok(config) => self.add(name, config, "project"),
                 Err(error) => problems.push(format!("{}: {error}", path.display())),
@@ -131,7 +112,7 @@ impl Mcp {
     pub(crate) fn add_inside(&self, names: &[String], manifests: Option<&Json>) {
         let manifests: BTreeMap<String, Json> = manifests.and_then(|json| json.read().ok()).unwrap_or_default();
         for name in names {
-            self.add(name, Config::Sdk {}, "sdk");
+            self.add(name, Config::Sdk, "sdk");
         }
         for server in self.lock().values_mut() {
             server.manifest = manifests.get(&server.name).cloned();
@@ -139,7 +120,7 @@ impl Mcp {
     }
 
     fn add(&self, name: &str, config: Config, source: &'static str) {
-        let source = if config == (Config::Sdk {}) { "sdk" } else { source };
+        let source = if config == Config::Sdk { "sdk" } else { source };
         let mut servers = self.lock();
         if servers.get(name).is_some_and(|known| known.config == config) {
             return;
@@ -169,7 +150,7 @@ impl Mcp {
     /// Replaces the servers that hosts set; returns those that came and went.
     pub(crate) fn set(&self, given: &Json) -> Result<(Vec<String>, Vec<String>), EngineError> {
         let bad = |reason: String| EngineError::Flag { flag: "mcp_set_servers", reason };
-        let given: BTreeMap<String, serde_json::Value> = given.read().map_err(|error| bad(error.to_string()))?;
+        let given: BTreeMap<String, Json> = given.read().map_err(|error| bad(error.to_string()))?;
         let mut added = Vec::new();
         for (name, config) in &given {
             if !self.lock().contains_key(name) {
@@ -227,7 +208,7 @@ impl Mcp {
             let servers = self.lock();
             let server = servers.get(name).ok_or_else(|| format!("Server not found: {name}"))?;
             match &server.standing {
-                _ if server.config == (Config::Sdk {}) => {
+                _ if server.config == Config::Sdk => {
                     return Err(format!("mcp_read_resource: {name} is the host's own server"));
                 }
                 Standing::Connected { running, .. } => running.peer().clone(),
@@ -245,7 +226,7 @@ impl Mcp {
     /// for them anew by the next `connect_all`; false when there is no such server.
     pub(crate) fn heard(&self, name: &str, message: &Json) -> bool {
         let mut servers = self.lock();
-        let Some(server) = servers.get_mut(name).filter(|server| server.config == (Config::Sdk {})) else {
+        let Some(server) = servers.get_mut(name).filter(|server| server.config == Config::Sdk) else {
             return false;
         };
         if message.value()["method"] == "notifications/tools/list_changed" {
@@ -290,7 +271,7 @@ impl Server {
         let transport = match self.config {
             Config::Stdio { .. } => "stdio",
             Config::Http { .. } => "http",
-            Config::Sdk {} => "sdk",
+            Config::Sdk => "sdk",
         };
         let mut listed = McpServer {
             name: self.name.clone(),
@@ -317,16 +298,28 @@ impl Server {
     }
 }
 
-/// Reads a server's configuration; without a type it is a program or an address.
-fn read_config(name: &str, json: &serde_json::Value) -> Result<Config, String> {
-    let mut json = json.clone();
-    if let Some(map) = json.as_object_mut()
-        && !map.contains_key("type")
-    {
-        let kind = if map.contains_key("url") { "http" } else { "stdio" };
-        map.insert("type".to_owned(), kind.into());
-    }
-    serde_json::from_value(json).map_err(|error| format!("server {name}: {error}"))
+/// Reads how a server is reached.
+fn read_config(name: &str, json: &Json) -> Result<Config, String> {
+    // The place is one within the server's own text, and would mislead.
+    let plain = |error: serde_json::Error| error.to_string().split(" at line ").next().map(str::to_owned);
+    let bad = |error| format!("server {name}: {}", plain(error).unwrap_or_default());
+    let config = McpServerConfig::read(json).map_err(bad)?;
+    Ok(match config {
+        McpServerConfig::Stdio(program) => Config::Stdio {
+            command: program.command,
+            args: program.args.into_option().unwrap_or_default(),
+            env: program.env.into_option().unwrap_or_default(),
+        },
+        McpServerConfig::Http(place) => {
+            Config::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
+        }
+        // The same address answers in both ways.
+        McpServerConfig::Sse(place) => {
+            Config::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
+        }
+        McpServerConfig::Sdk(_) => Config::Sdk,
+        McpServerConfig::Unknown(other) => return Err(format!("server {name}: unknown type {:?}", other.tag())),
+    })
 }
 
 fn capitalised(text: &str) -> String {

@@ -163,12 +163,12 @@ impl Options {
         if self.mcp_servers.is_empty() && self.inside.is_empty() {
             return self.mcp_config.clone();
         }
-        let inside = |name: &String| {
+        let here = |name: &String| {
             let here = McpSdk { name: name.clone(), ..McpSdk::default() };
-            (name.clone(), McpServerConfig::Sdk(Box::new(here)))
+            (name.clone(), Json::of(&McpServerConfig::Sdk(Box::new(here))))
         };
-        let mut servers = self.mcp_servers.clone();
-        servers.extend(self.inside.keys().map(inside));
+        let away = self.mcp_servers.iter().map(|(name, server)| (name.clone(), Json::of(server)));
+        let servers = away.chain(self.inside.keys().map(here)).collect();
         Some(Json::of(&McpConfig { servers, ..McpConfig::default() }).text().into())
     }
 

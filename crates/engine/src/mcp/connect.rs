@@ -65,6 +65,6 @@ async fn reach(session: &Arc<Session>, name: &str, config: &Config, manifest: Op
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(named);
             serve_client((), StreamableHttpClientTransport::from_config(config)).await.map_err(failed)
         }
-        Config::Sdk {} => serve_client((), Inside::new(session, name, manifest)).await.map_err(failed),
+        Config::Sdk => serve_client((), Inside::new(session, name, manifest)).await.map_err(failed),
     }
 }

@@ -108,9 +108,23 @@ wire! {
 }
 
 wire! {
-    /// MCP servers by name, as `--mcp-config` and `.mcp.json` have them.
+    /// MCP servers by name, as `--mcp-config` and `.mcp.json` have them. Each is a
+    /// [`McpServerConfig`], read by itself so that a mistake in one costs that one.
     pub struct McpConfig {
         /// The servers.
-        servers: req BTreeMap<String, McpServerConfig> = "mcpServers",
+        servers: req BTreeMap<String, Json> = "mcpServers",
+    }
+}
+
+impl McpServerConfig {
+    /// Reads how a server is reached; without a type it is a program or an address.
+    pub fn read(json: &Json) -> serde_json::Result<Self> {
+        match json.read()? {
+            Self::Unknown(typeless) if typeless.tag().is_empty() => match crate::text::field(json.text(), "url")? {
+                Some(_) => json.read().map(Self::Http),
+                None => json.read().map(Self::Stdio),
+            },
+            typed => Ok(typed),
+        }
     }
 }
