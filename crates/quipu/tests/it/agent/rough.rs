@@ -198,3 +198,17 @@ fn a_session_that_is_told_to_end_puts_itself_in_order() {
     assert!(stage.folder.path.join("ended").exists());
     assert!(fs::read_to_string(stage.session_file()).unwrap().contains("cost-state"));
 }
+
+#[test]
+fn a_summary_that_says_nothing_replaces_nothing() {
+    let stage = Stage::new("silent.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("remember the number 7");
+    talk.until_result();
+    talk.say("/compact");
+    assert_eq!(talk.until_result()["result"], "Not compacted: the model wrote no summary");
+    talk.say("what was it?");
+    talk.until_result();
+    talk.end();
+    assert!(stage.answerer.seen().last().unwrap().body.contains("remember the number 7"));
+}
