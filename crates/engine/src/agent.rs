@@ -65,7 +65,7 @@ pub async fn run(
     };
     let session = given.set_up(chosen, output)?;
     let ended = live(&session, begun, gone).await;
-    session.mcp.close();
+    session.mcp.close().await;
     ending::say_held(&session);
     session.output.end();
     let Printed { last, failed } = printer.finish();

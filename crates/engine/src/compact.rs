@@ -162,6 +162,9 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
     session.ledger().spend(&request.model, &usage, began.elapsed());
     let text = last_words(&answer.message);
+    if text.trim().is_empty() {
+        return Err(Trouble::Api("the model wrote no summary".to_owned()));
+    }
     let told = format!(
         "This conversation goes on from an earlier one that no longer fits. This is its summary:\n\n{}\n\nGo on from \
          there as if nothing had happened; do not speak of the summary.",

@@ -44,7 +44,8 @@ impl Host {
         Self { output, asked: Mutex::new(Asked { gone: !listening, ..Asked::default() }) }
     }
 
-    /// Asks and waits for the answer; a cancelled question is withdrawn.
+    /// Asks and waits for the answer; a question that nobody waits for any more is
+    /// withdrawn.
     pub(crate) async fn ask(&self, body: RequestBody, cancel: &CancellationToken) -> Result<Json, HostError> {
         let id = fresh().to_string();
         let (answer, answered) = oneshot::channel();
@@ -56,12 +57,10 @@ impl Host {
             asked.open.insert(id.clone(), answer);
         }
         self.output.say(Entry::ControlRequest(Box::new(ControlRequest::new(id.clone(), body))));
+        let _open = Open { host: self, id };
         tokio::select! {
             answer = answered => answer.unwrap_or(Err(HostError::Gone)),
-            () = cancel.cancelled() => {
-                self.withdraw(&id);
-                Err(HostError::Withdrawn)
-            }
+            () = cancel.cancelled() => Err(HostError::Withdrawn),
         }
     }
 
@@ -101,5 +100,17 @@ impl Host {
 
     fn lock(&self) -> MutexGuard<'_, Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question that somebody waits for.
+struct Open<'a> {
+    host: &'a Host,
+    id: String,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.host.withdraw(&self.id);
     }
 }

@@ -15,7 +15,7 @@ use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered
 use rmcp::service::{Peer, RunningService};
 
 use crate::error::EngineError;
-use crate::options::Options;
+use crate::options::{Format, Options};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::tool::Tool;
@@ -26,8 +26,11 @@ mod tool;
 
 pub(crate) use tool::McpTool;
 
-/// How long a server may take to say hello.
+/// How long a server may take to say hello, unless `MCP_TIMEOUT` says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a server may take to go.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +55,13 @@ pub(crate) struct Server {
 
 enum Standing {
     Pending,
-    Connected { running: RunningService<RoleClient, ()>, tools: Vec<Offered>, info: Option<McpServerInfo> },
+    Connected {
+        running: Box<RunningService<RoleClient, ()>>,
+        tools: Vec<Offered>,
+        info: Option<McpServerInfo>,
+        /// The process of a program.
+        program: Option<u32>,
+    },
     Failed(String),
     Disabled,
 }
@@ -136,11 +145,19 @@ impl Mcp {
             let waiting = servers.values().filter(|server| matches!(server.standing, Standing::Pending));
             waiting.map(|server| (server.name.clone(), server.config.clone(), server.manifest.clone())).collect()
         };
+        let set = session.var("MCP_TIMEOUT").and_then(|millis| millis.parse().ok());
+        let patience = set.map_or(PATIENCE, Duration::from_millis);
         let connecting = pending.into_iter().map(|(name, config, manifest)| async move {
-            let standing = connect::connect(session, &name, &config, manifest, PATIENCE).await;
+            let standing = connect::connect(session, &name, &config, manifest, patience).await;
             (name, standing)
         });
         for (name, standing) in join_all(connecting).await {
+            // Hosts find it in the list of servers.
+            if let Standing::Failed(why) = &standing
+                && session.options.format != Format::StreamJson
+            {
+                session.warn(format!("the MCP server {name} is not used: {why}"));
+            }
             if let Some(server) = self.lock().get_mut(&name) {
                 server.standing = standing;
             }
@@ -256,9 +273,20 @@ impl Mcp {
         }])
     }
 
-    /// Lets all servers go.
-    pub(crate) fn close(&self) {
-        self.lock().clear();
+    /// Lets all servers go; a program that does not go by itself is killed with its children.
+    pub(crate) async fn close(&self) {
+        let servers = std::mem::take(&mut *self.lock());
+        let parting = servers.into_values().filter_map(|server| match server.standing {
+            Standing::Connected { running, program, .. } => Some((running, program)),
+            _ => None,
+        });
+        join_all(parting.map(|(mut running, program)| async move {
+            let gone = running.close_with_timeout(PARTING).await;
+            if let (Some(program), false) = (program, matches!(gone, Ok(Some(_)))) {
+                kill(program);
+            }
+        }))
+        .await;
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Server>> {
@@ -321,6 +349,18 @@ fn read_config(name: &str, json: &Json) -> Result<Config, String> {
         McpServerConfig::Unknown(other) => return Err(format!("server {name}: unknown type {:?}", other.tag())),
     })
 }
+
+/// Ends a program and all it has started.
+#[cfg(unix)]
+fn kill(program: u32) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let group = i32::try_from(program).ok().and_then(Pid::from_raw);
+    // It may just have gone.
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+}
+
+#[cfg(not(unix))]
+fn kill(_program: u32) {}
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

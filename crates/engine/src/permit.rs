@@ -10,6 +10,7 @@ use quipu_message::hook::{HookBase, HookEvent, PermissionRequest, PostToolUse, P
 use quipu_message::system::{System, live};
 use quipu_message::turn::PermissionDecision;
 use quipu_message::{Json, Maybe, ToolUse, synthetic};
+use tokio::time::timeout;
 
 use crate::hooks::Effects;
 use crate::host::HostError;
@@ -35,6 +36,9 @@ pub(crate) struct Refusal {
     /// Whether the turn ends too.
     pub(crate) interrupt: bool,
 }
+
+/// How long after its questions a turn that is broken off ends.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Tools whose whole point is the host's answer.
 const QUESTIONS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
@@ -111,8 +115,10 @@ impl Talk<'_> {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner).push(call.id.clone());
         self.session.now_doing("requires_action");
         let answer = self.session.host.ask(RequestBody::CanUseTool(Box::new(question)), &self.cancel).await;
-        if answer == Err(HostError::Withdrawn) {
-            // Who broke the turn off will answer the call.
+        let broken = async { timeout(SOON, self.cancel.cancelled()).await.is_ok() };
+        if answer == Err(HostError::Withdrawn) && broken.await {
+            // Who broke the turn off will answer the call. In the background no turn is broken
+            // off: there it is a refusal.
             std::future::pending::<()>().await;
         }
         self.asking.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != call.id);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
 use quipu_message::Json;
 use quipu_message::control::answer::McpServerInfo;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -11,7 +12,6 @@ use rmcp::service::{RunningService, serve_client};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, service::ClientInitializeError};
-use tokio::process::Command;
 
 use super::inside::Inside;
 use super::{Config, Standing};
@@ -28,14 +28,14 @@ pub(super) async fn connect(
     patience: Duration,
 ) -> Standing {
     let hello = async {
-        let running = reach(session, name, config, manifest).await?;
+        let (running, program) = reach(session, name, config, manifest).await?;
         let tools = running.list_all_tools().await.map_err(|error| error.to_string())?;
         let info = running.peer_info().and_then(|info| info.server_info.clone()).map(|info| McpServerInfo {
             name: info.name,
             version: info.version,
             ..McpServerInfo::default()
         });
-        Ok::<_, String>(Standing::Connected { running, tools, info })
+        Ok::<_, String>(Standing::Connected { running: Box::new(running), tools, info, program })
     };
     match tokio::time::timeout(patience, hello).await {
         Ok(Ok(standing)) => standing,
@@ -44,17 +44,26 @@ pub(super) async fn connect(
     }
 }
 
-async fn reach(session: &Arc<Session>, name: &str, config: &Config, manifest: Option<Json>) -> Result<Running, String> {
+/// Reaches a server; a program also has a process.
+async fn reach(
+    session: &Arc<Session>,
+    name: &str,
+    config: &Config,
+    manifest: Option<Json>,
+) -> Result<(Running, Option<u32>), String> {
     let failed = |error: ClientInitializeError| error.to_string();
-    match config {
+    let running = match config {
         Config::Stdio { command, args, env } => {
-            let mut program = Command::new(command);
-            program.args(args).envs(env).current_dir(session.place.root());
+            let mut program = CommandWrap::with_new(command, |program| {
+                program.args(args).envs(env).current_dir(session.place.root());
+            });
+            program.wrap(ProcessGroup::leader()).wrap(KillOnDrop);
             let (transport, _) = TokioChildProcess::builder(program)
                 .stderr(std::process::Stdio::null())
                 .spawn()
                 .map_err(|error| format!("cannot start {command}: {error}"))?;
-            serve_client((), transport).await.map_err(failed)
+            let id = transport.id();
+            return Ok((serve_client((), transport).await.map_err(failed)?, id));
         }
         Config::Http { url, headers } => {
             let mut named = HashMap::new();
@@ -63,8 +72,9 @@ async fn reach(session: &Arc<Session>, name: &str, config: &Config, manifest: Op
                 named.insert(name, HeaderValue::from_str(value).map_err(|error| error.to_string())?);
             }
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(named);
-            serve_client((), StreamableHttpClientTransport::from_config(config)).await.map_err(failed)
+            serve_client((), StreamableHttpClientTransport::from_config(config)).await
         }
-        Config::Sdk => serve_client((), Inside::new(session, name, manifest)).await.map_err(failed),
-    }
+        Config::Sdk => serve_client((), Inside::new(session, name, manifest)).await,
+    };
+    Ok((running.map_err(failed)?, None))
 }

@@ -1,13 +1,15 @@
 //! A tool of an MCP server, as one of ours.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use quipu_message::control::answer::McpTool as Listed;
 use quipu_message::{Block, Content, Image, Json, Maybe, Source};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ContentBlock, Tool as Offered};
-use rmcp::service::Peer;
+use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 
 use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
@@ -39,16 +41,21 @@ impl Tool for McpTool {
         if reads { Effect::Reads } else { Effect::Changes }
     }
 
-    fn run<'a>(&'a self, input: Value, _place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+    fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
         Box::pin(async move {
             let mut params = CallToolRequestParams::new(self.tool.name.clone());
             params.arguments = input.as_object().cloned();
             let mut meta = rmcp::model::RequestMetaObject::default();
             meta.insert("claudecode/toolUseId".to_owned(), Value::from(call.id.as_str()));
             params.meta = Some(meta);
+            let patience = patience(place);
             let result = tokio::select! {
                 result = self.peer.call_tool(params) => result,
                 () = call.cancel.cancelled() => return Output::failure("The call was broken off"),
+                () = late(patience) => {
+                    let seconds = patience.unwrap_or_default().as_secs_f64();
+                    return Output::failure(format!("The MCP server did not answer within {seconds} s (MCP_TOOL_TIMEOUT)"));
+                }
             };
             match result {
                 Ok(result) if result.is_error == Some(true) => {
@@ -60,9 +67,25 @@ impl Tool for McpTool {
                     let raw = Json::of(&blocks).value();
                     Output { content: Content::Blocks(blocks), raw: Some(raw), is_error: false }
                 }
+                Err(ServiceError::TransportClosed) => {
+                    Output::failure("The MCP server has ended; its tools cannot be used any more")
+                }
                 Err(error) => Output::failure(error.to_string()),
             }
         })
+    }
+}
+
+/// How long a call may take; without end unless `MCP_TOOL_TIMEOUT` says so.
+fn patience(place: &Place) -> Option<Duration> {
+    let set = place.env().get(OsStr::new("MCP_TOOL_TIMEOUT"))?;
+    set.to_str()?.parse().ok().map(Duration::from_millis)
+}
+
+async fn late(patience: Option<Duration>) {
+    match patience {
+        Some(patience) => tokio::time::sleep(patience).await,
+        None => std::future::pending().await,
     }
 }
 

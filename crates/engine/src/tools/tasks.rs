@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::join_all;
 use quipu_message::ToolUseId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -165,9 +166,14 @@ impl Tasks {
     /// Ends all tasks, and waits until they have. Nobody hears of it.
     pub async fn stop_all(&self) {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        for task in self.list() {
-            task.stop.cancel();
-            task.ended().await;
+        loop {
+            // What ends may have begun something meanwhile.
+            let running = self.running();
+            if running.is_empty() {
+                return;
+            }
+            running.iter().for_each(|task| task.stop.cancel());
+            join_all(running.iter().map(Task::ended)).await;
         }
     }
 

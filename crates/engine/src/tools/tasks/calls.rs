@@ -43,7 +43,8 @@ impl Tool for TaskOutput {
     }
 
     fn effect(&self, _: &Value) -> Effect {
-        Effect::Reads
+        // What it has told is not told again: that must not be lost with a broken answer.
+        Effect::Apart
     }
 
     fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {

@@ -111,3 +111,18 @@ fn an_interrupt_loses_no_result_that_was_held_back() {
     let results = heard.iter().filter(|line| line["type"] == "result").count();
     assert_eq!(results, 2, "{:?}", kinds(&heard));
 }
+
+#[test]
+fn an_interrupt_refuses_what_a_subagent_in_the_background_asks_for() {
+    let stage = Stage::new("aside.yaml");
+    let mut talk = stage.talk(&["--permission-prompt-tool", "stdio", "--allowedTools", "Bash(sleep:*)"]);
+    talk.say("help");
+    talk.until(|line| line["request"]["subtype"] == "can_use_tool");
+    talk.ask("1", json!({"subtype": "interrupt"}));
+    assert_eq!(talk.until_result()["terminal_reason"], "aborted_tools");
+    let result = talk.until_result();
+    assert_eq!((&result["result"], &result["is_error"]), (&json!("The helper is done."), &json!(false)));
+    let (code, heard) = talk.end();
+    assert_eq!((code, kinds(&heard).iter().filter(|kind| *kind == "control_cancel_request").count()), (0, 1));
+    assert!(!stage.folder.path.join("made").exists());
+}

@@ -198,3 +198,66 @@ fn a_session_that_is_told_to_end_puts_itself_in_order() {
     assert!(stage.folder.path.join("ended").exists());
     assert!(fs::read_to_string(stage.session_file()).unwrap().contains("cost-state"));
 }
+
+#[test]
+fn a_summary_that_says_nothing_replaces_nothing() {
+    let stage = Stage::new("silent.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("remember the number 7");
+    talk.until_result();
+    talk.say("/compact");
+    assert_eq!(talk.until_result()["result"], "Not compacted: the model wrote no summary");
+    talk.say("what was it?");
+    talk.until_result();
+    talk.end();
+    assert!(stage.answerer.seen().last().unwrap().body.contains("remember the number 7"));
+}
+
+/// An MCP server in a few lines of shell: it says hello, offers one tool and, when that
+/// is called, does what `then` says.
+fn shell_server(then: &str) -> String {
+    let script = r#"
+        reply() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$1}"; }
+        echo $$ > server
+        while read -r line; do
+            id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            case "$line" in
+                *'"initialize"'*) reply '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}';;
+                *'"tools/list"'*) reply '{"tools":[{"name":"greet","inputSchema":{"type":"object"}}]}';;
+                *'"tools/call"'*) THEN;;
+            esac
+        done"#;
+    let args = json!(["-c", script.replace("THEN", then)]);
+    json!({"mcpServers": {"far": {"command": "sh", "args": args}}}).to_string()
+}
+
+#[test]
+fn a_server_that_hangs_or_dies_fails_the_call_and_does_not_outlive_the_session() {
+    let stage = Stage::new("gone.yaml");
+    let result = |then| {
+        let mut command = stage.command(&["-p", "greet", "--output-format", "stream-json"]);
+        command.args(["--mcp-config", &shell_server(then), "--allowedTools", "mcp__far"]);
+        let out = command.env("MCP_TOOL_TIMEOUT", "300").output().unwrap();
+        let lines = String::from_utf8(out.stdout).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let result = lines.into_iter().find(|line| line["type"] == "user").unwrap();
+        result["message"]["content"][0]["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(result("exit 3"), "The MCP server has ended; its tools cannot be used any more");
+    assert_eq!(result("sleep 60"), "The MCP server did not answer within 0.3 s (MCP_TOOL_TIMEOUT)");
+    let server = fs::read_to_string(stage.folder.path.join("server")).unwrap();
+    assert!(!cfg!(target_os = "linux") || !runs(&server));
+}
+
+#[test]
+fn people_are_told_of_servers_that_are_not_there() {
+    let stage = Stage::new("hello.yaml");
+    let servers =
+        json!({"mcpServers": {"far": {"command": "/nonexistent"}, "late": {"command": "sleep", "args": ["60"]}}});
+    let mut command = stage.command(&["-p", "hello", "--mcp-config", &servers.to_string()]);
+    let out = command.env("MCP_TIMEOUT", "100").output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.contains("the MCP server far is not used: cannot start /nonexistent"), "{said}");
+    assert!(said.contains("the MCP server late is not used: no answer in time"), "{said}");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "Good day.\n");
+}
