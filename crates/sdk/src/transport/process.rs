@@ -62,7 +62,7 @@ impl Subprocess {
             reader: Box::new(stdout),
             writer: Box::new(stdin),
             stderr: Some(Box::new(stderr)),
-            peer: Box::new(Process { child, left: Family::default() }),
+            peer: Box::new(Process { child, left: Family::default(), ending: false }),
         })
     }
 }
@@ -70,8 +70,10 @@ impl Subprocess {
 /// A program that runs.
 struct Process {
     child: Child,
-    /// What it had started when it was asked to end.
+    /// What it has left behind that must end too.
     left: Family,
+    /// It was asked to end.
+    ending: bool,
 }
 
 /// Processes that must not outlive the agent.
@@ -88,6 +90,14 @@ impl Process {
         if let Some(pid) = self.child.id() {
             self.left.add_descendants(pid);
         }
+    }
+
+    /// Remembers what is left of the group of the program, which was `pid`.
+    fn note_group(&mut self, pid: u32) {
+        #[cfg(target_os = "linux")]
+        self.left.add_group(pid);
+        #[cfg(not(target_os = "linux"))]
+        let _ = pid;
     }
 
     fn kill_family(&mut self) {
@@ -108,16 +118,24 @@ impl Process {
 impl Peer for Process {
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async {
+            let pid = self.child.id();
             let status = self.child.wait().await?;
             #[cfg(unix)]
             let signal = std::os::unix::process::ExitStatusExt::signal(&status);
             #[cfg(not(unix))]
             let signal = None;
+            // What an agent leaves behind that ends by itself is its own business.
+            if let Some(pid) = pid
+                && (self.ending || signal.is_some())
+            {
+                self.note_group(pid);
+            }
             Ok(Exit { code: status.code(), signal, stderr: String::new() })
         })
     }
 
     fn terminate(&mut self) {
+        self.ending = true;
         self.note_family();
         #[cfg(unix)]
         self.signal(rustix::process::Signal::TERM);
@@ -126,6 +144,9 @@ impl Peer for Process {
     }
 
     fn kill(&mut self) {
+        // What is stopped starts nothing while it is looked at.
+        #[cfg(unix)]
+        self.signal(rustix::process::Signal::STOP);
         self.note_family();
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);
