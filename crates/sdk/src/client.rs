@@ -318,8 +318,8 @@ impl Handle {
     }
 
     /// Says that nothing more will be said; the agent ends when it has answered.
-    pub async fn end_input(&self) {
-        let _ = self.link.out.send(crate::link::Outgoing::Close).await;
+    pub fn end_input(&self) {
+        self.link.said_all.cancel();
     }
 
     /// Says that nothing more will be said, and sees to it that the agent ends.
