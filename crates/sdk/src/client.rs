@@ -61,7 +61,9 @@ impl Client {
     /// flags or environment of a program: see [`Options::command`].
     pub async fn connect_over(transport: impl Transport, options: Options) -> Result<Self, Error> {
         options.check()?;
-        let connection = Box::new(transport).connect().await?;
+        let late = |_| Error::Timeout { what: "connecting".to_owned(), after: options.start_timeout };
+        let connecting = Box::new(transport).connect();
+        let connection = tokio::time::timeout(options.start_timeout, connecting).await.map_err(late)??;
         let (hello, callbacks) = options.introduce();
         let (link, lines) = Link::new(&options, callbacks);
         let link = Arc::new(link);
@@ -200,7 +202,7 @@ impl Handle {
 
     /// Writes any line.
     pub async fn send_line(&self, line: &impl Serialize) -> Result<(), Error> {
-        self.link.write("a message", line, self.patience).await
+        self.link.write("writing a message", line, self.patience).await
     }
 
     /// Asks the agent something; the answer has the type that belongs to the question.

@@ -64,8 +64,48 @@ async fn an_agent_that_stalls_at_the_start_is_given_up() {
     let (near, agent) = pair();
     let options = brisk().start_timeout(Duration::from_millis(50));
     let error = Client::connect_over(near, options).await.unwrap_err();
-    assert_eq!(error.to_string(), "no answer to initialize within 50ms");
+    assert_eq!(error.to_string(), "initialize took longer than 50ms");
     drop(agent);
+}
+
+/// A way to an agent that leads nowhere.
+struct Nowhere;
+
+impl quipu_sdk::transport::Transport for Nowhere {
+    fn connect(
+        self: Box<Self>,
+    ) -> futures_util::future::BoxFuture<'static, Result<quipu_sdk::transport::Connection, Error>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_transport_that_does_not_connect_is_given_up() {
+    let options = brisk().start_timeout(Duration::from_millis(50));
+    let error = Client::connect_over(Nowhere, options).await.unwrap_err();
+    assert_eq!(error.to_string(), "connecting took longer than 50ms");
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_without_end_and_never_listens_costs_bounded_memory() {
+    let unanswered = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&unanswered);
+    let options = brisk().on_bad_line(move |_| {
+        counts.fetch_add(1, Ordering::SeqCst);
+    });
+    let (mut client, mut agent) = greeted(options).await;
+    for n in 0..20_000 {
+        let request = json!({ "subtype": "sing" });
+        agent.say(&json!({ "type": "control_request", "request_id": format!("q{n}"), "request": request })).await;
+    }
+    agent.say(&said("still here")).await;
+    assert!(matches!(client.next().await.unwrap(), Some(Entry::Assistant(_))));
+    until("the last are not answered", || unanswered.load(Ordering::SeqCst) > 0).await;
+    // Whoever listens again is answered again.
+    for _ in 0..10_000 {
+        assert_eq!(agent.hear().await.unwrap()["response"]["subtype"], "error");
+    }
+    assert_eq!(agent.ask("again", json!({ "subtype": "sing" })).await["subtype"], "error");
 }
 
 #[tokio::test]
