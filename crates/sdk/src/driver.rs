@@ -199,7 +199,7 @@ impl Reading {
     async fn hear(&mut self, entry: Entry, bytes: usize) {
         match entry {
             Entry::ControlResponse(response) => {
-                let id = response.response.request_id().unwrap_or_default().to_owned();
+                let id = response.response.request_id().unwrap_or_default().into_owned();
                 if !self.link.answered(*response) {
                     self.link.bad_line(id.as_bytes(), "an answer to a question that nobody waits for");
                 }

@@ -56,11 +56,25 @@ pub(crate) type BadLineFn = Arc<dyn Fn(BadLine) + Send + Sync>;
 
 type Answered = Result<Json, Refusal>;
 
-/// The agent's no.
+/// No answer to what was asked.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    error: String,
-    code: Option<String>,
+pub(crate) enum Refusal {
+    /// The agent's no.
+    No { error: String, code: Option<String> },
+    /// Neither yes nor no.
+    Odd(Json),
+}
+
+impl Refusal {
+    fn to(self, request: String) -> Error {
+        match self {
+            Self::No { error, code } => Error::Refused { request, error, code },
+            Self::Odd(answer) => {
+                let source = serde::de::Error::custom("neither success nor error");
+                Error::Answer { request, answer, source: Arc::new(source) }
+            }
+        }
+    }
 }
 
 /// How a conversation ended.
@@ -167,11 +181,7 @@ impl Link {
             let line = Entry::ControlRequest(Box::new(ControlRequest::new(&id, request)));
             self.write(&what, &line, patience).await?;
             match self.unless_ended(comes).await {
-                Some(Ok(answer)) => answer.map_err(|refusal| Error::Refused {
-                    request: what.clone(),
-                    error: refusal.error,
-                    code: refusal.code,
-                }),
+                Some(Ok(answer)) => answer.map_err(|refusal| refusal.to(what.clone())),
                 _ => Err(self.after_end().await),
             }
         };
@@ -183,11 +193,12 @@ impl Link {
     /// Gives an answer to whoever waits for it; says whether anybody does.
     pub(crate) fn answered(&self, response: ControlResponse) -> bool {
         let Some(id) = response.response.request_id() else { return false };
-        let Some(waits) = self.asked().remove(id) else { return false };
+        let Some(waits) = self.asked().remove(&*id) else { return false };
+        drop(id);
         let answer = match response.response {
             ResponseBody::Success(body) => Ok(body.response.into_option().unwrap_or_default()),
-            ResponseBody::Error(body) => Err(Refusal { error: body.error, code: body.error_code.into_option() }),
-            ResponseBody::Unknown(_) => return false,
+            ResponseBody::Error(body) => Err(Refusal::No { error: body.error, code: body.error_code.into_option() }),
+            ResponseBody::Unknown(body) => Err(Refusal::Odd(body.json().clone())),
         };
         // Whoever asked may have gone away since.
         let _ = waits.send(answer);

@@ -128,6 +128,9 @@ async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
         let body =
             json!({ "subtype": "error", "request_id": third["request_id"], "error": "no", "error_code": "never" });
         agent.say(&json!({ "type": "control_response", "response": body })).await;
+        let fourth = agent.hear().await.unwrap();
+        let body = json!({ "subtype": "perhaps", "request_id": fourth["request_id"] });
+        agent.say(&json!({ "type": "control_response", "response": body })).await;
     };
     let host_side = async {
         let Err(Error::Answer { request, answer, .. }) = client.set_permission_mode("plan").await else { panic!() };
@@ -135,6 +138,8 @@ async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
         assert_eq!(client.set_permission_mode("plan").await.unwrap().mode, "plan");
         let Err(Error::Refused { error, code, .. }) = client.set_model(None).await else { panic!() };
         assert_eq!((error.as_str(), code.as_deref()), ("no", Some("never")));
+        let Err(Error::Answer { answer, .. }) = client.interrupt().await else { panic!() };
+        assert_eq!(answer.value()["subtype"], "perhaps");
     };
     tokio::join!(agent_side, host_side);
 }
