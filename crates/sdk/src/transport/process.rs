@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -39,7 +39,11 @@ impl Transport for Subprocess {
 
 impl Subprocess {
     fn start(self) -> Result<Connection, Error> {
-        let mut command = Command::new(&self.program);
+        let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
+        // A path is meant from where we are, not from the folder the program is to run in.
+        let is_path = self.program.components().count() > 1;
+        let program = if is_path { path::absolute(&self.program).map_err(failed)? } else { self.program.clone() };
+        let mut command = Command::new(program);
         command.args(&self.args).envs(&self.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         for name in &self.without_env {
@@ -48,11 +52,13 @@ impl Subprocess {
             }
         }
         if let Some(cwd) = &self.cwd {
+            if !cwd.is_dir() {
+                return Err(Error::options(format!("{} is no folder to work in", cwd.display())));
+            }
             command.current_dir(cwd);
         }
         #[cfg(unix)]
         command.process_group(0);
-        let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
         let mut child = command.spawn().map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {

@@ -1,6 +1,7 @@
 //! The other side dies, floods, stalls, and talks nonsense: a typed error, or the work
 //! goes on.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,6 +43,8 @@ async fn a_program_that_is_no_agent_is_an_error_with_its_words() {
     assert_eq!(error.to_string(), "the agent ended: exit code 2; on stderr: usage: sh");
     let missing = Client::connect(brisk().cli("/nowhere/agent")).await.unwrap_err();
     assert_eq!(missing.code(), "sdk.cannot_start");
+    let nowhere = Client::connect(brisk().cli("/bin/sh").cwd("/nowhere")).await.unwrap_err();
+    assert_eq!(nowhere.to_string(), "/nowhere is no folder to work in");
 }
 
 #[tokio::test]
@@ -280,4 +283,17 @@ async fn an_old_agent_is_refused_unless_any_will_do() {
         let (client, ()) = tokio::join!(Client::connect_over(near, options), greet);
         assert_eq!(client.is_ok(), fine);
     }
+}
+
+#[tokio::test]
+async fn a_program_is_named_from_here_and_works_elsewhere() {
+    let here = tempfile::tempdir_in(".").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let program = here.path().join("agent");
+    std::fs::write(&program, format!("#!/bin/sh\n{}; pwd >&2; exit 4\n", crate::stage::GREET)).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = Path::new(".").join(here.path().file_name().unwrap()).join("agent");
+    let mut client = Client::connect(brisk().cli(program).cwd(elsewhere.path())).await.unwrap();
+    let Err(Error::Ended(exit)) = client.next().await else { panic!("no error") };
+    assert_eq!(Path::new(&exit.stderr).canonicalize().unwrap(), elsewhere.path().canonicalize().unwrap());
 }
