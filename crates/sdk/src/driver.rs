@@ -207,9 +207,19 @@ impl Reading {
             Entry::ControlRequest(request) => callbacks::answer(&self.link, *request),
             Entry::ControlCancel(cancel) => self.link.callbacks.cancel(&cancel.request_id),
             entry => {
+                // Whoever speaks after a result is in the turn of a prompt that was said before it.
+                let speaker = match &entry {
+                    Entry::Assistant(said) => Some(&said.envelope),
+                    Entry::StreamEvent(piece) => Some(&piece.envelope),
+                    _ => None,
+                };
                 if matches!(entry, Entry::Result(_)) {
                     self.link.in_turn.store(false, Ordering::Release);
                     self.link.had_result.store(true, Ordering::Release);
+                } else if self.link.had_result.load(Ordering::Acquire)
+                    && speaker.is_some_and(|envelope| !envelope.parent_tool_use_id.is_value())
+                {
+                    self.link.in_turn.store(true, Ordering::Release);
                 }
                 self.link.mailbox.put(entry, bytes).await;
             }

@@ -297,3 +297,47 @@ async fn a_program_is_named_from_here_and_works_elsewhere() {
     let Err(Error::Ended(exit)) = client.next().await else { panic!("no error") };
     assert_eq!(Path::new(&exit.stderr).canonicalize().unwrap(), elsewhere.path().canonicalize().unwrap());
 }
+
+#[tokio::test]
+async fn an_agent_that_ends_in_the_second_of_two_turns_has_ended_early() {
+    let (mut client, mut agent) = greeted(brisk()).await;
+    client.send("one").await.unwrap();
+    client.send("two").await.unwrap();
+    agent.say(&result("one")).await;
+    agent.say(&said("I begin the second")).await;
+    drop(agent);
+    client.result().await.unwrap();
+    client.next().await.unwrap();
+    assert_eq!(client.next().await.unwrap_err().code(), "sdk.ended");
+}
+
+#[tokio::test]
+async fn a_turn_may_be_left_at_its_result() {
+    let (mut client, mut agent) = greeted(brisk()).await;
+    let mut agent_side = async |answer: &str| {
+        agent.hear().await.unwrap();
+        agent.say(&result(answer)).await;
+    };
+    for answer in ["one", "two"] {
+        client.send("next").await.unwrap();
+        agent_side(answer).await;
+        let Some(Entry::Result(result)) = client.next_in_turn().await.unwrap() else { panic!("no result") };
+        assert_eq!(result.result.text(), Some(answer));
+    }
+    assert_eq!(client.next_in_turn().await.unwrap(), None);
+    // What others say is another turn, and does not hide the end of this one.
+    client.send("next").await.unwrap();
+    agent_side("three").await;
+    assert!(client.next_in_turn().await.unwrap().is_some());
+    client.handle().send("next").await.unwrap();
+    agent_side("four").await;
+    assert_eq!(client.next_in_turn().await.unwrap(), None);
+    assert!(client.next_in_turn().await.unwrap().is_some());
+    // Nor does it stay when the turn is read to its end in another way.
+    client.send("next").await.unwrap();
+    agent_side("five").await;
+    client.result().await.unwrap();
+    client.handle().send("next").await.unwrap();
+    agent_side("six").await;
+    assert!(client.next_in_turn().await.unwrap().is_some());
+}
