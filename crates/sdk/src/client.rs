@@ -96,6 +96,8 @@ impl Client {
 
     /// The next message, whatever turn it belongs to; none when the agent has ended as it
     /// should. Messages that this crate does not know come as [`Entry::Unknown`].
+    ///
+    /// May be dropped at any time, as in a `select!`: no message is lost.
     pub async fn next(&mut self) -> Result<Option<Entry>, Error> {
         let message = self.handle.link.mailbox.take().await.transpose();
         self.handle.set_turn_over(false);
@@ -189,6 +191,8 @@ impl Handle {
     /// Says something: text, or blocks (with pictures and documents). Returns its id, by
     /// which files can be rewound to it. While a turn is under way the agent keeps what is
     /// said until it comes to it.
+    ///
+    /// Dropped before it is done, it may have been said or not, but never by half.
     pub async fn send(&self, words: impl Into<Content>) -> Result<Uuid, Error> {
         let id = Uuid::from(uuid::Uuid::new_v4().to_string());
         self.send_message(prompt::with_id(words.into(), id.clone())).await?;
@@ -343,7 +347,8 @@ impl Handle {
         self.link.finish.cancel();
     }
 
-    /// Waits until the agent has ended.
+    /// Waits until the agent has ended. That is known once everything it said was read:
+    /// somebody must take the messages, or have dropped the client.
     pub async fn ended(&self) -> Exit {
         let mut ended = self.link.ended.subscribe();
         let ending = ended.wait_for(Option::is_some).await;
