@@ -4,6 +4,8 @@
 //! verdict that is not clearly an allowance is a refusal, and an unknown request
 //! is answered with an error, never with silence.
 
+use std::borrow::Cow;
+
 use crate::macros::{open_enum, wire};
 use crate::{Json, Maybe};
 
@@ -76,11 +78,14 @@ wire! {
 
 impl ResponseBody {
     /// The request this answers.
-    pub fn request_id(&self) -> Option<&str> {
+    pub fn request_id(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Success(body) => Some(&body.request_id),
-            Self::Error(body) => Some(&body.request_id),
-            Self::Unknown(_) => None,
+            Self::Success(body) => Some(Cow::Borrowed(&body.request_id)),
+            Self::Error(body) => Some(Cow::Borrowed(&body.request_id)),
+            Self::Unknown(body) => {
+                let id = crate::text::field(body.json().text(), "request_id").ok().flatten()?;
+                Some(Cow::Owned(id.to_string()))
+            }
         }
     }
 }

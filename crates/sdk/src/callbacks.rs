@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::permission::Decision;
 
 /// How many questions of an agent may be under way at once.
 const MOST: usize = 1000;
+/// How many answers may wait for an agent to read them.
+const MOST_UNREAD: usize = 16 * MOST;
 
 /// What a callback may need besides what it is asked.
 #[derive(Clone)]
@@ -43,6 +46,7 @@ pub(crate) struct Callbacks {
     pub(crate) servers: HashMap<String, Bridge>,
     pub(crate) others: Option<AnyFn>,
     running: Mutex<HashMap<String, CancellationToken>>,
+    unread: AtomicUsize,
     /// Cancelled at the end of the conversation.
     over: CancellationToken,
 }
@@ -95,12 +99,19 @@ pub(crate) fn answer(link: &Arc<Link>, request: ControlRequest) {
     });
 }
 
-/// Says something to the agent, without waiting for it to listen.
+/// Says something to the agent, without waiting for it to listen. One that asks and asks
+/// and never listens is not answered any more.
 pub(crate) fn say(link: &Arc<Link>, response: ControlResponse) {
+    if link.callbacks.unread.fetch_add(1, Ordering::Relaxed) >= MOST_UNREAD {
+        link.callbacks.unread.fetch_sub(1, Ordering::Relaxed);
+        let id = response.response.request_id().unwrap_or_default();
+        return link.bad_line(id.as_bytes(), "a question of an agent that reads no answers");
+    }
     let link = Arc::clone(link);
     tokio::spawn(async move {
         let line = Entry::ControlResponse(Box::new(response));
-        let _ = link.write("an answer", &line, Duration::from_secs(600)).await;
+        let _ = link.write("writing an answer", &line, Duration::from_secs(600)).await;
+        link.callbacks.unread.fetch_sub(1, Ordering::Relaxed);
     });
 }
 

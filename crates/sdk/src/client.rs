@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, stream};
@@ -46,8 +46,6 @@ use crate::{Error, Exit, find};
 pub struct Client {
     handle: Handle,
     agent: Initialized,
-    /// The turn that is read has come to its end.
-    turn_over: bool,
 }
 
 impl Client {
@@ -61,7 +59,9 @@ impl Client {
     /// flags or environment of a program: see [`Options::command`].
     pub async fn connect_over(transport: impl Transport, options: Options) -> Result<Self, Error> {
         options.check()?;
-        let connection = Box::new(transport).connect().await?;
+        let late = |_| Error::Timeout { what: "connecting".to_owned(), after: options.start_timeout };
+        let connecting = Box::new(transport).connect();
+        let connection = tokio::time::timeout(options.start_timeout, connecting).await.map_err(late)??;
         let (hello, callbacks) = options.introduce();
         let (link, lines) = Link::new(&options, callbacks);
         let link = Arc::new(link);
@@ -72,7 +72,7 @@ impl Client {
         };
         driver::start(&link, lines, connection, driving);
         // From here on, dropping the client ends the agent.
-        let mut client = Self { handle: Handle::new(link), agent: Initialized::default(), turn_over: false };
+        let mut client = Self { handle: Handle::of_client(link), agent: Initialized::default() };
         client.agent = client.waiting(options.start_timeout).ask(hello).await?;
         if !options.any_version {
             find::check_version(client.agent.claude_code_version.text().unwrap_or_default())?;
@@ -91,22 +91,28 @@ impl Client {
 
     /// The conversation, for other tasks. It says nothing any more once the client is gone.
     pub fn handle(&self) -> Handle {
-        self.handle.clone()
+        Handle { turn_over: None, ..self.handle.clone() }
     }
 
     /// The next message, whatever turn it belongs to; none when the agent has ended as it
     /// should. Messages that this crate does not know come as [`Entry::Unknown`].
+    ///
+    /// May be dropped at any time, as in a `select!`: no message is lost.
     pub async fn next(&mut self) -> Result<Option<Entry>, Error> {
-        self.handle.link.mailbox.take().await.transpose()
+        let message = self.handle.link.mailbox.take().await.transpose();
+        self.handle.set_turn_over(false);
+        message
     }
 
-    /// The next message of this turn; none after its result, which is the last.
+    /// The next message of this turn; none after its result, which is the last. Once you
+    /// have seen the result you may also leave it at that: a prompt that this client sends
+    /// begins a turn of its own.
     pub async fn next_in_turn(&mut self) -> Result<Option<Entry>, Error> {
-        if std::mem::take(&mut self.turn_over) {
+        if self.handle.set_turn_over(false) {
             return Ok(None);
         }
         let message = self.next().await?;
-        self.turn_over = matches!(message, Some(Entry::Result(_)));
+        self.handle.set_turn_over(matches!(message, Some(Entry::Result(_))));
         Ok(message)
     }
 
@@ -158,11 +164,22 @@ impl Drop for Client {
 pub struct Handle {
     link: Arc<Link>,
     patience: Duration,
+    /// For the client's own: the turn that it reads has come to its end.
+    turn_over: Option<Arc<AtomicBool>>,
 }
 
 impl Handle {
     pub(crate) fn new(link: Arc<Link>) -> Self {
-        Self { patience: link.patience, link }
+        Self { patience: link.patience, link, turn_over: None }
+    }
+
+    fn of_client(link: Arc<Link>) -> Self {
+        Self { turn_over: Some(Arc::default()), ..Self::new(link) }
+    }
+
+    /// Sets whether the turn that is read is over, and says whether it was.
+    fn set_turn_over(&self, over: bool) -> bool {
+        self.turn_over.as_ref().is_some_and(|turn_over| turn_over.swap(over, Ordering::Relaxed))
     }
 
     /// The same, waiting longer or shorter for answers.
@@ -174,6 +191,8 @@ impl Handle {
     /// Says something: text, or blocks (with pictures and documents). Returns its id, by
     /// which files can be rewound to it. While a turn is under way the agent keeps what is
     /// said until it comes to it.
+    ///
+    /// Dropped before it is done, it may have been said or not, but never by half.
     pub async fn send(&self, words: impl Into<Content>) -> Result<Uuid, Error> {
         let id = Uuid::from(uuid::Uuid::new_v4().to_string());
         self.send_message(prompt::with_id(words.into(), id.clone())).await?;
@@ -195,12 +214,13 @@ impl Handle {
             message.client_composed = Maybe::Value(true);
         }
         self.link.in_turn.store(true, Ordering::Release);
+        self.set_turn_over(false);
         self.send_line(&Entry::User(Box::new(message))).await
     }
 
     /// Writes any line.
     pub async fn send_line(&self, line: &impl Serialize) -> Result<(), Error> {
-        self.link.write("a message", line, self.patience).await
+        self.link.write("writing a message", line, self.patience).await
     }
 
     /// Asks the agent something; the answer has the type that belongs to the question.
@@ -318,8 +338,8 @@ impl Handle {
     }
 
     /// Says that nothing more will be said; the agent ends when it has answered.
-    pub async fn end_input(&self) {
-        let _ = self.link.out.send(crate::link::Outgoing::Close).await;
+    pub fn end_input(&self) {
+        self.link.said_all.cancel();
     }
 
     /// Says that nothing more will be said, and sees to it that the agent ends.
@@ -327,7 +347,8 @@ impl Handle {
         self.link.finish.cancel();
     }
 
-    /// Waits until the agent has ended.
+    /// Waits until the agent has ended. That is known once everything it said was read:
+    /// somebody must take the messages, or have dropped the client.
     pub async fn ended(&self) -> Exit {
         let mut ended = self.link.ended.subscribe();
         let ending = ended.wait_for(Option::is_some).await;

@@ -1,5 +1,6 @@
 //! The tasks of one conversation: reading, writing, and seeing it to its end.
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use quipu_message::{Entry, ReadError};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::callbacks;
 use crate::lines::{Lines, Piece};
@@ -34,19 +36,33 @@ pub(crate) struct Driving {
 /// Starts the tasks.
 pub(crate) fn start(link: &Arc<Link>, lines: mpsc::Receiver<Outgoing>, connection: Connection, driving: Driving) {
     let Connection { reader, writer, stderr, peer } = connection;
-    let writing = tokio::spawn(write(writer, lines));
+    let writing = tokio::spawn(write(writer, lines, link.said_all.clone()));
     let hearing = stderr.map(|stderr| tokio::spawn(hear_stderr(Arc::clone(link), stderr, driving.on_stderr)));
     let link = Arc::clone(link);
-    let reading = Reading { link, lines: Lines::new(reader, driving.longest_line), peer, grace: driving.grace };
+    let lines = Lines::new(reader, driving.longest_line);
+    let reading = Reading { link, lines, peer, exit: None, grace: driving.grace };
     tokio::spawn(async move {
         reading.run(hearing).await;
         writing.abort();
     });
 }
 
-/// Writes lines until there are no more, or nobody reads them.
-async fn write(mut writer: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::Receiver<Outgoing>) {
-    while let Some(Outgoing::Line(bytes, written)) = lines.recv().await {
+/// Writes lines until all is said, or nobody reads them.
+async fn write(
+    mut writer: Box<dyn AsyncWrite + Send + Unpin>,
+    mut lines: mpsc::Receiver<Outgoing>,
+    said_all: CancellationToken,
+) {
+    loop {
+        let line = tokio::select! {
+            biased;
+            line = lines.recv() => line,
+            () = said_all.cancelled(), if !lines.is_closed() => {
+                lines.close();
+                continue;
+            }
+        };
+        let Some(Outgoing { bytes, written }) = line else { break };
         if writer.write_all(&bytes).await.is_err() || writer.flush().await.is_err() {
             break;
         }
@@ -70,7 +86,16 @@ struct Reading {
     link: Arc<Link>,
     lines: Lines<Box<dyn AsyncRead + Send + Unpin>>,
     peer: Box<dyn Peer>,
+    /// How the agent has ended, when that is known before its side is closed.
+    exit: Option<Exit>,
     grace: Duration,
+}
+
+impl Drop for Reading {
+    /// When the runtime goes away, or a transport panics, nobody is left waiting.
+    fn drop(&mut self) {
+        self.link.end(Ending { exit: Exit::default(), error: Some(Error::Closed) });
+    }
 }
 
 /// Why reading ended.
@@ -96,19 +121,16 @@ impl Reading {
             hearing.abort();
         }
         exit.stderr = self.link.stderr_tail();
-        let wanted = self.link.finish.is_cancelled() || self.link.abandon.is_cancelled();
         // A turn that failed ends with a result and an exit code, and both are as they should be.
         let early = self.link.in_turn.load(Ordering::Acquire)
             || exit.signal.is_some()
             || !exit.is_success() && !self.link.had_result.load(Ordering::Acquire);
         let error = match stopped {
             Stopped::Failed(error) => Some(error),
-            Stopped::End if early && !wanted => Some(Error::Ended(exit.clone())),
+            Stopped::End if early && !self.link.is_wanted() => Some(Error::Ended(exit.clone())),
             _ => None,
         };
-        self.link.ended.send_replace(Some(Ending { exit, error: error.clone() }));
-        self.link.callbacks.stop();
-        self.link.mailbox.end(error);
+        self.link.end(Ending { exit, error });
     }
 
     async fn read_to_the_end(&mut self) -> Stopped {
@@ -116,7 +138,7 @@ impl Reading {
         let grace = self.grace;
         let overtime = async {
             link.finish.cancelled().await;
-            let _ = link.out.send(Outgoing::Close).await;
+            link.said_all.cancel();
             tokio::time::sleep(grace).await;
         };
         tokio::select! {
@@ -128,7 +150,7 @@ impl Reading {
 
     async fn read(&mut self) -> Stopped {
         loop {
-            let line = match self.lines.next().await {
+            let line = match self.piece().await {
                 Ok(Some(Piece::Line(line))) => line,
                 Ok(Some(Piece::TooLong(head))) => {
                     self.link.bad_line(&head, "longer than allowed");
@@ -154,10 +176,30 @@ impl Reading {
         }
     }
 
+    /// The next piece of what the agent says; none at the end. An agent that is dead and
+    /// silent has come to its end too: something it has started holds its pipe open.
+    async fn piece(&mut self) -> io::Result<Option<Piece>> {
+        let Self { lines, peer, exit, .. } = self;
+        let dead_and_silent = async {
+            if exit.is_none() {
+                match peer.wait().await {
+                    Ok(ended) => *exit = Some(ended),
+                    Err(_) => std::future::pending().await,
+                }
+            }
+            tokio::time::sleep(LAST_MOMENT).await;
+        };
+        tokio::select! {
+            biased;
+            piece = lines.next() => piece,
+            () = dead_and_silent => Ok(None),
+        }
+    }
+
     async fn hear(&mut self, entry: Entry, bytes: usize) {
         match entry {
             Entry::ControlResponse(response) => {
-                let id = response.response.request_id().unwrap_or_default().to_owned();
+                let id = response.response.request_id().unwrap_or_default().into_owned();
                 if !self.link.answered(*response) {
                     self.link.bad_line(id.as_bytes(), "an answer to a question that nobody waits for");
                 }
@@ -165,9 +207,19 @@ impl Reading {
             Entry::ControlRequest(request) => callbacks::answer(&self.link, *request),
             Entry::ControlCancel(cancel) => self.link.callbacks.cancel(&cancel.request_id),
             entry => {
+                // Whoever speaks after a result is in the turn of a prompt that was said before it.
+                let speaker = match &entry {
+                    Entry::Assistant(said) => Some(&said.envelope),
+                    Entry::StreamEvent(piece) => Some(&piece.envelope),
+                    _ => None,
+                };
                 if matches!(entry, Entry::Result(_)) {
                     self.link.in_turn.store(false, Ordering::Release);
                     self.link.had_result.store(true, Ordering::Release);
+                } else if self.link.had_result.load(Ordering::Acquire)
+                    && speaker.is_some_and(|envelope| !envelope.parent_tool_use_id.is_value())
+                {
+                    self.link.in_turn.store(true, Ordering::Release);
                 }
                 self.link.mailbox.put(entry, bytes).await;
             }
@@ -186,10 +238,16 @@ impl Reading {
 
     /// Sees to it that the agent has ended.
     async fn end_peer(&mut self, stopped: &Stopped) -> Exit {
-        if matches!(stopped, Stopped::End)
-            && let Ok(Ok(exit)) = timeout(self.grace.max(LAST_MOMENT), self.peer.wait()).await
-        {
-            return exit;
+        if matches!(stopped, Stopped::End) {
+            if let Some(exit) = self.exit.take() {
+                return exit;
+            }
+            tokio::select! {
+                waited = timeout(self.grace.max(LAST_MOMENT), self.peer.wait()) => if let Ok(Ok(exit)) = waited {
+                    return exit;
+                },
+                () = self.link.abandon.cancelled() => {}
+            }
         }
         self.peer.terminate();
         let waited = timeout(LAST_MOMENT, self.peer.wait()).await;

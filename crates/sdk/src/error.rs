@@ -48,10 +48,10 @@ pub enum Error {
     /// The conversation was closed on this side.
     #[error("the conversation is closed")]
     Closed,
-    /// No answer came in time.
-    #[error("no answer to {what} within {after:?}")]
+    /// The agent did not answer, or did not listen, in time.
+    #[error("{what} took longer than {after:?}")]
     Timeout {
-        /// What was asked or written.
+        /// What was asked or done.
         what: String,
         /// How long was waited.
         after: Duration,

@@ -48,6 +48,10 @@ pub use permission::Decision;
 pub use prompt::{Prompt, user};
 pub use query::{Query, ask, query, query_over};
 
+/// For the types of tools' arguments and of answers: derive `JsonSchema` of this version,
+/// with `#[schemars(crate = "quipu_sdk::schemars")]` when it is no dependency of yours.
+pub use schemars;
+
 pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfig, McpSse, McpStdio};
 pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
 

@@ -17,12 +17,10 @@ use crate::mailbox::Mailbox;
 use crate::options::Options;
 use crate::{Error, Exit};
 
-/// How the writing end is asked for something.
-pub(crate) enum Outgoing {
-    /// Write this line; then say so.
-    Line(Vec<u8>, oneshot::Sender<()>),
-    /// Say no more.
-    Close,
+/// A line to write, and whom to tell when it is written.
+pub(crate) struct Outgoing {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) written: oneshot::Sender<()>,
 }
 
 /// What one conversation's tasks share.
@@ -33,7 +31,9 @@ pub(crate) struct Link {
     pub(crate) patience: Duration,
     /// Whether prompts are taken as they are.
     pub(crate) verbatim: bool,
-    pub(crate) out: mpsc::Sender<Outgoing>,
+    out: mpsc::Sender<Outgoing>,
+    /// Nothing more will be said: what is on its way is written, then the way is closed.
+    pub(crate) said_all: CancellationToken,
     /// Ends the conversation at once.
     pub(crate) abandon: CancellationToken,
     /// Ends it when the agent has said what it has to say.
@@ -56,11 +56,25 @@ pub(crate) type BadLineFn = Arc<dyn Fn(BadLine) + Send + Sync>;
 
 type Answered = Result<Json, Refusal>;
 
-/// The agent's no.
+/// No answer to what was asked.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    error: String,
-    code: Option<String>,
+pub(crate) enum Refusal {
+    /// The agent's no.
+    No { error: String, code: Option<String> },
+    /// Neither yes nor no.
+    Odd(Json),
+}
+
+impl Refusal {
+    fn to(self, request: String) -> Error {
+        match self {
+            Self::No { error, code } => Error::Refused { request, error, code },
+            Self::Odd(answer) => {
+                let source = serde::de::Error::custom("neither success nor error");
+                Error::Answer { request, answer, source: Arc::new(source) }
+            }
+        }
+    }
 }
 
 /// How a conversation ended.
@@ -90,6 +104,7 @@ impl Link {
             patience: options.answer_timeout,
             verbatim: options.verbatim_prompts,
             out,
+            said_all: CancellationToken::new(),
             abandon: CancellationToken::new(),
             finish: CancellationToken::new(),
             ended: watch::Sender::new(None),
@@ -111,20 +126,40 @@ impl Link {
     pub(crate) fn gone(&self) -> Error {
         match &*self.ended.borrow() {
             Some(Ending { error: Some(error), .. }) => error.clone(),
-            Some(Ending { exit, .. }) if !self.finish.is_cancelled() && !self.abandon.is_cancelled() => {
-                Error::Ended(exit.clone())
-            }
-            _ => Error::Closed,
+            _ if self.is_wanted() => Error::Closed,
+            Some(Ending { exit, .. }) => Error::Ended(exit.clone()),
+            None if self.said_all.is_cancelled() => Error::Closed,
+            // It reads no more, and how it ended is not known yet.
+            None => Error::Ended(Exit::default()),
         }
+    }
+
+    /// Whether the end is what this side wants.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.finish.is_cancelled() || self.abandon.is_cancelled()
+    }
+
+    /// Tells everybody that the conversation is over; only the first word about it counts.
+    pub(crate) fn end(&self, ending: Ending) {
+        self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            ended.get_or_insert_with(|| ending.clone());
+            first
+        });
+        self.callbacks.stop();
+        self.mailbox.end(ending.error);
     }
 
     /// Writes one line and returns when it is written.
     pub(crate) async fn write(&self, what: &str, line: &impl Serialize, patience: Duration) -> Result<(), Error> {
         let mut bytes = serde_json::to_vec(line).map_err(|error| Error::Serialise(Arc::new(error)))?;
         bytes.push(b'\n');
+        if self.said_all.is_cancelled() {
+            return Err(self.gone());
+        }
         let (written, is_written) = oneshot::channel();
         let writing = async {
-            self.out.send(Outgoing::Line(bytes, written)).await.map_err(|_| ())?;
+            self.out.send(Outgoing { bytes, written }).await.map_err(|_| ())?;
             is_written.await.map_err(|_| ())
         };
         match tokio::time::timeout(patience, self.unless_ended(writing)).await {
@@ -146,11 +181,7 @@ impl Link {
             let line = Entry::ControlRequest(Box::new(ControlRequest::new(&id, request)));
             self.write(&what, &line, patience).await?;
             match self.unless_ended(comes).await {
-                Some(Ok(answer)) => answer.map_err(|refusal| Error::Refused {
-                    request: what.clone(),
-                    error: refusal.error,
-                    code: refusal.code,
-                }),
+                Some(Ok(answer)) => answer.map_err(|refusal| refusal.to(what.clone())),
                 _ => Err(self.after_end().await),
             }
         };
@@ -162,11 +193,12 @@ impl Link {
     /// Gives an answer to whoever waits for it; says whether anybody does.
     pub(crate) fn answered(&self, response: ControlResponse) -> bool {
         let Some(id) = response.response.request_id() else { return false };
-        let Some(waits) = self.asked().remove(id) else { return false };
+        let Some(waits) = self.asked().remove(&*id) else { return false };
+        drop(id);
         let answer = match response.response {
             ResponseBody::Success(body) => Ok(body.response.into_option().unwrap_or_default()),
-            ResponseBody::Error(body) => Err(Refusal { error: body.error, code: body.error_code.into_option() }),
-            ResponseBody::Unknown(_) => return false,
+            ResponseBody::Error(body) => Err(Refusal::No { error: body.error, code: body.error_code.into_option() }),
+            ResponseBody::Unknown(body) => Err(Refusal::Odd(body.json().clone())),
         };
         // Whoever asked may have gone away since.
         let _ = waits.send(answer);
@@ -186,9 +218,11 @@ impl Link {
     /// Why nothing can be said any more, when the last word about it is not yet spoken:
     /// the pipe may break a moment before it is known how the agent ended.
     async fn after_end(&self) -> Error {
-        let mut ended = self.ended.subscribe();
-        let known = ended.wait_for(Option::is_some);
-        let _ = tokio::time::timeout(Duration::from_secs(10), known).await;
+        if !self.said_all.is_cancelled() {
+            let mut ended = self.ended.subscribe();
+            let known = ended.wait_for(Option::is_some);
+            let _ = tokio::time::timeout(Duration::from_secs(10), known).await;
+        }
         self.gone()
     }
 

@@ -9,6 +9,9 @@ use tokio::sync::Notify;
 
 use crate::Error;
 
+/// What a message takes besides its text, more or less.
+const FRAME: usize = 1024;
+
 /// What has been heard and not yet been taken.
 ///
 /// When it is full nothing more is read from the agent, which then waits. As long as
@@ -43,8 +46,9 @@ impl Mailbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message in, when there is room.
+    /// Puts a message in that was written in so many bytes, when there is room.
     pub(crate) async fn put(&self, entry: Entry, bytes: usize) {
+        let bytes = bytes + FRAME;
         loop {
             {
                 let mut state = self.state();
@@ -112,3 +116,6 @@ impl Drop for Expecting<'_> {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

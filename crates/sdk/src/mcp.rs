@@ -106,10 +106,12 @@ impl Server {
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ToolOutput, String>> + Send + 'static,
     {
+        let run = Arc::new(run);
         let run: Run = Arc::new(move |input| {
-            let running = run(input);
+            let run = Arc::clone(&run);
             Box::pin(async move {
-                match AssertUnwindSafe(running).catch_unwind().await {
+                // Called in here, because a closure may panic before its future begins.
+                match AssertUnwindSafe(async { run(input).await }).catch_unwind().await {
                     Ok(Ok(output)) => output.0,
                     Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(error)]),
                     Err(_) => CallToolResult::error(vec![ContentBlock::text("the tool panicked")]),
@@ -181,12 +183,16 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         call: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some((_, run)) = self.tools.get(&call.name) else {
             return Err(ErrorData::invalid_params(format!("no tool is called {}", call.name), None));
         };
-        Ok(run(Value::Object(call.arguments.unwrap_or_default())).await.into())
+        let running = run(Value::Object(call.arguments.unwrap_or_default()));
+        tokio::select! {
+            result = running => Ok(result.into()),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was withdrawn", None)),
+        }
     }
 }
 
@@ -203,7 +209,7 @@ pub(crate) struct Bridge {
     told: mpsc::UnboundedSender<Value>,
     waiting: Waiting,
     /// Whether somebody has said hello to the server.
-    greeted: tokio::sync::Mutex<bool>,
+    greeted: Mutex<bool>,
     serving: tokio::task::AbortHandle,
 }
 
@@ -219,17 +225,24 @@ impl Bridge {
                 let _ = running.waiting().await;
             }
         });
-        Self { told, waiting, greeted: tokio::sync::Mutex::default(), serving: serving.abort_handle() }
+        Self { told, waiting, greeted: Mutex::default(), serving: serving.abort_handle() }
     }
 
     /// Gives the server a message and waits for its answer, where it owes one.
     pub(crate) async fn exchange(&self, message: Json) -> Result<Json, String> {
         let message = message.value();
-        self.greet(&message).await?;
-        let reply = match message.get("id").filter(|id| !id.is_null()).map(Value::to_string) {
+        self.greet(&message)?;
+        let reply = match message.get("id").filter(|id| !id.is_null()).cloned() {
             Some(id) => self.ask(id, message).await?,
             None => {
+                let withdrawn =
+                    (message["method"] == "notifications/cancelled").then(|| message["params"]["requestId"].clone());
                 self.tell(message)?;
+                // The server says no more about a call that was withdrawn.
+                if let Some(id) = withdrawn {
+                    let no = json!({ "code": -32800, "message": "the call was withdrawn" });
+                    Inside::reply(&self.waiting, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
+                }
                 json!({ "jsonrpc": "2.0", "result": {} })
             }
         };
@@ -237,23 +250,21 @@ impl Bridge {
     }
 
     /// Says hello for an agent that has not: some know what the server would say.
-    async fn greet(&self, message: &Value) -> Result<(), String> {
-        let mut greeted = self.greeted.lock().await;
-        if !*greeted && message["method"] != "initialize" {
+    fn greet(&self, message: &Value) -> Result<(), String> {
+        let mut greeted = self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *greeted, true) && message["method"] != "initialize" {
             let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
                 "clientInfo": { "name": "quipu-sdk", "version": env!("CARGO_PKG_VERSION") } });
-            let hello = json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params });
-            self.ask(hello["id"].to_string(), hello).await?;
+            self.tell(json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params }))?;
             self.tell(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         }
-        *greeted = true;
         Ok(())
     }
 
-    async fn ask(&self, id: String, message: Value) -> Result<Value, String> {
+    async fn ask(&self, id: Value, message: Value) -> Result<Value, String> {
         let (answer, comes) = oneshot::channel();
-        lock(&self.waiting).insert(id.clone(), answer);
-        let _forget = Forget { waiting: &self.waiting, id };
+        lock(&self.waiting).insert(id.to_string(), answer);
+        let _forget = Forget { bridge: self, id };
         self.tell(message)?;
         comes.await.map_err(|_| "the MCP server has ended".to_owned())
     }
@@ -273,15 +284,19 @@ fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, HashMap<String, oneshot:
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever stops waiting is forgotten.
+/// Whoever stops waiting is forgotten, and the server need not go on for them.
 struct Forget<'a> {
-    waiting: &'a Waiting,
-    id: String,
+    bridge: &'a Bridge,
+    id: Value,
 }
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        lock(self.waiting).remove(&self.id);
+        if lock(&self.bridge.waiting).remove(&self.id.to_string()).is_some() {
+            let params = json!({ "requestId": self.id });
+            let _ =
+                self.bridge.tell(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+        }
     }
 }
 

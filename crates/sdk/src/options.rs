@@ -451,7 +451,8 @@ impl Options {
         /// unless you say otherwise.
         set longest_line(bytes: usize) => longest_line;
         /// How many bytes of messages may wait for you; then the agent waits. 8 MiB unless
-        /// you say otherwise, and eight times as much while an answer is awaited.
+        /// you say otherwise, and eight times as much while an answer is awaited. Each
+        /// message counts for a kibibyte more than its text.
         set buffer(bytes: usize) => buffer;
     }
 

@@ -42,7 +42,8 @@ pub struct Connection {
 
 /// The agent at the other end. Dropping it ends it, with everything it started.
 pub trait Peer: Send + 'static {
-    /// Waits until the agent has ended. May be called again.
+    /// Waits until the agent has ended. May be dropped before that and called again, also
+    /// after it.
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>>;
 
     /// Asks the agent to end.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -39,7 +39,11 @@ impl Transport for Subprocess {
 
 impl Subprocess {
     fn start(self) -> Result<Connection, Error> {
-        let mut command = Command::new(&self.program);
+        let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
+        // A path is meant from where we are, not from the folder the program is to run in.
+        let is_path = self.program.components().count() > 1;
+        let program = if is_path { path::absolute(&self.program).map_err(failed)? } else { self.program.clone() };
+        let mut command = Command::new(program);
         command.args(&self.args).envs(&self.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         for name in &self.without_env {
@@ -48,11 +52,13 @@ impl Subprocess {
             }
         }
         if let Some(cwd) = &self.cwd {
+            if !cwd.is_dir() {
+                return Err(Error::options(format!("{} is no folder to work in", cwd.display())));
+            }
             command.current_dir(cwd);
         }
         #[cfg(unix)]
         command.process_group(0);
-        let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
         let mut child = command.spawn().map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -62,7 +68,7 @@ impl Subprocess {
             reader: Box::new(stdout),
             writer: Box::new(stdin),
             stderr: Some(Box::new(stderr)),
-            peer: Box::new(Process { child, left: Family::default() }),
+            peer: Box::new(Process { child, left: Family::default(), ending: false }),
         })
     }
 }
@@ -70,8 +76,10 @@ impl Subprocess {
 /// A program that runs.
 struct Process {
     child: Child,
-    /// What it had started when it was asked to end.
+    /// What it has left behind that must end too.
     left: Family,
+    /// It was asked to end.
+    ending: bool,
 }
 
 /// Processes that must not outlive the agent.
@@ -88,6 +96,14 @@ impl Process {
         if let Some(pid) = self.child.id() {
             self.left.add_descendants(pid);
         }
+    }
+
+    /// Remembers what is left of the group of the program, which was `pid`.
+    fn note_group(&mut self, pid: u32) {
+        #[cfg(target_os = "linux")]
+        self.left.add_group(pid);
+        #[cfg(not(target_os = "linux"))]
+        let _ = pid;
     }
 
     fn kill_family(&mut self) {
@@ -108,16 +124,24 @@ impl Process {
 impl Peer for Process {
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async {
+            let pid = self.child.id();
             let status = self.child.wait().await?;
             #[cfg(unix)]
             let signal = std::os::unix::process::ExitStatusExt::signal(&status);
             #[cfg(not(unix))]
             let signal = None;
+            // What an agent leaves behind that ends by itself is its own business.
+            if let Some(pid) = pid
+                && (self.ending || signal.is_some())
+            {
+                self.note_group(pid);
+            }
             Ok(Exit { code: status.code(), signal, stderr: String::new() })
         })
     }
 
     fn terminate(&mut self) {
+        self.ending = true;
         self.note_family();
         #[cfg(unix)]
         self.signal(rustix::process::Signal::TERM);
@@ -126,6 +150,9 @@ impl Peer for Process {
     }
 
     fn kill(&mut self) {
+        // What is stopped starts nothing while it is looked at.
+        #[cfg(unix)]
+        self.signal(rustix::process::Signal::STOP);
         self.note_family();
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);

@@ -200,7 +200,11 @@ async fn mcp_tools_run_beside_each_other_and_may_fail() {
                 Ok::<_, String>(format!("met {}", wait.others))
             }
         })
-        .tool("fall", "Falls.", |_: Wait| async { panic!("fell") as Result<String, String> });
+        .tool("fall", "Falls.", |_: Wait| async { panic!("fell") as Result<String, String> })
+        .tool("stumble", "Falls before it begins.", |wait: Wait| {
+            assert_ne!(wait.others, 0, "stumbled");
+            async { Ok::<_, String>("went") }
+        });
     let (_client, mut agent) = greeted(brisk().mcp_server(server)).await;
     let call = |id: u32, tool: &str, arguments: Value| {
         let params = json!({ "name": tool, "arguments": arguments });
@@ -217,14 +221,63 @@ async fn mcp_tools_run_beside_each_other_and_may_fail() {
         let result = &answer["response"]["response"]["mcp_response"]["result"];
         assert_eq!(result["content"][0]["text"], "met 2", "{answer}");
     }
-    let fell = agent.ask("f", call(4, "fall", json!({ "others": 0 }))).await;
-    let result = &fell["response"]["mcp_response"]["result"];
-    assert_eq!(
-        (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
-        (Some(true), Some("the tool panicked"))
-    );
+    for tool in ["fall", "stumble"] {
+        let fell = agent.ask(tool, call(4, tool, json!({ "others": 0 }))).await;
+        let result = &fell["response"]["mcp_response"]["result"];
+        assert_eq!(
+            (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
+            (Some(true), Some("the tool panicked"))
+        );
+    }
     let wrong = agent.ask("w", call(5, "meet", json!({ "others": "two" }))).await;
     assert_eq!(wrong["response"]["mcp_response"]["result"]["isError"], true);
     let missing = agent.ask("n", call(6, "sing", json!({}))).await;
     assert!(missing["response"]["mcp_response"]["error"]["message"].as_str().unwrap().contains("sing"), "{missing}");
+}
+
+#[tokio::test]
+async fn a_tool_call_that_is_withdrawn_is_dropped_either_way() {
+    struct Guard(Arc<Semaphore>);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            self.0.add_permits(1);
+        }
+    }
+    let (begun, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (begins, drops) = (Arc::clone(&begun), Arc::clone(&dropped));
+    let server = mcp::Server::new("desk").tool("wait", "Waits.", move |_: Wait| {
+        let (begins, guard) = (Arc::clone(&begins), Guard(Arc::clone(&drops)));
+        async move {
+            let _guard = guard;
+            begins.add_permits(1);
+            std::future::pending::<Result<String, String>>().await
+        }
+    });
+    let (client, mut agent) = greeted(brisk().mcp_server(server)).await;
+    let message = |message: Value| json!({ "subtype": "mcp_message", "server_name": "desk", "message": message });
+    let call = |id: u32| {
+        let params = json!({ "name": "wait", "arguments": { "others": 1 } });
+        message(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
+    };
+    let request = |id: &str, request: Value| json!({ "type": "control_request", "request_id": id, "request": request });
+    // Withdrawn as MCP does it: the call has an answer.
+    agent.say(&request("a", call(1))).await;
+    begun.acquire().await.unwrap().forget();
+    let params = json!({ "requestId": 1 });
+    let cancel = message(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+    agent.say(&request("b", cancel)).await;
+    let answers = [agent.hear().await.unwrap(), agent.hear().await.unwrap()];
+    let of_call = answers.iter().find(|answer| answer["response"]["request_id"] == "a").unwrap();
+    assert_eq!(of_call["response"]["response"]["mcp_response"]["error"]["code"], -32800, "{of_call}");
+    dropped.acquire().await.unwrap().forget();
+    // Withdrawn as the control protocol does it: nobody wants an answer.
+    agent.say(&request("c", call(2))).await;
+    begun.acquire().await.unwrap().forget();
+    agent.say(&json!({ "type": "control_cancel_request", "request_id": "c" })).await;
+    dropped.acquire().await.unwrap().forget();
+    // And at the end of the conversation.
+    agent.say(&request("d", call(3))).await;
+    begun.acquire().await.unwrap().forget();
+    drop(client);
+    dropped.acquire().await.unwrap().forget();
 }

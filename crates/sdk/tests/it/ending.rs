@@ -131,3 +131,108 @@ async fn five_hundred_clients_in_one_process() {
         assert_eq!(talk.await.unwrap().unwrap(), Vec::<String>::new());
     }
 }
+
+#[tokio::test]
+async fn an_agent_that_does_not_listen_holds_up_neither_closing_nor_ending_the_input() {
+    let client = shell("exec sleep 1000", brisk()).await.unwrap();
+    let long = "x".repeat(64 * 1024);
+    // More than the pipe and the queue before it can take.
+    let sends = futures_util::future::join_all((0..100).map(|_| client.send(long.as_str()))).await;
+    assert!(sends.iter().any(|sent| matches!(sent, Err(Error::Timeout { .. }))));
+    client.end_input();
+    let exit = tokio::time::timeout(Duration::from_secs(20), client.close()).await.unwrap().unwrap();
+    assert_eq!(exit.signal, Some(15));
+}
+
+#[tokio::test]
+async fn after_the_end_of_input_the_agent_is_heard_and_nothing_can_be_said() {
+    let (mut client, mut agent) = greeted(brisk()).await;
+    client.send("hello").await.unwrap();
+    client.end_input();
+    let at_once = Duration::from_secs(5);
+    let refused = tokio::time::timeout(at_once, client.send("more")).await.unwrap();
+    assert_eq!(refused.unwrap_err().code(), "sdk.closed");
+    assert!(agent.hear().await.is_some(), "what was said before is written");
+    assert_eq!(agent.hear().await, None);
+    agent.say(&result("good bye")).await;
+    drop(agent);
+    assert_eq!(client.result().await.unwrap().result.text(), Some("good bye"));
+    assert_eq!(client.next().await.unwrap(), None);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_agent_that_is_killed_is_missed_though_its_children_hold_its_pipes() {
+    let text = "sleep 1000 & echo \"{\\\"type\\\":\\\"pids\\\",\\\"all\\\":\\\"$$ $!\\\"}\"; kill -9 $$";
+    let mut client = shell(text, brisk()).await.unwrap();
+    let pids = pids(&mut client).await;
+    let missed = tokio::time::timeout(Duration::from_secs(20), client.next()).await.unwrap();
+    let Err(Error::Ended(exit)) = missed else { panic!("no error") };
+    assert_eq!(exit.signal, Some(9));
+    all_gone(&pids).await;
+}
+
+#[tokio::test]
+async fn what_an_agent_leaves_behind_that_ends_by_itself_is_its_own_business() {
+    let text =
+        "sleep 1000 >/dev/null 2>&1 & echo \"{\\\"type\\\":\\\"pids\\\",\\\"all\\\":\\\"$!\\\"}\"; read -r end; exit 0";
+    let mut client = shell(text, brisk()).await.unwrap();
+    let pids = pids(&mut client).await;
+    assert!(client.close().await.unwrap().is_success());
+    assert!(runs(&pids[0]));
+    std::process::Command::new("kill").arg(&pids[0]).status().unwrap();
+}
+
+#[test]
+fn whoever_waits_for_an_agent_of_a_runtime_that_is_gone_is_told_so() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (mut client, agent) = runtime.block_on(greeted(brisk()));
+    drop(runtime);
+    let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    other.block_on(async {
+        let at_once = Duration::from_secs(5);
+        let said = tokio::time::timeout(at_once, client.send("hello")).await.unwrap();
+        assert_eq!(said.unwrap_err().code(), "sdk.closed");
+        let heard = tokio::time::timeout(at_once, client.next()).await.unwrap();
+        assert_eq!(heard.unwrap_err().code(), "sdk.closed");
+        assert_eq!(client.next().await.unwrap(), None);
+        tokio::time::timeout(at_once, client.close()).await.unwrap().unwrap();
+    });
+    drop(agent);
+}
+
+#[tokio::test]
+async fn nothing_of_the_callers_is_kept_after_the_end() {
+    let kept = std::sync::Arc::new(());
+    for closes in [true, false] {
+        let (in_permission, in_hook, in_tool) = (kept.clone(), kept.clone(), kept.clone());
+        let server = quipu_sdk::mcp::Server::new("desk").tool("look", "Looks.", move |_: serde_json::Value| {
+            let _ = &in_tool;
+            async { Ok::<_, String>("looked") }
+        });
+        let options = brisk()
+            .mcp_server(server)
+            .hook(quipu_sdk::Hook::raw("Stop", move |_, _| {
+                let _ = &in_hook;
+                async { Ok(quipu_sdk::Json::default()) }
+            }))
+            .can_use_tool(move |_, _| {
+                let _ = &in_permission;
+                async { quipu_sdk::Decision::allow() }
+            });
+        let (client, mut agent) = greeted(options).await;
+        let list = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+        let list = serde_json::json!({ "subtype": "mcp_message", "server_name": "desk", "message": list });
+        agent.ask("a", list).await;
+        let call =
+            serde_json::json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "1" });
+        agent.ask("b", call).await;
+        let stop = serde_json::json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": {} });
+        agent.ask("c", stop).await;
+        drop(agent);
+        if closes {
+            client.close().await.unwrap();
+        }
+    }
+    until("all is let go", || std::sync::Arc::strong_count(&kept) == 1).await;
+}

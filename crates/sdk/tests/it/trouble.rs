@@ -1,6 +1,7 @@
 //! The other side dies, floods, stalls, and talks nonsense: a typed error, or the work
 //! goes on.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,6 +43,8 @@ async fn a_program_that_is_no_agent_is_an_error_with_its_words() {
     assert_eq!(error.to_string(), "the agent ended: exit code 2; on stderr: usage: sh");
     let missing = Client::connect(brisk().cli("/nowhere/agent")).await.unwrap_err();
     assert_eq!(missing.code(), "sdk.cannot_start");
+    let nowhere = Client::connect(brisk().cli("/bin/sh").cwd("/nowhere")).await.unwrap_err();
+    assert_eq!(nowhere.to_string(), "/nowhere is no folder to work in");
 }
 
 #[tokio::test]
@@ -64,8 +67,48 @@ async fn an_agent_that_stalls_at_the_start_is_given_up() {
     let (near, agent) = pair();
     let options = brisk().start_timeout(Duration::from_millis(50));
     let error = Client::connect_over(near, options).await.unwrap_err();
-    assert_eq!(error.to_string(), "no answer to initialize within 50ms");
+    assert_eq!(error.to_string(), "initialize took longer than 50ms");
     drop(agent);
+}
+
+/// A way to an agent that leads nowhere.
+struct Nowhere;
+
+impl quipu_sdk::transport::Transport for Nowhere {
+    fn connect(
+        self: Box<Self>,
+    ) -> futures_util::future::BoxFuture<'static, Result<quipu_sdk::transport::Connection, Error>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_transport_that_does_not_connect_is_given_up() {
+    let options = brisk().start_timeout(Duration::from_millis(50));
+    let error = Client::connect_over(Nowhere, options).await.unwrap_err();
+    assert_eq!(error.to_string(), "connecting took longer than 50ms");
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_without_end_and_never_listens_costs_bounded_memory() {
+    let unanswered = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&unanswered);
+    let options = brisk().on_bad_line(move |_| {
+        counts.fetch_add(1, Ordering::SeqCst);
+    });
+    let (mut client, mut agent) = greeted(options).await;
+    for n in 0..20_000 {
+        let request = json!({ "subtype": "sing" });
+        agent.say(&json!({ "type": "control_request", "request_id": format!("q{n}"), "request": request })).await;
+    }
+    agent.say(&said("still here")).await;
+    assert!(matches!(client.next().await.unwrap(), Some(Entry::Assistant(_))));
+    until("the last are not answered", || unanswered.load(Ordering::SeqCst) > 0).await;
+    // Whoever listens again is answered again.
+    for _ in 0..10_000 {
+        assert_eq!(agent.hear().await.unwrap()["response"]["subtype"], "error");
+    }
+    assert_eq!(agent.ask("again", json!({ "subtype": "sing" })).await["subtype"], "error");
 }
 
 #[tokio::test]
@@ -88,6 +131,9 @@ async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
         let body =
             json!({ "subtype": "error", "request_id": third["request_id"], "error": "no", "error_code": "never" });
         agent.say(&json!({ "type": "control_response", "response": body })).await;
+        let fourth = agent.hear().await.unwrap();
+        let body = json!({ "subtype": "perhaps", "request_id": fourth["request_id"] });
+        agent.say(&json!({ "type": "control_response", "response": body })).await;
     };
     let host_side = async {
         let Err(Error::Answer { request, answer, .. }) = client.set_permission_mode("plan").await else { panic!() };
@@ -95,6 +141,8 @@ async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
         assert_eq!(client.set_permission_mode("plan").await.unwrap().mode, "plan");
         let Err(Error::Refused { error, code, .. }) = client.set_model(None).await else { panic!() };
         assert_eq!((error.as_str(), code.as_deref()), ("no", Some("never")));
+        let Err(Error::Answer { answer, .. }) = client.interrupt().await else { panic!() };
+        assert_eq!(answer.value()["subtype"], "perhaps");
     };
     tokio::join!(agent_side, host_side);
 }
@@ -153,7 +201,7 @@ async fn a_flood_waits_for_whoever_reads_it() {
     })
     .await;
     let halted = written.load(Ordering::SeqCst);
-    assert!((1 << 20..2 << 20).contains(&halted), "{halted}");
+    assert!((1 << 19..2 << 20).contains(&halted), "{halted}");
     let mut heard = 0;
     while client.next().await.unwrap().is_some() {
         heard += 1;
@@ -235,4 +283,61 @@ async fn an_old_agent_is_refused_unless_any_will_do() {
         let (client, ()) = tokio::join!(Client::connect_over(near, options), greet);
         assert_eq!(client.is_ok(), fine);
     }
+}
+
+#[tokio::test]
+async fn a_program_is_named_from_here_and_works_elsewhere() {
+    let here = tempfile::tempdir_in(".").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let program = here.path().join("agent");
+    std::fs::write(&program, format!("#!/bin/sh\n{}; pwd >&2; exit 4\n", crate::stage::GREET)).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = Path::new(".").join(here.path().file_name().unwrap()).join("agent");
+    let mut client = Client::connect(brisk().cli(program).cwd(elsewhere.path())).await.unwrap();
+    let Err(Error::Ended(exit)) = client.next().await else { panic!("no error") };
+    assert_eq!(Path::new(&exit.stderr).canonicalize().unwrap(), elsewhere.path().canonicalize().unwrap());
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_in_the_second_of_two_turns_has_ended_early() {
+    let (mut client, mut agent) = greeted(brisk()).await;
+    client.send("one").await.unwrap();
+    client.send("two").await.unwrap();
+    agent.say(&result("one")).await;
+    agent.say(&said("I begin the second")).await;
+    drop(agent);
+    client.result().await.unwrap();
+    client.next().await.unwrap();
+    assert_eq!(client.next().await.unwrap_err().code(), "sdk.ended");
+}
+
+#[tokio::test]
+async fn a_turn_may_be_left_at_its_result() {
+    let (mut client, mut agent) = greeted(brisk()).await;
+    let mut agent_side = async |answer: &str| {
+        agent.hear().await.unwrap();
+        agent.say(&result(answer)).await;
+    };
+    for answer in ["one", "two"] {
+        client.send("next").await.unwrap();
+        agent_side(answer).await;
+        let Some(Entry::Result(result)) = client.next_in_turn().await.unwrap() else { panic!("no result") };
+        assert_eq!(result.result.text(), Some(answer));
+    }
+    assert_eq!(client.next_in_turn().await.unwrap(), None);
+    // What others say is another turn, and does not hide the end of this one.
+    client.send("next").await.unwrap();
+    agent_side("three").await;
+    assert!(client.next_in_turn().await.unwrap().is_some());
+    client.handle().send("next").await.unwrap();
+    agent_side("four").await;
+    assert_eq!(client.next_in_turn().await.unwrap(), None);
+    assert!(client.next_in_turn().await.unwrap().is_some());
+    // Nor does it stay when the turn is read to its end in another way.
+    client.send("next").await.unwrap();
+    agent_side("five").await;
+    client.result().await.unwrap();
+    client.handle().send("next").await.unwrap();
+    agent_side("six").await;
+    assert!(client.next_in_turn().await.unwrap().is_some());
 }
