@@ -241,6 +241,8 @@ fn milestones<'a>(said: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usi
                 _ => continue,
             },
             Some("stream_event") if line["event"]["delta"]["type"] == "text_delta" => "text".to_owned(),
+            // A block is said before the answer is whole.
+            Some("stream_event") if line["event"]["type"] == "message_stop" => "whole".to_owned(),
             Some("user") if line["isReplay"] == true => "replay".to_owned(),
             _ => continue,
         };
