@@ -113,6 +113,9 @@ enum Stopped {
 impl Reading {
     async fn run(mut self, hearing: Option<tokio::task::JoinHandle<()>>) {
         let stopped = self.read_to_the_end().await;
+        if matches!(stopped, Stopped::Abandoned) {
+            self.link.callbacks.stop();
+        }
         let mut exit = self.end_peer(&stopped).await;
         if let Some(mut hearing) = hearing
             && timeout(LAST_MOMENT, &mut hearing).await.is_err()
@@ -179,6 +182,9 @@ impl Reading {
     /// The next piece of what the agent says; none at the end. An agent that is dead and
     /// silent has come to its end too: something it has started holds its pipe open.
     async fn piece(&mut self) -> io::Result<Option<Piece>> {
+        if let Some(piece) = self.lines.take() {
+            return Ok(Some(piece));
+        }
         let Self { lines, peer, exit, .. } = self;
         let dead_and_silent = async {
             if exit.is_none() {
