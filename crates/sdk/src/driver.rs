@@ -179,6 +179,9 @@ impl Reading {
     /// The next piece of what the agent says; none at the end. An agent that is dead and
     /// silent has come to its end too: something it has started holds its pipe open.
     async fn piece(&mut self) -> io::Result<Option<Piece>> {
+        if let Some(piece) = self.lines.take() {
+            return Ok(Some(piece));
+        }
         let Self { lines, peer, exit, .. } = self;
         let dead_and_silent = async {
             if exit.is_none() {

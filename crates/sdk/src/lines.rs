@@ -56,8 +56,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// A line that is in the buffer.
-    fn take(&mut self) -> Option<Piece> {
+    /// A line that was read already.
+    pub(crate) fn take(&mut self) -> Option<Piece> {
         let end = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at);
         match end {
             Some(end) => {
