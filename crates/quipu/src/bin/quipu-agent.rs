@@ -265,8 +265,7 @@ fn start(flags: Flags) -> Result<u8, EngineError> {
 fn options(flags: Flags) -> Result<Options, EngineError> {
     let stream_input = flags.input_format == InputFormat::StreamJson;
     if stream_input && flags.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty()) {
-        let reason = "prompts come on stdin then, a line each; leave the prompt out".to_owned();
-        return Err(EngineError::Flag { flag: "--input-format stream-json", reason });
+        warn("the prompt of the command line is not used: with --input-format stream-json they come on stdin");
     }
     let prompt = if stream_input { None } else { Some(prompt(flags.prompt)?) };
     let listed = |texts: &[String]| texts.iter().flat_map(|text| flags::names(text)).collect::<Vec<_>>();

@@ -145,9 +145,17 @@ fn flags_that_cannot_be_meant_are_refused() {
     for amount in ["0", "-2", "NaN", "inf", "much"] {
         check(&["-p", "hello", "--max-budget-usd", amount], "must be an amount above 0");
     }
-    check(&["-p", "hello", "--input-format", "stream-json"], "prompts come on stdin then");
     check(&["-p", "hello", "--permission-mode", "yolo"], "no mode 'yolo'");
     check(&["-p", " "], "no prompt");
+    assert!(stage.answerer.seen().is_empty());
+}
+
+#[test]
+fn a_prompt_beside_those_of_stdin_is_left_alone_and_said_so() {
+    let stage = Stage::new("hello.yaml");
+    let out = stage.run(&["-p", "hello", "--input-format", "stream-json", "--output-format", "stream-json"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success() && said.contains("is not used"), "{said}");
     assert!(stage.answerer.seen().is_empty());
 }
 
