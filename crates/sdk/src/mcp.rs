@@ -12,8 +12,8 @@ use quipu_message::Json;
 use quipu_message::control::answer::McpReply;
 use rmcp::handler::server::tool::{schema_for_input, schema_for_type};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
 use rmcp::{ErrorData, ServerHandler};
@@ -119,15 +119,6 @@ impl Server {
             })
         });
         self.tools.insert(tool.name.clone(), (tool, run));
-        self
-    }
-
-    /// Says of a tool what it does to the world.
-    #[must_use]
-    pub fn annotated(mut self, name: &str, annotations: ToolAnnotations) -> Self {
-        if let Some((tool, _)) = self.tools.get_mut(name) {
-            tool.annotations = Some(annotations);
-        }
         self
     }
 
@@ -359,9 +350,4 @@ impl rmcp::transport::Transport<RoleServer> for Inside {
         lock(&self.waiting).clear();
         Ok(())
     }
-}
-
-/// An input schema that takes anything, for tools that look for themselves.
-pub fn any_object() -> JsonObject {
-    JsonObject::from_iter([("type".to_owned(), json!("object"))])
 }
