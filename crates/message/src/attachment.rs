@@ -55,10 +55,14 @@ open_enum! {
         "budget_usd" => BudgetUsd(BudgetUsd),
         /// Tools that a slash command allows.
         "command_permissions" => CommandPermissions(CommandPermissions),
+        /// Sections that were moved out of the system prompt.
+        "context_sections" => ContextSections(ContextSections),
         /// The day.
         "date" => Date(Date),
         /// The tools that are loaded on demand changed.
         "deferred_tools_delta" => DeferredTools(DeferredTools),
+        /// Definitions of tools that were loaded on demand.
+        "deferred_tools_record" => DeferredToolsRecord(DeferredToolsRecord),
         /// Where the program runs.
         "environment" => Environment(Environment),
         /// A file the person mentioned.
@@ -83,6 +87,10 @@ open_enum! {
         "max_turns_reached" => MaxTurnsReached(MaxTurnsReached),
         /// The model that answers.
         "model" => ModelIdentity(ModelIdentity),
+        /// The output style in force.
+        "output_style" => OutputStyle(OutputStyle),
+        /// The output style's own text.
+        "output_style_instructions" => OutputStyleInstructions(OutputStyleInstructions),
         /// Plan mode is on.
         "plan_mode" => PlanMode(PlanMode),
         /// Plan mode ended.
@@ -175,6 +183,25 @@ wire! {
 }
 
 wire! {
+    /// Sections that `--exclude-dynamic-system-prompt-sections` moved from the system
+    /// prompt to the first user message.
+    pub struct ContextSections ["type" = "context_sections"] {
+        /// The sections, in the order they were sent.
+        sections: opt Vec<ContextSection> = "sections",
+    }
+}
+
+wire! {
+    /// One section of a [`ContextSections`] attachment.
+    pub struct ContextSection {
+        /// Heading, for example `Memory`.
+        name: opt String = "name",
+        /// Text of the section.
+        text: opt String = "text",
+    }
+}
+
+wire! {
     /// The day.
     pub struct Date ["type" = "date"] {
         /// As `2026-11-15`.
@@ -191,6 +218,14 @@ wire! {
         added_lines: opt Vec<String> = "addedLines",
         /// Tools that went.
         removed_names: opt Vec<String> = "removedNames",
+    }
+}
+
+wire! {
+    /// Definitions of tools that `ToolSearch` loaded.
+    pub struct DeferredToolsRecord ["type" = "deferred_tools_record"] {
+        /// Tool definitions as sent to the API.
+        entries: opt Json = "entries",
     }
 }
 
@@ -349,6 +384,22 @@ wire! {
         identity: opt Json = "identity",
         /// How it is announced.
         text: opt String = "text",
+    }
+}
+
+wire! {
+    /// The output style in force.
+    pub struct OutputStyle ["type" = "output_style"] {
+        /// Name of the style.
+        style: opt String = "style",
+    }
+}
+
+wire! {
+    /// The output style's own text.
+    pub struct OutputStyleInstructions ["type" = "output_style_instructions"] {
+        /// Name (`name`) and text (`prompt`) of the style.
+        style: opt Json = "style",
     }
 }
 

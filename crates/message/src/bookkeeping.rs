@@ -77,6 +77,8 @@ notes! {
     PermissionMode "permission-mode" { mode = "permissionMode" },
     /// A label the person gave.
     Tag "tag" { tag = "tag" },
+    /// Name of the agent that the session runs as (`--agent`).
+    AgentSetting "agent-setting" { agent = "agentSetting" },
     /// Meaning not established; seen empty.
     AtisLatch "atis-latch" { atis = "atis" },
 }
@@ -156,6 +158,65 @@ wire! {
         repository: opt String = "prRepository",
         /// When.
         timestamp: opt String = "timestamp",
+    }
+}
+
+wire! {
+    /// The Git worktree that the session works in (`--worktree`).
+    pub struct WorktreeState ["type" = "worktree-state"] {
+        /// The worktree; `null` once the session has left it.
+        worktree: req Option<WorktreeSession> = "worktreeSession",
+        /// Session that the entry belongs to.
+        session_id: opt SessionId = "sessionId",
+    }
+}
+
+wire! {
+    /// The worktree inside a `worktree-state` entry.
+    pub struct WorktreeSession {
+        /// Working folder of the session before it entered the worktree.
+        original_cwd: opt String = "originalCwd",
+        /// Folder the program was started in.
+        pre_enter_original_cwd: opt String = "preEnterOriginalCwd",
+        /// Path of the worktree.
+        path: opt String = "worktreePath",
+        /// Name of the worktree.
+        name: opt String = "worktreeName",
+        /// Branch that the worktree has checked out.
+        branch: opt String = "worktreeBranch",
+        /// Branch that the original folder had checked out.
+        original_branch: opt String = "originalBranch",
+        /// Commit that the worktree was made from.
+        original_head_commit: opt String = "originalHeadCommit",
+        /// Session that made the worktree.
+        session_id: opt SessionId = "sessionId",
+    }
+}
+
+wire! {
+    /// A subagent's [`SubagentMeta`] as an entry of its own, in `transcript_mirror` lines:
+    /// a host's store has no `.meta.json` file beside a transcript.
+    pub struct AgentMetadata ["type" = "agent_metadata"] {
+        /// Type of the subagent, for example `general-purpose`.
+        agent_type: opt String = "agentType",
+        /// Task of the subagent in a few words.
+        description: opt String = "description",
+        /// Id of the tool call that started the subagent.
+        tool_use_id: opt ToolUseId = "toolUseId",
+        /// Subagent that started this one; absent if the main agent did.
+        parent_agent_id: opt AgentId = "parentAgentId",
+        /// Nesting depth: 1 for a subagent of the main agent.
+        spawn_depth: opt u64 = "spawnDepth",
+        /// Whether the agent type is built into the program.
+        is_built_in: opt bool = "isBuiltIn",
+        /// Whether the subagent has ended.
+        finished: opt bool = "finished",
+        /// How the subagent runs: `foreground` or `background`.
+        request_shape: opt String = "requestShape",
+        /// Whether the session has no user to ask.
+        request_non_interactive: opt bool = "requestNonInteractive",
+        /// Model that the effort level was chosen for.
+        picked_effort_model: opt String = "pickedEffortModel",
     }
 }
 

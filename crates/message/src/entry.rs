@@ -54,6 +54,12 @@ open_enum! {
         "permission-mode" => PermissionMode(PermissionMode),
         /// A label.
         "tag" => Tag(Tag),
+        /// The agent the session runs as.
+        "agent-setting" => AgentSetting(AgentSetting),
+        /// The Git worktree the session works in.
+        "worktree-state" => WorktreeState(WorktreeState),
+        /// Facts about a subagent, in mirrored transcripts.
+        "agent_metadata" => AgentMetadata(AgentMetadata),
         /// Meaning not established.
         "atis-latch" => AtisLatch(AtisLatch),
         /// Files before a prompt.

@@ -104,6 +104,8 @@ open_enum! {
         "worker_shutting_down" => WorkerShuttingDown(WorkerShuttingDown),
         /// Lines could not be written to the session file.
         "session_writes_lost" => SessionWritesLost(SessionWritesLost),
+        /// The host should draw its interface again.
+        "ui_invalidate" => UiInvalidate(UiInvalidate),
     }
 }
 
@@ -153,7 +155,7 @@ parts! {
     TaskStarted, TaskProgress, TaskUpdated, TaskNotification, BackgroundTasksChanged, HookStarted,
     HookProgress, HookResponse, Notification, PermissionDenied, SessionStateChanged, SessionTitleChanged,
     ControlRequestProgress, CommandsChanged, FilesPersisted, MemoryRecall, MirrorError, PluginInstall,
-    ElicitationComplete, WorkerShuttingDown, SessionWritesLost,
+    ElicitationComplete, WorkerShuttingDown, SessionWritesLost, UiInvalidate,
 }
 
 wire! {

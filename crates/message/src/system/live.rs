@@ -278,3 +278,11 @@ wire! {
     pub struct SessionWritesLost ["type" = "system", "subtype" = "session_writes_lost"] with envelope: Envelope {
     }
 }
+
+wire! {
+    /// Says that the host should draw its interface again.
+    pub struct UiInvalidate ["type" = "system", "subtype" = "ui_invalidate"] with envelope: Envelope {
+        /// What to draw, for example `ui.render`.
+        event: opt String = "event",
+    }
+}

