@@ -25,6 +25,6 @@ mod words;
 pub use catalogue::{Catalogue, Listed, Progress};
 pub use ledger::{Ledger, SessionUse};
 pub use scan::scan;
-pub use search::{Hit, Pattern, PatternError, Place, Query, Role, hits_at, places};
+pub use search::{Hit, Pattern, PatternError, Place, Query, Role, SessionKey, hits_at, places};
 pub use store::IndexError;
 pub use usage::{By, Counter, Report, Row, Used, Window};

@@ -1,6 +1,7 @@
 //! Looking for what was said: what to look for, what was found, and the scan that
 //! needs no index.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::ops::Range;
@@ -25,16 +26,27 @@ use crate::said::{Calls, Kind, Said, said};
 pub struct Query {
     /// Words; all of them must be there, those in quotes one after the other.
     pub text: String,
-    /// Only in projects whose folder contains this.
-    pub project: Option<String>,
+    /// Only in these sessions.
+    pub sessions: Option<HashSet<SessionKey>>,
     /// Only what these say.
     pub role: Option<Role>,
     /// Only calls and results of this tool.
     pub tool: Option<String>,
     /// From this moment on.
     pub since: Option<Timestamp>,
+    /// Before this moment.
+    pub until: Option<Timestamp>,
     /// At most so many.
     pub limit: usize,
+}
+
+/// A session among all projects: the same id may be found in several of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionKey {
+    /// The name of the project's folder.
+    pub project: String,
+    /// The session's id.
+    pub id: String,
 }
 
 /// Who says it.
@@ -66,11 +78,13 @@ impl Query {
         self.role.is_none_or(|role| role.holds(kind))
             && self.tool.as_deref().is_none_or(|wanted| tool.is_some_and(|tool| tool.eq_ignore_ascii_case(wanted)))
             && self.since.is_none_or(|since| time.is_some_and(|time| time >= since))
+            && self.until.is_none_or(|until| time.is_some_and(|time| time < until))
     }
 
-    /// Whether a project is to be looked into.
-    pub fn wants_project(&self, project: &str) -> bool {
-        self.project.as_ref().is_none_or(|part| project.to_lowercase().contains(&part.to_lowercase()))
+    /// Whether a session is to be searched, given the name of its project's folder.
+    pub fn wants_session(&self, project: &str, id: &str) -> bool {
+        let key = || SessionKey { project: project.to_owned(), id: id.to_owned() };
+        self.sessions.as_ref().is_none_or(|sessions| sessions.contains(&key()))
     }
 }
 

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use jiff::tz::TimeZone;
+
+use crate::filter::FilterArgs;
+use crate::time::time_zone;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
 #[derive(Debug, Parser)]
@@ -39,8 +43,8 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
-    pub(crate) color: When,
+    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorWhen,
     /// Never page long output
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
@@ -53,7 +57,7 @@ pub(crate) struct Global {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
+pub(crate) enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set
     Auto,
     Always,
@@ -137,24 +141,17 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LsArgs {
-    /// Only sessions whose folder contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) project: Option<String>,
-    /// Only sessions that ended since then: a date, a time, or such as 7d or 12h ago
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) since: Option<String>,
-    /// Only sessions that began before then
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) until: Option<String>,
-    /// Only sessions with a model whose name contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) model: Option<String>,
-    /// In which order
+    /// The same as --project; `.` lists the sessions of the current folder
+    #[arg(value_name = "PROJECT", conflicts_with = "project")]
+    pub(crate) folder: Option<String>,
+    /// Sort order
     #[arg(long, value_enum, default_value_t = Sort::Time)]
     pub(crate) sort: Sort,
-    /// At most this many [default: all with --json, 30 otherwise]
-    #[arg(long, value_name = "N")]
+    /// List at most N sessions [default: all with --json, 30 otherwise]
+    #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -187,18 +184,14 @@ pub(crate) struct UsageArgs {
     /// What to group by
     #[arg(value_enum, default_value_t = Group::Daily, value_name = "BY")]
     pub(crate) group: Group,
-    /// From then on: a date, a time, or such as 7d or 12h ago
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) since: Option<String>,
-    /// Before then
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) until: Option<String>,
-    /// Whose days, such as Europe/Berlin [default: this machine's]
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) timezone: Option<String>,
+    /// Time zone of the days, such as Europe/Berlin or +09:00 [default: the local one]
+    #[arg(long, value_name = "ZONE", value_parser = time_zone, allow_hyphen_values = true)]
+    pub(crate) timezone: Option<TimeZone>,
     /// Count straight from the files, without the index
     #[arg(long)]
     pub(crate) no_index: bool,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -235,21 +228,17 @@ pub(crate) struct SearchArgs {
     /// What a regular expression matches, without the index
     #[arg(long)]
     pub(crate) regex: bool,
-    /// Only in projects whose folder contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) project: Option<String>,
     /// Only what they say
     #[arg(long, value_enum)]
     pub(crate) role: Option<Role>,
     /// Only calls and results of this tool, such as Bash
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only since then: a date, a time, or such as 7d or 12h ago
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) since: Option<String>,
-    /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Show at most N hits
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -17,15 +17,22 @@ pub(crate) struct Failure {
     code: &'static str,
     message: String,
     hint: String,
+    exit: u8,
 }
 
 impl Failure {
+    /// A failure that ends the command with exit code 1.
     pub(crate) fn error(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        Self { code, message: message.into(), hint: hint.into() }.into()
+        Self { code, message: message.into(), hint: hint.into(), exit: 1 }.into()
+    }
+
+    /// Wrong usage: ends the command with exit code 2.
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        Self { code, message: message.into(), hint: hint.into(), exit: 2 }.into()
     }
 
     pub(crate) fn no_such_command(name: &str) -> anyhow::Error {
-        Self::error("usage.no_such_command", format!("no command named {name}"), "`quipu --help` lists them")
+        Self::usage("usage.no_such_command", format!("no command '{name}'"), "`quipu --help` lists them")
     }
 }
 
@@ -53,7 +60,7 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
         let hint = if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") };
         writeln!(stderr, "{red}error:{red:#} {}{hint}", quipu_render::clean(&message))
     };
-    ExitCode::FAILURE
+    ExitCode::from(error.downcast_ref::<Failure>().map_or(1, |failure| failure.exit))
 }
 
 fn explain(error: &anyhow::Error) -> (&'static str, String) {

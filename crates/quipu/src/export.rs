@@ -33,8 +33,8 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result
         }
         Some("json") => serde_json::to_string(&items)? + "\n",
         _ => {
-            let message = format!("cannot tell the form of {}", args.to.display());
-            return Err(Failure::error("usage.export_form", message, "end its name in .html, .md or .json"));
+            let message = format!("cannot tell the format of '{}'", args.to.display());
+            return Err(Failure::usage("usage.export_form", message, "end its name in .html, .md or .json"));
         }
     };
     write(&args.to, text.as_bytes()).with_context(|| format!("cannot write {}", args.to.display()))?;

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use jiff::Timestamp;
 use quipu_conversation::Tokens;
 use quipu_index::Listed;
 use quipu_render::clean;
@@ -15,18 +14,19 @@ use crate::catalogue::refreshed;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::sessions::claude_dirs;
-use crate::time::{local_time, moment};
+use crate::time::{local_time, now};
 
 pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let since = args.since.as_deref().map(moment).transpose()?;
-    let until = args.until.as_deref().map(moment).transpose()?;
+    let mut filters = args.filters.clone();
+    filters.project = filters.project.or_else(|| args.folder.clone());
+    let filter = filters.resolve(&now(), global)?;
     let mut rows = refreshed(global)?.catalogue.sessions()?;
     if rows.is_empty() && !global.json {
         let looked = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         let hint = "say where sessions are with --claude-dir";
         return Err(Failure::error("session.none", format!("no sessions found under {looked}"), hint));
     }
-    rows.retain(|row| wanted(row, args, since, until));
+    rows.retain(|row| filter.matches(row));
     sort(&mut rows, args.sort);
     let found = rows.len();
     rows.truncate(args.limit.unwrap_or(if global.json { usize::MAX } else { 30 }));
@@ -40,16 +40,6 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
         output.text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn wanted(row: &Listed, args: &LsArgs, since: Option<Timestamp>, until: Option<Timestamp>) -> bool {
-    let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
-    let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
-    let in_project = |part: &String| has(row.cwd.as_deref().unwrap_or_default(), part) || has(&row.project, part);
-    args.project.as_ref().is_none_or(in_project)
-        && args.model.as_ref().is_none_or(|part| row.models.iter().any(|model| has(model, part)))
-        && since.is_none_or(|since| time(&row.ended_at).is_some_and(|end| end >= since))
-        && until.is_none_or(|until| time(&row.started_at).is_some_and(|start| start < until))
 }
 
 fn sort(rows: &mut [Listed], by: Sort) {

@@ -1,11 +1,15 @@
 //! The command `quipu`: arguments in, text or JSON out.
 
+// Unwrapping is how a test says what must hold.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod answer;
 mod args;
 mod catalogue;
 mod check;
 mod error;
 mod export;
+mod filter;
 mod follow;
 mod ls;
 mod output;

@@ -7,7 +7,7 @@ use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{Global, When};
+use crate::args::{ColorWhen, Global};
 
 /// Knows the terminal, if there is one.
 #[derive(Debug)]
@@ -28,9 +28,9 @@ impl Output {
         let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let color = match global.color {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => is_terminal && allowed,
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => is_terminal && allowed,
         };
         let choice = if color { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never };
         choice.write_global();

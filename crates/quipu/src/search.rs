@@ -16,15 +16,17 @@ use crate::error::{Failure, warn};
 use crate::output::Output;
 use crate::parallel;
 use crate::sessions::claude_dirs;
-use crate::time::{local_time, moment};
+use crate::time::{local_time, now};
 
 pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let filter = args.filters.resolve(&now(), global)?;
     let query = Query {
         text: args.query.join(" "),
-        project: args.project.clone(),
+        sessions: filter.sessions(global)?,
         role: args.role.map(role),
         tool: args.tool.clone(),
-        since: args.since.as_deref().map(moment).transpose()?,
+        since: filter.since,
+        until: filter.until,
         limit: args.limit,
     };
     let hits = if args.exact || args.regex { in_files(args, &query, global)? } else { in_index(&query, global)? };
@@ -49,8 +51,8 @@ fn role(role: args::Role) -> Role {
 
 fn in_index(query: &Query, global: &Global) -> Result<Vec<Hit>> {
     if !query.text.chars().any(char::is_alphanumeric) {
-        let message = format!("no word to look for in {}", query.text);
-        return Err(Failure::error("search.no_word", message, "--exact looks for any text"));
+        let message = format!("no word to search for in '{}'", query.text);
+        return Err(Failure::usage("search.no_word", message, "--exact looks for any text"));
     }
     let begun = Instant::now();
     let mut opened = refreshed(global)?;
@@ -77,7 +79,7 @@ fn in_files(args: &SearchArgs, query: &Query, global: &Global) -> Result<Vec<Hit
     let (projects, mut errors) = find::projects(&claude_dirs(global));
     let (mut histories, unread) = find::histories(&projects, &());
     errors.extend(unread);
-    histories.retain(|history| query.wants_project(&history.project));
+    histories.retain(|history| query.wants_session(&history.project, history.id.as_str()));
     histories.sort_by_key(|history| std::cmp::Reverse(history.main().modified));
     let (mut hits, mut lines) = (Vec::new(), 0);
     let found = parallel::each(&histories, "searching", global, |history| places(history, &pattern));

@@ -1,13 +1,25 @@
-//! Moments as people say and read them.
+//! Times as users type and read them.
 
-use anyhow::Result;
-use jiff::civil::Date;
+use std::ops::Range;
+use std::str::FromStr;
+
+use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, Zoned};
+use jiff::{Span, Timestamp, Unit, Zoned};
 
-use crate::error::Failure;
+#[cfg(test)]
+mod tests;
 
-/// A timestamp on the clock of whoever reads; as it is when it cannot be read.
+/// The current time in the time zone of this machine.
+///
+/// `QUIPU_TEST_NOW` replaces the clock, so that tests can compare whole outputs.
+pub(crate) fn now() -> Zoned {
+    let fixed = std::env::var("QUIPU_TEST_NOW").ok().and_then(|text| text.parse::<Timestamp>().ok());
+    fixed.map_or_else(Zoned::now, |now| now.to_zoned(TimeZone::system()))
+}
+
+/// A timestamp in the local time zone, to the minute; returned as it is when it cannot be parsed.
 pub(crate) fn local_time(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -15,30 +27,146 @@ pub(crate) fn local_time(timestamp: &str) -> String {
     }
 }
 
-/// Reads `2026-11-15`, a full time, or how long ago: `7d`, `12h`, `30m`, `2w`.
-pub(crate) fn moment(text: &str) -> Result<Timestamp> {
-    moment_in(text, &TimeZone::system())
+/// Parses `Europe/Berlin`, `UTC` or an offset such as `+09:00`.
+pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
+    let parsed = DateTimeParser::new().parse_time_zone(text);
+    parsed.map_err(|_| "expected a time zone such as 'Europe/Berlin', 'UTC' or '+09:00'")
 }
 
-/// The same, with days that begin where `zone` says.
-pub(crate) fn moment_in(text: &str, zone: &TimeZone) -> Result<Timestamp> {
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time);
+/// The value of `--since` or `--until`.
+///
+/// Each value stands for a period: `yesterday` and `2026-11-14` for a day, `2026-11` for a
+/// month, `12h ago` for an instant. `--since` takes its start and `--until` its end, so that
+/// both include what they name. Parsers of natural dates such as `interim` return instants
+/// only, which is why the few words are matched here and the rest is left to jiff.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TimeArg {
+    Instant(Timestamp),
+    /// A time without a zone; means the local one or that of `--timezone`.
+    Local(DateTime),
+    /// Today at this time.
+    Clock(Time),
+    /// So long before now.
+    Ago(AgoSpan),
+    Day(Date),
+    /// The most recent such day, today included.
+    Weekday(Weekday),
+    /// The given day counted back from today: 0 is today.
+    DaysAgo(i64),
+    /// The year, month or week that many before the current one.
+    Current(Unit, i64),
+    /// The month that begins on this day.
+    Month(Date),
+    /// The year that begins on this day.
+    Year(Date),
+}
+
+/// A span that compares by its fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AgoSpan(Span);
+
+impl PartialEq for AgoSpan {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.fieldwise() == other.0.fieldwise()
     }
-    if let Ok(time) = text.parse::<Date>().and_then(|day| day.to_zoned(zone.clone())) {
-        return Ok(time.timestamp());
-    }
-    let unit = text.chars().last().unwrap_or_default();
-    let number = text.get(..text.len().saturating_sub(unit.len_utf8())).and_then(|n| n.parse::<i64>().ok());
-    let span = match (number, unit) {
-        (Some(n), 'm') => Span::new().try_minutes(n),
-        (Some(n), 'h') => Span::new().try_hours(n),
-        (Some(n), 'd') => Span::new().try_days(n),
-        (Some(n), 'w') => Span::new().try_weeks(n),
-        _ => {
-            let hint = "say it as 2026-11-15, 2026-11-15T09:00:00Z, or how long ago: 30m, 12h, 7d, 2w";
-            return Err(Failure::error("usage.time", format!("cannot read {text} as a time"), hint));
+}
+
+impl TimeArg {
+    /// The period this value names, seen from `now` and in its time zone.
+    pub(crate) fn period(&self, now: &Zoned) -> Range<Timestamp> {
+        let zone = now.time_zone();
+        let start_of = |date: Date| date.to_zoned(zone.clone()).map_or(Timestamp::MAX, |zoned| zoned.timestamp());
+        let days = |first: Date, span: Span| start_of(first)..start_of(first.saturating_add(span));
+        let at = |instant: Timestamp| instant..instant;
+        let local = |time: DateTime| at(time.to_zoned(zone.clone()).map_or(Timestamp::MAX, |zoned| zoned.timestamp()));
+        let today = now.date();
+        match *self {
+            Self::Instant(instant) => at(instant),
+            Self::Local(time) => local(time),
+            Self::Clock(time) => local(today.to_datetime(time)),
+            Self::Ago(AgoSpan(span)) => at(now.saturating_sub(span).timestamp()),
+            Self::Day(day) => days(day, Span::new().days(1)),
+            Self::DaysAgo(n) => days(today.saturating_sub(Span::new().days(n)), Span::new().days(1)),
+            Self::Weekday(weekday) => {
+                let back = i64::from(weekday.until(today.weekday()));
+                days(today.saturating_sub(Span::new().days(back)), Span::new().days(1))
+            }
+            Self::Current(Unit::Week, n) => {
+                let monday = today.saturating_sub(Span::new().days(today.weekday().to_monday_zero_offset()));
+                days(monday.saturating_sub(Span::new().weeks(n)), Span::new().weeks(1))
+            }
+            Self::Current(Unit::Month, n) => {
+                days(today.first_of_month().saturating_sub(Span::new().months(n)), Span::new().months(1))
+            }
+            Self::Current(_, n) => {
+                days(today.first_of_year().saturating_sub(Span::new().years(n)), Span::new().years(1))
+            }
+            Self::Month(first) => days(first, Span::new().months(1)),
+            Self::Year(first) => days(first, Span::new().years(1)),
         }
-    };
-    Ok(Zoned::now().checked_sub(span?)?.timestamp())
+    }
+}
+
+impl FromStr for TimeArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim().to_lowercase();
+        let read = word(&text).or_else(|| calendar(&text)).or_else(|| span(&text));
+        read.ok_or("expected a date, a time or a span such as '2 weeks ago'")
+    }
+}
+
+fn word(text: &str) -> Option<TimeArg> {
+    Some(match text {
+        "now" => TimeArg::Ago(AgoSpan(Span::new())),
+        "today" => TimeArg::DaysAgo(0),
+        "yesterday" => TimeArg::DaysAgo(1),
+        "this week" => TimeArg::Current(Unit::Week, 0),
+        "last week" => TimeArg::Current(Unit::Week, 1),
+        "this month" => TimeArg::Current(Unit::Month, 0),
+        "last month" => TimeArg::Current(Unit::Month, 1),
+        "this year" => TimeArg::Current(Unit::Year, 0),
+        "last year" => TimeArg::Current(Unit::Year, 1),
+        "mon" | "monday" => TimeArg::Weekday(Weekday::Monday),
+        "tue" | "tuesday" => TimeArg::Weekday(Weekday::Tuesday),
+        "wed" | "wednesday" => TimeArg::Weekday(Weekday::Wednesday),
+        "thu" | "thursday" => TimeArg::Weekday(Weekday::Thursday),
+        "fri" | "friday" => TimeArg::Weekday(Weekday::Friday),
+        "sat" | "saturday" => TimeArg::Weekday(Weekday::Saturday),
+        "sun" | "sunday" => TimeArg::Weekday(Weekday::Sunday),
+        _ => return None,
+    })
+}
+
+/// Dates and times: from a full timestamp down to a year or a time of day.
+fn calendar(text: &str) -> Option<TimeArg> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |text: &str| text.parse::<i16>().ok().filter(|_| digits(text));
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        return Some(TimeArg::Instant(instant));
+    }
+    match text.split_once('-') {
+        None if text.len() == 4 => return Date::new(number(text)?, 1, 1).ok().map(TimeArg::Year),
+        Some((year, month)) if year.len() == 4 && (1..=2).contains(&month.len()) => {
+            let month = i8::try_from(number(month)?).ok()?;
+            return Date::new(number(year)?, month, 1).ok().map(TimeArg::Month);
+        }
+        _ => {}
+    }
+    let has_time = text.contains(':');
+    if let Some(time) = has_time.then(|| text.parse::<DateTime>().ok()).flatten() {
+        return Some(TimeArg::Local(time));
+    }
+    if let Some(time) = has_time.then(|| text.parse::<Time>().ok()).flatten() {
+        return Some(TimeArg::Clock(time));
+    }
+    text.parse::<Date>().ok().map(TimeArg::Day)
+}
+
+/// How long ago: `7d`, `12h ago`, `2 weeks`, `1mo`, `1 year 2 months ago`.
+fn span(text: &str) -> Option<TimeArg> {
+    let span = text.parse::<Span>().ok()?.abs();
+    now().checked_sub(span).ok()?;
+    Some(TimeArg::Ago(AgoSpan(span)))
 }

@@ -1,39 +1,36 @@
 //! `quipu usage`
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use jiff::tz::TimeZone;
-use quipu_index::{By, Catalogue, Counter, Ledger, Report, Row, Window, scan};
+use quipu_index::{By, Catalogue, Counter, Ledger, Report, Row, Used, Window, scan};
 use quipu_render::clean;
-use quipu_transcript::find;
+use quipu_transcript::{Outline, find};
 
 use crate::args::{Global, Group, UsageArgs};
 use crate::catalogue::refreshed;
-use crate::error::{Failure, warn};
+use crate::error::warn;
+use crate::filter::Filter;
 use crate::ls::short;
 use crate::output::Output;
 use crate::parallel;
 use crate::prices;
 use crate::sessions::claude_dirs;
-use crate::time::moment_in;
+use crate::time::now;
 
 pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let zone = match &args.timezone {
-        None => TimeZone::system(),
-        Some(name) => TimeZone::get(name).map_err(|error| {
-            Failure::error("usage.timezone", format!("no time zone {name}: {error}"), "such as Europe/Berlin or UTC")
-        })?,
-    };
-    let time = |text: &Option<String>| text.as_deref().map(|text| moment_in(text, &zone)).transpose();
-    let window = Window { since: time(&args.since)?, until: time(&args.until)?, zone: zone.clone() };
+    let zone = args.timezone.clone().unwrap_or_else(TimeZone::system);
+    let filter = args.filters.resolve(&now().with_time_zone(zone.clone()), global)?;
+    let window = Window { since: filter.since, until: filter.until, zone };
     let by = by(args.group);
     let report = if args.no_index {
-        from_files(by, &window, global)?
+        from_files(by, &window, &filter, global)?
     } else {
-        report(&refreshed(global)?.catalogue, by, &window)?
+        from_catalogue(&refreshed(global)?.catalogue, by, &window, &filter)?
     };
     if global.json {
         output.json(&report)?;
@@ -50,11 +47,22 @@ pub(crate) fn report(catalogue: &Catalogue, by: By, window: &Window) -> Result<R
     Ok(counter.report())
 }
 
-/// Counts every session straight from its files.
-fn from_files(by: By, window: &Window, global: &Global) -> Result<Report> {
+/// Counts what the catalogue knows of the selected sessions and models.
+fn from_catalogue(catalogue: &Catalogue, by: By, window: &Window, filter: &Filter) -> Result<Report> {
+    let mut cwds = Cwds::new();
+    if filter.needs_cwd() {
+        cwds.extend(catalogue.sessions()?.into_iter().map(|row| ((row.project, row.session_id), row.cwd)));
+    }
+    let mut counter = Counter::new(by, window);
+    catalogue.each_used(window, |used| add(&mut counter, used, filter, &cwds))?;
+    Ok(counter.report())
+}
+
+/// Counts the selected sessions and models straight from the files.
+fn from_files(by: By, window: &Window, filter: &Filter, global: &Global) -> Result<Report> {
     let prices = prices::load()?;
     let (projects, mut errors) = find::projects(&claude_dirs(global));
-    let mut sessions = Vec::new();
+    let (mut sessions, mut cwds) = (Vec::new(), Cwds::new());
     // A project at a time: their lists of files need not be held together.
     for project in &projects {
         let (histories, unread) = find::histories(std::slice::from_ref(project), &());
@@ -63,11 +71,25 @@ fn from_files(by: By, window: &Window, global: &Global) -> Result<Report> {
             sessions.push(session);
             errors.extend(broken);
         }
+        for history in histories.iter().filter(|_| filter.needs_cwd()) {
+            let cwd = Outline::read(&history.main().path).ok().and_then(|outline| outline.cwd);
+            cwds.insert((history.project.to_string(), history.id.to_string()), cwd);
+        }
     }
     errors.iter().for_each(|error| warn(error));
     let mut counter = Counter::new(by, window);
-    Ledger::new(sessions).each(&prices, |used| counter.add(used));
+    Ledger::new(sessions).each(&prices, |used| add(&mut counter, used, filter, &cwds));
     Ok(counter.report())
+}
+
+/// Working directories by project folder and session.
+type Cwds = HashMap<(String, String), Option<String>>;
+
+fn add(counter: &mut Counter<'_>, used: &Used<'_>, filter: &Filter, cwds: &Cwds) {
+    let cwd = || cwds.get(&(used.project.to_owned(), used.session.to_owned())).cloned().flatten();
+    if filter.matches_model(used.model) && filter.matches_session(used.project, used.session, cwd) {
+        counter.add(used);
+    }
 }
 
 fn by(group: Group) -> By {

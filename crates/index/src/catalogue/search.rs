@@ -86,7 +86,7 @@ fn fitting(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Resu
         Ok((found, time.and_then(|time| Timestamp::from_millisecond(time).ok())))
     });
     let wanted = |(found, time): &(Found, Option<Timestamp>)| {
-        query.wants(found.kind, found.tool.as_deref(), *time) && query.wants_project(&found.project)
+        query.wants(found.kind, found.tool.as_deref(), *time) && query.wants_session(&found.project, &found.session)
     };
     Ok(found.optional()?.filter(wanted).map(|(found, _)| found))
 }

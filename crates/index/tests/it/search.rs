@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use quipu_conversation::price::Prices;
-use quipu_index::{Catalogue, Hit, Pattern, Query, Role, hits_at, places};
+use quipu_index::{Catalogue, Hit, Pattern, Query, Role, SessionKey, hits_at, places};
 use quipu_transcript::find;
 use tempfile::tempdir;
 
@@ -117,8 +117,11 @@ fn filters_narrow_what_is_found() {
     check(Query { role: Some(Role::Assistant), ..query("tide") }, &["a2", "a3"]);
     check(Query { role: Some(Role::Thinking), ..query("noon") }, &["a1"]);
     check(Query { tool: Some("bash".to_owned()), ..query("user") }, &["a2", "u2"]);
-    check(Query { project: Some("TidePool".to_owned()), ..query("noon") }, &["a1", "a3"]);
-    check(Query { project: Some("other".to_owned()), ..query("noon") }, &[]);
+    let only =
+        |project: &str| Some([SessionKey { project: project.to_owned(), id: "s".to_owned() }].into_iter().collect());
+    check(Query { sessions: only("-home-dev-tidepool"), ..query("noon") }, &["a1", "a3"]);
+    check(Query { sessions: only("-home-dev-other"), ..query("noon") }, &[]);
+    check(Query { until: Some("2026-11-15T10:00:01Z".parse().unwrap()), ..query("tide") }, &["u1"]);
     check(Query { since: Some("2026-11-15T10:00:01Z".parse().unwrap()), ..query("tide") }, &["a2", "a3"]);
     check(Query { limit: 1, ..query("getUserById") }, &["u2"]);
 }

@@ -24,7 +24,7 @@ fn a_session_is_written_in_the_form_its_name_says() {
         .arg(kit::fixture("demo"))
         .args(["export", "05ef", "--to", "s.pdf"])
         .assert()
-        .code(1);
+        .code(2);
     assert!(String::from_utf8_lossy(&out.get_output().stderr).contains(".html, .md or .json"));
 }
 

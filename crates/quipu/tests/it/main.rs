@@ -5,6 +5,7 @@ mod agent;
 mod answer;
 mod check;
 mod export;
+mod filter;
 mod follow;
 mod index;
 mod ls;
@@ -65,7 +66,7 @@ fn completions_and_manual_are_printed() {
     let page = quipu().arg("man").assert().success();
     assert!(String::from_utf8_lossy(&page.get_output().stdout).contains(".TH quipu"));
     quipu().args(["man", "show"]).assert().success();
-    quipu().args(["man", "nonsense"]).assert().code(1);
+    quipu().args(["man", "nonsense"]).assert().code(2);
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! The options that `ls`, `usage` and `search` share to choose sessions and messages.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args as ClapArgs;
+use jiff::{Timestamp, Zoned};
+use quipu_index::{Listed, SessionKey};
+use quipu_transcript::find::project_folder;
+
+use crate::args::Global;
+use crate::catalogue::refreshed;
+use crate::sessions;
+use crate::time::TimeArg;
+
+#[cfg(test)]
+mod tests;
+
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// Only projects whose folder contains TEXT; `.` is the current folder
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) project: Option<String>,
+    /// Only models whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) model: Option<String>,
+    /// From then on: a date or a month, `yesterday`, `monday`, `7d`, `2 weeks ago`
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<TimeArg>,
+    /// Until then; the day or month named is included
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<TimeArg>,
+    /// Only this session: its id, a unique prefix of it, `latest`, or a file
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+}
+
+impl FilterArgs {
+    /// Resolves what the options refer to. Days are those of `now`'s time zone.
+    pub(crate) fn resolve(&self, now: &Zoned, global: &Global) -> Result<Filter> {
+        let session = self.session.as_deref().map(|spec| sessions::find(spec, global)).transpose()?;
+        Ok(Filter {
+            project: self.project.as_deref().map(ProjectFilter::new).transpose()?,
+            model: self.model.as_ref().map(|part| part.to_lowercase()),
+            since: self.since.as_ref().map(|time| time.period(now).start),
+            until: self.until.as_ref().map(|time| time.period(now).end),
+            session: session.as_deref().map(key),
+        })
+    }
+}
+
+/// What [`FilterArgs`] select; every field that is `None` selects everything.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    project: Option<ProjectFilter>,
+    model: Option<String>,
+    /// Only what is not before this time.
+    pub(crate) since: Option<Timestamp>,
+    /// Only what is before this time.
+    pub(crate) until: Option<Timestamp>,
+    session: Option<SessionKey>,
+}
+
+impl Filter {
+    /// Whether a row of `ls` is selected: by its session, project and models, and by having
+    /// been active in the time asked for.
+    pub(crate) fn matches(&self, row: &Listed) -> bool {
+        let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
+        self.matches_apart_from_time(row)
+            && self.since.is_none_or(|since| time(&row.ended_at).is_some_and(|end| end >= since))
+            && self.until.is_none_or(|until| time(&row.started_at).is_some_and(|start| start < until))
+    }
+
+    fn matches_apart_from_time(&self, row: &Listed) -> bool {
+        self.matches_session(&row.project, &row.session_id, || row.cwd.clone())
+            && (self.model.is_none() || row.models.iter().any(|model| self.matches_model(model)))
+    }
+
+    /// Whether a session is selected by its id and project, given the name of the project's
+    /// folder. `cwd` is only called when the answer depends on the working directory.
+    pub(crate) fn matches_session(&self, project: &str, id: &str, cwd: impl FnOnce() -> Option<String>) -> bool {
+        self.session.as_ref().is_none_or(|key| key.project == project && key.id == id)
+            && self.project.as_ref().is_none_or(|filter| filter.matches(project, cwd().as_deref()))
+    }
+
+    /// Whether [`matches_session`](Self::matches_session) may ask for the working directory.
+    pub(crate) fn needs_cwd(&self) -> bool {
+        self.project.is_some()
+    }
+
+    /// Whether a model's messages are selected.
+    pub(crate) fn matches_model(&self, model: &str) -> bool {
+        self.model.as_ref().is_none_or(|part| model.to_lowercase().contains(part))
+    }
+
+    /// The sessions selected by `--project`, `--model` and `--session`; `None` when none of
+    /// them is given. Reads the index for the first two.
+    pub(crate) fn sessions(&self, global: &Global) -> Result<Option<HashSet<SessionKey>>> {
+        if self.project.is_none() && self.model.is_none() {
+            return Ok(self.session.clone().map(|key| HashSet::from([key])));
+        }
+        let rows = refreshed(global)?.catalogue.sessions()?;
+        let selected = rows.into_iter().filter(|row| self.matches_apart_from_time(row));
+        Ok(Some(selected.map(|row| SessionKey { project: row.project, id: row.session_id }).collect()))
+    }
+}
+
+/// What `--project` selects.
+#[derive(Debug)]
+enum ProjectFilter {
+    /// Projects whose working directory or folder name contains this, in lower case.
+    Contains(String),
+    /// Projects in this folder or below it.
+    Within(PathBuf),
+}
+
+impl ProjectFilter {
+    fn new(text: &str) -> Result<Self> {
+        let relative = text == "." || text == ".." || text.starts_with("./") || text.starts_with("../");
+        Ok(if relative {
+            let path = std::path::absolute(text)?;
+            Self::Within(path.canonicalize().unwrap_or(path))
+        } else {
+            Self::Contains(text.to_lowercase())
+        })
+    }
+
+    fn matches(&self, folder: &str, cwd: Option<&str>) -> bool {
+        match self {
+            Self::Contains(part) => {
+                folder.to_lowercase().contains(part) || cwd.is_some_and(|cwd| cwd.to_lowercase().contains(part))
+            }
+            Self::Within(path) => match cwd {
+                Some(cwd) => Path::new(cwd).starts_with(path),
+                None => folder == project_folder(&path.to_string_lossy()),
+            },
+        }
+    }
+}
+
+fn key(session: &Path) -> SessionKey {
+    let name = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    SessionKey { project: name(session.parent().and_then(Path::file_name)), id: name(session.file_stem()) }
+}
