@@ -18,6 +18,7 @@ use crate::pair::{Answer, Results, Status};
 use crate::person::{Said, said};
 
 mod notice;
+mod place;
 
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -303,15 +303,21 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   quipu show latest                             on the screen, paged when long
   quipu show session.jsonl --tail 20            only the end
+  quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after it
+  quipu show agent-a3bbbbd4                     a subagent's own conversation
   quipu show session.jsonl --as html > s.html   a page to share
   quipu show session.jsonl --view api --json    the messages that would be sent
   quipu show -                                  a live stream from standard input";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// A session: its id, a unique beginning of it, `latest`, a file, or `-` for standard input
-    #[arg(value_name = "SESSION")]
+    /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, a file, or `-` for
+    /// standard input; with `:LINE` after it, only what that line of its file says
+    #[arg(value_name = "SESSION[:LINE]")]
     pub(crate) session: String,
+    /// With :LINE, also N items before and after it
+    #[arg(long, value_name = "N", conflicts_with_all = ["turn", "tail"])]
+    pub(crate) around: Option<usize>,
     /// What to show: the conversation for people, the messages for the API, or the lines
     #[arg(long, value_enum, default_value_t = View::Screen)]
     pub(crate) view: View,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,9 +21,14 @@ use crate::time::local_time;
 
 pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<ExitCode> {
     let form = args.form.unwrap_or(if global.json { Form::Json } else { Form::Text });
-    let path = if args.session == "-" { PathBuf::from("-") } else { sessions::find(&args.session, global)? };
+    let (session, line) = sessions::split_line(&args.session);
+    if line.is_none() && args.around.is_some() {
+        let hint = "name a line, such as `quipu show 05ef09b2:34 --around 5`";
+        return Err(Failure::error("usage.around", "--around needs a line", hint));
+    }
+    let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
     if args.view == View::Raw {
-        raw(&path, form, output)?;
+        raw(&path, form, output, near(line, args.around))?;
         return Ok(ExitCode::SUCCESS);
     }
     let talk = open(&path)?;
@@ -37,7 +43,12 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         }
         _ => talk.for_ui(),
     };
-    let items = chosen(items, args, &talk)?;
+    let mut items = chosen(items, args, &talk)?;
+    if let Some(line) = line {
+        must_exist(line, &path, &items)?;
+    }
+    let opened = line.filter(|_| args.view == View::Screen).and_then(|line| talk.item_at_line(&items, line));
+    let opened = opened.map(|at| window(&mut items, at, args.around.unwrap_or_default()));
     match form {
         Form::Json => output.json(&items)?,
         Form::Markdown => output.bytes(
@@ -58,7 +69,20 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
                 local: local_time,
                 ..Terminal::default()
             };
-            output.text(&terminal.render(&items))?;
+            let text = match opened {
+                // What was asked for is shown whole, what stands around it folded.
+                Some(at) => {
+                    let whole = Terminal { thinking: Thinking::Full, full: true, ..terminal.clone() };
+                    let parts = [
+                        terminal.render(&items[..at]),
+                        whole.render(&items[at..=at]),
+                        terminal.render(&items[at + 1..]),
+                    ];
+                    parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+                }
+                None => terminal.render(&items),
+            };
+            output.text(&text)?;
             notes(&talk, args, global, output);
         }
     }
@@ -89,6 +113,38 @@ fn chosen(mut items: Vec<ScreenItem>, args: &ShowArgs, talk: &Conversation) -> R
         items.drain(..items.len().saturating_sub(n));
     }
     Ok(items)
+}
+
+/// Fails if a file has no such line; reads it only where the items leave that open.
+fn must_exist(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
+    if line > 0 && items.iter().any(|item| item.line >= line && item.line != u64::MAX) || is_stdin(path) {
+        return Ok(());
+    }
+    let open = |source| FileError::Open { path: path.to_owned(), source };
+    let mut lines = Lines::new(File::open(path).map_err(open)?);
+    let mut count = 0;
+    while lines.next().map_err(open)?.is_some() {
+        count += 1;
+    }
+    if (1..=count).contains(&line) {
+        return Ok(());
+    }
+    let message = format!("no line {line} in {}", path.display());
+    Err(Failure::error("line.none", message, format!("it has {count} lines")))
+}
+
+/// Keeps the item at an index and so many on either side; returns its new index.
+fn window(items: &mut Vec<ScreenItem>, at: usize, around: usize) -> usize {
+    items.truncate(at.saturating_add(around).saturating_add(1));
+    let first = at.saturating_sub(around);
+    items.drain(..first);
+    at - first
+}
+
+/// The numbers of a line and so many on either side; all lines if none is named.
+fn near(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
+    let around = around.unwrap_or_default() as u64;
+    line.map_or(0..=u64::MAX, |line| line.saturating_sub(around)..=line.saturating_add(around))
 }
 
 /// What stands at the top of a document.
@@ -123,7 +179,7 @@ fn notes(talk: &Conversation, args: &ShowArgs, global: &Global, output: &Output)
 }
 
 /// The lines as they are; on a terminal, without their control characters.
-fn raw(path: &Path, form: Form, output: &Output) -> Result<()> {
+fn raw(path: &Path, form: Form, output: &Output, wanted: RangeInclusive<u64>) -> Result<()> {
     let input: Box<dyn Read> = if is_stdin(path) {
         Box::new(io::stdin().lock())
     } else {
@@ -137,6 +193,7 @@ fn raw(path: &Path, form: Form, output: &Output) -> Result<()> {
         let piece = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset, source })?;
         match piece {
             None => break,
+            Some(Piece::Line { number, .. } | Piece::TooLong { number, .. }) if !wanted.contains(&number) => {}
             Some(Piece::TooLong { number, len, .. }) => {
                 let _ = writeln!(anstream::stderr().lock(), "warning: line {number} of {len} bytes is left out");
             }

@@ -15,7 +15,7 @@ mod session;
 
 pub use history::{FoundFile, Hints, History, histories, projects};
 pub use project::{project_folder, project_of};
-pub use session::{ResolveError, SessionFile, resolve, sessions, sessions_in};
+pub use session::{ResolveError, SessionFile, resolve, resolve_subagent, sessions, sessions_in};
 
 /// The file of a subagent, and the call it worked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -162,3 +162,60 @@ fn a_session_is_found_by_its_id_its_beginning_or_as_the_latest() {
     let out = quipu().arg("--claude-dir").arg(&dir).args(["--json", "show", ""]).assert().code(1);
     assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("session.not_found"));
 }
+
+#[test]
+fn a_line_is_opened_with_what_stands_around_it() {
+    let dir = kit::fixture("demo");
+    let show = |spec: &str, args: &[&str]| {
+        let out = quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).args(args).assert().success();
+        serde_json::from_slice::<Vec<Value>>(&out.get_output().stdout).unwrap()
+    };
+    let all = show("05ef", &[]);
+    let (at, item) = all.iter().enumerate().find(|(n, item)| *n > 5 && item["kind"] == "assistant").unwrap();
+    let line = item["line"].as_u64().unwrap();
+    assert_eq!(show(&format!("05ef:{line}"), &[]), all[at..=at]);
+    assert_eq!(show(&format!("05ef:{line}"), &["--around", "2"]), all[at - 2..=at + 2]);
+    assert_eq!(show(&format!("05ef:{line}"), &["--around", "9999"]), all);
+    // A result is shown by its call.
+    let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (n, result) = text.lines().enumerate().find(|(_, line)| line.contains("\"tool_result\"")).unwrap();
+    let result: Value = serde_json::from_str(result).unwrap();
+    let call = &result["message"]["content"][0]["tool_use_id"];
+    assert_eq!(show(&format!("05ef:{}", n + 1), &[])[0]["tool"]["id"], *call);
+    // The same with a path, and with the lines themselves.
+    let spec = format!("{}:{line}", path.display());
+    assert_eq!(show(&spec, &[]), all[at..=at]);
+    let out = quipu().args(["show", "--view", "raw", "--around", "1", &spec]).assert().success();
+    let lines: Vec<&str> = text.lines().skip(line as usize - 2).take(3).collect();
+    assert_eq!(String::from_utf8_lossy(&out.get_output().stdout), format!("{}\n", lines.join("\n")));
+}
+
+#[test]
+fn a_colon_in_the_name_of_a_file_is_no_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notes:1");
+    std::fs::copy(&demo()[0], &path).unwrap();
+    assert!(shown(&["--json"], &path).len() > 200);
+    let error = |args: &[&str]| {
+        let out = quipu().arg("--json").arg("show").args(args).assert().failure();
+        serde_json::from_slice::<Value>(&out.get_output().stderr).unwrap()["error"]["code"].clone()
+    };
+    let path = path.to_string_lossy();
+    assert_eq!(error(&[&format!("{path}:999999")]), "line.none");
+    assert_eq!(error(&[&format!("{path}:0")]), "line.none");
+    assert_eq!(error(&[&path, "--around", "1"]), "usage.around");
+    assert_eq!(error(&["nowhere:12"]), "session.not_found");
+}
+
+#[test]
+fn a_subagent_is_named_by_its_id() {
+    let dir = kit::fixture("demo");
+    let show = |spec: &str| quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).assert();
+    for spec in ["agent-a3bbbbd40f64dd15d", "agent-a3b", "agent-2d98ce6", "agent-2d98ce6:2"] {
+        let out = show(spec).success();
+        assert!(!serde_json::from_slice::<Vec<Value>>(&out.get_output().stdout).unwrap().is_empty(), "{spec}");
+    }
+    show("agent-").code(1);
+    show("agent-nobody").code(1);
+}

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use quipu_message::SessionId;
 
-use super::projects;
+use super::{histories, projects};
 use crate::problem::FileError;
 
 /// A session's file.
@@ -125,6 +125,27 @@ pub fn resolve(spec: &str, sessions: &[SessionFile]) -> Result<PathBuf, ResolveE
         [one] => Ok(one.path.clone()),
         several => {
             let ids = several.iter().map(|session| session.id.clone()).collect();
+            Err(ResolveError::Ambiguous { spec: spec.to_owned(), ids })
+        }
+    }
+}
+
+/// Finds the file of a subagent named by its file's name, `agent-ID`, or a unique
+/// beginning of that, in the sessions of some project folders.
+pub fn resolve_subagent(spec: &str, projects: &[PathBuf]) -> Result<PathBuf, ResolveError> {
+    let name = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let (histories, _) = histories(projects, &());
+    let files = histories.into_iter().flat_map(|history| history.files).filter(|file| file.is_subagent);
+    let mut found: Vec<(String, PathBuf)> = files.map(|file| (name(&file.path), file.path)).collect();
+    found.retain(|(name, _)| name.starts_with(spec));
+    if found.iter().any(|(name, _)| name == spec) {
+        found.retain(|(name, _)| name == spec);
+    }
+    match found.len() {
+        0 => Err(ResolveError::NotFound { spec: spec.to_owned() }),
+        1 => Ok(found.remove(0).1),
+        _ => {
+            let ids = found.iter().map(|(name, _)| name.as_str().into()).collect();
             Err(ResolveError::Ambiguous { spec: spec.to_owned(), ids })
         }
     }
