@@ -58,6 +58,7 @@ pub mod input;
 pub mod model;
 pub mod options;
 pub mod permission;
+pub mod sandbox;
 pub mod tool;
 pub mod tools;
 

@@ -15,13 +15,14 @@ use tokio::time::timeout;
 use crate::hooks::Effects;
 use crate::host::HostError;
 use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge};
+use crate::sandbox::Profile;
 use crate::talk::Talk;
 use crate::tool::{Call, Output};
 
 /// Whether a call may run.
 pub(crate) enum Permit {
-    /// It may, with this input.
-    Allowed { input: Json, decision: Option<PermissionDecision>, hooks: Effects },
+    /// It may, with this input; a command in this profile of the sandbox.
+    Allowed { input: Json, decision: Option<PermissionDecision>, hooks: Effects, profile: Profile },
     /// It may not.
     Refused(Refusal),
 }
@@ -56,16 +57,16 @@ impl Talk<'_> {
         let input = hooks.updated_input.clone().unwrap_or_else(|| call.input.clone());
         match self.verdict(&call.name, &input) {
             Verdict::Deny { message, reason } => self.denied(call, message, &reason, hooks),
-            Verdict::Allow { reason } if !hooks.ask => {
+            Verdict::Allow { reason, profile } if !hooks.ask => {
                 let decision = if hooks.allow { from_hook() } else { by_rule(&reason) };
-                Permit::Allowed { input, decision, hooks }
+                Permit::Allowed { input, decision, hooks, profile }
             }
             // A hook may allow what a person would be asked; a rule that asks stands.
             Verdict::Ask(question) if hooks.allow && !hooks.ask && !is_rule(&question.reason) => {
-                Permit::Allowed { input, decision: from_hook(), hooks }
+                Permit::Allowed { input, decision: from_hook(), hooks, profile: Profile::None }
             }
             Verdict::Ask(question) => self.asked(call, input, *question, hooks).await,
-            Verdict::Allow { reason } => {
+            Verdict::Allow { reason, .. } => {
                 let message = format!("A hook wants {} to be approved.", call.name);
                 let question = Question { message, reason, blocked_path: None, suggestions: Vec::new() };
                 self.asked(call, input, question, hooks).await
@@ -77,9 +78,7 @@ impl Talk<'_> {
         let state = self.session.state();
         match judge(state.mode, &state.rules, name, &input.value(), self.place) {
             // It only tells the model what the person wrote down.
-            Verdict::Ask(question) if name == "Skill" && !is_rule(&question.reason) => {
-                Verdict::Allow { reason: Reason::Unspoken }
-            }
+            Verdict::Ask(question) if name == "Skill" && !is_rule(&question.reason) => Verdict::allow(Reason::Unspoken),
             verdict => verdict,
         }
     }
@@ -165,7 +164,8 @@ impl Talk<'_> {
                     self.update_permissions(updates);
                 }
                 let input = allow.updated_input.into_option().unwrap_or(input);
-                Permit::Allowed { input, decision: decided("accept", "user_temporary", None, None), hooks }
+                let decision = decided("accept", "user_temporary", None, None);
+                Permit::Allowed { input, decision, hooks, profile: Profile::None }
             }
             Answer::Deny(deny) => {
                 let interrupt = deny.interrupt.is_true();
@@ -313,7 +313,7 @@ impl HookSaid {
         match self {
             Self::Allow(updated) => {
                 let input = updated.unwrap_or_else(|| input.clone());
-                Permit::Allowed { input, decision: from_hook(), hooks }
+                Permit::Allowed { input, decision: from_hook(), hooks, profile: Profile::None }
             }
             Self::Deny(why) => {
                 let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };

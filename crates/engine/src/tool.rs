@@ -7,6 +7,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
+use crate::sandbox::Profile;
+
 mod check;
 mod path;
 mod place;
@@ -59,6 +61,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Says that the call shall go on in the background, when it can.
     pub aside: CancellationToken,
+    /// What the kernel lets a command do.
+    pub profile: Profile,
     /// Who hears how it goes on.
     pub progress: Option<UnboundedSender<Progress>>,
 }

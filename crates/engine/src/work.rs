@@ -291,10 +291,9 @@ impl Talk<'_> {
     }
 
     /// Runs a tool; a call that takes long is told of as a task.
-    async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json, stop: CancellationToken) -> Output {
+    async fn run_tool(&self, tool: &Arc<dyn Tool>, call: &ToolUse, input: &Json, running: Call) -> Output {
         let (progress, mut told) = mpsc::unbounded_channel();
-        let aside = CancellationToken::new();
-        let running = Call { id: call.id.clone(), cancel: stop, aside, progress: Some(progress) };
+        let running = Call { progress: Some(progress), ..running };
         let _open = Open::new(self.session, &running);
         let mut run = tool.run(input.value(), self.place, &running);
         let mut task: Option<String> = None;
@@ -335,11 +334,11 @@ impl Talk<'_> {
         }
         let permit = self.permit(&call).await;
         let mut done = Done::new(work, Output::failure(""));
-        let input = match permit {
-            Permit::Allowed { input, decision, hooks } => {
+        let (input, profile) = match permit {
+            Permit::Allowed { input, decision, hooks, profile } => {
                 done.decision = decision;
                 done.hear_before(hooks);
-                input
+                (input, profile)
             }
             Permit::Refused(Refusal { text, kind, decision, hooks, interrupt }) => {
                 done.hear_before(hooks);
@@ -355,7 +354,8 @@ impl Talk<'_> {
             }
         };
         let began = Instant::now();
-        done.output = self.run_tool(&tool, &call, &input, stop).await;
+        let running = Call { cancel: stop, profile, ..Call::new(call.id.clone()) };
+        done.output = self.run_tool(&tool, &call, &input, running).await;
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));
         }

@@ -34,8 +34,8 @@ async fn printed(talk: &Talk<'_>, command: &str) -> String {
         ..ToolUse::default()
     };
     let output = match talk.permit(&call).await {
-        Permit::Allowed { input, .. } => {
-            let call = Call { cancel: talk.cancel.child_token(), ..Call::new(call.id.clone()) };
+        Permit::Allowed { input, profile, .. } => {
+            let call = Call { cancel: talk.cancel.child_token(), profile, ..Call::new(call.id.clone()) };
             Bash.run(input.value(), talk.place, &call).await
         }
         Permit::Refused(Refusal { text, .. }) => Output::failure(text),

@@ -6,6 +6,7 @@ use super::judge::{Court, Question, Reason, Verdict, ask, denied_by, suggest_rul
 use super::rules::Sourced;
 use super::shell::{self, Confusion, Part, Redirect, Script, Word};
 use super::{Behavior, Mode, Rule, Source, files};
+use crate::sandbox::Profile;
 use known::Does;
 use pattern::Pattern;
 use views::Views;
@@ -31,7 +32,7 @@ pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
     }
     let unclear = unclear(court, views);
     if court.mode == Mode::BypassPermissions {
-        return unclear.unwrap_or(Verdict::Allow { reason: Reason::Mode(court.mode) });
+        return unclear.unwrap_or(Verdict::allow(Reason::Mode(court.mode)));
     }
     if let Some(rule) = court.rule(Behavior::Ask, names) {
         return ask(format!("The rule {} says that this command needs approval.", rule.rule), Reason::rule(rule));
@@ -43,10 +44,10 @@ pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
     };
     if let Some(rule) = court.rule(Behavior::Allow, whole).filter(|_| court.mode != Mode::Plan) {
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
-        return unclear.unwrap_or(Verdict::Allow { reason: Reason::rule(rule) });
+        return unclear.unwrap_or(Verdict::allow(Reason::rule(rule)));
     }
     match script {
-        Ok(script) => match in_parts(court, script) {
+        Ok(script) => match in_parts(court, script, command) {
             allowed @ Verdict::Allow { .. } => unclear.unwrap_or(allowed),
             verdict => verdict,
         },
@@ -129,7 +130,7 @@ enum Finding<'a> {
     },
 }
 
-fn in_parts(court: &Court<'_>, script: &Script) -> Verdict {
+fn in_parts(court: &Court<'_>, script: &Script, text: &str) -> Verdict {
     let folders = Folders::of(script, court.place.cwd());
     let findings: Vec<(&Part, Finding<'_>)> =
         script.parts.iter().map(|part| (part, look(court, part, &folders))).collect();
@@ -144,7 +145,13 @@ fn in_parts(court: &Court<'_>, script: &Script) -> Verdict {
             [(_, Finding::Rule(rule))] => Reason::rule(rule),
             _ => Reason::Parts,
         };
-        return Verdict::Allow { reason };
+        return match profile(&findings, text) {
+            Some(profile) => Verdict::Allow { reason, profile },
+            None => {
+                let rest = findings.iter().filter(|(_, finding)| !matches!(finding, Finding::Rule(_)));
+                question(court, rest.map(|(part, _)| *part).collect(), None)
+            }
+        };
     }
     let path = open.iter().find_map(|(_, finding)| match finding {
         Finding::Nothing { path } => path.clone(),
@@ -152,6 +159,22 @@ fn in_parts(court: &Court<'_>, script: &Script) -> Verdict {
     });
     let parts = open.iter().map(|(part, _)| *part);
     question(court, parts.collect(), path)
+}
+
+/// The profile that a text runs in; none when no single one fits all its parts.
+///
+/// A part that a rule allows needs [`Profile::None`]. There the kernel does not correct
+/// a mistake of this reader, so the other parts must be such that none is likely: they
+/// only read, and the text holds nothing that bash would still have to expand or join.
+fn profile(findings: &[(&Part, Finding<'_>)], text: &str) -> Option<Profile> {
+    let any = |is: fn(&Finding<'_>) -> bool| findings.iter().any(|(_, finding)| is(finding));
+    let changes = any(|finding| matches!(finding, Finding::Changes));
+    if !any(|finding| matches!(finding, Finding::Rule(_))) {
+        return Some(if changes { Profile::Workspace } else { Profile::Read });
+    }
+    let reads = any(|finding| matches!(finding, Finding::Reads));
+    let expands = ["$", "`", "\\\n", "<<", "<(", ">("].iter().any(|mark| text.contains(mark));
+    (!changes && !(reads && expands)).then_some(Profile::None)
 }
 
 fn question(court: &Court<'_>, parts: Vec<&Part>, path: Option<(PathBuf, bool)>) -> Verdict {

@@ -37,11 +37,11 @@ pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
     let inside = place.holds(&path) && !wanders;
     if reads(court.tool) {
         if let Some(rule) = allowed.filter(|rule| !wanders || rule.rule.content.is_none()) {
-            return Verdict::Allow { reason: Reason::rule(rule) };
+            return Verdict::allow(Reason::rule(rule));
         }
         let own_output = resolve(place.outputs()).is_some_and(|folder| leads_into(&path, &folder));
         if inside || (own_output && court.tool == "Read") {
-            return Verdict::Allow { reason: Reason::Mode(court.mode) };
+            return Verdict::allow(Reason::Mode(court.mode));
         }
         return ask_to_read(court, path);
     }
@@ -50,10 +50,10 @@ pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
         return Verdict::Deny { message, reason: Reason::Mode(court.mode) };
     }
     if let Some(rule) = allowed {
-        return Verdict::Allow { reason: Reason::rule(rule) };
+        return Verdict::allow(Reason::rule(rule));
     }
     if court.mode == Mode::AcceptEdits && inside && !is_guarded(&path) {
-        return Verdict::Allow { reason: Reason::Mode(court.mode) };
+        return Verdict::allow(Reason::Mode(court.mode));
     }
     ask_to_change(court, path, inside)
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::rules::Sourced;
 use super::{Behavior, Mode, Rule, Rules, Source, bash, files, web};
+use crate::sandbox::Profile;
 use crate::tool::Place;
 
 /// Whether a call may run.
@@ -18,6 +19,9 @@ pub enum Verdict {
     Allow {
         /// Why.
         reason: Reason,
+        /// What the kernel lets it do. Only commands have a profile other than
+        /// [`Profile::None`].
+        profile: Profile,
     },
     /// It may not run.
     Deny {
@@ -28,6 +32,13 @@ pub enum Verdict {
     },
     /// A person must say.
     Ask(Box<Question>),
+}
+
+impl Verdict {
+    /// It may run, without a sandbox.
+    pub(crate) fn allow(reason: Reason) -> Self {
+        Self::Allow { reason, profile: Profile::None }
+    }
 }
 
 /// What a person is asked.
@@ -125,7 +136,7 @@ impl<'a> Court<'a> {
             return Some(denied_by(rule));
         }
         if self.mode == Mode::BypassPermissions {
-            return Some(Verdict::Allow { reason: Reason::Mode(self.mode) });
+            return Some(Verdict::allow(Reason::Mode(self.mode)));
         }
         let rule = self.rule(Behavior::Ask, &matches)?;
         let message = format!("The rule {} says that {} needs approval.", rule.rule, self.tool);
@@ -144,10 +155,10 @@ impl<'a> Court<'a> {
             return verdict;
         }
         if let Some(rule) = self.rule(Behavior::Allow, about).filter(|_| self.mode != Mode::Plan) {
-            return Verdict::Allow { reason: Reason::rule(rule) };
+            return Verdict::allow(Reason::rule(rule));
         }
         if FREE.contains(&self.tool) {
-            return Verdict::Allow { reason: Reason::Unspoken };
+            return Verdict::allow(Reason::Unspoken);
         }
         let mut verdict = ask(format!("{} needs approval.", self.tool), Reason::Unspoken);
         if let (Verdict::Ask(question), true) = (&mut verdict, self.tool.starts_with("mcp__")) {

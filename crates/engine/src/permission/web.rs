@@ -14,7 +14,7 @@ pub(super) fn judge(court: &Court<'_>, url: &str) -> Verdict {
         return verdict;
     }
     if let Some(rule) = court.rule(Behavior::Allow, |rule| matches(rule, host)) {
-        return Verdict::Allow { reason: Reason::rule(rule) };
+        return Verdict::allow(Reason::rule(rule));
     }
     let mut verdict = ask(format!("WebFetch of {url} needs approval."), Reason::Unspoken);
     if let Verdict::Ask(question) = &mut verdict

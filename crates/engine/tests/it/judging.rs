@@ -1,6 +1,7 @@
 //! Modes, rules, updates and suggestions.
 
 use quipu_engine::permission::{Behavior, Mode, Reason, Rule, Rules, Source, Verdict, judge};
+use quipu_engine::sandbox::Profile;
 use quipu_engine::tool::Options;
 use quipu_message::Json;
 use quipu_message::control::PermissionUpdate;
@@ -254,10 +255,12 @@ fn lists_of_rules_are_split_outside_brackets() {
 fn a_verdict_says_why() {
     let bench = Bench::new();
     let verdict = bench.judge(Mode::Default, &["allow Bash(make:*)"], "Bash", &json!({"command": "make"}));
-    let Verdict::Allow { reason: Reason::Rule { rule, source } } = verdict else { panic!("{verdict:?}") };
+    let Verdict::Allow { reason: Reason::Rule { rule, source }, profile: Profile::None } = verdict else {
+        panic!("{verdict:?}")
+    };
     assert_eq!((rule.to_string().as_str(), source.as_str()), ("Bash(make:*)", "cliArg"));
     let verdict = bench.judge(Mode::Default, &[], "Bash", &json!({"command": "echo hi"}));
-    assert_eq!(verdict, Verdict::Allow { reason: Reason::Parts });
+    assert_eq!(verdict, Verdict::Allow { reason: Reason::Parts, profile: Profile::Read });
     let verdict = bench.judge(Mode::Plan, &[], "Write", &json!({"file_path": "/w/a"}));
     let message = "Cannot write to /w/a while in plan mode.".to_owned();
     assert_eq!(verdict, Verdict::Deny { message, reason: Reason::Mode(Mode::Plan) });
@@ -266,4 +269,33 @@ fn a_verdict_says_why() {
         panic!()
     };
     assert!(quipu_message::synthetic::is_automatic_denial(&message));
+}
+
+#[test]
+fn a_text_runs_in_one_profile_or_asks() {
+    let bench = Bench::new();
+    let rules = ["allow Bash(make:*)", "allow Bash(git status:*)"];
+    let profile = |mode, command: &str| match bench.judge(mode, &rules, "Bash", &json!({"command": command})) {
+        Verdict::Allow { profile, .. } => Some(profile),
+        _ => None,
+    };
+    let cases = [
+        (Mode::Default, "cat a && ls", Some(Profile::Read)),
+        (Mode::Default, "cat <<E\nx\nE", Some(Profile::Read)),
+        (Mode::Default, "make", Some(Profile::None)),
+        (Mode::Default, "cd src && make 2>&1 | tail -n 3", Some(Profile::None)),
+        (Mode::Default, "make <<E\nx\nE", Some(Profile::None)),
+        (Mode::Default, "cat <<E | make\nx\nE", None),
+        (Mode::Default, "make && echo a\\\nb", None),
+        (Mode::Default, "make $(cat a)", None),
+        (Mode::Default, "make `cat a`", None),
+        (Mode::Default, "make && diff <(cat a) b", None),
+        (Mode::AcceptEdits, "mkdir a && cat b", Some(Profile::Workspace)),
+        (Mode::AcceptEdits, "echo x > a", Some(Profile::Workspace)),
+        (Mode::AcceptEdits, "mkdir a && make", None),
+        (Mode::BypassPermissions, "mkdir a && make", Some(Profile::None)),
+    ];
+    for (mode, command, expected) in cases {
+        assert_eq!(profile(mode, command), expected, "{mode}: {command}");
+    }
 }

@@ -8,6 +8,7 @@ mod find;
 mod judging;
 mod read;
 mod recordings;
+mod red_team;
 mod security;
 mod web;
 
