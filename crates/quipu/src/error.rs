@@ -11,6 +11,8 @@ use quipu_transcript::find::ResolveError;
 use quipu_transcript::{FileError, RepairError};
 use serde_json::json;
 
+use crate::args::Global;
+
 /// A failure of the command itself.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -126,6 +128,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             let _ = error.print();
             ExitCode::from(2)
         }
+    }
+}
+
+/// Tells the user on standard error what is no problem; nothing with `--quiet` or `--json`.
+pub(crate) fn note(global: &Global, what: &dyn fmt::Display) {
+    if !global.quiet && !global.json {
+        let _ = writeln!(anstream::stderr().lock(), "{what}");
     }
 }
 

@@ -2,18 +2,17 @@
 
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use quipu_conversation::Tokens;
 use quipu_index::Listed;
-use quipu_render::clean;
 
 use crate::args::{Global, LsArgs, Sort};
 use crate::catalogue::refreshed;
-use crate::error::Failure;
+use crate::error::{Failure, note};
+use crate::format;
 use crate::output::Output;
 use crate::sessions::claude_dirs;
+use crate::table::{Column, Table, truncate};
 use crate::time::{local_time, now};
 
 pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
@@ -33,11 +32,10 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
     if global.json {
         output.json(&rows)?;
     } else {
-        let mut text = table(&rows, output);
-        if rows.len() < found && !global.quiet {
-            text.push_str(&format!("{} of {found} sessions; --limit shows more\n", rows.len()));
+        output.text(&table(&rows, output))?;
+        if rows.len() < found {
+            note(global, &format!("{} of {}; -n N shows more", rows.len(), format::count(found, "session")));
         }
-        output.text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -55,58 +53,41 @@ fn sort(rows: &mut [Listed], by: Sort) {
     });
 }
 
+const COLUMNS: [Column; 7] = [
+    Column::text("id"),
+    Column::text("last").drop_rank(1),
+    Column::text("project").drop_rank(3).flexible(12),
+    Column::number("turns").drop_rank(4),
+    Column::number("tokens").drop_rank(5),
+    Column::number("cost").drop_rank(2),
+    Column::text("title").flexible(30),
+];
+
+/// One row a session: what it is called, when it was last active, and what it used.
 pub(crate) fn table(rows: &[Listed], output: &Output) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    let width = u16::try_from(output.width).unwrap_or(100);
-    table.set_width(if output.is_terminal { width } else { width.max(120) });
-    table.set_header(["id", "last", "project", "turns", "tokens", "cost", "title"]);
+    let mut table = Table::new(COLUMNS);
     for row in rows {
-        let tokens = &row.tokens;
-        let read = tokens.input + tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h;
-        let money = if row.unpriced_models.is_empty() {
-            format!("${:.2}", row.cost_usd)
-        } else {
-            format!("${:.2}+?", row.cost_usd)
-        };
+        let used = &row.tokens;
+        let read = used.input + used.cache_read + used.cache_write_5m + used.cache_write_1h;
         let title = row.title.as_ref().or(row.first_prompt.as_ref()).map(|text| one_line(text)).unwrap_or_default();
         let mark = if row.compacted { " (compacted)" } else { "" };
-        let project = row.cwd.as_deref().and_then(|cwd| cwd.rsplit(['/', '\\']).next()).unwrap_or(&row.project);
-        table.add_row([
-            Cell::new(row.session_id.get(..8).unwrap_or(&row.session_id)),
-            Cell::new(row.ended_at.as_deref().map(local_time).unwrap_or_default()),
-            Cell::new(clean(project)),
-            Cell::new(row.turns).set_alignment(CellAlignment::Right),
-            Cell::new(format!("{} → {}", short(read), short(tokens.output))).set_alignment(CellAlignment::Right),
-            Cell::new(money).set_alignment(CellAlignment::Right),
-            Cell::new(format!("{title}{mark}")),
+        table.row([
+            row.session_id.get(..8).unwrap_or(&row.session_id).to_owned(),
+            row.ended_at.as_deref().map(local_time).unwrap_or_default(),
+            format::project(row.cwd.as_deref(), &row.project).to_owned(),
+            format::thousands(row.turns),
+            format!("{} → {}", format::tokens(read), format::tokens(used.output)),
+            format::cost(row.cost_usd, row.unpriced_models.len()),
+            format!("{title}{mark}"),
         ]);
     }
-    let plain = table.to_string();
-    let lines = plain.lines().map(str::trim_end);
-    if !output.color {
-        return lines.map(|line| format!("{line}\n")).collect();
-    }
-    let (bold, cyan) = (Style::new().bold(), AnsiColor::Cyan.on_default());
-    lines
-        .enumerate()
-        .map(|(n, line)| match line.split_at_checked(line.len().min(9)) {
-            Some((id, rest)) if n > 0 => format!("{cyan}{id}{cyan:#}{rest}\n"),
-            _ => format!("{bold}{line}{bold:#}\n"),
-        })
-        .collect()
+    table.render(output)
 }
+
+/// How much of a title is shown where nothing limits it.
+const MAX_TITLE_CHARS: usize = 120;
 
 fn one_line(text: &str) -> String {
-    let text = clean(text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    if line.chars().count() > 60 { line.chars().take(59).chain(['…']).collect() } else { line.to_owned() }
-}
-
-pub(crate) fn short(n: u64) -> String {
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
-        _ => format!("{:.1}M", n as f64 / 1e6),
-    }
+    truncate(line, MAX_TITLE_CHARS)
 }

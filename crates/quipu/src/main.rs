@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod filter;
 mod follow;
+mod format;
 mod ls;
 mod output;
 mod overview;
@@ -19,6 +20,7 @@ mod prices;
 mod search;
 mod sessions;
 mod show;
+mod table;
 mod time;
 mod usage;
 

@@ -14,8 +14,10 @@ use crate::args::{ColorWhen, Global};
 pub(crate) struct Output {
     /// Whether to use colours on stdout.
     pub(crate) color: bool,
-    /// The width of the terminal, or a readable one when there is none.
+    /// The width for prose: that of the terminal within limits, or a readable one in a pipe.
     pub(crate) width: usize,
+    /// The width of the terminal; `None` in a pipe, where tables are as wide as they are.
+    pub(crate) columns: Option<usize>,
     /// Whether a person looks at stdout.
     pub(crate) is_terminal: bool,
     height: Option<usize>,
@@ -38,10 +40,18 @@ impl Output {
         Self {
             color,
             width: size.map_or(100, |(w, _)| usize::from(w.0)).clamp(40, 120),
+            columns: size.filter(|_| is_terminal).map(|(w, _)| usize::from(w.0)),
             is_terminal,
             height: size.map(|(_, h)| usize::from(h.0)),
             pager: is_terminal && !global.no_pager,
         }
+    }
+
+    /// No colours and no pager, as a terminal of so many columns or, without, as a pipe.
+    #[cfg(test)]
+    pub(crate) fn plain(columns: Option<usize>) -> Self {
+        let width = columns.unwrap_or(100);
+        Self { color: false, width, columns, is_terminal: columns.is_some(), height: None, pager: false }
     }
 
     /// A style, or none when colours are off.

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::args::Global;
 use crate::catalogue::refreshed;
+use crate::format::{self, money};
 use crate::ls;
 use crate::output::Output;
 use crate::sessions::claude_dirs;
@@ -78,13 +79,13 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         0 => String::new(),
         n => format!(", {green}{n} going on now{green:#}"),
     };
-    let mut text = format!("{bold}{} sessions{bold:#}{going}\n\n", sessions.len());
-    let amounts: Vec<_> = spend.iter().map(|(name, usd)| format!("{name} {bold}${usd:.2}{bold:#}")).collect();
+    let mut text = format!("{bold}{}{bold:#}{going}\n\n", format::count(sessions.len(), "session"));
+    let amounts: Vec<_> = spend.iter().map(|(name, usd)| format!("{name} {bold}{}{bold:#}", money(*usd))).collect();
     let chart: Vec<f64> = (0..DAYS).rev().map(|ago| cost(today.saturating_sub(Span::new().days(ago)))).collect();
     text.push_str(&format!("spend      {}   {dim}{DAYS} days{dim:#} {}\n", amounts.join("   "), bars(&chart)));
     for (name, rows) in [("projects", projects), ("models", models)] {
         if !rows.is_empty() {
-            let list: Vec<_> = rows.iter().map(|(key, usd)| format!("{} ${usd:.2}", clean(key))).collect();
+            let list: Vec<_> = rows.iter().map(|(key, usd)| format!("{} {}", clean(key), money(*usd))).collect();
             text.push_str(&format!("{name:<10} {}   {dim}30 days{dim:#}\n", list.join(", ")));
         }
     }

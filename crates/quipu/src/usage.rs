@@ -1,11 +1,9 @@
 //! `quipu usage`
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use anstyle::Style;
 use anyhow::Result;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use jiff::tz::TimeZone;
 use quipu_index::{By, Catalogue, Counter, Ledger, Report, Row, Used, Window, scan};
 use quipu_render::clean;
@@ -15,11 +13,12 @@ use crate::args::{Global, Group, UsageArgs};
 use crate::catalogue::refreshed;
 use crate::error::warn;
 use crate::filter::Filter;
-use crate::ls::short;
+use crate::format::{self, count, money};
 use crate::output::Output;
 use crate::parallel;
 use crate::prices;
 use crate::sessions::claude_dirs;
+use crate::table::{Column, Table};
 use crate::time::now;
 
 pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
@@ -108,10 +107,6 @@ fn table(report: &Report, group: Group, output: &Output) -> String {
     if report.rows.is_empty() {
         return "nothing was used in that time\n".to_owned();
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    let width = u16::try_from(output.width).unwrap_or(100);
-    table.set_width(if output.is_terminal { width } else { width.max(120) });
     let first = match group {
         Group::Daily => "day",
         Group::Weekly => "week of",
@@ -121,46 +116,48 @@ fn table(report: &Report, group: Group, output: &Output) -> String {
         Group::Project => "project",
         Group::Block => "block (UTC)",
     };
-    table.set_header([first, "messages", "input", "output", "cache write", "cache read", "cost", "models"]);
+    let mut columns = vec![
+        Column::text(first),
+        Column::number("messages").drop_rank(4),
+        Column::number("input").drop_rank(3),
+        Column::number("output").drop_rank(1),
+        Column::number("cache write").drop_rank(3),
+        Column::number("cache read").drop_rank(2),
+        Column::number("cost"),
+        Column::text("models").drop_rank(5).flexible(16),
+    ];
+    if group == Group::Model {
+        columns.pop();
+    }
+    let mut table = Table::new(columns);
     for row in &report.rows {
-        table.add_row(cells(row.key.as_deref().unwrap_or_default(), row, group != Group::Model));
+        table.row(cells(row.key.as_deref().unwrap_or_default(), row));
     }
-    table.add_row(cells("total", &report.totals, false));
-    let plain = table.to_string();
-    let lines: Vec<&str> = plain.lines().map(str::trim_end).collect();
-    let bold = if output.color { Style::new().bold() } else { Style::new() };
-    let mut text = String::new();
-    for (n, line) in lines.iter().enumerate() {
-        let strong = n == 0 || n + 1 == lines.len();
-        text.push_str(&if strong { format!("{bold}{line}{bold:#}\n") } else { format!("{line}\n") });
-    }
-    text.push_str(&notes(report, group));
-    text
+    table.total(cells("total", &Row { models: BTreeSet::new(), ..report.totals.clone() }));
+    table.render(output) + &notes(report, group)
 }
 
-fn cells(key: &str, row: &Row, with_models: bool) -> Vec<Cell> {
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+fn cells(key: &str, row: &Row) -> [String; 8] {
     let tokens = &row.tokens;
-    let money = format!("${:.2}{}", row.cost.as_f64(), if row.unpriced_models.is_empty() { "" } else { " + ?" });
-    let models = row.models.iter().map(|model| model.trim_start_matches("claude-")).collect::<Vec<_>>().join(", ");
-    vec![
-        Cell::new(clean(key)),
-        right(row.messages.to_string()),
-        right(short(tokens.input)),
-        right(short(tokens.output)),
-        right(short(tokens.cache_write_5m + tokens.cache_write_1h)),
-        right(short(tokens.cache_read)),
-        right(money),
-        Cell::new(if with_models { clean(&models).into_owned() } else { String::new() }),
+    let models: BTreeSet<&str> = row.models.iter().map(|model| format::model(model)).collect();
+    [
+        key.to_owned(),
+        format::thousands(row.messages),
+        format::tokens(tokens.input),
+        format::tokens(tokens.output),
+        format::tokens(tokens.cache_write_5m + tokens.cache_write_1h),
+        format::tokens(tokens.cache_read),
+        format::cost(row.cost.as_f64(), row.unpriced_models.len()),
+        models.into_iter().collect::<Vec<_>>().join(", "),
     ]
 }
 
 /// What stands under the table.
 fn notes(report: &Report, group: Group) -> String {
     let totals = &report.totals;
-    let mut text = format!("\nthe prompt cache saved ${:.2}", totals.cache_savings.as_f64());
+    let mut text = format!("\nthe prompt cache saved {}", money(totals.cache_savings.as_f64()));
     if totals.web_searches > 0 {
-        text.push_str(&format!("; {} web searches", totals.web_searches));
+        text.push_str(&format!("; {}", count(totals.web_searches as usize, "web search")));
     }
     text.push('\n');
     if group == Group::Block

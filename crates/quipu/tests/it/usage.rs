@@ -77,7 +77,7 @@ fn the_table_has_a_total_and_is_plain_when_piped() {
     let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).arg("usage").assert().success();
     let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
     assert!(
-        text.contains(" total ") && text.contains("the prompt cache saved $") && !text.contains('\u{1b}'),
+        text.contains("\ntotal ") && text.contains("the prompt cache saved $") && !text.contains('\u{1b}'),
         "{text}"
     );
 }

@@ -1,0 +1,78 @@
+//! Numbers and names as users read them.
+
+use quipu_conversation::price::base_name;
+
+#[cfg(test)]
+mod tests;
+
+/// A whole number with thousands separators: `12,399`.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// So many things: `1 session`, `2,000 sessions`. The plural of `thing` ends in s or es.
+pub(crate) fn count(n: usize, thing: &str) -> String {
+    let plural = match thing {
+        _ if n == 1 => "",
+        _ if thing.ends_with("ch") || thing.ends_with('s') || thing.ends_with('x') => "es",
+        _ => "s",
+    };
+    format!("{} {thing}{plural}", thousands(n as u64))
+}
+
+/// A token count in at most six characters: `950`, `186.4k`, `12.3M`, `1.2B`.
+pub(crate) fn tokens(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..999_950 => format!("{:.1}k", n as f64 / 1e3),
+        999_950..999_950_000 => format!("{:.1}M", n as f64 / 1e6),
+        _ => format!("{:.1}B", n as f64 / 1e9),
+    }
+}
+
+/// Dollars and cents: `$18,591.30`; less than half a cent is `<$0.01`.
+pub(crate) fn money(usd: f64) -> String {
+    let cents = (usd.abs() * 100.0).round() as u64;
+    if cents == 0 {
+        return if usd == 0.0 { "$0.00".to_owned() } else { "<$0.01".to_owned() };
+    }
+    let sign = if usd < 0.0 { "-" } else { "" };
+    format!("{sign}${}.{:02}", thousands(cents / 100), cents % 100)
+}
+
+/// A cost of which part may be unknown: `$1.20`, `$1.20 + ?`.
+pub(crate) fn cost(usd: f64, unpriced_models: usize) -> String {
+    if unpriced_models == 0 { money(usd) } else { format!("{} + ?", money(usd)) }
+}
+
+/// A model's name without vendor and date: `opus-4-5`.
+pub(crate) fn model(name: &str) -> &str {
+    let name = base_name(name);
+    name.strip_prefix("claude-").unwrap_or(name)
+}
+
+/// The end of a project's path that tells it from others: the folder's name, with those
+/// above it where it is only a number (`cli/.worktrees/3`).
+pub(crate) fn project<'a>(cwd: Option<&'a str>, folder: &'a str) -> &'a str {
+    let Some(cwd) = cwd.map(|cwd| cwd.trim_end_matches(['/', '\\'])).filter(|cwd| !cwd.is_empty()) else {
+        return folder;
+    };
+    let says_nothing = |part: &str| part.ends_with("worktrees") || part.chars().all(|c| c.is_ascii_digit());
+    let mut start = cwd.len();
+    while let Some(before) = cwd[..start].rfind(['/', '\\']) {
+        let part = cwd[before + 1..start].trim_end_matches(['/', '\\']);
+        if !says_nothing(part) {
+            return &cwd[before + 1..];
+        }
+        start = before;
+    }
+    cwd
+}

@@ -1,0 +1,161 @@
+//! Tables that fit the terminal.
+//!
+//! A row is always one line. When a terminal is too narrow, flexible columns are cut with `…`
+//! down to their minimum, the last first; then whole columns are dropped, by rank.
+//! In a pipe nothing is cut and nothing dropped.
+
+use anstyle::{AnsiColor, Style};
+use quipu_render::clean;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::output::Output;
+
+#[cfg(test)]
+mod tests;
+
+/// Space between two columns.
+const GAP: usize = 2;
+
+/// A column: its head and what happens to it when the terminal is narrow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    head: &'static str,
+    is_number: bool,
+    /// Columns with a higher rank are dropped earlier; those with 0 never.
+    rank: u8,
+    /// Set for a column whose cells may be cut, to the width they keep.
+    min_width: Option<usize>,
+}
+
+impl Column {
+    /// A column of words.
+    pub(crate) const fn text(head: &'static str) -> Self {
+        Self { head, is_number: false, rank: 0, min_width: None }
+    }
+
+    /// A column of numbers, aligned to the right.
+    pub(crate) const fn number(head: &'static str) -> Self {
+        Self { head, is_number: true, rank: 0, min_width: None }
+    }
+
+    /// Drops the column when there is no room; the highest rank first.
+    pub(crate) const fn drop_rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// Cuts the cells when there is no room, but not below this width.
+    pub(crate) const fn flexible(self, min_width: usize) -> Self {
+        Self { min_width: Some(min_width), ..self }
+    }
+}
+
+/// Rows of cells under a head.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+    has_total: bool,
+}
+
+impl Table {
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new(), has_total: false }
+    }
+
+    /// Adds a row; cells become one line without control characters.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let line = |cell: String| clean(&cell).split_whitespace().collect::<Vec<_>>().join(" ");
+        self.rows.push(cells.into_iter().map(line).collect());
+    }
+
+    /// Adds the last row, which sums up the others and stands out.
+    pub(crate) fn total(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.row(cells);
+        self.has_total = true;
+    }
+
+    /// The table as text, each row on a line of its own.
+    pub(crate) fn render(&self, output: &Output) -> String {
+        let widths = self.fit(output.columns);
+        let bold = output.style(Style::new().bold());
+        let cyan = output.style(AnsiColor::Cyan.on_default());
+        let heads = self.columns.iter().map(|column| column.head.to_owned()).collect();
+        let mut text = format!("{bold}{}{bold:#}\n", self.line(&heads, &widths, Style::new()));
+        for (n, row) in self.rows.iter().enumerate() {
+            if self.has_total && n + 1 == self.rows.len() {
+                text.push_str(&format!("{bold}{}{bold:#}\n", self.line(row, &widths, Style::new())));
+            } else {
+                text.push_str(&self.line(row, &widths, cyan));
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    fn line(&self, cells: &Vec<String>, widths: &[Option<usize>], first: Style) -> String {
+        let mut line = String::new();
+        let last = widths.iter().rposition(Option::is_some);
+        for (n, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let Some(width) = *width else { continue };
+            if !line.is_empty() {
+                line.push_str(&" ".repeat(GAP));
+            }
+            let cell = truncate(cell, width);
+            let padding = " ".repeat(width - cell.width().min(width));
+            match (self.columns[n].is_number, n == 0) {
+                (true, _) => line.extend([padding.as_str(), &cell]),
+                (false, true) => line.push_str(&format!("{first}{cell}{first:#}{padding}")),
+                (false, false) if Some(n) == last => line.push_str(&cell),
+                (false, false) => line.extend([cell.as_str(), &padding]),
+            }
+        }
+        line.trim_end().to_owned()
+    }
+
+    /// The width of each column; `None` for those that are dropped.
+    fn fit(&self, limit: Option<usize>) -> Vec<Option<usize>> {
+        let natural = |n: usize, column: &Column| {
+            let cells = self.rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.width());
+            cells.max().unwrap_or_default().max(column.head.width())
+        };
+        let natural: Vec<usize> = self.columns.iter().enumerate().map(|(n, column)| natural(n, column)).collect();
+        let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
+        let Some(limit) = limit else { return widths };
+        loop {
+            let shown = widths.iter().flatten().count();
+            let total = widths.iter().flatten().sum::<usize>() + GAP * shown.saturating_sub(1);
+            let mut excess = total.saturating_sub(limit);
+            let mut cut = widths.clone();
+            for (width, column) in cut.iter_mut().zip(&self.columns).rev() {
+                if let (Some(width), Some(min)) = (width, column.min_width) {
+                    let spare = (*width).saturating_sub(min).min(excess);
+                    *width -= spare;
+                    excess -= spare;
+                }
+            }
+            let droppable = |n: &usize| widths[*n].is_some() && self.columns[*n].rank > 0;
+            let next = (0..widths.len()).filter(droppable).max_by_key(|n| self.columns[*n].rank);
+            match next {
+                Some(n) if excess > 0 => widths[n] = None,
+                _ => return cut,
+            }
+        }
+    }
+}
+
+/// The beginning of a text that fits a width in terminal cells, `…` marking what is left out.
+pub(crate) fn truncate(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let (mut used, mut out) = (1, String::new());
+    for c in text.chars() {
+        used += c.width().unwrap_or_default();
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    out.truncate(out.trim_end().len());
+    if width > 0 { out + "…" } else { out }
+}
