@@ -35,8 +35,8 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
-    /// Where the agent keeps its sessions; may be given several times
-    /// [default: $CLAUDE_CONFIG_DIR, then ~/.claude]
+    /// Folder with the agent's sessions; may be repeated
+    /// [default: $CLAUDE_CONFIG_DIR, then ~/.claude and ~/.config/claude]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) claude_dir: Vec<PathBuf>,
     /// One JSON document on standard output, errors as JSON on standard error
@@ -255,7 +255,7 @@ pub(crate) enum Role {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// A session: its id, a unique beginning of it, `latest`, or a file
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
     /// The file; its ending says the form: .html, .md or .json
@@ -288,7 +288,7 @@ pub(crate) struct AnswerArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {
-    /// A session: its id, a unique beginning of it, `latest`, or a file
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
     #[arg(value_name = "SESSION", default_value = "latest")]
     pub(crate) session: String,
     /// Unfold reasoning and long results

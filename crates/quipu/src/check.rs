@@ -14,7 +14,7 @@ use crate::args::{CheckArgs, Global};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::claude_dirs;
+use crate::sessions::{claude_dirs, no_sessions};
 
 pub(crate) fn run(args: &CheckArgs, global: &Global, output: &Output) -> Result<ExitCode> {
     let check = Check { roundtrip: args.roundtrip };
@@ -43,9 +43,7 @@ fn sources(args: &CheckArgs, global: &Global, total: &mut Report) -> Result<Vec<
         let dirs = claude_dirs(global);
         paths.extend(dirs.iter().map(|dir| dir.join("projects")).filter(|dir| dir.is_dir()));
         if paths.is_empty() {
-            let looked = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
-            let hint = "name files or folders, or say where sessions are with --claude-dir";
-            return Err(Failure::error("sessions.none", format!("no sessions found under {looked}"), hint));
+            return Err(no_sessions(global));
         }
     }
     let mut sources = Vec::new();

@@ -19,18 +19,25 @@ pub(crate) struct Failure {
     code: &'static str,
     message: String,
     hint: String,
+    /// Lines under the message, for people only.
+    listing: String,
     exit: u8,
 }
 
 impl Failure {
     /// A failure that ends the command with exit code 1.
     pub(crate) fn error(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        Self { code, message: message.into(), hint: hint.into(), exit: 1 }.into()
+        Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit: 1 }.into()
     }
 
     /// Wrong usage: ends the command with exit code 2.
     pub(crate) fn usage(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        Self { code, message: message.into(), hint: hint.into(), exit: 2 }.into()
+        Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit: 2 }.into()
+    }
+
+    /// A failure with a table under its message.
+    pub(crate) fn listing(code: &'static str, message: String, listing: String) -> anyhow::Error {
+        Self { code, message, hint: String::new(), listing, exit: 1 }.into()
     }
 
     pub(crate) fn no_such_command(name: &str) -> anyhow::Error {
@@ -60,7 +67,9 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
     } else {
         let red = anstyle::AnsiColor::Red.on_default().bold();
         let hint = if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") };
-        writeln!(stderr, "{red}error:{red:#} {}{hint}", quipu_render::clean(&message))
+        let listing = error.downcast_ref::<Failure>().map_or("", |failure| &failure.listing);
+        let listing = listing.lines().map(|line| format!("\n  {line}")).collect::<String>();
+        writeln!(stderr, "{red}error:{red:#} {}{listing}{hint}", quipu_render::clean(&message))
     };
     ExitCode::from(error.downcast_ref::<Failure>().map_or(1, |failure| failure.exit))
 }
@@ -71,16 +80,10 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(resolve) = error.downcast_ref::<ResolveError>() {
         let hint = match resolve {
-            ResolveError::NoSessions => "say where sessions are with --claude-dir".to_owned(),
-            ResolveError::NotFound { .. } => {
-                "give an id, a unique beginning of one, `latest`, or a file; `quipu ls` lists sessions".to_owned()
-            }
-            ResolveError::Ambiguous { ids, .. } => {
-                let some: Vec<&str> = ids.iter().take(5).map(|id| id.as_str()).collect();
-                format!("give more of the id: {}{}", some.join(", "), if ids.len() > 5 { ", …" } else { "" })
-            }
+            ResolveError::NotFound { .. } => "run `quipu ls` to list sessions, or give the path of a file",
+            ResolveError::Ambiguous { .. } => "add more characters",
         };
-        return (resolve.code(), hint);
+        return (resolve.code(), hint.to_owned());
     }
     if let Some(prices) = error.downcast_ref::<PriceError>() {
         return (prices.code(), prices.hint().to_owned());

@@ -110,7 +110,7 @@ impl Filter {
 
 /// What `--project` selects.
 #[derive(Debug)]
-enum ProjectFilter {
+pub(crate) enum ProjectFilter {
     /// Projects whose working directory or folder name contains this, in lower case.
     Contains(String),
     /// Projects in this folder or below it.
@@ -118,7 +118,7 @@ enum ProjectFilter {
 }
 
 impl ProjectFilter {
-    fn new(text: &str) -> Result<Self> {
+    pub(crate) fn new(text: &str) -> Result<Self> {
         let relative = text == "." || text == ".." || text.starts_with("./") || text.starts_with("../");
         Ok(if relative {
             let path = std::path::absolute(text)?;
@@ -128,7 +128,8 @@ impl ProjectFilter {
         })
     }
 
-    fn matches(&self, folder: &str, cwd: Option<&str>) -> bool {
+    /// Whether a project is selected, given the name of its folder and its path, if known.
+    pub(crate) fn matches(&self, folder: &str, cwd: Option<&str>) -> bool {
         match self {
             Self::Contains(part) => {
                 folder.to_lowercase().contains(part) || cwd.is_some_and(|cwd| cwd.to_lowercase().contains(part))

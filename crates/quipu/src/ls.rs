@@ -1,5 +1,6 @@
 //! `quipu ls`
 
+use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,10 +9,10 @@ use quipu_index::Listed;
 
 use crate::args::{Global, LsArgs, Sort};
 use crate::catalogue::refreshed;
-use crate::error::{Failure, note};
+use crate::error::note;
 use crate::format;
 use crate::output::Output;
-use crate::sessions::claude_dirs;
+use crate::sessions::no_sessions;
 use crate::table::{Column, Table, truncate};
 use crate::time::{local_time, now};
 
@@ -21,9 +22,7 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
     let filter = filters.resolve(&now(), global)?;
     let mut rows = refreshed(global)?.catalogue.sessions()?;
     if rows.is_empty() && !global.json {
-        let looked = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
-        let hint = "say where sessions are with --claude-dir";
-        return Err(Failure::error("session.none", format!("no sessions found under {looked}"), hint));
+        return Err(no_sessions(global));
     }
     rows.retain(|row| filter.matches(row));
     sort(&mut rows, args.sort);
@@ -31,6 +30,8 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
     rows.truncate(args.limit.unwrap_or(if global.json { usize::MAX } else { 30 }));
     if global.json {
         output.json(&rows)?;
+    } else if rows.is_empty() {
+        note(global, &"no session matches the filters");
     } else {
         output.text(&table(&rows, output))?;
         if rows.len() < found {
@@ -42,15 +43,13 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
 
 fn sort(rows: &mut [Listed], by: Sort) {
     let all = |t: &Tokens| t.input + t.output + t.cache_read + t.cache_write_5m + t.cache_write_1h;
-    rows.sort_by(|a, b| {
-        let order = match by {
-            Sort::Time => std::cmp::Ordering::Equal,
-            Sort::Cost => b.cost_usd.total_cmp(&a.cost_usd),
-            Sort::Tokens => all(&b.tokens).cmp(&all(&a.tokens)),
-            Sort::Turns => b.turns.cmp(&a.turns),
-        };
-        order.then_with(|| b.ended_at.cmp(&a.ended_at))
-    });
+    // The rows come latest first, and sorting is stable.
+    match by {
+        Sort::Time => {}
+        Sort::Cost => rows.sort_by(|a, b| b.cost_usd.total_cmp(&a.cost_usd)),
+        Sort::Tokens => rows.sort_by_key(|row| Reverse(all(&row.tokens))),
+        Sort::Turns => rows.sort_by_key(|row| Reverse(row.turns)),
+    }
 }
 
 const COLUMNS: [Column; 7] = [
@@ -69,19 +68,36 @@ pub(crate) fn table(rows: &[Listed], output: &Output) -> String {
     for row in rows {
         let used = &row.tokens;
         let read = used.input + used.cache_read + used.cache_write_5m + used.cache_write_1h;
-        let title = row.title.as_ref().or(row.first_prompt.as_ref()).map(|text| one_line(text)).unwrap_or_default();
         let mark = if row.compacted { " (compacted)" } else { "" };
         table.row([
-            row.session_id.get(..8).unwrap_or(&row.session_id).to_owned(),
+            short_id(row).to_owned(),
             row.ended_at.as_deref().map(local_time).unwrap_or_default(),
             format::project(row.cwd.as_deref(), &row.project).to_owned(),
             format::thousands(row.turns),
             format!("{} → {}", format::tokens(read), format::tokens(used.output)),
             format::cost(row.cost_usd, row.unpriced_models.len()),
-            format!("{title}{mark}"),
+            title(row) + mark,
         ]);
     }
     table.render(output)
+}
+
+/// A table of sessions that one name may mean, for an error message.
+pub(crate) fn candidates(rows: &[Listed], name: impl Fn(&Listed) -> String) -> String {
+    let mut table = Table::new([Column::text("session"), Column::text("last"), Column::text("title")]);
+    for row in rows {
+        table.row([name(row), row.ended_at.as_deref().map(local_time).unwrap_or_default(), title(row)]);
+    }
+    table.render(&Output::piped())
+}
+
+/// The beginning of a session's id that is shown in tables.
+pub(crate) fn short_id(row: &Listed) -> &str {
+    row.session_id.get(..8).unwrap_or(&row.session_id)
+}
+
+fn title(row: &Listed) -> String {
+    row.title.as_ref().or(row.first_prompt.as_ref()).map(|text| one_line(text)).unwrap_or_default()
 }
 
 /// How much of a title is shown where nothing limits it.

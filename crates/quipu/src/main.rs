@@ -45,6 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args, output: &Output) -> Result<ExitCode> {
+    sessions::require_dirs(args.command.as_ref(), &args.global)?;
     let Some(command) = &args.command else { return overview::run(&args.global, output) };
     match command {
         Command::Check(check) => check::run(check, &args.global, output),

@@ -47,11 +47,9 @@ impl Output {
         }
     }
 
-    /// No colours and no pager, as a terminal of so many columns or, without, as a pipe.
-    #[cfg(test)]
-    pub(crate) fn plain(columns: Option<usize>) -> Self {
-        let width = columns.unwrap_or(100);
-        Self { color: false, width, columns, is_terminal: columns.is_some(), height: None, pager: false }
+    /// Plain text without a limit on its width.
+    pub(crate) fn piped() -> Self {
+        Self { color: false, width: 100, columns: None, is_terminal: false, height: None, pager: false }
     }
 
     /// A style, or none when colours are off.

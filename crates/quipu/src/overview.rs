@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use jiff::civil::Date;
-use jiff::{SignedDuration, Span, Zoned};
-use quipu_index::{By, Row, Window};
+use jiff::{SignedDuration, Span};
+use quipu_index::{By, Listed, Row, Window};
 use quipu_render::clean;
 use serde_json::json;
 
@@ -17,10 +17,11 @@ use crate::format::{self, money};
 use crate::ls;
 use crate::output::Output;
 use crate::sessions::claude_dirs;
+use crate::time::now;
 use crate::usage::report;
 
-/// A session written to this lately is taken to be going on.
-const LIVE: SignedDuration = SignedDuration::from_secs(120);
+/// A session with a message this recent counts as active.
+const ACTIVE: SignedDuration = SignedDuration::from_mins(5);
 /// Days in the chart.
 const DAYS: i32 = 14;
 
@@ -36,7 +37,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         ))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let now = Zoned::now();
+    let now = now();
     let today = now.date();
     let days = report(catalogue, By::Day, &Window::default())?;
     let by_day: BTreeMap<&str, &Row> = days.rows.iter().filter_map(|row| Some((row.key.as_deref()?, row))).collect();
@@ -44,12 +45,10 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     let since = |first: Date| -> f64 { by_day.range(&*first.to_string()..).map(|(_, row)| row.cost.as_f64()).sum() };
     let monday = today.saturating_sub(Span::new().days(today.weekday().to_monday_zero_offset()));
     let spend = [("today", cost(today)), ("this week", since(monday)), ("this month", since(today.first_of_month()))];
-    let lately = (now.timestamp() - LIVE).as_nanosecond();
-    let live: Vec<_> = sessions
-        .iter()
-        .filter(|session| i128::from(session.modified) > lately)
-        .map(|session| session.session_id.as_str())
-        .collect();
+    let (recent, present) = ((now.timestamp() - ACTIVE).as_nanosecond(), now.timestamp().as_nanosecond());
+    // A file copied just now holds old messages; a message from the future says nothing.
+    let is_active = |session: &Listed| (recent..=present).contains(&session.last_active());
+    let active: Vec<_> = sessions.iter().filter(|session| is_active(session)).map(|s| s.session_id.as_str()).collect();
     let month = Window { since: now.checked_sub(Span::new().days(30))?.timestamp().into(), ..Window::default() };
     let top = |by: By| -> Vec<(String, f64)> {
         let mut rows: Vec<_> = report(catalogue, by, &month)
@@ -63,26 +62,35 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         rows.truncate(3);
         rows
     };
-    let (projects, models) = (top(By::Project), top(By::Model));
+    let name = |folder: &str| {
+        let cwd = sessions.iter().find(|session| session.project == folder).and_then(|session| session.cwd.as_deref());
+        format::project(cwd, folder).to_owned()
+    };
+    let projects: Vec<_> = top(By::Project).into_iter().map(|(folder, usd)| (name(&folder), folder, usd)).collect();
+    let models = top(By::Model);
     let latest = &sessions[..sessions.len().min(5)];
     if global.json {
         let spend: BTreeMap<_, _> = spend.iter().map(|(name, usd)| (name.replace(' ', "_"), usd)).collect();
         output.json(&json!({
-            "sessions": sessions.len(), "live": live, "spend_usd": spend, "total": days.totals,
-            "top_projects": projects, "top_models": models, "latest": latest,
+            "sessions": sessions.len(), "live": active, "spend_usd": spend, "total": days.totals,
+            "top_projects": projects.iter().map(|(_, key, usd)| json!({"project": key, "cost_usd": usd})).collect::<Vec<_>>(),
+            "top_models": models.iter().map(|(key, usd)| json!({"model": key, "cost_usd": usd})).collect::<Vec<_>>(),
+            "latest": latest,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let (bold, dim) = (output.style(Style::new().bold()), output.style(Style::new().dimmed()));
     let green = output.style(AnsiColor::Green.on_default());
-    let going = match live.len() {
+    let going = match active.len() {
         0 => String::new(),
-        n => format!(", {green}{n} going on now{green:#}"),
+        n => format!(", {green}{n} active in the last {} minutes{green:#}", ACTIVE.as_mins()),
     };
     let mut text = format!("{bold}{}{bold:#}{going}\n\n", format::count(sessions.len(), "session"));
     let amounts: Vec<_> = spend.iter().map(|(name, usd)| format!("{name} {bold}{}{bold:#}", money(*usd))).collect();
     let chart: Vec<f64> = (0..DAYS).rev().map(|ago| cost(today.saturating_sub(Span::new().days(ago)))).collect();
     text.push_str(&format!("spend      {}   {dim}{DAYS} days{dim:#} {}\n", amounts.join("   "), bars(&chart)));
+    let projects: Vec<_> = projects.into_iter().map(|(name, _, usd)| (name, usd)).collect();
+    let models: Vec<_> = models.iter().map(|(key, usd)| (format::model(key).to_owned(), *usd)).collect();
     for (name, rows) in [("projects", projects), ("models", models)] {
         if !rows.is_empty() {
             let list: Vec<_> = rows.iter().map(|(key, usd)| format!("{} {}", clean(key), money(*usd))).collect();

@@ -1,34 +1,163 @@
-//! Which session is meant.
+//! Which sessions are meant: where they are kept and how they are named.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use quipu_transcript::find;
+use quipu_index::Listed;
+use quipu_transcript::find::{self, ResolveError};
 
-use crate::args::Global;
+use crate::args::{Command, Global};
+use crate::catalogue::refreshed;
+use crate::error::Failure;
+use crate::filter::ProjectFilter;
+use crate::ls;
 
-/// Where the agent keeps its things.
+/// The folders in which the agent keeps its sessions: those of `--claude-dir`, those of
+/// `$CLAUDE_CONFIG_DIR` (separated by commas), or `~/.claude` and, when it has projects,
+/// `~/.config/claude`.
 pub(crate) fn claude_dirs(global: &Global) -> Vec<PathBuf> {
-    if !global.claude_dir.is_empty() {
-        return global.claude_dir.clone();
+    if let Some(dirs) = named_dirs(global) {
+        return dirs.into_iter().map(config_dir).collect();
     }
-    let home = || std::env::home_dir().map(|home| home.join(".claude"));
-    std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(home).into_iter().collect()
+    let Some(home) = std::env::home_dir() else { return Vec::new() };
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty());
+    let config = config.map_or_else(|| home.join(".config"), PathBuf::from).join("claude");
+    [Some(home.join(".claude")), Some(config).filter(|dir| dir.join("projects").is_dir())]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-/// The file of the session a person names.
+/// The folders the user names; `None` without any.
+fn named_dirs(global: &Global) -> Option<Vec<PathBuf>> {
+    if !global.claude_dir.is_empty() {
+        return Some(global.claude_dir.clone());
+    }
+    let list = std::env::var_os("CLAUDE_CONFIG_DIR")?;
+    let dirs: Vec<PathBuf> = match list.to_str() {
+        Some(list) if !Path::new(list).is_dir() => {
+            list.split(',').map(str::trim).filter(|dir| !dir.is_empty()).map(PathBuf::from).collect()
+        }
+        _ => vec![PathBuf::from(list)],
+    };
+    Some(dirs).filter(|dirs| !dirs.is_empty())
+}
+
+/// The folder itself, or the one above when it is the `projects` folder in it.
+fn config_dir(dir: PathBuf) -> PathBuf {
+    let is_projects = dir.file_name() == Some(OsStr::new("projects")) && !dir.join("projects").is_dir();
+    match dir.parent() {
+        Some(parent) if is_projects && parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) if is_projects => parent.to_owned(),
+        _ => dir,
+    }
+}
+
+/// Fails when a folder the user names is not there, or when a command needs sessions and
+/// there is no folder for them at all.
+pub(crate) fn require_dirs(command: Option<&Command>, global: &Global) -> Result<()> {
+    if matches!(command, Some(Command::Answer(_) | Command::Completions { .. } | Command::Man { .. })) {
+        return Ok(());
+    }
+    let dirs = claude_dirs(global);
+    let is_named = named_dirs(global).is_some();
+    if let Some(missing) = dirs.iter().find(|dir| is_named && !dir.is_dir()) {
+        let message = format!("no folder '{}'", missing.display());
+        return Err(Failure::error("claude_dir.not_found", message, "name it with --claude-dir or CLAUDE_CONFIG_DIR"));
+    }
+    let needs_sessions = match command {
+        Some(Command::Ls(_) | Command::Usage(_) | Command::Search(_)) => true,
+        Some(Command::Check(check)) => check.paths.is_empty(),
+        _ => false,
+    };
+    if needs_sessions && !dirs.iter().any(|dir| dir.join("projects").is_dir()) {
+        return Err(no_sessions(global));
+    }
+    Ok(())
+}
+
+/// There are no sessions in any of the folders.
+pub(crate) fn no_sessions(global: &Global) -> anyhow::Error {
+    let dirs = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+    Failure::error("session.none", format!("no sessions in {dirs}"), "name another folder with --claude-dir")
+}
+
+/// The file of the session that `spec` names: a path, `agent-ID`, an id or a unique prefix of
+/// it, or `latest`; the last three also after `PROJECT/`.
 pub(crate) fn find(spec: &str, global: &Global) -> Result<PathBuf> {
     // A path needs no look at the sessions.
     let path = PathBuf::from(spec);
     if path.is_file() {
         return Ok(path);
     }
+    let dirs = claude_dirs(global);
     if spec.starts_with("agent-") {
-        let (projects, _) = find::projects(&claude_dirs(global));
-        return Ok(find::resolve_subagent(spec, &projects)?);
+        return Ok(find::resolve_subagent(spec, &find::projects(&dirs).0)?);
     }
-    let (sessions, _) = find::sessions(&claude_dirs(global));
-    Ok(find::resolve(spec, &sessions)?)
+    let (project, id) = spec.rsplit_once('/').map_or((None, spec), |(project, id)| (Some(project), id));
+    if project.is_none() && id != "latest" {
+        let (sessions, _) = find::sessions(&dirs);
+        match find::resolve(id, sessions.iter().map(|session| (session.id.as_str(), session.path.as_path()))) {
+            Err(ResolveError::Ambiguous { .. }) => {}
+            done => return Ok(done?),
+        }
+    }
+    let mut rows = refreshed(global)?.catalogue.sessions()?;
+    if let Some(project) = project {
+        keep_project(&mut rows, project)?;
+    }
+    if id == "latest" {
+        let none = || if project.is_some() { not_found(spec) } else { no_sessions(global) };
+        return rows.first().map(|row| row.path.clone()).ok_or_else(none);
+    }
+    match find::resolve(id, rows.iter().map(|row| (row.session_id.as_str(), row.path.as_path()))) {
+        Ok(path) => Ok(path),
+        Err(ResolveError::NotFound { .. }) => Err(not_found(spec)),
+        Err(ResolveError::Ambiguous { paths, .. }) => {
+            rows.retain(|row| paths.contains(&row.path));
+            Err(ambiguous(spec, &rows))
+        }
+    }
+}
+
+fn not_found(spec: &str) -> anyhow::Error {
+    ResolveError::NotFound { spec: spec.to_owned() }.into()
+}
+
+/// Keeps the sessions of a project: the one with this very folder name or path, or else
+/// those that contain it.
+fn keep_project(rows: &mut Vec<Listed>, project: &str) -> Result<()> {
+    // The folders' names begin with a dash, which looks like an option.
+    let name = |folder: &str| folder.trim_start_matches('-').to_owned();
+    let is_this = |row: &Listed| name(&row.project) == name(project) || row.cwd.as_deref() == Some(project);
+    if rows.iter().any(is_this) {
+        rows.retain(is_this);
+    } else {
+        let filter = ProjectFilter::new(project)?;
+        rows.retain(|row| filter.matches(&row.project, row.cwd.as_deref()));
+    }
+    Ok(())
+}
+
+/// Lists the sessions that match, each by the shortest kind of name that tells them apart.
+fn ambiguous(spec: &str, rows: &[Listed]) -> anyhow::Error {
+    let ids = |row: &Listed| row.session_id.clone();
+    let in_projects = |row: &Listed| format!("{}/{}", row.project.trim_start_matches('-'), ls::short_id(row));
+    let paths = |row: &Listed| row.path.display().to_string();
+    let is_unique = |name: &dyn Fn(&Listed) -> String| {
+        let names: HashSet<String> = rows.iter().map(name).collect();
+        names.len() == rows.len()
+    };
+    let (advice, table) = if is_unique(&ids) {
+        ("add more characters", ls::candidates(rows, ids))
+    } else if is_unique(&in_projects) {
+        ("use PROJECT/ID", ls::candidates(rows, in_projects))
+    } else {
+        ("use the path", ls::candidates(rows, paths))
+    };
+    Failure::listing("session.ambiguous", format!("{} sessions match '{spec}'; {advice}:", rows.len()), table)
 }
 
 /// The session and the line named by `SESSION:LINE`. `None` if no digits follow a colon,

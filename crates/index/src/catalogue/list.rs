@@ -1,9 +1,11 @@
 //! The sessions as `ls` lists them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use quipu_conversation::{Metrics, Tokens};
+use jiff::Timestamp;
+use quipu_conversation::{Metrics, Tokens, moment};
 use quipu_transcript::find::History;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -100,6 +102,13 @@ impl Listed {
         };
     }
 
+    /// When the last message was written, in nanoseconds since 1970; when the files were
+    /// last written, where no message has a time.
+    pub fn last_active(&self) -> i128 {
+        let time = self.ended_at.as_deref().and_then(moment);
+        time.map_or(i128::from(self.modified), Timestamp::as_nanosecond)
+    }
+
     /// As it is kept.
     pub(super) fn kept(&self) -> String {
         serde_json::to_string(&(self, &self.links)).unwrap_or_default()
@@ -129,7 +138,7 @@ pub(super) fn sessions(db: &Connection) -> rusqlite::Result<Vec<Listed>> {
         let modified: Option<i64> = row.get(1)?;
         listed.extend(kept.map(|session| Listed { modified: modified.unwrap_or_default(), ..session }));
     }
-    listed.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+    listed.sort_by_cached_key(|session| (Reverse(session.last_active()), session.path.clone()));
     find_forks(&mut listed);
     find_continued(&mut listed);
     Ok(listed)

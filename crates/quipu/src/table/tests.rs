@@ -16,7 +16,9 @@ fn sample() -> Table {
 
 #[track_caller]
 fn check(columns: Option<usize>, expect: &str) {
-    let text = sample().render(&Output::plain(columns));
+    let mut output = Output::piped();
+    output.columns = columns;
+    let text = sample().render(&output);
     assert_eq!(text, expect);
     if let Some(columns) = columns {
         assert!(text.lines().all(|line| line.width() <= columns), "{text}");

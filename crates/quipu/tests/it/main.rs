@@ -11,6 +11,7 @@ mod index;
 mod ls;
 mod sdk;
 mod search;
+mod sessions;
 mod show;
 mod usage;
 

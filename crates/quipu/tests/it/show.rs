@@ -128,7 +128,7 @@ fn a_broken_file_is_shown_with_its_faults_in_place() {
 fn a_missing_session_is_an_error_with_a_hint() {
     let out = quipu().args(["show", "nowhere.jsonl"]).assert().code(1);
     let text = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
-    assert!(text.starts_with("error: no session and no file nowhere.jsonl") && text.contains("hint:"), "{text}");
+    assert!(text.starts_with("error: no session matches 'nowhere.jsonl'") && text.contains("hint:"), "{text}");
 }
 
 #[test]

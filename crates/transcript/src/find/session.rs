@@ -72,25 +72,22 @@ impl SessionFile {
     }
 }
 
-/// Why no session is meant.
+/// Why a session cannot be named so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// There are no sessions at all.
-    #[error("no sessions found")]
-    NoSessions,
-    /// No session has such an id, and there is no such file.
-    #[error("no session and no file {spec}")]
+    /// No session has such an id.
+    #[error("no session matches '{spec}'")]
     NotFound {
         /// What was asked for.
         spec: String,
     },
-    /// Several sessions have ids that begin so.
-    #[error("{spec} is the beginning of {} session ids", ids.len())]
+    /// Several sessions have this id, or ids that begin so.
+    #[error("{} sessions match '{spec}'", paths.len())]
     Ambiguous {
         /// What was asked for.
         spec: String,
-        /// The sessions, newest first.
-        ids: Vec<SessionId>,
+        /// Their files.
+        paths: Vec<PathBuf>,
     },
 }
 
@@ -98,55 +95,71 @@ impl ResolveError {
     /// A stable name for scripts.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NoSessions => "session.none",
             Self::NotFound { .. } => "session.not_found",
             Self::Ambiguous { .. } => "session.ambiguous",
         }
     }
 }
 
-/// Finds the file of a session named by its id, a unique beginning of it,
-/// `latest`, or a path.
-pub fn resolve(spec: &str, sessions: &[SessionFile]) -> Result<PathBuf, ResolveError> {
-    let path = Path::new(spec);
-    if path.is_file() {
-        return Ok(path.to_owned());
+/// Finds the file of a session by its id or a unique prefix of it, in any case. An id wins
+/// over those it is a prefix of.
+pub fn resolve<'a>(
+    spec: &str,
+    sessions: impl IntoIterator<Item = (&'a str, &'a Path)>,
+) -> Result<PathBuf, ResolveError> {
+    let starts = |id: &str| id.get(..spec.len()).is_some_and(|start| start.eq_ignore_ascii_case(spec));
+    let mut found: Vec<(&str, &Path)> = sessions.into_iter().filter(|(id, _)| !spec.is_empty() && starts(id)).collect();
+    if found.iter().any(|(id, _)| id.len() == spec.len()) {
+        found.retain(|(id, _)| id.len() == spec.len());
     }
-    if spec == "latest" {
-        return sessions.first().map(|session| session.path.clone()).ok_or(ResolveError::NoSessions);
-    }
-    if let Some(exact) = sessions.iter().find(|session| session.id.as_str() == spec) {
-        return Ok(exact.path.clone());
-    }
-    let begins = |session: &&SessionFile| !spec.is_empty() && session.id.as_str().starts_with(spec);
-    let matching: Vec<&SessionFile> = sessions.iter().filter(begins).collect();
-    match matching.as_slice() {
+    match found.as_slice() {
         [] => Err(ResolveError::NotFound { spec: spec.to_owned() }),
-        [one] => Ok(one.path.clone()),
+        [(_, one)] => Ok(one.to_path_buf()),
         several => {
-            let ids = several.iter().map(|session| session.id.clone()).collect();
-            Err(ResolveError::Ambiguous { spec: spec.to_owned(), ids })
+            let paths = several.iter().map(|(_, path)| path.to_path_buf()).collect();
+            Err(ResolveError::Ambiguous { spec: spec.to_owned(), paths })
         }
     }
 }
 
 /// Finds the file of a subagent named by its file's name, `agent-ID`, or a unique
-/// beginning of that, in the sessions of some project folders.
+/// prefix of that, in the sessions of some project folders.
 pub fn resolve_subagent(spec: &str, projects: &[PathBuf]) -> Result<PathBuf, ResolveError> {
     let name = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let (histories, _) = histories(projects, &());
     let files = histories.into_iter().flat_map(|history| history.files).filter(|file| file.is_subagent);
-    let mut found: Vec<(String, PathBuf)> = files.map(|file| (name(&file.path), file.path)).collect();
-    found.retain(|(name, _)| name.starts_with(spec));
-    if found.iter().any(|(name, _)| name == spec) {
-        found.retain(|(name, _)| name == spec);
+    let named: Vec<(String, PathBuf)> = files.map(|file| (name(&file.path), file.path)).collect();
+    resolve(spec, named.iter().map(|(name, path)| (name.as_str(), path.as_path())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(spec: &str, expect: Result<&str, &[&str]>) {
+        let sessions = [("05ef09b2", "a"), ("05ff", "b"), ("05ff-1", "c"), ("768d", "d"), ("768d", "e")];
+        let found = resolve(spec, sessions.map(|(id, path)| (id, Path::new(path))));
+        let expect = match expect {
+            Ok(path) => Ok(PathBuf::from(path)),
+            Err([]) => Err(ResolveError::NotFound { spec: spec.to_owned() }),
+            Err(paths) => {
+                let paths = paths.iter().map(PathBuf::from).collect();
+                Err(ResolveError::Ambiguous { spec: spec.to_owned(), paths })
+            }
+        };
+        assert_eq!(found, expect, "{spec}");
     }
-    match found.len() {
-        0 => Err(ResolveError::NotFound { spec: spec.to_owned() }),
-        1 => Ok(found.remove(0).1),
-        _ => {
-            let ids = found.iter().map(|(name, _)| name.as_str().into()).collect();
-            Err(ResolveError::Ambiguous { spec: spec.to_owned(), ids })
-        }
+
+    #[test]
+    fn a_session_is_named_by_its_id_or_a_unique_prefix() {
+        check("05ef", Ok("a"));
+        check("05EF09B2", Ok("a"));
+        check("05ff", Ok("b"));
+        check("05ff-", Ok("c"));
+        check("05", Err(&["a", "b", "c"]));
+        check("768d", Err(&["d", "e"]));
+        check("9", Err(&[]));
+        check("", Err(&[]));
     }
 }
