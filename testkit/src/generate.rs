@@ -1,14 +1,15 @@
 //! A tree of sessions of any size, with its true totals beside it.
 //!
 //! Deterministic, and with everything that makes counters wrong: several lines per
-//! message with differing usage, resumed and forked copies, ids used again for other
-//! messages, subagents, torn lines, recorded costs, unknown models, ids and usage
+//! message with differing usage, resumed and forked copies, copies cut in the middle of a
+//! message, ids used again for other messages, subagents with files of their own and
+//! subagents that only `progress` lines show, torn lines, recorded costs, unknown models, ids and usage
 //! inside tool inputs, a heavy tail of line sizes, English, code and Chinese.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was used, to the token and the billionth of a dollar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +26,37 @@ pub struct Sum {
     pub unpriced: BTreeSet<String>,
 }
 
+impl Sum {
+    /// Adds another sum.
+    pub fn add(&mut self, other: &Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.write_5m += other.write_5m;
+        self.write_1h += other.write_1h;
+        self.read += other.read;
+        self.searches += other.searches;
+        self.messages += other.messages;
+        self.nano_usd += other.nano_usd;
+        self.unpriced.extend(other.unpriced.iter().cloned());
+    }
+
+    /// An equal share of it; the first has what is left over.
+    fn share(&self, parts: u64, is_first: bool) -> Self {
+        let share = |n: u64| n / parts + if is_first { n % parts } else { 0 };
+        Self {
+            input: share(self.input),
+            output: share(self.output),
+            write_5m: share(self.write_5m),
+            write_1h: share(self.write_1h),
+            read: share(self.read),
+            searches: share(self.searches),
+            messages: share(self.messages),
+            nano_usd: share(self.nano_usd),
+            unpriced: self.unpriced.clone(),
+        }
+    }
+}
+
 /// The truth about a generated tree. Days are UTC.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -34,28 +66,74 @@ pub struct Truth {
     pub by_session: BTreeMap<String, Sum>,
     pub by_model: BTreeMap<String, Sum>,
     pub by_project: BTreeMap<String, Sum>,
+    pub by_block: BTreeMap<String, Sum>,
+    pub by_tool: BTreeMap<String, Sum>,
+    pub by_agent: BTreeMap<String, Sum>,
+    pub by_turn: BTreeMap<String, Sum>,
     pub bytes: u64,
     pub files: u64,
 }
 
 /// Writes at least `bytes` of sessions under `dir/projects` and says what is true of them.
 pub fn tree(dir: &Path, seed: u64, bytes: u64) -> io::Result<Truth> {
-    let mut maker = Maker { random: seed | 1, truth: Truth::default(), serial: 0, again: 0 };
+    let mut maker = Maker { random: seed | 1, ..Maker::default() };
     let mut n = 0;
     while maker.truth.bytes < bytes {
         n += 1;
         maker.session(dir, n)?;
     }
+    maker.blocks();
     Ok(maker.truth)
 }
 
+/// Deletes every fifth session file of a tree, as a program that cleans up does, and
+/// returns the deleted files.
+pub fn vanish(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_session = |path: &Path| path.extension().is_some_and(|ext| ext == "jsonl");
+    let files = crate::files(&dir.join("projects"), is_session);
+    let gone: Vec<PathBuf> = files.into_iter().skip(2).step_by(5).collect();
+    gone.iter().try_for_each(fs::remove_file)?;
+    Ok(gone)
+}
+
+#[derive(Default)]
 struct Maker {
     random: u64,
     truth: Truth,
     serial: u64,
     /// Messages of this session whose ids other sessions use too.
     again: u64,
+    /// The messages of this session.
+    messages: Vec<Made>,
+    /// When each message was sent, and what it used.
+    timed: Vec<(u64, Sum)>,
 }
+
+/// A message of the session that is being made.
+struct Made {
+    spent: Spent,
+    clock: u64,
+    tools: Vec<&'static str>,
+    is_subagents: bool,
+    turn: u64,
+    /// Its first line in the session's own file; none when it has a file of its own.
+    line: Option<usize>,
+}
+
+/// How the lines of a subagent are kept.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    /// There is none.
+    None,
+    /// In a file.
+    File,
+    /// In a file, and repeated in `progress` lines.
+    Both,
+    /// In `progress` lines only, as older versions did it.
+    Progress,
+}
+
+const AGENT: &str = "Explore";
 
 /// Name, and input, output, 5m, 1h and read rates in billionths of a dollar a token.
 const MODELS: [(&str, [u64; 5]); 3] = [
@@ -87,9 +165,10 @@ fn spelt(mut number: u64) -> String {
     }
 }
 
-/// A message as the truth knows it.
+/// What a message used.
 struct Spent {
     model: &'static str,
+    is_priced: bool,
     counts: [u64; 5],
     unsplit: bool,
     searches: u64,
@@ -227,7 +306,14 @@ impl Maker {
             1..5 => 6,
             _ => 1,
         };
-        let helped = self.next(3) == 0;
+        let side_kept = match self.next(9) {
+            0 => Side::File,
+            1 => Side::Both,
+            2 => Side::Progress,
+            _ => Side::None,
+        };
+        let call = format!("toolu_agent_{id}");
+        let (mut line, mut counted) = (0, 0);
         for turn in 0..(3 + self.next(8)) * long {
             let (uuid, words) = (self.id(), self.words());
             main.push_str(&format!(
@@ -236,17 +322,36 @@ impl Maker {
             ));
             main.push('\n');
             parent = format!("\"{uuid}\"");
-            for _ in 0..1 + self.next(6) {
+            for step in 0..1 + self.next(6) {
                 clock += 1 + self.next(40);
-                let in_side = helped && self.next(8) == 0;
-                let (lines, last) = self.message(&id, clock, &parent, &project);
-                if in_side {
-                    side.push_str(&lines)
-                } else {
-                    main.push_str(&lines)
+                let starts = (side_kept != Side::None && turn == 0 && step == 0).then_some(&*call);
+                let in_side = side_kept != Side::None && starts.is_none() && self.next(8) == 0;
+                let (lines, last) = self.message(&id, clock, &parent, starts);
+                line += main[counted..].bytes().filter(|byte| *byte == b'\n').count();
+                counted = main.len();
+                if in_side && matches!(side_kept, Side::File | Side::Both) {
+                    side.push_str(&lines);
+                }
+                if in_side && matches!(side_kept, Side::Both | Side::Progress) {
+                    for repeated in lines.lines() {
+                        let uuid = self.id();
+                        main.push_str(&format!(
+                            r#"{{"parentUuid":{parent},{},"type":"progress","data":{{"message":{repeated},"type":"agent_progress","prompt":"Look","agentId":"a1"}},"parentToolUseID":"{call}","uuid":"{uuid}","timestamp":"{}"}}"#,
+                            envelope(&id), time(clock)
+                        ));
+                        main.push('\n');
+                        parent = format!("\"{uuid}\"");
+                    }
                 }
                 if !in_side {
+                    main.push_str(&lines);
                     parent = last;
+                }
+                if let Some(made) = self.messages.last_mut() {
+                    made.is_subagents = in_side;
+                    // A subagent's work belongs to the turn that started it.
+                    made.turn = if in_side { 1 } else { turn + 1 };
+                    made.line = (!in_side || side_kept == Side::Progress).then_some(line);
                 }
             }
             if turn == 2 && self.next(5) == 0 {
@@ -258,7 +363,22 @@ impl Maker {
         self.write(&folder.join(format!("{id}.jsonl")), &main)?;
         if !side.is_empty() {
             let side = side.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a1\"");
-            self.write(&folder.join(&id).join("subagents/agent-a1.jsonl"), &side)?;
+            let folder = folder.join(&id).join("subagents");
+            self.write(&folder.join("agent-a1.jsonl"), &side)?;
+            fs::write(folder.join("agent-a1.meta.json"), format!(r#"{{"agentType":"{AGENT}","toolUseId":"{call}"}}"#))?;
+        }
+        let lines = main.lines().count() as u64;
+        // A copy that begins with the same line is the earlier one by its name.
+        let cut = if self.next(6) == 0 { 1 + self.next(lines) as usize } else { 0 };
+        let partial = self.id();
+        if cut > 0 {
+            let copied: String = main.split_inclusive('\n').take(cut).collect();
+            self.write(&folder.join(format!("{partial}.jsonl")), &copied.replace(&id, &partial))?;
+        }
+        for made in std::mem::take(&mut self.messages) {
+            let is_copied = made.line.is_some_and(|line| line < cut);
+            let owner = if is_copied { id.as_str().min(&partial) } else { &id };
+            self.credit(&made, owner, &project);
         }
         match self.next(6) {
             // A fork copies every line with its id; a resume of old copies them with new ids.
@@ -286,8 +406,9 @@ impl Maker {
         }
     }
 
-    /// The lines of one API message; the truth is credited with it.
-    fn message(&mut self, session: &str, clock: u64, parent: &str, project: &str) -> (String, String) {
+    /// The lines of one API message, and the id of the last of them. `starts` is a call
+    /// that starts a subagent.
+    fn message(&mut self, session: &str, clock: u64, parent: &str, starts: Option<&str>) -> (String, String) {
         let pick = self.next(100);
         let (model, known) = match pick {
             0..2 => ("glm-9-turbo", false),
@@ -314,7 +435,8 @@ impl Maker {
         ];
         let searches = u64::from(self.next(30) == 0);
         let recorded = (self.next(40) == 0).then(|| 1_000 * self.next(90_000));
-        let spent = Spent { model, counts, unsplit, searches, recorded };
+        let searches = if starts.is_some() { 0 } else { searches };
+        let spent = Spent { model, is_priced: known || recorded.is_some(), counts, unsplit, searches, recorded };
         let mut lines = String::new();
         let mut parent = parent.to_owned();
         let blocks = 1 + self.next(3);
@@ -323,6 +445,11 @@ impl Maker {
             // Only the last line says it all, or all of them do.
             let output = if block + 1 == blocks { counts[1] } else { counts[1].min(1 + self.next(counts[1])) };
             let content = match (block, searches) {
+                (0, _) if let Some(call) = starts => {
+                    format!(
+                        r#"{{"type":"tool_use","id":"{call}","name":"Agent","input":{{"subagent_type":"{AGENT}","prompt":"Look"}}}}"#
+                    )
+                }
                 (0, 1) => {
                     format!(r#"{{"type":"tool_use","id":"toolu_{id}","name":"WebSearch","input":{{"query":"tide"}}}}"#)
                 }
@@ -372,11 +499,17 @@ impl Maker {
             lines.push('\n');
             parent = format!("\"{uuid}\"");
         }
-        self.credit(&spent, known, session, project, clock);
+        let mut tools = Vec::new();
+        tools.extend(starts.map(|_| "Agent"));
+        tools.extend((searches == 1).then_some("WebSearch"));
+        tools.extend((blocks > 1).then_some("Bash"));
+        self.messages.push(Made { spent, clock, tools, is_subagents: false, turn: 0, line: None });
         (lines, parent)
     }
 
-    fn credit(&mut self, spent: &Spent, known: bool, session: &str, project: &str, clock: u64) {
+    /// Credits a session with a message.
+    fn credit(&mut self, made: &Made, session: &str, project: &str) {
+        let Made { spent, clock, .. } = made;
         let [input, output, write_5m, write_1h, read] = spent.counts;
         let prompt = input + write_5m + write_1h + read;
         let rates = MODELS
@@ -392,28 +525,52 @@ impl Maker {
             }
             (None, None) => 0,
         };
-        let unpriced = !known && spent.recorded.is_none();
-        let Truth { total, by_day, by_session, by_model, by_project, .. } = &mut self.truth;
-        let day = time(clock)[..10].to_owned();
+        let unpriced = (!spent.is_priced).then(|| spent.model.to_owned());
+        let sum = Sum {
+            input,
+            output,
+            write_5m,
+            write_1h,
+            read,
+            searches: spent.searches,
+            messages: 1,
+            nano_usd: nano,
+            unpriced: unpriced.into_iter().collect(),
+        };
+        let Truth { total, by_day, by_session, by_model, by_project, by_tool, by_agent, by_turn, .. } = &mut self.truth;
+        let agent = if made.is_subagents { AGENT } else { "main" };
         let sums = [
             total,
-            by_day.entry(day).or_default(),
+            by_day.entry(time(*clock)[..10].to_owned()).or_default(),
             by_session.entry(session.to_owned()).or_default(),
             by_model.entry(spent.model.to_owned()).or_default(),
             by_project.entry(project.to_owned()).or_default(),
+            by_agent.entry(agent.to_owned()).or_default(),
+            by_turn.entry(format!("{session}:{}", made.turn)).or_default(),
         ];
-        for sum in sums {
-            sum.input += input;
-            sum.output += output;
-            sum.write_5m += write_5m;
-            sum.write_1h += write_1h;
-            sum.read += read;
-            sum.searches += spent.searches;
-            sum.messages += 1;
-            sum.nano_usd += nano;
-            if unpriced {
-                sum.unpriced.insert(spent.model.to_owned());
+        for each in sums {
+            each.add(&sum);
+        }
+        let tools = if made.tools.is_empty() { &["(none)"][..] } else { &made.tools };
+        for (n, tool) in tools.iter().enumerate() {
+            by_tool.entry((*tool).to_owned()).or_default().add(&sum.share(tools.len() as u64, n == 0));
+        }
+        self.timed.push((*clock, sum));
+    }
+
+    /// Five-hour blocks: a block begins at the full hour of the first message after the
+    /// last one ended, or after five hours without a message.
+    fn blocks(&mut self) {
+        const HOURS: u64 = 5 * 3600;
+        self.timed.sort_by_key(|(clock, _)| *clock);
+        let (mut start, mut before) = (0, 0);
+        for (clock, sum) in &self.timed {
+            if clock - start >= HOURS || clock - before >= HOURS {
+                start = clock - clock % 3600;
             }
+            before = *clock;
+            let key = time(start).replace(".000Z", "Z");
+            self.truth.by_block.entry(key).or_default().add(sum);
         }
     }
 
