@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accumulate;
+mod attribution;
 mod conversation;
 mod for_api;
 mod metrics;
@@ -30,9 +31,10 @@ mod turns;
 pub mod price;
 
 pub use accumulate::{AccumulateError, Accumulator};
+pub use attribution::Agent;
 pub use conversation::{Conversation, Fault, Node};
 pub use for_api::{for_api, normalise, since_compaction};
-pub use metrics::{Facts, Metrics, Session, Story, Tokens};
+pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};
 pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};

@@ -9,6 +9,7 @@ use quipu_message::tool::is_web_search;
 use quipu_message::view::{ContentView, UsageView};
 use serde::{Deserialize, Serialize};
 
+use crate::attribution::{Agent, Attribution};
 use crate::person::{Said, said};
 use crate::price::{Cost, Prices, Usd};
 use crate::tally::{Spent, Tally};
@@ -62,6 +63,8 @@ pub struct Session {
     errors: u64,
     tools: BTreeMap<String, u64>,
     calls: HashSet<String>,
+    /// The subagent whose file is being read.
+    subagent: Option<String>,
 }
 
 /// What is known of a session so far, messages and tools apart; small, to keep and
@@ -70,12 +73,22 @@ pub struct Session {
 pub struct Story {
     first: Option<String>,
     last: Option<String>,
-    turns: u64,
-    unanswered: bool,
+    attribution: Attribution,
     facts: Facts,
     made_up_title: Option<String>,
     live: Option<Tokens>,
     live_cost: Option<f64>,
+}
+
+/// The subagent of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct SubagentOf<'a> {
+    /// The subagent.
+    pub id: &'a str,
+    /// The tool call that started it, when the file beside it says so.
+    pub call: Option<&'a str>,
+    /// Its type, when the file beside it says so.
+    pub kind: Option<&'a str>,
 }
 
 /// What a session says of itself.
@@ -177,7 +190,27 @@ impl Session {
     /// Goes on with a session of which this much is known. Tools and errors are
     /// counted from here.
     pub fn restored(story: Story, tally: Tally) -> Self {
-        Self { story, tally, ..Self::default() }
+        let attribution = story.attribution.clone().restored();
+        Self { story: Story { attribution, ..story }, tally, ..Self::default() }
+    }
+
+    /// The lines that follow are of a subagent's file, or of the session's own again.
+    pub fn enter_file(&mut self, subagent: Option<SubagentOf<'_>>) {
+        self.subagent = subagent.map(|subagent| {
+            self.story.attribution.learn(subagent.id, subagent.call, subagent.kind);
+            subagent.id.to_owned()
+        });
+    }
+
+    /// Whether a line hung on one that is not known, as after a rewind to before what
+    /// was [restored](Self::restored): the turns are right only when all is read again.
+    pub fn is_lost(&self) -> bool {
+        self.story.attribution.is_lost()
+    }
+
+    /// What is known of the subagents, by their ids and those of their tool calls.
+    pub fn agents(&self) -> &BTreeMap<String, Agent> {
+        self.story.attribution.agents()
     }
 
     /// What is known so far.
@@ -205,9 +238,14 @@ impl Session {
         if let Some(title) = view.ai_title.as_ref().or(view.summary.as_ref()) {
             story.made_up_title = Some(title.to_string());
         }
+        let is_main = self.subagent.is_none() && story.attribution.subagent_of(view).is_none();
+        if is_main {
+            story.attribution.enter(view);
+        }
         match view.kind.as_deref() {
             Some("user") => self.user(view),
-            Some("assistant") => self.assistant(view),
+            Some("assistant") => self.assistant(view, false),
+            Some("progress") => self.progress(view),
             Some("result") => {
                 if let Some(usage) = &view.usage {
                     story.live.get_or_insert_default().add(Tokens::of(usage));
@@ -216,9 +254,29 @@ impl Session {
             }
             _ => {}
         }
+        if is_main {
+            self.story.attribution.leave(view);
+        }
     }
 
-    fn user(&mut self, view: &View<'_>) {
+    /// What a subagent said, repeated in the file of its session: older versions kept no
+    /// file of its own.
+    fn progress(&mut self, view: &View<'_>) {
+        let Some(data) = &view.data else { return };
+        let Some(entry) = data.entry() else { return };
+        let call = view.parent_tool_use_id.as_deref();
+        let Some(agent) = data.agent_id.as_deref().or(call) else { return };
+        self.story.attribution.learn(agent, call, None);
+        let before = self.subagent.replace(agent.to_owned());
+        match entry.kind.as_deref() {
+            Some("user") => self.results(&entry),
+            Some("assistant") => self.assistant(&entry, true),
+            _ => {}
+        }
+        self.subagent = before;
+    }
+
+    fn results(&mut self, view: &View<'_>) {
         let Some(content) = view.message.as_ref().and_then(|message| message.content.as_ref()) else { return };
         for block in content.blocks().iter().filter(|block| block.tool_use_id.is_some()) {
             let failed = block.is_error == Some(true);
@@ -227,8 +285,14 @@ impl Session {
                 self.tally.search_answered(call);
             }
         }
+    }
+
+    fn user(&mut self, view: &View<'_>) {
+        self.results(view);
+        self.story.attribution.result(view);
+        let Some(content) = view.message.as_ref().and_then(|message| message.content.as_ref()) else { return };
         let flags = [view.is_meta, view.is_compact_summary, view.is_sidechain, view.is_synthetic, view.is_replay];
-        if flags.contains(&Some(true)) || view.parent_tool_use_id.is_some() {
+        if flags.contains(&Some(true)) || view.parent_tool_use_id.is_some() || self.subagent.is_some() {
             return;
         }
         let prompt = |text: &str| match said(text) {
@@ -244,10 +308,8 @@ impl Session {
             }),
         };
         if let Some(prompt) = asked {
-            // A local command is a turn only if the model answers it.
             let story = &mut self.story;
-            story.unanswered = prompt.starts_with('/') || prompt.starts_with("! ");
-            story.turns += u64::from(!story.unanswered);
+            story.attribution.prompted(prompt.starts_with('/') || prompt.starts_with("! "));
             let first = story.facts.first_prompt.get_or_insert_default();
             if first.is_empty() {
                 *first = prompt;
@@ -255,17 +317,31 @@ impl Session {
         }
     }
 
-    fn assistant(&mut self, view: &View<'_>) {
+    fn assistant(&mut self, view: &View<'_>, is_progress: bool) {
         self.errors += u64::from(view.is_api_error == Some(true));
         let Some(message) = &view.message else { return };
-        if std::mem::take(&mut self.story.unanswered) && message.model.as_deref() != Some(MODEL) {
-            self.story.turns += 1;
+        let attribution = &mut self.story.attribution;
+        let agent = match &self.subagent {
+            Some(agent) => view.agent_id.as_deref().or(Some(agent)),
+            None => attribution.subagent_of(view),
+        };
+        let agent = agent.map(str::to_owned);
+        if agent.is_none() && message.model.as_deref() != Some(MODEL) {
+            attribution.answered();
         }
-        let at = self.tally.spend(Spent::from(view));
+        if let (Some(agent), Some(kind)) = (&agent, &view.attribution_agent) {
+            attribution.learn(agent, None, Some(kind));
+        }
+        let at = self.tally.spend(Spent { is_progress, ..Spent::from(view) });
+        let turn = if agent.is_none() { attribution.turn() } else { 0 };
+        self.tally.attribute(at, agent.as_deref(), turn);
         for block in message.content.iter().flat_map(ContentView::blocks) {
-            if let (Some("tool_use"), Some(id), Some(name)) = (block.kind.as_deref(), &block.id, &block.name)
-                && self.calls.insert(id.to_string())
-            {
+            let (Some("tool_use"), Some(id), Some(name)) = (block.kind.as_deref(), &block.id, &block.name) else {
+                continue;
+            };
+            self.tally.tool_called(at, name);
+            attribution.called(block, agent.as_deref());
+            if self.calls.insert(id.to_string()) {
                 *self.tools.entry(name.to_string()).or_default() += 1;
                 if is_web_search(name) {
                     self.tally.search_asked(id, at);
@@ -276,15 +352,16 @@ impl Session {
 
     /// Adds it all up.
     pub fn finish(&self, prices: &Prices) -> Metrics {
-        let Story { first, last, turns, facts, made_up_title, live, live_cost, .. } = self.story.clone();
+        let Story { first, last, attribution, facts, made_up_title, live, live_cost } = &self.story;
+        let (first, last, facts) = (first.clone(), last.clone(), facts.clone());
         let mut metrics = Metrics {
             duration_secs: seconds(first.as_deref(), last.as_deref()),
             started_at: first,
             ended_at: last,
-            turns,
+            turns: u64::from(attribution.turn()),
             tools: self.tools.clone(),
             errors: self.errors,
-            facts: Facts { title: facts.title.or(made_up_title), ..facts },
+            facts: Facts { title: facts.title.or_else(|| made_up_title.clone()), ..facts },
             ..Metrics::default()
         };
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());
@@ -308,7 +385,7 @@ impl Session {
         // Live, the sums of the turns are right and the lines are not: they carry
         // the usage of the moment they began.
         if let Some(tokens) = live {
-            metrics.tokens = tokens;
+            metrics.tokens = *tokens;
             metrics.cost_usd = live_cost.unwrap_or(metrics.cost_usd);
         }
         metrics.models = models.into_iter().collect();

@@ -1,6 +1,6 @@
 //! What each API message used: one message counts once, however many lines carry it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use crate::price::{Cost, Counts, Prices, Usd};
 ///
 /// The key is the message's id, or the request's where that is missing. Of the lines
 /// of one message the one with the most output is kept whole, the last on a tie.
+/// What `progress` lines repeat counts only while no line of its own holds the message.
 #[derive(Debug, Default)]
 pub struct Tally {
     messages: Vec<MessageUse>,
@@ -26,6 +27,8 @@ pub struct Tally {
     /// How many of them are not answered.
     searching: usize,
     served: Vec<Arc<Served>>,
+    /// Names of tools and subagents, each kept once.
+    names: HashSet<Arc<str>>,
     /// Messages added or changed.
     changed: Vec<usize>,
 }
@@ -52,6 +55,9 @@ pub struct MessageUse {
     pub key: Option<Key>,
     /// Whether any of its lines says what it used.
     pub is_told: bool,
+    /// Whether only `progress` lines hold it; its output is then what had been
+    /// streamed when the line was written.
+    pub is_progress: bool,
     /// How it was served.
     pub served: Arc<Served>,
     /// Its tokens.
@@ -68,6 +74,13 @@ pub struct MessageUse {
     pub times: Vec<i64>,
     /// The ids of its first and last line, as numbers; 0 when they have none.
     pub lines: [u64; 2],
+    /// Names of the tools it calls, each once, in the order of its calls.
+    pub tools: Vec<Arc<str>>,
+    /// Id of the subagent that made the API call, or of the tool call that started the
+    /// subagent; `None` for the main conversation.
+    pub agent: Option<Arc<str>>,
+    /// Number of its turn, from 1; 0 before the first prompt, and for subagents.
+    pub turn: u32,
 }
 
 /// What one line says of a message.
@@ -87,6 +100,8 @@ pub struct Spent<'a> {
     pub uuid: Option<&'a str>,
     /// What it cost, where the file says so.
     pub recorded: Option<f64>,
+    /// Whether a `progress` line repeats it.
+    pub is_progress: bool,
 }
 
 fn text<'a>(text: &'a Option<Str<'_>>) -> Option<&'a str> {
@@ -105,6 +120,7 @@ impl<'a> From<&'a View<'_>> for Spent<'a> {
             timestamp: text(&view.timestamp),
             uuid: text(&view.uuid),
             recorded: view.cost_usd,
+            is_progress: false,
         }
     }
 }
@@ -120,6 +136,7 @@ impl<'a> From<&'a UsageLine<'_>> for Spent<'a> {
             timestamp: text(&line.timestamp),
             uuid: text(&line.uuid),
             recorded: line.cost_usd,
+            is_progress: false,
         }
     }
 }
@@ -156,6 +173,13 @@ impl Tally {
         if spent.usage.is_none() && spent.recorded.is_none() {
             return at;
         }
+        let message = &mut self.messages[at];
+        match (message.is_told, message.is_progress, spent.is_progress) {
+            (true, false, true) => return at,
+            (true, true, false) => message.forget(),
+            (told, ..) if !told => message.is_progress = spent.is_progress,
+            _ => {}
+        }
         let usage = spent.usage.unwrap_or_default();
         let fuller = usage.output >= self.messages[at].tokens.output;
         let served = fuller.then(|| self.served(spent.model.unwrap_or_default(), &usage));
@@ -179,6 +203,26 @@ impl Tally {
             message.served = served;
         }
         at
+    }
+
+    /// Notes who asked for a message, by the line that carries it.
+    pub fn attribute(&mut self, message: usize, agent: Option<&str>, turn: u32) {
+        let agent = agent.map(|agent| self.name(agent));
+        let message = &mut self.messages[message];
+        if message.agent.is_none() {
+            message.agent = agent;
+        }
+        if message.turn == 0 {
+            message.turn = turn;
+        }
+    }
+
+    /// Notes that a message calls a tool.
+    pub fn tool_called(&mut self, message: usize, tool: &str) {
+        if !self.messages[message].tools.iter().any(|known| **known == *tool) {
+            let tool = self.name(tool);
+            self.messages[message].tools.push(tool);
+        }
     }
 
     /// A message asked for a search of the web.
@@ -227,6 +271,15 @@ impl Tally {
         }
     }
 
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+
     /// A session has few models: each is kept once.
     fn served(&mut self, model: &str, usage: &UsageView) -> Arc<Served> {
         let same =
@@ -242,6 +295,38 @@ impl Tally {
 }
 
 impl MessageUse {
+    /// Drops what `progress` lines said of it.
+    fn forget(&mut self) {
+        let key = self.key;
+        let (tools, agent, turn) = (std::mem::take(&mut self.tools), self.agent.take(), self.turn);
+        let searches_found = self.searches_found;
+        *self = Self { key, tools, agent, turn, searches_found, ..Self::default() };
+    }
+
+    /// One message out of its copies in several sessions, the credited one first: the
+    /// counts of the copy with the most output, the earliest time, and the tool calls
+    /// of the copy that has most. Copies in lines of their own go before those that
+    /// only `progress` lines hold.
+    pub fn merged(copies: &[&Self]) -> Self {
+        let Some((&first, rest)) = copies.split_first() else { return Self::default() };
+        let mut merged = first.clone();
+        let mut fullest = (!first.is_progress, first.tokens.output);
+        for copy in rest {
+            if (!copy.is_progress, copy.tokens.output) > fullest {
+                fullest = (!copy.is_progress, copy.tokens.output);
+                (merged.tokens, merged.served) = (copy.tokens, Arc::clone(&copy.served));
+                (merged.searches_told, merged.is_progress) = (copy.searches_told, copy.is_progress);
+                merged.recorded = copy.recorded.or(merged.recorded);
+            }
+            merged.time = merged.time.into_iter().chain(copy.time).min();
+            merged.searches_found = merged.searches_found.max(copy.searches_found);
+            if copy.tools.len() > merged.tools.len() {
+                merged.tools.clone_from(&copy.tools);
+            }
+        }
+        merged
+    }
+
     /// Its web searches: the counter on the answer is often zero although a search
     /// was made, so the results are counted too.
     pub fn web_searches(&self) -> u64 {
@@ -289,7 +374,8 @@ fn hash(text: &str) -> u64 {
     number_of(text.as_bytes())
 }
 
-/// Bytes as a number: the same in every run and build, for indexes keep it.
+/// Bytes as a number. The same in every run, build and version: indexes keep it, and so
+/// does the usage of deleted sessions in the user's data folder.
 pub fn number_of(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| {
         let mut word = [0; 8];

@@ -61,6 +61,11 @@ impl ToolInput {
     }
 }
 
+/// Whether a tool starts a subagent.
+pub fn is_agent(name: &str) -> bool {
+    matches!(name, "Task" | "Agent")
+}
+
 /// Whether a tool searches the web, which costs money beside tokens.
 pub fn is_web_search(name: &str) -> bool {
     name == WEB_SEARCH

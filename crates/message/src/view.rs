@@ -167,7 +167,9 @@ borrowed! {
         /// The subagent.
         agent_id: Str<'a> = "agentId" | "agent_id",
         /// The tool call whose subagent said it.
-        parent_tool_use_id: Str<'a> = "parent_tool_use_id",
+        parent_tool_use_id: Str<'a> = "parent_tool_use_id" | "parentToolUseID",
+        /// Type of the subagent that said it, such as `Explore`.
+        attribution_agent: Str<'a> = "attributionAgent",
         /// The call of the API.
         request_id: Str<'a> = "requestId" | "request_id",
         /// The working directory.
@@ -210,6 +212,60 @@ borrowed! {
         summary: Str<'a> = "summary",
         /// What the tool gave, in its own form.
         tool_use_result: &'a RawValue = "toolUseResult" | "tool_use_result",
+        /// What a `progress` line reports.
+        data: ProgressView<'a> = "data",
+    }
+}
+
+borrowed! {
+    /// What a `progress` line reports.
+    pub struct ProgressView<'a> {
+        /// The type of progress, such as `agent_progress`.
+        kind: Str<'a> = "type",
+        /// The entry of the subagent that an `agent_progress` repeats.
+        message: &'a RawValue = "message",
+        /// The subagent.
+        agent_id: Str<'a> = "agentId",
+    }
+}
+
+impl<'a> ProgressView<'a> {
+    /// The entry of a subagent that the line repeats; `None` for other progress.
+    pub fn entry(&self) -> Option<View<'a>> {
+        let message = self.message.filter(|_| self.kind.as_deref() == Some("agent_progress"))?;
+        serde_json::from_str(message.get()).ok()
+    }
+}
+
+borrowed! {
+    /// What the tool result of an agent call says of its subagent.
+    pub struct AgentResultView<'a> {
+        /// The subagent.
+        agent_id: Str<'a> = "agentId",
+        /// Its type.
+        agent_type: Str<'a> = "agentType",
+    }
+}
+
+borrowed! {
+    /// What an agent call asks for.
+    pub struct AgentInputView<'a> {
+        /// The type of subagent.
+        subagent_type: Str<'a> = "subagent_type",
+    }
+}
+
+impl<'a> AgentInputView<'a> {
+    /// Reads the `input` of an agent call.
+    pub fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+}
+
+impl<'a> AgentResultView<'a> {
+    /// Reads a `toolUseResult`.
+    pub fn read(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
     }
 }
 
@@ -404,6 +460,18 @@ borrowed! {
         usage: UsageView = "usage",
         /// What the call cost, in old files.
         cost_usd: f64 = "costUSD" | "cost",
+        /// What a `progress` line reports.
+        data: UsageProgress<'a> = "data",
+    }
+}
+
+borrowed! {
+    /// The least of a `progress` line that money depends on.
+    pub struct UsageProgress<'a> {
+        /// The type of progress.
+        kind: Str<'a> = "type",
+        /// The entry of the subagent that an `agent_progress` repeats.
+        message: &'a RawValue = "message",
     }
 }
 
@@ -426,6 +494,13 @@ impl<'a> UsageLine<'a> {
     /// Whether the model answers in it.
     pub fn is_answer(&self) -> bool {
         self.kind.as_deref() == Some("assistant")
+    }
+
+    /// The answer of a subagent that a `progress` line repeats.
+    pub fn repeated(&self) -> Option<UsageLine<'a>> {
+        let data = self.data.as_ref().filter(|data| data.kind.as_deref() == Some("agent_progress"))?;
+        let line: UsageLine<'a> = serde_json::from_str(data.message?.get()).ok()?;
+        line.is_answer().then_some(line)
     }
 }
 

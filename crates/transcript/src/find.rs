@@ -51,6 +51,12 @@ impl SubagentFile {
     }
 }
 
+/// The subagent of a file, by its name and the file beside it; `None` when the name is not
+/// that of a subagent's file.
+pub fn subagent(path: &Path) -> Option<SubagentFile> {
+    SubagentFile::at(path.to_owned())
+}
+
 /// The subagents of a session file: `<session>/subagents/agent-<id>.jsonl`, and those in
 /// folders below.
 pub fn subagents(session: &Path) -> Vec<SubagentFile> {

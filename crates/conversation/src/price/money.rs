@@ -71,6 +71,12 @@ impl Usd {
         }
     }
 
+    /// An equal share of it; the first has what cannot be shared.
+    pub fn share(self, parts: usize, is_first: bool) -> Self {
+        let parts = (parts as i128).max(1);
+        Self(self.0 / parts + if is_first { self.0 % parts } else { 0 })
+    }
+
     /// The exact amount as bytes, to keep.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
