@@ -5,18 +5,16 @@
 
 mod bash;
 mod files;
-mod guarded;
 mod judge;
 mod mode;
-mod path;
 mod rule;
 mod rules;
 mod shell;
 mod web;
 
 pub(crate) use bash::{only_reads, programs};
-pub use files::{hidden, target};
-pub use judge::{Question, Reason, Verdict, judge, judge_at};
+pub use files::hidden;
+pub use judge::{Question, Reason, Verdict, judge};
 pub use mode::Mode;
 pub use rule::{Behavior, Rule, Source};
 pub use rules::{Rules, Sourced, UpdateError};

@@ -7,7 +7,6 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use quipu_conversation::price::Prices;
 use quipu_transcript::FileError;
@@ -15,17 +14,19 @@ use quipu_transcript::FileError;
 use crate::hashed::{hash, mix};
 use crate::search::{Hit, Query};
 use crate::store::{IndexError, Store};
-use crate::usage::{Used, Window};
+use crate::usage::{By, Used, Window};
 
 mod credit;
 mod fold;
 mod list;
+mod read;
 mod refresh;
 mod rows;
 mod search;
 mod sums;
 mod text;
 
+pub(crate) use fold::fold;
 pub use list::Listed;
 
 /// How far the work is: done, and all of it.
@@ -83,42 +84,15 @@ impl Catalogue {
         search::search(&self.store.db, query).map_err(|source| self.store.error(source))
     }
 
-    /// Hands out what was used in a window, as credited.
-    pub fn each_used(&self, window: &Window, take: impl FnMut(&Used<'_>)) -> Result<(), IndexError> {
-        self.read_used(window, take).map_err(|source| self.store.error(source))
-    }
-
-    fn read_used(&self, window: &Window, mut take: impl FnMut(&Used<'_>)) -> rusqlite::Result<()> {
-        let db = &self.store.db;
-        let names = rows::names(db)?;
-        let served = rows::served(db)?;
-        let mut hand = |(session, project): &(String, Arc<str>), how: i64, used: Used<'_>| {
-            let model = served.get(&how).map_or("", |served| &served.model);
-            take(&Used { session, project, model, ..used });
+    /// Hands out what was used in a window, as credited: message by message when the
+    /// grouping needs it, added up otherwise.
+    pub fn each_used(&self, by: By, window: &Window, take: impl FnMut(&Used<'_>)) -> Result<(), IndexError> {
+        let read = if by.needs_messages() {
+            read::messages(&self.store.db, &self.prices, take)
+        } else {
+            read::sums(&self.store.db, &self.prices, window, take)
         };
-        // A quarter of an hour that the window cuts is counted message by message.
-        let cut = [window.since, window.until].map(|edge| edge.and_then(rows::cut_quarter));
-        let mut close = Vec::new();
-        let mut select = db.prepare_cached("SELECT session, sums FROM used")?;
-        let mut found = select.query([])?;
-        while let Some(row) = found.next()? {
-            let session: i64 = row.get(0)?;
-            let Some(name) = names.get(&session) else { continue };
-            sums::each(row.get_ref(1)?.as_blob()?, |slot, used| match slot.quarter {
-                Some(quarter) if cut.contains(&Some(quarter)) => close.push((session, name)),
-                _ => hand(name, slot.served, used),
-            });
-        }
-        close.dedup();
-        for (session, name) in close {
-            for (message, served, is_copy) in rows::messages(db, session)? {
-                let quarter = message.time.map(|time| time.as_millisecond().div_euclid(rows::QUARTER_MS));
-                if message.is_told && !is_copy && quarter.is_some() && cut.contains(&quarter) {
-                    hand(name, served, Used::of("", "", &message, &self.prices));
-                }
-            }
-        }
-        Ok(())
+        read.map_err(|source| self.store.error(source))
     }
 
     /// Every session that is there, as `ls` lists it; latest first.

@@ -1,17 +1,18 @@
 //! All messages of all sessions, small enough to hold, each credited once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use quipu_conversation::price::{Cost, Prices};
-use quipu_conversation::{Key, MessageUse};
+use quipu_conversation::price::Prices;
+use quipu_conversation::{Agent, Key, MessageUse};
 use quipu_message::SessionId;
 
-use crate::hashed::{Hashed, mix};
+use crate::crediting;
+use crate::hashed::Hashed;
 use crate::pack::Packed;
-use crate::usage::Used;
+use crate::usage::{UNKNOWN_AGENT, Used};
 
 /// A session and what its messages used.
 #[derive(Debug)]
@@ -23,12 +24,19 @@ pub struct SessionUse {
     /// When its file begins: the first time it says.
     pub begins: Option<Timestamp>,
     messages: Packed,
+    agents: BTreeMap<String, Agent>,
 }
 
 impl SessionUse {
     /// Packs what was gathered, but for messages that do not say what they used.
     pub fn new(session_id: SessionId, project: Arc<str>, begins: Option<Timestamp>, messages: &[MessageUse]) -> Self {
-        Self { session_id, project, begins, messages: Packed::new(messages.iter().filter(|m| m.is_told)) }
+        let messages = Packed::new(messages.iter().filter(|m| m.is_told));
+        Self { session_id, project, begins, messages, agents: BTreeMap::new() }
+    }
+
+    /// With what is known of its subagents.
+    pub(crate) fn with_agents(self, agents: BTreeMap<String, Agent>) -> Self {
+        Self { agents, ..self }
     }
 }
 
@@ -39,39 +47,57 @@ pub struct Ledger {
     sessions: Vec<SessionUse>,
     /// Copies: session and message.
     copies: HashSet<(u32, u32)>,
+    /// Messages that count with the figures of a fuller copy.
+    fuller: HashMap<(u32, u32), MessageUse>,
 }
 
-/// So many messages are compared at a time, that what was seen of them stays small.
-const PORTION: usize = 50_000;
+/// Messages compared at a time, which bounds the memory it takes.
+const MESSAGES_COMPARED: usize = 25_000;
 
 impl Ledger {
     /// Finds the copies.
     pub fn new(mut sessions: Vec<SessionUse>) -> Self {
-        sessions.sort_by(|a, b| (a.begins, &a.session_id).cmp(&(b.begins, &b.session_id)));
+        let order = |session: &SessionUse| session.begins.map(Timestamp::as_millisecond);
+        sessions.sort_by(|a, b| (order(a), &a.session_id).cmp(&(order(b), &b.session_id)));
         let mut keys = Vec::with_capacity(sessions.iter().map(|session| session.messages.keys().len()).sum());
         keys.extend(sessions.iter().flat_map(|session| session.messages.keys()));
         // Only keys that occur again can be copies.
         let (again, holders) = repeated(keys);
-        let portions = 1 + (holders / PORTION) as u64;
-        let mut copies = HashSet::new();
+        let portions = 1 + (holders / MESSAGES_COMPARED) as u64;
+        let mut ledger = Self { sessions, copies: HashSet::new(), fuller: HashMap::new() };
         for portion in 0..portions {
-            let concerns = |key: &Key| key % portions == portion && again.contains(key);
-            let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
-            for (s, session) in (0..).zip(&sessions) {
-                if !session.messages.keys().any(|key| concerns(&key)) {
-                    continue;
-                }
-                for (m, message) in (0..).zip(session.messages.iter()) {
-                    let Some(key) = message.key.filter(concerns) else { continue };
-                    let marks = || message.marks().map(|mark| mix(key) ^ mark);
-                    if marks().any(|mark| seen.contains(&mark)) {
-                        copies.insert((s, m));
-                    }
-                    seen.extend(marks());
+            ledger.compare(|key| key % portions == portion && again.contains(key));
+        }
+        ledger
+    }
+
+    /// Finds the copies among the messages with some of the keys.
+    fn compare(&mut self, concerns: impl Fn(&Key) -> bool) {
+        let mut holders: Vec<(Key, bool, u32, u32, MessageUse)> = Vec::new();
+        for (s, session) in (0..).zip(&self.sessions) {
+            if !session.messages.keys().any(|key| concerns(&key)) {
+                continue;
+            }
+            for (m, message) in (0..).zip(session.messages.iter()) {
+                if let Some(key) = message.key.filter(&concerns) {
+                    holders.push((key, message.is_progress, s, m, message));
                 }
             }
         }
-        Self { sessions, copies }
+        holders.sort_by_key(|(key, is_progress, s, m, _)| (*key, *is_progress, *s, *m));
+        for same_key in holders.chunk_by(|a, b| a.0 == b.0) {
+            let messages: Vec<&MessageUse> = same_key.iter().map(|(.., message)| message).collect();
+            for group in crediting::groups(&messages) {
+                let place = |at: usize| (same_key[at].2, same_key[at].3);
+                let [first, rest @ ..] = &group[..] else { continue };
+                self.copies.extend(rest.iter().map(|at| place(*at)));
+                let copies: Vec<&MessageUse> = group.iter().map(|at| messages[*at]).collect();
+                let merged = MessageUse::merged(&copies);
+                if crediting::differs(messages[*first], &merged) {
+                    self.fuller.insert(place(*first), merged);
+                }
+            }
+        }
     }
 
     /// Hands out every message with its price, by session; copies left out.
@@ -79,7 +105,14 @@ impl Ledger {
         for (s, session) in (0..).zip(&self.sessions) {
             for (m, message) in (0..).zip(session.messages.iter()) {
                 if !self.copies.contains(&(s, m)) {
-                    take(&Used::of(session.session_id.as_str(), &session.project, &message, prices));
+                    let message = self.fuller.get(&(s, m)).unwrap_or(&message);
+                    let mut used = Used::of(session.session_id.as_str(), &session.project, message, prices);
+                    if let Some(agent) = &message.agent {
+                        let agent = session.agents.get(&**agent);
+                        used.agent = agent.and_then(|agent| agent.kind.as_deref()).unwrap_or(UNKNOWN_AGENT);
+                        used.turn = agent.map_or(0, |agent| agent.turn);
+                    }
+                    take(&used);
                 }
             }
         }
@@ -92,24 +125,4 @@ fn repeated(mut keys: Vec<Key>) -> (HashSet<Key, BuildHasherDefault<Hashed>>, us
     let groups = keys.chunk_by(|a, b| a == b).filter(|group| group.len() > 1 && group[0] != 0);
     let holders = groups.clone().map(<[Key]>::len).sum();
     (groups.map(|group| group[0]).collect(), holders)
-}
-
-impl<'a> Used<'a> {
-    /// One message.
-    pub(crate) fn of(session: &'a str, project: &'a str, message: &'a MessageUse, prices: &Prices) -> Self {
-        Self {
-            session,
-            project,
-            model: &message.served.model,
-            span: message.time.map(|time| (time, time)),
-            messages: 1,
-            tokens: message.tokens,
-            web_searches: message.web_searches(),
-            cost: match message.cost(prices) {
-                Cost::Priced { usd, .. } => Some(usd),
-                Cost::Unpriced { .. } => None,
-            },
-            cache_savings: message.cache_savings(prices).unwrap_or_default(),
-        }
-    }
 }

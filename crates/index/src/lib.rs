@@ -12,6 +12,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod catalogue;
+mod counter;
+mod crediting;
 mod hashed;
 mod ledger;
 mod pack;
@@ -23,8 +25,9 @@ mod usage;
 mod words;
 
 pub use catalogue::{Catalogue, Listed, Progress};
+pub use counter::Counter;
 pub use ledger::{Ledger, SessionUse};
 pub use scan::scan;
 pub use search::{Hit, Pattern, PatternError, Place, Query, Role, SessionKey, hits_at, places};
 pub use store::IndexError;
-pub use usage::{By, Counter, Report, Row, Used, Window};
+pub use usage::{Block, By, Report, Row, Unknown, Unpriced, Used, Window};

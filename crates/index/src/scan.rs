@@ -6,25 +6,36 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use quipu_conversation::{Spent, Tally, moment};
+use quipu_conversation::{MessageUse, Spent, Tally, moment};
 use quipu_message::line::mend;
 use quipu_message::tool::{WEB_SEARCH, is_web_search};
-use quipu_message::view::{COSTLY, ContentView, RESULT, UsageLine};
+use quipu_message::view::{COSTLY, ContentView, ProgressView, RESULT, UsageLine};
 use quipu_message::{Head, View};
 use quipu_transcript::find::History;
 use quipu_transcript::{FileError, Lines, Piece};
 
+use crate::catalogue::fold;
 use crate::ledger::SessionUse;
+use crate::usage::By;
 
-/// Scans a session's file and those of its subagents.
-pub fn scan(history: &History) -> (SessionUse, Vec<FileError>) {
+/// Counts a session's file and those of its subagents. Unless the grouping depends on
+/// what the messages did, lines that cannot cost anything are not parsed.
+pub fn scan(history: &History, by: By) -> (SessionUse, Vec<FileError>) {
+    let session = |begins, messages: &[MessageUse]| {
+        SessionUse::new(history.id.clone(), Arc::clone(&history.project), begins, messages)
+    };
+    if by.needs_messages() {
+        let mut folded = fold(history, None);
+        let agents = folded.session.agents().clone();
+        let used = session(folded.begins, folded.session.tally().messages()).with_agents(agents);
+        return (used, folded.errors);
+    }
     let mut scan = Scan::new();
     let mut errors = Vec::new();
     for file in &history.files {
         errors.extend(scan.file(&file.path).err());
     }
-    let used = SessionUse::new(history.id.clone(), Arc::clone(&history.project), scan.begins, scan.tally.messages());
-    (used, errors)
+    (session(scan.begins, scan.tally.messages()), errors)
 }
 
 /// Whether a word stands near an end of a line. A cost without usage, as only old files
@@ -85,17 +96,26 @@ impl Scan {
             if let Ok(view) = View::read(&mend(&text)) {
                 self.searching(&view);
             }
-        } else if costs
-            && let Ok(line) = UsageLine::read(bytes)
-            && line.is_answer()
-        {
-            self.tally.spend(Spent::from(&line));
+        } else if costs && let Ok(line) = UsageLine::read(bytes) {
+            if line.is_answer() {
+                self.tally.spend(Spent::from(&line));
+            } else if let Some(line) = line.repeated() {
+                self.tally.spend(Spent { is_progress: true, ..Spent::from(&line) });
+            }
         }
     }
 
     /// A line that asks for a search of the web, or may answer one.
     fn searching(&mut self, view: &View<'_>) {
-        let at = view.is_answer().then(|| self.tally.spend(Spent::from(view)));
+        if let Some(entry) = view.data.as_ref().and_then(ProgressView::entry) {
+            return self.search_in(&entry, true);
+        }
+        self.search_in(view, false);
+    }
+
+    fn search_in(&mut self, view: &View<'_>, is_progress: bool) {
+        let spent = || Spent { is_progress, ..Spent::from(view) };
+        let at = view.is_answer().then(|| self.tally.spend(spent()));
         let content = view.message.as_ref().and_then(|message| message.content.as_ref());
         for block in content.into_iter().flat_map(ContentView::blocks) {
             match (&block.id, &block.name, &block.tool_use_id) {

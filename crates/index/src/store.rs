@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 2;
+const SHAPE: i64 = 3;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -142,11 +142,21 @@ fn shape(db: &mut Connection) -> rusqlite::Result<()> {
         for table in tables {
             change.execute_batch(&format!("DROP TABLE IF EXISTS \"{table}\""))?;
         }
-        change.execute_batch(TABLES)?;
+        change.execute_batch(&TABLES.replace("{message}", MESSAGE))?;
         change.pragma_update(None, "user_version", SHAPE)?;
     }
     change.commit()
 }
+
+/// The columns of a message; `tools` and `agent` are numbers of labels.
+const MESSAGE: &str = "
+    session INTEGER NOT NULL, n INTEGER NOT NULL,
+    key INTEGER, served INTEGER NOT NULL, is_told INTEGER NOT NULL, is_progress INTEGER NOT NULL, time INTEGER,
+    input INTEGER NOT NULL, output INTEGER NOT NULL,
+    cache_write_5m INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+    searches_told INTEGER NOT NULL, searches_found INTEGER NOT NULL, recorded REAL,
+    times BLOB NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL,
+    tools INTEGER, agent INTEGER, turn INTEGER NOT NULL";
 
 const TABLES: &str = "
 -- What the rest was made with.
@@ -185,18 +195,15 @@ CREATE TABLE folder (id INTEGER PRIMARY KEY, modified INTEGER NOT NULL, names TE
 CREATE INDEX file_session ON file (session);
 CREATE INDEX file_beside ON file (path, session) WHERE is_beside;
 CREATE TABLE served (id INTEGER PRIMARY KEY, model TEXT NOT NULL, speed TEXT NOT NULL, geo TEXT NOT NULL, UNIQUE (model, speed, geo));
+-- Names of tools, joined by line ends, and ids of subagents.
+CREATE TABLE label (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+-- The subagents of a session, by their ids and those of their tool calls.
+CREATE TABLE agent (session INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT, turn INTEGER NOT NULL, PRIMARY KEY (session, id)) WITHOUT ROWID;
 -- Every API message, once for each session that holds it.
-CREATE TABLE message (
-    session INTEGER NOT NULL, n INTEGER NOT NULL,
-    key INTEGER, served INTEGER NOT NULL, is_told INTEGER NOT NULL, time INTEGER,
-    input INTEGER NOT NULL, output INTEGER NOT NULL,
-    cache_write_5m INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, cache_read INTEGER NOT NULL,
-    searches_told INTEGER NOT NULL, searches_found INTEGER NOT NULL, recorded REAL,
-    times BLOB NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL,
-    is_copy INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (session, n)
-) WITHOUT ROWID;
+CREATE TABLE message ({message}, credit INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (session, n)) WITHOUT ROWID;
 CREATE INDEX message_key ON message (key) WHERE key IS NOT NULL;
+-- What a message counts with when a copy of it in another session says more.
+CREATE TABLE credited ({message}, PRIMARY KEY (session, n)) WITHOUT ROWID;
 -- Keys and sessions that changed and are not yet credited and added up.
 CREATE TABLE touched (key INTEGER PRIMARY KEY);
 CREATE TABLE changed (session INTEGER PRIMARY KEY);

@@ -1,16 +1,14 @@
-//! Usage by day, week, month, session, model, project or five-hour block.
+//! What a usage report is made of: which messages, grouped how, in which shape.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Unit};
-use quipu_conversation::Tokens;
-use quipu_conversation::price::{SYNTHETIC, Usd};
+use quipu_conversation::price::{Cost, Prices, Reason, SYNTHETIC, Usd};
+use quipu_conversation::{MessageUse, Tokens};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-
-use crate::hashed::Hashed;
 
 /// What to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +27,21 @@ pub enum By {
     Project,
     /// Five-hour block, named by its start in UTC.
     Block,
+    /// Name of a tool; a message that calls several is shared equally among them, and
+    /// what cannot be shared goes to the first. `(none)` for messages without a call.
+    Tool,
+    /// Type of subagent, `main` for the main conversation, `(unknown)` where no file says.
+    Agent,
+    /// Turn: session id and number, such as `05ef09b2…:3`. Number 0 is what came before
+    /// the first prompt, or from a subagent whose turn no file says.
+    Turn,
+}
+
+impl By {
+    /// Whether grouping needs to know what each message did, which only its lines say.
+    pub fn needs_messages(self) -> bool {
+        matches!(self, Self::Tool | Self::Agent | Self::Turn)
+    }
 }
 
 /// Which messages to count, and whose days.
@@ -48,10 +61,31 @@ impl Default for Window {
     }
 }
 
+impl Window {
+    pub(crate) fn holds(&self, at: Option<Timestamp>) -> bool {
+        match at {
+            Some(at) => self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until),
+            None => self.since.is_none() && self.until.is_none(),
+        }
+    }
+
+    pub(crate) fn date(&self, at: Timestamp, by: By) -> String {
+        let day = at.to_zoned(self.zone.clone()).date();
+        match by {
+            By::Month => format!("{:04}-{:02}", day.year(), day.month()),
+            By::Week => {
+                let since_monday = i32::from(day.weekday().to_monday_zero_offset());
+                day.saturating_sub(jiff::Span::new().days(since_monday)).to_string()
+            }
+            _ => day.to_string(),
+        }
+    }
+}
+
 /// What was used, in rows and in all. The shape of `quipu usage --json`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// One row a key, in order.
+    /// One row a key: time in order, everything else by cost.
     pub rows: Vec<Row>,
     /// Everything.
     pub totals: Row,
@@ -60,7 +94,7 @@ pub struct Report {
 /// What was used under one key.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// The day, session, model …; none for the totals.
+    /// The day, session, model …; `None` for the totals.
     pub key: Option<String>,
     /// Models that answered.
     pub models: BTreeSet<String>,
@@ -74,10 +108,139 @@ pub struct Row {
     pub cost: Usd,
     /// What the prompt cache saved.
     pub cache_savings: Usd,
-    /// Models without a price: their tokens count, their money is not known.
-    pub unpriced_models: BTreeSet<String>,
+    /// Messages without a price, by model and, where that is what has no price, speed:
+    /// their tokens count, their cost is not known.
+    pub unpriced: BTreeMap<String, Unknown>,
     /// The earliest and the latest message.
     pub span: Option<(Timestamp, Timestamp)>,
+    /// Messages whose session file no longer exists.
+    pub vanished_messages: u64,
+    /// What they cost.
+    pub vanished_cost: Usd,
+    /// The same by model, when asked for.
+    pub breakdown: BTreeMap<String, Row>,
+    /// Of a five-hour block: what is left of it.
+    pub block: Option<Block>,
+}
+
+/// Messages whose cost is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unknown {
+    /// Why.
+    pub reason: Unpriced,
+    /// How many.
+    pub messages: u64,
+}
+
+/// Why a message has no price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unpriced {
+    /// The price table does not name the model.
+    UnknownModel = 1,
+    /// The message is older than the model's first price.
+    NotInForce = 2,
+    /// The model has no price at that speed.
+    UnknownSpeed = 3,
+    /// The model has no rate for a kind of tokens that were used.
+    NoRate = 4,
+}
+
+impl Unpriced {
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        [Self::UnknownModel, Self::NotInForce, Self::UnknownSpeed, Self::NoRate]
+            .into_iter()
+            .find(|reason| *reason as u64 == number)
+    }
+}
+
+impl From<Reason> for Unpriced {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::UnknownModel => Self::UnknownModel,
+            Reason::NotInForce => Self::NotInForce,
+            Reason::UnknownSpeed => Self::UnknownSpeed,
+            Reason::NoRate { .. } => Self::NoRate,
+        }
+    }
+}
+
+/// A five-hour block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Block {
+    /// When it began: a full hour.
+    pub start: Timestamp,
+    /// When it ends or ended.
+    pub end: Timestamp,
+    /// Minutes from the first message to the last, at least one.
+    pub minutes: f64,
+    /// Minutes left; `None` when it is over.
+    pub minutes_left: Option<f64>,
+}
+
+impl Row {
+    /// Output tokens and dollars a minute, of a block.
+    pub fn rate(&self) -> Option<(f64, f64)> {
+        let minutes = self.block?.minutes;
+        Some((self.tokens.output as f64 / minutes, self.cost.as_f64() / minutes))
+    }
+
+    /// What an active block will have used and cost at its end, at this rate.
+    pub fn projection(&self) -> Option<(f64, f64)> {
+        let (left, (tokens, usd)) = (self.block?.minutes_left?, self.rate()?);
+        Some((self.tokens.output as f64 + tokens * left, self.cost.as_f64() + usd * left))
+    }
+
+    pub(crate) fn add(&mut self, used: &Used<'_>) {
+        self.messages += used.messages;
+        self.tokens.add(used.tokens);
+        self.web_searches += used.web_searches;
+        if !used.model.is_empty() && used.model != SYNTHETIC && !self.models.contains(used.model) {
+            self.models.insert(used.model.to_owned());
+        }
+        match used.cost {
+            Ok(usd) => self.cost += usd,
+            Err(reason) => {
+                let name = match (reason, used.speed) {
+                    (Unpriced::UnknownSpeed, Some(speed)) => format!("{} ({speed} mode)", used.model),
+                    _ => used.model.to_owned(),
+                };
+                let unknown = self.unpriced.entry(name).or_insert(Unknown { reason, messages: 0 });
+                unknown.messages += used.messages;
+            }
+        }
+        if used.is_vanished {
+            self.vanished_messages += used.messages;
+            self.vanished_cost += used.cost.unwrap_or_default();
+        }
+        self.cache_savings += used.cache_savings;
+        self.stretch(used.span);
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.tokens.add(other.tokens);
+        self.web_searches += other.web_searches;
+        self.models.extend(other.models);
+        for (name, Unknown { reason, messages }) in other.unpriced {
+            self.unpriced.entry(name).or_insert(Unknown { reason, messages: 0 }).messages += messages;
+        }
+        self.cost += other.cost;
+        self.cache_savings += other.cache_savings;
+        self.vanished_messages += other.vanished_messages;
+        self.vanished_cost += other.vanished_cost;
+        for (model, row) in other.breakdown {
+            self.breakdown.entry(model).or_default().merge(row);
+        }
+        self.stretch(other.span);
+    }
+
+    fn stretch(&mut self, span: Option<(Timestamp, Timestamp)>) {
+        if let Some((first, last)) = span {
+            let (from, to) = self.span.unwrap_or((first, last));
+            self.span = Some((from.min(first), to.max(last)));
+        }
+    }
 }
 
 impl Serialize for Row {
@@ -96,9 +259,52 @@ impl Serialize for Row {
         map.serialize_entry("messages", &self.messages)?;
         map.serialize_entry("cost_usd", &self.cost.as_f64())?;
         map.serialize_entry("cache_savings_usd", &self.cache_savings.as_f64())?;
-        map.serialize_entry("unpriced_models", &self.unpriced_models)?;
+        map.serialize_entry("unpriced_models", &self.unpriced.keys().collect::<Vec<_>>())?;
+        if !self.unpriced.is_empty() {
+            let unpriced = self.unpriced.iter();
+            let unpriced = unpriced.map(|(name, unknown)| UnpricedRow {
+                name,
+                reason: unknown.reason,
+                messages: unknown.messages,
+            });
+            map.serialize_entry("unpriced", &unpriced.collect::<Vec<_>>())?;
+        }
+        if let Some((first, last)) = self.span {
+            map.serialize_entry("first_at", &first.to_string())?;
+            map.serialize_entry("last_at", &last.to_string())?;
+        }
+        if self.vanished_messages > 0 {
+            map.serialize_entry("vanished", &true)?;
+            map.serialize_entry("vanished_messages", &self.vanished_messages)?;
+            map.serialize_entry("vanished_cost_usd", &self.vanished_cost.as_f64())?;
+        }
+        if let Some(block) = &self.block {
+            map.serialize_entry("start", &block.start.to_string())?;
+            map.serialize_entry("end", &block.end.to_string())?;
+            map.serialize_entry("active", &block.minutes_left.is_some())?;
+        }
+        if let Some((tokens, usd)) = self.rate() {
+            map.serialize_entry("output_tokens_per_minute", &tokens)?;
+            map.serialize_entry("cost_usd_per_minute", &usd)?;
+        }
+        if let Some((tokens, usd)) = self.projection() {
+            map.serialize_entry("minutes_left", &self.block.and_then(|block| block.minutes_left))?;
+            map.serialize_entry("projected_output_tokens", &tokens)?;
+            map.serialize_entry("projected_cost_usd", &usd)?;
+        }
+        if !self.breakdown.is_empty() {
+            let rows = self.breakdown.iter().map(|(model, row)| Row { key: Some(model.clone()), ..row.clone() });
+            map.serialize_entry("breakdown", &rows.collect::<Vec<_>>())?;
+        }
         map.end()
     }
+}
+
+#[derive(Serialize)]
+struct UnpricedRow<'a> {
+    name: &'a str,
+    reason: Unpriced,
+    messages: u64,
 }
 
 /// What one message used, or several of one session and model within a quarter of an
@@ -109,9 +315,19 @@ pub struct Used<'a> {
     pub session: &'a str,
     /// The name of its project's folder.
     pub project: &'a str,
+    /// Whether the file it was counted from no longer exists.
+    pub is_vanished: bool,
     /// The model.
     pub model: &'a str,
-    /// The earliest and the latest message; none when they do not say.
+    /// The speed, when it is not the standard one.
+    pub speed: Option<&'a str>,
+    /// Names of the tools called; empty when several messages are added up.
+    pub tools: &'a [Arc<str>],
+    /// Type of subagent; empty when several messages are added up.
+    pub agent: &'a str,
+    /// Number of the turn; 0 when several messages are added up.
+    pub turn: u32,
+    /// The earliest and the latest message; `None` when they do not say.
     pub span: Option<(Timestamp, Timestamp)>,
     /// API messages.
     pub messages: u64,
@@ -119,174 +335,66 @@ pub struct Used<'a> {
     pub tokens: Tokens,
     /// Their web searches.
     pub web_searches: u64,
-    /// What they cost; none when the model has no price.
-    pub cost: Option<Usd>,
+    /// What they cost, or why that is not known.
+    pub cost: Result<Usd, Unpriced>,
     /// What the prompt cache saved.
     pub cache_savings: Usd,
 }
 
-impl Row {
-    fn add(&mut self, used: &Used<'_>) {
-        self.messages += used.messages;
-        self.tokens.add(used.tokens);
-        self.web_searches += used.web_searches;
-        if !used.model.is_empty() && used.model != SYNTHETIC {
-            remember(&mut self.models, used.model);
-        }
-        match used.cost {
-            Some(usd) => self.cost += usd,
-            None => remember(&mut self.unpriced_models, used.model),
-        }
-        self.cache_savings += used.cache_savings;
-        self.stretch(used.span);
-    }
+/// The main conversation, beside the types of subagents.
+pub(crate) const MAIN: &str = "main";
+/// A subagent whose type no file says.
+pub(crate) const UNKNOWN_AGENT: &str = "(unknown)";
 
-    fn merge(&mut self, other: Self) {
-        self.messages += other.messages;
-        self.tokens.add(other.tokens);
-        self.web_searches += other.web_searches;
-        self.models.extend(other.models);
-        self.unpriced_models.extend(other.unpriced_models);
-        self.cost += other.cost;
-        self.cache_savings += other.cache_savings;
-        self.stretch(other.span);
-    }
-
-    fn stretch(&mut self, span: Option<(Timestamp, Timestamp)>) {
-        if let Some((first, last)) = span {
-            let (from, to) = self.span.unwrap_or((first, last));
-            self.span = Some((from.min(first), to.max(last)));
+impl<'a> Used<'a> {
+    /// One message.
+    pub(crate) fn of(session: &'a str, project: &'a str, message: &'a MessageUse, prices: &Prices) -> Self {
+        Self {
+            session,
+            project,
+            is_vanished: false,
+            model: &message.served.model,
+            speed: message.served.speed.as_deref(),
+            tools: &message.tools,
+            agent: MAIN,
+            turn: message.turn,
+            span: message.time.map(|time| (time, time)),
+            messages: 1,
+            tokens: message.tokens,
+            web_searches: message.web_searches(),
+            cost: match message.cost(prices) {
+                Cost::Priced { usd, .. } => Ok(usd),
+                Cost::Unpriced { reason, .. } => Err(reason.into()),
+            },
+            cache_savings: message.cache_savings(prices).unwrap_or_default(),
         }
     }
-}
 
-fn remember(names: &mut BTreeSet<String>, name: &str) {
-    if !names.contains(name) {
-        names.insert(name.to_owned());
-    }
-}
-
-/// How long a block is, and how long a silence ends it.
-const BLOCK: SignedDuration = SignedDuration::from_hours(5);
-/// Days, weeks and blocks begin at a full quarter of an hour in every time zone.
-const QUARTER: i64 = 15 * 60;
-
-/// Adds up what was used, row by row.
-#[derive(Debug)]
-pub struct Counter<'a> {
-    by: By,
-    window: &'a Window,
-    rows: Vec<Row>,
-    /// Which row has that name.
-    names: HashMap<String, usize>,
-    /// Which row a quarter of an hour belongs to: most messages share one with others.
-    quarters: HashMap<i64, usize, BuildHasherDefault<Hashed>>,
-}
-
-impl<'a> Counter<'a> {
-    /// Nothing so far.
-    pub fn new(by: By, window: &'a Window) -> Self {
-        Self { by, window, rows: Vec::new(), names: HashMap::new(), quarters: HashMap::default() }
-    }
-
-    /// Takes what was used, when it falls into the window.
-    pub fn add(&mut self, used: &Used<'_>) {
-        let time = used.span.map(|(first, _)| first);
-        if !self.window.holds(time) {
-            return;
-        }
-        let row = match (self.by, time) {
-            (By::Session, _) => self.named(used.session),
-            (By::Model, _) => self.named(used.model),
-            (By::Project, _) => self.named(used.project),
-            (_, None) => self.named("unknown"),
-            (_, Some(time)) => self.timed(time),
+    /// An equal share of it; the first has what cannot be shared.
+    pub(crate) fn share(&self, parts: usize, is_first: bool) -> Self {
+        let part = |n: u64| {
+            let parts = parts as u64;
+            n / parts + if is_first { n % parts } else { 0 }
         };
-        self.rows[row].add(used);
-    }
-
-    fn named(&mut self, name: &str) -> usize {
-        if let Some(row) = self.names.get(name) {
-            return *row;
-        }
-        self.rows.push(Row { key: Some(name.to_owned()), ..Row::default() });
-        self.names.insert(name.to_owned(), self.rows.len() - 1);
-        self.rows.len() - 1
-    }
-
-    fn timed(&mut self, time: Timestamp) -> usize {
-        let quarter = time.as_second().div_euclid(QUARTER);
-        if let Some(row) = self.quarters.get(&quarter) {
-            return *row;
-        }
-        let row = match self.by {
-            // Which block it is shows only when all is known.
-            By::Block => {
-                self.rows.push(Row::default());
-                self.rows.len() - 1
-            }
-            by => self.named(&self.window.date(time, by)),
-        };
-        self.quarters.insert(quarter, row);
-        row
-    }
-
-    /// The report: rows in the order of their names.
-    pub fn report(mut self) -> Report {
-        if self.by == By::Block {
-            let mut quarters: Vec<(i64, usize)> = self.quarters.into_iter().collect();
-            quarters.sort_unstable();
-            let mut block = None;
-            for (_, row) in quarters {
-                let row = &mut self.rows[row];
-                row.key = row.span.map(|(first, last)| block_of(&mut block, first, last).to_string());
-            }
-        }
-        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
-        let mut totals = Row::default();
-        for mut row in self.rows {
-            let Some(key) = row.key.take() else { continue };
-            totals.merge(row.clone());
-            rows.entry(key).or_default().merge(row);
-        }
-        let keyed = |(key, row)| Row { key: Some(key), ..row };
-        Report { rows: rows.into_iter().map(keyed).collect(), totals }
-    }
-}
-
-/// The start of the block a quarter of an hour falls into: the full hour of the first
-/// message after the last block ended, or after five hours of silence.
-fn block_of(block: &mut Option<(Timestamp, Timestamp)>, first: Timestamp, last: Timestamp) -> Timestamp {
-    let start = match *block {
-        Some((start, before)) if first.duration_since(start) < BLOCK && first.duration_since(before) < BLOCK => start,
-        _ => hour(first),
-    };
-    *block = Some((start, last));
-    start
-}
-
-fn hour(at: Timestamp) -> Timestamp {
-    let rounding = jiff::TimestampRound::new().smallest(Unit::Hour).mode(jiff::RoundMode::Floor);
-    at.round(rounding).unwrap_or(at)
-}
-
-impl Window {
-    fn holds(&self, at: Option<Timestamp>) -> bool {
-        match at {
-            Some(at) => self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until),
-            None => self.since.is_none() && self.until.is_none(),
+        let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read } = self.tokens;
+        Self {
+            messages: part(self.messages),
+            tokens: Tokens {
+                input: part(input),
+                output: part(output),
+                cache_write_5m: part(cache_write_5m),
+                cache_write_1h: part(cache_write_1h),
+                cache_read: part(cache_read),
+            },
+            web_searches: part(self.web_searches),
+            cost: self.cost.map(|cost| cost.share(parts, is_first)),
+            cache_savings: self.cache_savings.share(parts, is_first),
+            ..*self
         }
     }
 
-    fn date(&self, at: Timestamp, by: By) -> String {
-        let day = at.to_zoned(self.zone.clone()).date();
-        match by {
-            By::Month => format!("{:04}-{:02}", day.year(), day.month()),
-            By::Week => {
-                let since_monday = i32::from(day.weekday().to_monday_zero_offset());
-                day.saturating_sub(jiff::Span::new().days(since_monday)).to_string()
-            }
-            _ => day.to_string(),
-        }
+    /// Whether the program wrote the message itself, without asking a model.
+    pub(crate) fn is_synthetic(&self) -> bool {
+        self.model == SYNTHETIC && self.tokens == Tokens::default() && self.web_searches == 0
     }
 }

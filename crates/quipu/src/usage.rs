@@ -42,8 +42,8 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
 /// Counts what the catalogue knows.
 pub(crate) fn report(catalogue: &Catalogue, by: By, window: &Window) -> Result<Report> {
     let mut counter = Counter::new(by, window);
-    catalogue.each_used(window, |used| counter.add(used))?;
-    Ok(counter.report())
+    catalogue.each_used(by, window, |used| counter.add(used))?;
+    Ok(counter.report(now().timestamp()))
 }
 
 /// Counts what the catalogue knows of the selected sessions and models.
@@ -53,8 +53,8 @@ fn from_catalogue(catalogue: &Catalogue, by: By, window: &Window, filter: &Filte
         cwds.extend(catalogue.sessions()?.into_iter().map(|row| ((row.project, row.session_id), row.cwd)));
     }
     let mut counter = Counter::new(by, window);
-    catalogue.each_used(window, |used| add(&mut counter, used, filter, &cwds))?;
-    Ok(counter.report())
+    catalogue.each_used(by, window, |used| add(&mut counter, used, filter, &cwds))?;
+    Ok(counter.report(now().timestamp()))
 }
 
 /// Counts the selected sessions and models straight from the files.
@@ -66,7 +66,7 @@ fn from_files(by: By, window: &Window, filter: &Filter, global: &Global) -> Resu
     for project in &projects {
         let (histories, unread) = find::histories(std::slice::from_ref(project), &());
         errors.extend(unread);
-        for (session, broken) in parallel::each(&histories, "counting", global, scan) {
+        for (session, broken) in parallel::each(&histories, "counting", global, |history| scan(history, by)) {
             sessions.push(session);
             errors.extend(broken);
         }
@@ -78,7 +78,7 @@ fn from_files(by: By, window: &Window, filter: &Filter, global: &Global) -> Resu
     errors.iter().for_each(|error| warn(error));
     let mut counter = Counter::new(by, window);
     Ledger::new(sessions).each(&prices, |used| add(&mut counter, used, filter, &cwds));
-    Ok(counter.report())
+    Ok(counter.report(now().timestamp()))
 }
 
 /// Working directories by project folder and session.
@@ -147,7 +147,7 @@ fn cells(key: &str, row: &Row) -> [String; 8] {
         format::tokens(tokens.output),
         format::tokens(tokens.cache_write_5m + tokens.cache_write_1h),
         format::tokens(tokens.cache_read),
-        format::cost(row.cost.as_f64(), row.unpriced_models.len()),
+        format::cost(row.cost.as_f64(), row.unpriced.len()),
         models.into_iter().collect::<Vec<_>>().join(", "),
     ]
 }
@@ -171,8 +171,8 @@ fn notes(report: &Report, group: Group) -> String {
             row.cost.as_f64() / minutes
         ));
     }
-    if !totals.unpriced_models.is_empty() {
-        let names = totals.unpriced_models.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
+    if !totals.unpriced.is_empty() {
+        let names = totals.unpriced.keys().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
         text.push_str(&format!("no price for {names}: their tokens count, their money is not known\n"));
     }
     text

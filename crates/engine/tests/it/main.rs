@@ -9,7 +9,6 @@ mod judging;
 mod read;
 mod recordings;
 mod red_team;
-mod review;
 mod security;
 mod web;
 

@@ -1,13 +1,15 @@
-//! Who is credited with a message that several sessions hold, and what each session
+//! Which session is credited with a message that several hold, and what each session
 //! is credited with.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use quipu_conversation::MessageUse;
 use quipu_conversation::price::Prices;
 use rusqlite::{Connection, params};
 
-use super::rows::{self, QUARTER_MS};
+use super::rows::{self, QUARTER_MS, Texts, credit};
 use super::sums::{self, Slot, Sum};
+use crate::crediting;
 use crate::usage::Used;
 
 /// Credits the keys and adds up the sessions that changed. What is left of a command
@@ -18,54 +20,46 @@ pub(super) fn credit(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
     let keys: Vec<i64> = db
         .prepare_cached(
             "SELECT touched.key FROM touched CROSS JOIN message ON message.key = touched.key
-             GROUP BY touched.key HAVING count(*) > 1 OR max(is_copy)",
+             GROUP BY touched.key HAVING count(*) > 1 OR max(credit)",
         )?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
+    let texts = Texts::read(db)?;
     for key in keys {
-        credit_key(db, key)?;
+        credit_key(db, &texts, key)?;
     }
     let sessions: Vec<i64> =
         db.prepare_cached("SELECT session FROM changed")?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for session in sessions {
-        add_up(db, session, prices)?;
+        add_up(db, &texts, session, prices)?;
     }
     db.execute_batch("DELETE FROM touched; DELETE FROM changed;")
 }
 
-struct Holder {
-    session: i64,
-    n: i64,
-    is_copy: bool,
-    marks: Vec<u64>,
-}
-
-/// The earliest session that holds a message is credited with it. The same key is
-/// another message when no line has the same time or id.
-fn credit_key(db: &Connection, key: i64) -> rusqlite::Result<()> {
-    let mut select = db.prepare_cached(
-        "SELECT session, n, is_copy, times, first_line, last_line FROM message JOIN session ON session.id = session
-         WHERE key = ? AND is_told AND NOT gone ORDER BY begins, name",
-    )?;
-    let holders = select.query_map([key], |row| {
-        let lines = [row.get::<_, i64>(4)?, row.get(5)?];
-        let times = rows::times(row.get_ref(3)?.as_blob()?);
-        let marks = times.into_iter().chain(lines.into_iter().filter(|line| *line != 0));
-        Ok(Holder {
-            session: row.get(0)?,
-            n: row.get(1)?,
-            is_copy: row.get(2)?,
-            marks: marks.map(i64::cast_unsigned).collect(),
-        })
-    })?;
-    let mut seen: HashSet<u64> = HashSet::new();
-    for holder in holders.collect::<rusqlite::Result<Vec<_>>>()? {
-        let is_copy = holder.marks.iter().any(|mark| seen.contains(mark));
-        seen.extend(&holder.marks);
-        if is_copy != holder.is_copy {
-            let place = params![is_copy, holder.session, holder.n];
-            db.prepare_cached("UPDATE message SET is_copy = ? WHERE session = ? AND n = ?")?.execute(place)?;
-            db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?.execute([holder.session])?;
+/// Credits the first holder of each message with this key, with what its fullest copy says.
+fn credit_key(db: &Connection, texts: &Texts, key: i64) -> rusqlite::Result<()> {
+    let holders = rows::holders(db, texts, key)?;
+    let messages: Vec<&MessageUse> = holders.iter().map(|(kept, _)| &kept.message).collect();
+    for group in crediting::groups(&messages) {
+        let copies: Vec<&MessageUse> = group.iter().map(|at| messages[*at]).collect();
+        let merged = MessageUse::merged(&copies);
+        for (place, at) in group.iter().enumerate() {
+            let (kept, before) = &holders[*at];
+            let now = match place {
+                0 if crediting::differs(&kept.message, &merged) => credit::MERGED,
+                0 => credit::OWN,
+                _ => credit::COPY,
+            };
+            if now == credit::MERGED {
+                rows::put_credited(db, kept, &merged)?;
+            }
+            if now != *before {
+                rows::set_credit(db, kept, now)?;
+            }
+            if now != *before || now == credit::MERGED {
+                let mut change = db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?;
+                change.execute([kept.session])?;
+            }
         }
     }
     Ok(())
@@ -73,18 +67,15 @@ fn credit_key(db: &Connection, key: i64) -> rusqlite::Result<()> {
 
 /// Adds up what a session is credited with, by quarter of an hour, way of serving and
 /// whether there is a price.
-fn add_up(db: &Connection, session: i64, prices: &Prices) -> rusqlite::Result<()> {
+fn add_up(db: &Connection, texts: &Texts, session: i64, prices: &Prices) -> rusqlite::Result<()> {
     let is_gone = |row: &rusqlite::Row<'_>| row.get(0);
     let is_gone: bool = db.prepare_cached("SELECT gone FROM session WHERE id = ?")?.query_row([session], is_gone)?;
     let mut sums: BTreeMap<Slot, Sum> = BTreeMap::new();
-    let messages = if is_gone { Vec::new() } else { rows::messages(db, session)? };
-    for (message, served, is_copy) in &messages {
-        if *is_copy || !message.is_told {
-            continue;
-        }
-        let used = Used::of("", "", message, prices);
-        let quarter = message.time.map(|time| time.as_millisecond().div_euclid(QUARTER_MS));
-        let slot = Slot { quarter, served: *served, is_priced: used.cost.is_some() };
+    let messages = if is_gone { Vec::new() } else { rows::credited(db, texts, session)? };
+    for kept in &messages {
+        let used = Used::of("", "", &kept.message, prices);
+        let quarter = kept.message.time.map(|time| time.as_millisecond().div_euclid(QUARTER_MS));
+        let slot = Slot { quarter, served: kept.served, unpriced: used.cost.err() };
         sums.entry(slot).or_default().add(&used);
     }
     if sums.is_empty() {

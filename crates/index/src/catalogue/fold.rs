@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
-use quipu_conversation::price::Prices;
-use quipu_conversation::{Metrics, Session, Story, Tally, moment};
-use quipu_message::View;
+use quipu_conversation::{Session, Story, SubagentOf, Tally, moment};
 use quipu_message::line::mend;
-use quipu_transcript::find::{FoundFile, History};
+use quipu_message::{ToolUseId, View};
+use quipu_transcript::find::{self, FoundFile, History};
 use quipu_transcript::{Ending, FileError, Lines, Piece};
 
 use crate::hashed::hash;
@@ -22,7 +21,7 @@ pub(crate) struct Mark {
 
 /// Where counting a session goes on.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) story: Story,
     pub(super) tally: Tally,
     pub(super) begins: Option<Timestamp>,
@@ -32,37 +31,57 @@ pub(super) struct State {
 
 /// A session after reading what is new.
 #[derive(Debug)]
-pub(super) struct Folded {
-    pub(super) session: Session,
-    pub(super) metrics: Metrics,
-    pub(super) begins: Option<Timestamp>,
+pub(crate) struct Folded {
+    pub(crate) session: Session,
+    pub(crate) begins: Option<Timestamp>,
     /// How far each file was read; none when it could not be.
-    pub(super) marks: Vec<Option<Mark>>,
+    pub(crate) marks: Vec<Option<Mark>>,
     /// Whether it was read from the start, whatever was known of it.
-    pub(super) is_whole: bool,
-    pub(super) errors: Vec<FileError>,
+    pub(crate) is_whole: bool,
+    pub(crate) errors: Vec<FileError>,
 }
 
 /// Reads what is new in a session's files; all of them when one of them is not what
 /// it was.
-pub(super) fn fold(history: &History, state: Option<State>, prices: &Prices) -> Folded {
+pub(crate) fn fold(history: &History, state: Option<State>) -> Folded {
     let goes_on = |state: &State| {
         state.marks.len() == history.files.len()
             && history.files.iter().zip(&state.marks).all(|(file, mark)| still_there(file, *mark))
     };
     let state = state.filter(goes_on);
     let is_whole = state.is_none();
+    let folded = go_on(history, state);
+    // Turns are counted along the path of each line; what is needed of it may lie
+    // further back than what was kept.
+    if !is_whole && folded.session.is_lost() {
+        return go_on(history, None);
+    }
+    folded
+}
+
+fn go_on(history: &History, state: Option<State>) -> Folded {
+    let is_whole = state.is_none();
     let State { story, tally, mut begins, mut marks } = state.unwrap_or_default();
     marks.resize(history.files.len(), Mark::default());
     let mut session = Session::restored(story, tally);
     let mut errors = Vec::new();
     let read = history.files.iter().zip(marks).map(|(file, mark)| {
+        enter(file, &mut session);
         let read = read(file, mark, &mut session, &mut begins);
         read.map_err(|error| errors.push(error)).ok()
     });
     let marks = read.collect();
-    let metrics = session.finish(prices);
-    Folded { session, metrics, begins, marks, is_whole, errors }
+    Folded { session, begins, marks, is_whole, errors }
+}
+
+/// Has a session know whose file comes next.
+fn enter(file: &FoundFile, session: &mut Session) {
+    let subagent = file.is_subagent.then(|| find::subagent(&file.path)).flatten();
+    session.enter_file(subagent.as_ref().map(|subagent| SubagentOf {
+        id: subagent.agent_id.as_str(),
+        call: subagent.tool_use_id.as_ref().map(ToolUseId::as_str),
+        kind: subagent.agent_type.as_deref(),
+    }));
 }
 
 /// Whether the file still holds what was read of it.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use quipu_conversation::price::Prices;
-use quipu_conversation::{Session, Tally};
+use quipu_conversation::{Metrics, Session, Tally};
 use quipu_message::SessionId;
 use quipu_transcript::FileError;
 use quipu_transcript::find::{self, FoundFile, Hints, History};
@@ -180,14 +180,19 @@ fn write(
         change.commit()?;
     }
     let next = AtomicUsize::new(0);
-    let (send, receive) = mpsc::sync_channel::<(&History, rusqlite::Result<Folded>)>(32);
+    let (send, receive) = mpsc::sync_channel::<(&History, rusqlite::Result<(Folded, Metrics)>)>(32);
     let work = |send: mpsc::SyncSender<_>| {
         while let Some(history) = changes.sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
             let state = match known.session(history, &changes.gone) {
                 Some(session) => state(&held(&db), session, history),
                 None => Ok(None),
             };
-            if send.send((*history, state.map(|state| fold(history, state, &prices)))).is_err() {
+            let folded = state.map(|state| {
+                let folded = fold(history, state);
+                let metrics = folded.session.finish(&prices);
+                (folded, metrics)
+            });
+            if send.send((*history, folded)).is_err() {
                 return;
             }
         }
@@ -208,9 +213,9 @@ fn write(
             let begun = Instant::now();
             let mut more = Some(first);
             while let Some((history, folded)) = more {
-                let mut folded = folded?;
+                let (mut folded, metrics) = folded?;
                 errors.append(&mut folded.errors);
-                put(&change, history, folded)?;
+                put(&change, history, folded, metrics)?;
                 done += 1;
                 progress(done, changes.sessions.len());
                 // A worker may wait for the database: let it have its turn.
@@ -266,7 +271,8 @@ fn state(db: &Connection, session: i64, history: &History) -> rusqlite::Result<O
     let (Ok(story), Ok(searches)) = (serde_json::from_str(&story), serde_json::from_str(&searches)) else {
         return Ok(None);
     };
-    let messages = rows::messages(db, session)?.into_iter().map(|(message, ..)| message).collect();
+    let kept = rows::messages(db, &rows::Texts::read(db)?, session)?;
+    let messages = kept.into_iter().map(|kept| kept.message).collect();
     let mut marks = Vec::new();
     let mut select = db.prepare_cached("SELECT counted, tail FROM file WHERE id = ? AND session = ?")?;
     for file in &history.files {
@@ -281,8 +287,8 @@ fn state(db: &Connection, session: i64, history: &History) -> rusqlite::Result<O
 }
 
 /// Writes a session as it is now.
-fn put(db: &Connection, history: &History, folded: Folded) -> rusqlite::Result<()> {
-    let Folded { mut session, metrics, begins, marks, is_whole, .. } = folded;
+fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> rusqlite::Result<()> {
+    let Folded { mut session, begins, marks, is_whole, .. } = folded;
     // What tells a session from one of the same id in another folder.
     let whose = format!("{}\0{}", history.folder.to_string_lossy(), history.id);
     let json = |value: serde_json::Result<String>| value.unwrap_or_else(|_| "{}".to_owned());
@@ -305,7 +311,13 @@ fn put(db: &Connection, history: &History, folded: Folded) -> rusqlite::Result<(
     )?;
     if is_whole {
         touch(db, number)?;
-        db.prepare_cached("DELETE FROM message WHERE session = ?")?.execute([number])?;
+        for table in ["message", "credited", "agent"] {
+            db.prepare_cached(&format!("DELETE FROM {table} WHERE session = ?"))?.execute([number])?;
+        }
+    }
+    let mut learn = db.prepare_cached("INSERT OR REPLACE INTO agent (session, id, kind, turn) VALUES (?, ?, ?, ?)")?;
+    for (id, agent) in session.agents() {
+        learn.execute(params![number, id, agent.kind, agent.turn])?;
     }
     let tally = session.tally();
     for at in tally.changed().to_vec() {
@@ -377,12 +389,13 @@ fn lose(db: &Connection, file: i64) -> rusqlite::Result<()> {
 
 /// Counts the money of every session anew.
 fn relist(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
+    let texts = rows::Texts::read(db)?;
     let mut select = db.prepare("SELECT session, story, listed FROM story")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         let Ok(story) = serde_json::from_str(row.get_ref(1)?.as_str()?) else { continue };
-        let messages = rows::messages(db, id)?.into_iter().map(|(message, ..)| message).collect();
+        let messages = rows::messages(db, &texts, id)?.into_iter().map(|kept| kept.message).collect();
         let metrics = Session::restored(story, Tally::restored(messages, HashMap::new())).finish(prices);
         if let Some(listed) = Listed::from_kept(row.get_ref(2)?.as_str()?, Some(metrics)) {
             let update = params![listed.kept(), id];

@@ -8,7 +8,7 @@ use quipu_conversation::price::Usd;
 
 use super::rows::QUARTER_MS;
 use crate::pack::{Reader, number, signed};
-use crate::usage::Used;
+use crate::usage::{Unpriced, Used};
 
 /// What is added up together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +17,8 @@ pub(super) struct Slot {
     pub(super) quarter: Option<i64>,
     /// The number of the way of serving.
     pub(super) served: i64,
-    /// Whether there is a price.
-    pub(super) is_priced: bool,
+    /// Why there is no price; `None` when there is one.
+    pub(super) unpriced: Option<Unpriced>,
 }
 
 /// The sum of some messages.
@@ -48,8 +48,9 @@ impl Sum {
 
 pub(super) fn packed(sums: &BTreeMap<Slot, Sum>) -> Vec<u8> {
     let mut out = Vec::new();
-    for (Slot { quarter, served, is_priced }, sum) in sums {
-        number(&mut out, served.cast_unsigned() << 2 | u64::from(*is_priced) << 1 | u64::from(quarter.is_some()));
+    for (Slot { quarter, served, unpriced }, sum) in sums {
+        let unpriced = unpriced.map_or(0, |reason| reason as u64);
+        number(&mut out, served.cast_unsigned() << 4 | unpriced << 1 | u64::from(quarter.is_some()));
         if let Some((quarter, (first, last))) = quarter.zip(sum.span) {
             let start = quarter * QUARTER_MS;
             signed(&mut out, quarter);
@@ -71,7 +72,7 @@ pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Slot, Used<'static>)) {
     let mut from = Reader(bytes);
     while !from.0.is_empty() {
         let shape = from.number();
-        let (served, is_priced) = ((shape >> 2).cast_signed(), shape & 2 != 0);
+        let (served, unpriced) = ((shape >> 4).cast_signed(), Unpriced::from_number(shape >> 1 & 7));
         let (mut quarter, mut span) = (None, None);
         if shape & 1 != 0 {
             let at = from.signed();
@@ -88,14 +89,19 @@ pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Slot, Used<'static>)) {
         let used = Used {
             session: "",
             project: "",
+            is_vanished: false,
             model: "",
+            speed: None,
+            tools: &[],
+            agent: "",
+            turn: 0,
             span,
             messages,
             tokens: Tokens { input, output, cache_write_5m, cache_write_1h, cache_read },
             web_searches,
-            cost: is_priced.then_some(cost),
+            cost: unpriced.map_or(Ok(cost), Err),
             cache_savings,
         };
-        take(Slot { quarter, served, is_priced }, used);
+        take(Slot { quarter, served, unpriced }, used);
     }
 }

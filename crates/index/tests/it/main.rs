@@ -7,23 +7,31 @@ mod search;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::ToSpan;
+use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use quipu_conversation::price::Prices;
-use quipu_index::{By, Counter, Ledger, Report, Row, Window, scan};
-use quipu_testkit::generate::{Sum, tree};
+use quipu_index::{By, Counter, Ledger, Report, Row, Unknown, Unpriced, Window, scan};
+use quipu_testkit::generate::{Sum, Truth, tree};
 use quipu_transcript::find;
 
-fn ledger(dir: &Path) -> Ledger {
+fn ledger(dir: &Path, by: By) -> Ledger {
     let (projects, _) = find::projects(&[dir.to_owned()]);
     let (histories, errors) = find::histories(&projects, &());
     assert!(errors.is_empty());
-    Ledger::new(histories.iter().map(|history| scan(history).0).collect())
+    Ledger::new(histories.iter().map(|history| scan(history, by).0).collect())
 }
 
-fn report(ledger: &Ledger, by: By, window: &Window) -> Report {
+/// Counts straight from the files.
+fn report(dir: &Path, by: By, window: &Window) -> Report {
     let mut counter = Counter::new(by, window);
-    ledger.each(&Prices::bundled(), |used| counter.add(used));
-    counter.report()
+    ledger(dir, by).each(&Prices::bundled(), |used| counter.add(used));
+    counter.report(now())
+}
+
+fn now() -> Timestamp {
+    "2026-11-15T12:00:00Z".parse().unwrap()
 }
 
 fn window() -> Window {
@@ -40,20 +48,20 @@ fn sum(row: &Row) -> Sum {
         searches: row.web_searches,
         messages: row.messages,
         nano_usd: (row.cost.as_f64() * 1e9).round() as u64,
-        unpriced: row.unpriced_models.clone(),
+        unpriced: row.unpriced.keys().cloned().collect(),
     }
 }
 
-#[test]
-fn every_report_equals_the_truth_to_the_token_and_the_cent() {
-    let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
-    assert!(truth.files > 15 && truth.total.unpriced.len() == 1 && truth.total.searches > 5);
-    let ledger = ledger(dir.path());
+fn rows(report: &Report) -> BTreeMap<String, Sum> {
+    report.rows.iter().map(|row| (row.key.clone().unwrap(), sum(row))).collect()
+}
+
+/// A report in each grouping equals the truth, to the token and the billionth of a dollar.
+fn check_truth(truth: &Truth, report: impl Fn(By) -> Report) {
     let check = |by: By, expect: &BTreeMap<String, Sum>| {
-        let report = report(&ledger, by, &window());
+        let report = report(by);
         assert_eq!(sum(&report.totals), truth.total, "{by:?}");
-        let rows: BTreeMap<String, Sum> = report.rows.iter().map(|row| (row.key.clone().unwrap(), sum(row))).collect();
+        let rows = rows(&report);
         let differ: Vec<_> = expect.iter().filter(|(key, sum)| rows.get(*key) != Some(sum)).collect();
         assert!(differ.is_empty() && rows.len() == expect.len(), "{by:?} {differ:?}");
     };
@@ -61,6 +69,30 @@ fn every_report_equals_the_truth_to_the_token_and_the_cent() {
     check(By::Session, &truth.by_session);
     check(By::Model, &truth.by_model);
     check(By::Project, &truth.by_project);
+    check(By::Block, &truth.by_block);
+    check(By::Tool, &truth.by_tool);
+    check(By::Agent, &truth.by_agent);
+    check(By::Turn, &truth.by_turn);
+    for (by, len) in [(By::Month, 7), (By::Week, 10)] {
+        let mut expect: BTreeMap<String, Sum> = BTreeMap::new();
+        for (day, sum) in &truth.by_day {
+            let day: jiff::civil::Date = day.parse().unwrap();
+            let first =
+                if by == By::Month { day } else { day - i64::from(day.weekday().since(Weekday::Monday)).days() };
+            expect.entry(first.to_string()[..len].to_owned()).or_default().add(sum);
+        }
+        check(by, &expect);
+    }
+}
+
+#[test]
+fn every_report_equals_the_truth_to_the_token_and_the_cent() {
+    let dir = tempfile::tempdir().unwrap();
+    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    assert!(truth.files > 10, "{}", truth.files);
+    assert!(truth.total.unpriced.len() == 1 && truth.total.searches > 5);
+    assert!(truth.by_agent.len() == 2 && truth.by_tool.len() == 4);
+    check_truth(&truth, |by| report(dir.path(), by, &window()));
 }
 
 /// Writes sessions given as lines and counts them.
@@ -71,7 +103,7 @@ fn count(sessions: &[(&str, &[String])]) -> Row {
     for (name, lines) in sessions {
         std::fs::write(folder.join(format!("{name}.jsonl")), lines.join("\n") + "\n").unwrap();
     }
-    report(&ledger(dir.path()), By::Day, &window()).totals
+    report(dir.path(), By::Day, &window()).totals
 }
 
 fn line(id: &str, time: u32, uuid: &str, usage: &str, more: &str) -> String {
@@ -140,7 +172,70 @@ fn a_recorded_cost_is_used_and_an_unknown_model_is_named() {
     let unknown = line("\"m\"", 1, "u", usage, "").replace("claude-opus-5-5", "claude-opus-5-6");
     let row = count(&[("a", &[unknown])]);
     assert_eq!((row.cost.as_f64(), row.tokens.input), (0.0, 1_000_000));
-    assert_eq!(row.unpriced_models.into_iter().collect::<Vec<_>>(), ["claude-opus-5-6"]);
+    assert_eq!(row.unpriced.into_keys().collect::<Vec<_>>(), ["claude-opus-5-6"]);
+}
+
+#[test]
+fn fast_mode_without_a_price_is_told_from_a_model_without_one() {
+    let usage = r#""input_tokens":1000000,"output_tokens":0,"speed":"fast""#;
+    let fast = line("\"m\"", 1, "u", usage, "").replace("claude-opus-5-5", "claude-haiku-4-5");
+    let plain = line("\"n\"", 1, "v", r#""input_tokens":1000000,"output_tokens":0"#, "");
+    let row = count(&[("a", &[fast, plain.replace("claude-opus-5-5", "claude-haiku-4-5")])]);
+    let unknown = Unknown { reason: Unpriced::UnknownSpeed, messages: 1 };
+    assert_eq!(row.unpriced, BTreeMap::from([("claude-haiku-4-5 (fast mode)".to_owned(), unknown)]));
+    assert_eq!(row.cost.as_f64(), 1.0);
+}
+
+#[test]
+fn a_message_copied_in_part_counts_with_its_fullest_copy() {
+    let part = |time: u32, output: u32| {
+        line("\"m\"", time, &format!("u{time}"), &format!(r#""input_tokens":3,"output_tokens":{output}"#), "")
+    };
+    let (copy, whole) = ([part(1, 7), part(2, 2)], [part(1, 7), part(2, 2), part(3, 162)]);
+    for sessions in [[("a", &copy[..]), ("b", &whole[..])], [("a", &whole[..]), ("b", &copy[..])]] {
+        let row = count(&sessions);
+        assert_eq!((row.messages, row.tokens.input, row.tokens.output), (1, 3, 162));
+    }
+}
+
+#[test]
+fn what_progress_lines_repeat_counts_only_where_no_line_of_its_own_is() {
+    let repeat = |line: &str, uuid: &str| {
+        format!(
+            r#"{{"type":"progress","uuid":"{uuid}","timestamp":"2026-11-15T10:00:01Z","data":{{"type":"agent_progress","agentId":"a1","message":{line}}}}}"#
+        )
+    };
+    let said = |output: u32| line("\"m\"", 1, "u1", &format!(r#""output_tokens":{output}"#), "");
+    let progress = repeat(&said(3), "p1");
+    assert_eq!(count(&[("a", &[progress.clone(), repeat(&said(5), "p2")])]).tokens.output, 5, "only there");
+    for lines in [[said(40), progress.clone()], [progress.clone(), said(40)]] {
+        let row = count(&[("a", &lines)]);
+        assert_eq!((row.messages, row.tokens.output), (1, 40), "in the same session");
+    }
+    let row = count(&[("a", &[repeat(&said(90), "p1")]), ("b", &[said(40)])]);
+    assert_eq!((row.messages, row.tokens.output), (1, 40), "in another session");
+}
+
+#[test]
+fn a_message_is_shared_among_the_tools_it_calls() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let call = |n: u32, name: &str| {
+        let block = format!(r#""content":[{{"type":"tool_use","id":"t{n}","name":"{name}","input":{{}}}}]"#);
+        line("\"m\"", n, &format!("u{n}"), r#""output_tokens":11"#, "").replace("\"content\":[]", &block)
+    };
+    let lines = [call(1, "Read"), call(2, "Bash"), call(3, "Read"), line("\"n\"", 4, "u4", r#""output_tokens":1"#, "")];
+    std::fs::write(folder.join("a.jsonl"), lines.join("\n")).unwrap();
+    let rows: Vec<_> = report(dir.path(), By::Tool, &window()).rows;
+    let rows: Vec<_> = rows.iter().map(|row| (row.key.as_deref().unwrap(), row.messages, row.tokens.output)).collect();
+    assert_eq!(rows, [("Bash", 0, 5), ("Read", 1, 6), ("(none)", 1, 1)]);
+}
+
+#[test]
+fn the_programs_own_messages_are_no_rows() {
+    let own = line("\"m\"", 1, "u", r#""input_tokens":0,"output_tokens":0"#, "");
+    assert_eq!(count(&[("a", &[own.replace("claude-opus-5-5", "<synthetic>")])]).messages, 0);
 }
 
 #[test]
@@ -191,7 +286,7 @@ fn blocks_begin_at_the_full_hour_and_end_after_five_hours() {
     };
     let lines = [at(1, "08:40:00"), at(2, "13:30:00"), at(3, "13:50:00"), at(4, "19:10:00")];
     std::fs::write(folder.join("a.jsonl"), lines.join("\n")).unwrap();
-    let report = report(&ledger(dir.path()), By::Block, &window());
+    let report = report(dir.path(), By::Block, &window());
     let rows: Vec<_> = report.rows.iter().map(|row| (row.key.as_deref().unwrap(), row.messages)).collect();
     assert_eq!(rows, [("2026-11-15T08:00:00Z", 1), ("2026-11-15T13:00:00Z", 2), ("2026-11-15T19:00:00Z", 1)]);
 }
