@@ -35,9 +35,9 @@ impl Failure {
         Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit: 2 }.into()
     }
 
-    /// A failure with a table under its message.
-    pub(crate) fn listing(code: &'static str, message: String, listing: String) -> anyhow::Error {
-        Self { code, message, hint: String::new(), listing, exit: 1 }.into()
+    /// A failure with a table under its message; the hint says the same in `--json`.
+    pub(crate) fn listing(code: &'static str, message: String, listing: String, hint: String) -> anyhow::Error {
+        Self { code, message, hint, listing, exit: 1 }.into()
     }
 
     pub(crate) fn no_such_command(name: &str) -> anyhow::Error {
@@ -66,10 +66,13 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
         writeln!(stderr, "{}", json!({"error": {"code": code, "message": message, "hint": hint}}))
     } else {
         let red = anstyle::AnsiColor::Red.on_default().bold();
-        let hint = if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") };
         let listing = error.downcast_ref::<Failure>().map_or("", |failure| &failure.listing);
-        let listing = listing.lines().map(|line| format!("\n  {line}")).collect::<String>();
-        writeln!(stderr, "{red}error:{red:#} {}{listing}{hint}", quipu_render::clean(&message))
+        let below = match (listing, hint.as_str()) {
+            ("", "") => String::new(),
+            ("", hint) => format!("\nhint: {hint}"),
+            (listing, _) => format!(":{}", listing.lines().map(|line| format!("\n  {line}")).collect::<String>()),
+        };
+        writeln!(stderr, "{red}error:{red:#} {}{below}", quipu_render::clean(&message))
     };
     ExitCode::from(error.downcast_ref::<Failure>().map_or(1, |failure| failure.exit))
 }

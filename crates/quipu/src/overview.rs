@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Span};
 use quipu_index::{By, Listed, Row, Window};
 use quipu_render::clean;
 use serde_json::json;
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::Global;
 use crate::catalogue::refreshed;
@@ -86,23 +87,45 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         n => format!(", {green}{n} active in the last {} minutes{green:#}", ACTIVE.as_mins()),
     };
     let mut text = format!("{bold}{}{bold:#}{going}\n\n", format::count(sessions.len(), "session"));
-    let amounts: Vec<_> = spend.iter().map(|(name, usd)| format!("{name} {bold}{}{bold:#}", money(*usd))).collect();
+    let mut amounts: Vec<_> = spend.iter().map(|(name, usd)| format!("{name} {bold}{}{bold:#}", money(*usd))).collect();
     let chart: Vec<f64> = (0..DAYS).rev().map(|ago| cost(today.saturating_sub(Span::new().days(ago)))).collect();
-    text.push_str(&format!("spend      {}   {dim}{DAYS} days{dim:#} {}\n", amounts.join("   "), bars(&chart)));
+    amounts.push(format!("{dim}{DAYS} days{dim:#} {}", bars(&chart)));
+    text.push_str(&flow("spend", &amounts, "   ", output));
     let projects: Vec<_> = projects.into_iter().map(|(name, _, usd)| (name, usd)).collect();
     let models: Vec<_> = models.iter().map(|(key, usd)| (format::model(key).to_owned(), *usd)).collect();
     for (name, rows) in [("projects", projects), ("models", models)] {
         if !rows.is_empty() {
-            let list: Vec<_> = rows.iter().map(|(key, usd)| format!("{} {}", clean(key), money(*usd))).collect();
-            text.push_str(&format!("{name:<10} {}   {dim}30 days{dim:#}\n", list.join(", ")));
+            let mut list: Vec<_> = rows.iter().map(|(key, usd)| format!("{} {}", clean(key), money(*usd))).collect();
+            list.push(format!("{dim}in 30 days{dim:#}"));
+            text.push_str(&flow(name, &list, "   ", output));
         }
     }
-    text.push_str(&format!("\n{}", ls::table(latest, output)));
-    text.push_str(&format!(
-        "\n{dim}quipu show ID · quipu ls · quipu search WORDS · quipu usage · quipu follow latest · quipu --help{dim:#}\n"
-    ));
+    text.push_str(&format!("\n{}\n", ls::table(latest, output)));
+    let next = ["show ID", "ls", "search WORDS", "usage", "follow", "--help"]
+        .map(|words| format!("{dim}quipu {words}{dim:#}"));
+    text.push_str(&flow("next", &next, "   ", output));
     output.text(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A label and items after it, on as many lines as the terminal needs.
+fn flow(label: &str, items: &[String], gap: &str, output: &Output) -> String {
+    const INDENT: usize = 11;
+    let limit = output.columns.unwrap_or(usize::MAX);
+    let (mut text, mut used) = (format!("{label:<INDENT$}"), INDENT);
+    for (n, item) in items.iter().enumerate() {
+        let width = anstream::adapter::strip_str(item).to_string().width();
+        if n > 0 && used + gap.len() + width > limit {
+            text.push_str(&format!("\n{:INDENT$}", ""));
+            used = INDENT;
+        } else if n > 0 {
+            text.push_str(gap);
+            used += gap.len();
+        }
+        text.push_str(item);
+        used += width;
+    }
+    text + "\n"
 }
 
 /// Numbers as bars.

@@ -65,7 +65,11 @@ pub(crate) fn require_dirs(command: Option<&Command>, global: &Global) -> Result
     let is_named = named_dirs(global).is_some();
     if let Some(missing) = dirs.iter().find(|dir| is_named && !dir.is_dir()) {
         let message = format!("no folder '{}'", missing.display());
-        return Err(Failure::error("claude_dir.not_found", message, "name it with --claude-dir or CLAUDE_CONFIG_DIR"));
+        return Err(Failure::error(
+            "claude_dir.not_found",
+            message,
+            "--claude-dir and CLAUDE_CONFIG_DIR name the folder that has `projects` in it",
+        ));
     }
     let needs_sessions = match command {
         Some(Command::Ls(_) | Command::Usage(_) | Command::Search(_)) => true,
@@ -150,14 +154,16 @@ fn ambiguous(spec: &str, rows: &[Listed]) -> anyhow::Error {
         let names: HashSet<String> = rows.iter().map(name).collect();
         names.len() == rows.len()
     };
-    let (advice, table) = if is_unique(&ids) {
-        ("add more characters", ls::candidates(rows, ids))
+    let (advice, name): (&str, &dyn Fn(&Listed) -> String) = if is_unique(&ids) {
+        ("add more characters", &ids)
     } else if is_unique(&in_projects) {
-        ("use PROJECT/ID", ls::candidates(rows, in_projects))
+        ("use PROJECT/ID", &in_projects)
     } else {
-        ("use the path", ls::candidates(rows, paths))
+        ("use the path", &paths)
     };
-    Failure::listing("session.ambiguous", format!("{} sessions match '{spec}'; {advice}:", rows.len()), table)
+    let message = format!("{} sessions match '{spec}'; {advice}", rows.len());
+    let names = rows.iter().map(name).collect::<Vec<_>>().join(", ");
+    Failure::listing("session.ambiguous", message, ls::candidates(rows, name), names)
 }
 
 /// The session and the line named by `SESSION:LINE`. `None` if no digits follow a colon,

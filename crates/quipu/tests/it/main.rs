@@ -13,6 +13,10 @@ mod sdk;
 mod search;
 mod sessions;
 mod show;
+#[cfg(unix)]
+mod snapshots;
+#[cfg(unix)]
+mod terminal;
 mod usage;
 
 use std::fs;

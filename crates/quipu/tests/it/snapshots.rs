@@ -1,0 +1,154 @@
+//! What users see: every command, its help and its errors, in a pipe and on terminals of 40,
+//! 80 and 120 columns.
+//!
+//! After a change, `INSTA_UPDATE=always cargo test -p quipu snapshots` writes the new
+//! snapshots; read them before they are committed.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use quipu_testkit as kit;
+use tempfile::TempDir;
+
+use crate::terminal::{Printed, in_pipe, on_terminal};
+
+/// A home folder with the demo sessions in `~/.claude`.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        copy(&kit::fixture("demo"), &dir.path().join(".claude"));
+        Self(dir)
+    }
+
+    /// The command as it runs at a fixed time, in a fixed zone, without settings.
+    fn quipu(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("quipu"));
+        command.env_clear().args(args).current_dir(self.0.path());
+        command.env("HOME", self.0.path()).env("TZ", "CET-1").env("QUIPU_TEST_NOW", "2026-11-12T09:00:00Z");
+        command.env("TERM", "xterm-256color").env("NO_COLOR", "1").env("PAGER", "cat");
+        command
+    }
+
+    /// Runs a command in a pipe and at each width. Where the output is that of the width
+    /// before, that is all that is said.
+    fn shown(&self, args: &[&str]) -> String {
+        let mut text = format!("$ quipu {}\n", args.join(" "));
+        if args.contains(&"--json") {
+            return text + "\n" + &self.section(&json(in_pipe(&mut self.quipu(args))));
+        }
+        let mut last = String::new();
+        let runs =
+            [("in a pipe", None), ("40 columns", Some(40)), ("80 columns", Some(80)), ("120 columns", Some(120))];
+        for (name, columns) in runs {
+            let mut command = self.quipu(args);
+            let printed = match columns {
+                None => in_pipe(&mut command),
+                Some(columns) => on_terminal(&mut command, columns),
+            };
+            let section = self.section(&printed);
+            if section == last {
+                let _ = writeln!(text, "\n──── {name}: the same");
+            } else {
+                let _ = writeln!(text, "\n──── {name}\n{section}");
+            }
+            last = section;
+        }
+        text
+    }
+
+    fn section(&self, printed: &Printed) -> String {
+        let Printed { stdout, stderr, code } = printed;
+        let mut text = stdout.clone();
+        if !stderr.is_empty() {
+            let _ = write!(text, "── stderr\n{stderr}");
+        }
+        if *code != 0 {
+            let _ = writeln!(text, "── exit {code}");
+        }
+        let home = self.0.path().display().to_string();
+        let text = text.replace(&home, "/home/sam").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// JSON on lines of its own, so that a change shows where it is.
+fn json(printed: Printed) -> Printed {
+    let pretty = |text: &str| {
+        let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        value.map_or(text.to_owned(), |value| format!("{value:#}\n"))
+    };
+    Printed { stdout: pretty(&printed.stdout), stderr: pretty(&printed.stderr), code: printed.code }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// Compares what commands show with the snapshot of that name.
+#[track_caller]
+fn check(name: &str, commands: &[&[&str]]) {
+    check_in(&Home::new(), name, commands);
+}
+
+#[track_caller]
+fn check_in(home: &Home, name: &str, commands: &[&[&str]]) {
+    let text = commands.iter().map(|args| home.shown(args)).collect::<Vec<_>>().join("\n\n");
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+#[test]
+fn overview() {
+    check("overview", &[&[], &["--json"]]);
+}
+
+#[test]
+fn ls() {
+    let filtered = ["ls", "-p", "tidepool", "--until", "2026-10"];
+    check(
+        "ls",
+        &[&["ls"], &["ls", "-n", "2", "--sort", "cost"], &filtered, &["ls", "-p", "nope"], &["ls", "-n1", "--json"]],
+    );
+}
+
+#[test]
+fn names_of_sessions() {
+    let home = Home::new();
+    let projects = home.0.path().join(".claude/projects");
+    copy(&projects.join("-home-sam-tidepool"), &projects.join("-home-sam-tidepool-copy"));
+    let commands: [&[&str]; 5] = [
+        &["show", "nope"],
+        &["show", "05ef"],
+        &["--json", "show", "05ef"],
+        &["show", "tidepool-copy/1ef", "--turn", "4"],
+        &["show", "05ef", "--turn", "99"],
+    ];
+    check_in(&home, "names_of_sessions", &commands);
+}
+
+#[test]
+fn wrong_usage() {
+    let commands: [&[&str]; 6] = [
+        &["--claude-dir", "/nowhere", "ls"],
+        &["ls", "--since", "2 weekz"],
+        &["usage", "--timezone", "Middle/Earth"],
+        &["serch", "tide"],
+        &["ls", "--limt", "3"],
+        &["--json", "ls", "--since", "soon"],
+    ];
+    check("wrong_usage", &commands);
+}

@@ -1,0 +1,53 @@
+//! Runs commands on a pseudo-terminal of a given width.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// What a command printed and how it ended.
+pub(crate) struct Printed {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
+}
+
+/// Runs a command whose stdout is a terminal of so many columns; stderr is a pipe.
+pub(crate) fn on_terminal(command: &mut Command, columns: u16) -> Printed {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = Winsize { ws_row: 200, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let mut child = command.stdin(Stdio::null()).stdout(slave).stderr(Stdio::piped()).spawn().unwrap();
+    // The command holds the other copies of the terminal: they must go for reading to end.
+    command.stdout(Stdio::null());
+    let mut stderr = child.stderr.take().unwrap();
+    let errors = thread::spawn(move || {
+        let mut text = String::new();
+        stderr.read_to_string(&mut text).unwrap();
+        text
+    });
+    let stdout = read_all(master);
+    Printed { stdout, stderr: errors.join().unwrap(), code: child.wait().unwrap().code().unwrap_or(-1) }
+}
+
+/// Runs a command whose stdout and stderr are pipes.
+pub(crate) fn in_pipe(command: &mut Command) -> Printed {
+    let out = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed { stdout: text(out.stdout), stderr: text(out.stderr), code: out.status.code().unwrap_or(-1) }
+}
+
+fn read_all(terminal: OwnedFd) -> String {
+    let mut bytes = Vec::new();
+    // When nobody writes any more, Linux gives an error where others give the end.
+    let _ = File::from(terminal).read_to_end(&mut bytes);
+    String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
+}
