@@ -62,6 +62,12 @@ pub enum EngineError {
     /// Asking for nothing is too dangerous as root.
     #[error("--dangerously-skip-permissions cannot be used as root: any command could do anything")]
     Root,
+    /// A sandbox is required, and there is none.
+    #[error("commands cannot be held in a sandbox here: {reason}")]
+    NoSandbox {
+        /// Why.
+        reason: String,
+    },
     /// A flag holds what it cannot.
     #[error("{flag}: {reason}")]
     Flag {
@@ -100,6 +106,7 @@ impl EngineError {
             Self::BadId { .. } => "session.bad_id",
             Self::NoPrompt => "agent.no_prompt",
             Self::Root => "agent.root",
+            Self::NoSandbox { .. } => "agent.no_sandbox",
             Self::Flag { .. } => "agent.bad_flag",
             Self::Output(_) => "agent.output",
             Self::System { .. } => "agent.system",

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::sandbox::Switch;
+
 /// How the agent speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
@@ -117,4 +119,8 @@ pub struct Options {
     pub add_dirs: Vec<PathBuf>,
     /// Slash commands are plain text.
     pub no_slash_commands: bool,
+    /// Whether to hold commands in a sandbox.
+    pub sandbox: Switch,
+    /// The program that sets the sandbox up; without one, what would need it is asked about.
+    pub launcher: Option<PathBuf>,
 }

@@ -7,6 +7,7 @@ mod bash;
 mod files;
 mod judge;
 mod mode;
+mod refused;
 mod rule;
 mod rules;
 mod shell;
@@ -14,7 +15,9 @@ mod web;
 
 pub(crate) use bash::{only_reads, programs};
 pub use files::hidden;
+pub(crate) use files::is_guarded;
 pub use judge::{Question, Reason, Verdict, judge};
 pub use mode::Mode;
+pub use refused::refused;
 pub use rule::{Behavior, Rule, Source};
 pub use rules::{Rules, Sourced, UpdateError};

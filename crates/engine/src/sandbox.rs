@@ -1,4 +1,38 @@
 //! What the kernel lets a command do, whatever the reader of bash made of its text.
+//!
+//! ```text
+//!   judge ── Profile ──▸ Sandbox::plan ── Policy ──▸ launcher ── namespaces, Landlock, seccomp ──▸ bash
+//!                           │
+//!                        refusals: what rules refuse inside the folders, from one walk
+//! ```
+//!
+//! [`Sandbox`] belongs to a session and knows how far the kernel can hold a command
+//! ([`Level`], found by a self-test at first use). The launcher ([`launch`]) is the
+//! agent's own program in another role: it sets itself up and becomes the shell. On
+//! macOS the same policy becomes a Seatbelt profile.
+
+mod check;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(not(target_os = "linux"))]
+#[path = "sandbox/launch_seatbelt.rs"]
+mod launch;
+mod plan;
+mod policy;
+mod readable;
+mod refusals;
+mod seatbelt;
+mod session;
+mod settings;
+
+pub use launch::launch;
+pub(crate) use plan::Plan;
+pub use refusals::{Matcher, Refused};
+pub use session::{Level, Options, Sandbox, Switch};
+pub use settings::Settings;
+
+/// The flag that makes a program the launcher ([`launch`]).
+const LAUNCHER_FLAG: &str = "--internal-sandbox-launcher";
 
 /// What the kernel lets a command do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::permission::{Behavior, Rule};
+use crate::sandbox;
 
 /// Where settings come from; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +82,8 @@ pub(crate) struct Known {
     pub enable_all_project_mcp_servers: Option<bool>,
     /// Those of its servers that may.
     pub enabled_mcpjson_servers: Vec<String>,
+    /// How commands are held.
+    pub sandbox: sandbox::Settings,
 }
 
 /// Permission rules as settings write them.

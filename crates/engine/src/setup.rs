@@ -27,8 +27,9 @@ use crate::mcp::Mcp;
 use crate::model::Models;
 use crate::options::{Options, Start};
 use crate::output::Output;
-use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden};
+use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden, refused};
 use crate::queue::Queue;
+use crate::sandbox::{self, Level};
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
 use crate::structured::Structured;
@@ -189,7 +190,10 @@ impl Given {
         let checkpoints = checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.copies)));
         let summarise = crate::side::summariser(client.clone(), models.small().to_owned(), Arc::clone(&ledger));
         let place = self.place(&settings, summarise, checkpoints.clone());
+        settings.problems.extend(place.sandbox().settings().warnings());
+        require_sandbox(&place)?;
         place.hide(hidden(&rules, &place));
+        place.sandbox().refuse(refused(&rules, &place));
         let state = State {
             id: chosen.id,
             mode,
@@ -300,6 +304,18 @@ impl Given {
         Ok(rules)
     }
 
+    /// What the sandbox of commands is made of. Of a project's own settings only what
+    /// restricts counts.
+    fn sandbox(&self, settings: &Settings) -> sandbox::Options {
+        let mut merged = sandbox::Settings::default();
+        for layer in &settings.layers {
+            let own = matches!(layer.source, settings::Source::User | settings::Source::Flag);
+            merged.add(&layer.known.sandbox, own);
+        }
+        let launcher = self.options.launcher.clone();
+        sandbox::Options { launcher, switch: self.options.sandbox, settings: merged, assumed: None }
+    }
+
     fn place(&self, settings: &Settings, summarise: tool::Summarise, copies: Option<Arc<Checkpoints>>) -> Place {
         let mut env: BTreeMap<_, _> =
             self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
@@ -311,11 +327,24 @@ impl Given {
         let options = tool::Options {
             env,
             folders,
+            sandbox: self.sandbox(settings),
             before_change: copies.map(|copies| copies as Arc<dyn tool::BeforeChange>),
             summarise: Some(summarise),
             ..tool::Options::default()
         };
         Place::new(&self.cwd, options)
+    }
+}
+
+/// Fails when a sandbox is required and the system has none.
+fn require_sandbox(place: &Place) -> Result<(), EngineError> {
+    let sandbox = place.sandbox();
+    if !sandbox.is_required() {
+        return Ok(());
+    }
+    match sandbox.level() {
+        Level::Unavailable(reason) => Err(EngineError::NoSandbox { reason: reason.clone() }),
+        _ => Ok(()),
     }
 }
 

@@ -21,10 +21,12 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, fresh};
 use crate::hooks::Effects;
 use crate::permit::{Permit, Refusal};
+use crate::sandbox::Profile;
 use crate::session::Session;
 use crate::structured;
 use crate::talk::Talk;
 use crate::tool::{Call, Effect, Output, Tool, check};
+use crate::tools::bash::Bash;
 
 mod long;
 
@@ -72,6 +74,8 @@ pub(crate) struct Done {
     source: Uuid,
     output: Output,
     decision: Option<PermissionDecision>,
+    /// Whether a command ran in a sandbox.
+    sandboxed: Option<bool>,
     /// Why the tool did not run.
     pub(crate) refused: Option<Refused>,
     /// What hooks add before and after the result.
@@ -206,6 +210,7 @@ impl Done {
             source: work.source,
             output,
             decision: None,
+            sandboxed: None,
             refused: None,
             before: Vec::new(),
             after: Vec::new(),
@@ -250,6 +255,7 @@ impl Done {
             self.source.clone(),
             &mut Clock,
         );
+        user.sandboxed = self.sandboxed.into();
         user.permission_decision = self.decision.as_ref().map(Json::of).into();
         user.tool_denial_kind = self.refused.as_ref().map(|refused| refused.kind.to_owned()).into();
         user
@@ -354,6 +360,7 @@ impl Talk<'_> {
             }
         };
         let began = Instant::now();
+        done.sandboxed = (call.name == Bash.definition().name).then_some(profile != Profile::None);
         let running = Call { cancel: stop, profile, ..Call::new(call.id.clone()) };
         done.output = self.run_tool(&tool, &call, &input, running).await;
         if call.name == structured::NAME && !done.output.is_error {

@@ -50,6 +50,8 @@ wire! {
         mcp_meta: opt Json = "mcpMeta",
         /// Who allowed the tool, and why.
         permission_decision: opt Json = "permissionDecision",
+        /// Whether a command ran in a sandbox.
+        sandboxed: opt bool = "sandboxed",
         /// Why the tool was refused.
         tool_denial_kind: opt String = "toolDenialKind",
         /// Permission and other facts of each result (stream).

@@ -9,14 +9,51 @@ use super::{Behavior, Mode, Rule, Source, files};
 use crate::sandbox::Profile;
 use known::Does;
 use pattern::Pattern;
+use serde_json::Value;
 use views::Views;
 
 mod known;
 mod pattern;
 mod views;
 
-/// Judges a shell command.
-pub(super) fn judge(court: &Court<'_>, command: &str) -> Verdict {
+/// Judges a call of Bash.
+pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
+    let command = input["command"].as_str().unwrap_or_default();
+    let settings = court.place.sandbox().settings();
+    let outside = input["dangerouslyDisableSandbox"] == true && settings.allow_unsandboxed_commands != Some(false);
+    match judge_text(court, command) {
+        Verdict::Allow { profile, .. } if outside && profile != Profile::None => {
+            ask("The command asks to run without the sandbox, which needs approval.".to_owned(), Reason::Sandbox)
+        }
+        Verdict::Ask(question) if !outside && is_approved_by_sandbox(court, command, &question.reason) => {
+            Verdict::Allow { reason: Reason::Sandbox, profile: Profile::Workspace }
+        }
+        verdict => verdict,
+    }
+}
+
+/// Whether the `sandbox` settings approve what would be asked about. Ask rules stand, and
+/// so do deny rules that the command cannot be compared with.
+fn is_approved_by_sandbox(court: &Court<'_>, command: &str, reason: &Reason) -> bool {
+    let sandbox = court.place.sandbox();
+    if !sandbox.settings().approves() || court.mode == Mode::Plan || matches!(reason, Reason::Rule { .. }) {
+        return false;
+    }
+    let script = shell::parse(command).ok();
+    if unclear(court, script.as_ref().and_then(Views::of).as_ref()).is_some() {
+        return false;
+    }
+    let parts = script.iter().flat_map(|script| &script.parts);
+    let texts: Vec<String> = parts.map(|part| shell::text(unwrapped(&part.words))).collect();
+    let is_excluded = |content: &String| {
+        let pattern = Pattern::read(content);
+        texts.iter().any(|text| pattern.matches(text) || text.split(' ').next() == Some(content))
+    };
+    !sandbox.settings().excluded_commands.iter().any(is_excluded)
+        && sandbox.can_hold(Profile::Workspace, court.place).is_ok()
+}
+
+fn judge_text(court: &Court<'_>, command: &str) -> Verdict {
     let understood = shell::parse(command).and_then(|script| {
         let views = Views::of(&script).ok_or(Confusion("it is too long"))?;
         Ok((script, views))
@@ -146,7 +183,10 @@ fn in_parts(court: &Court<'_>, script: &Script, text: &str) -> Verdict {
             _ => Reason::Parts,
         };
         return match profile(&findings, text) {
-            Some(profile) => Verdict::Allow { reason, profile },
+            Some(profile) => match court.place.sandbox().can_hold(profile, court.place) {
+                Ok(()) => Verdict::Allow { reason, profile },
+                Err(why) => not_held(court, findings.iter().map(|(part, _)| *part).collect(), &why),
+            },
             None => {
                 let rest = findings.iter().filter(|(_, finding)| !matches!(finding, Finding::Rule(_)));
                 question(court, rest.map(|(part, _)| *part).collect(), None)
@@ -175,6 +215,13 @@ fn profile(findings: &[(&Part, Finding<'_>)], text: &str) -> Option<Profile> {
     let reads = any(|finding| matches!(finding, Finding::Reads));
     let expands = ["$", "`", "\\\n", "<<", "<(", ">("].iter().any(|mark| text.contains(mark));
     (!changes && !(reads && expands)).then_some(Profile::None)
+}
+
+/// The question about a command that would be allowed if a sandbox could hold it.
+fn not_held(court: &Court<'_>, parts: Vec<&Part>, why: &str) -> Verdict {
+    let Verdict::Ask(question) = question(court, parts, None) else { unreachable!("it is a question") };
+    let message = format!("{} It would run by itself in a sandbox, but there is none for it: {why}.", question.message);
+    Verdict::Ask(Box::new(Question { message, reason: Reason::Sandbox, ..*question }))
 }
 
 fn question(court: &Court<'_>, parts: Vec<&Part>, path: Option<(PathBuf, bool)>) -> Verdict {

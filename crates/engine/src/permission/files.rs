@@ -117,7 +117,7 @@ fn wanders(pattern: &str) -> bool {
 }
 
 /// Whether a file decides what programs and agents do, so that no mode alone lets it be changed.
-pub(super) fn is_guarded(path: &Path) -> bool {
+pub(crate) fn is_guarded(path: &Path) -> bool {
     let folders = [".git", ".claude", ".husky", ".vscode", ".idea"];
     let files = [".mcp.json", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc"];
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
@@ -174,6 +174,20 @@ pub fn hidden(rules: &Rules, place: &Place) -> Hides {
         };
         matchers.iter().any(hides)
     })
+}
+
+/// The pattern of a rule that refuses, with the folders it is anchored at.
+pub(super) fn matchers(rule: &Sourced, place: &Place) -> Option<Vec<(PathBuf, String, Gitignore)>> {
+    let (root, pattern) = anchor(rule.rule.content.as_deref()?, rule.source, place)?;
+    let mut anchors = vec![(root.clone(), pattern.clone())];
+    anchors.extend(resolve(&root).map(|root| (root, pattern.clone())));
+    anchors.extend(leading(&root, &pattern));
+    anchors.dedup();
+    let compiled = |(root, pattern): (PathBuf, String)| {
+        let matcher = matcher(&root, &pattern)?;
+        Some((root, pattern, matcher))
+    };
+    Some(anchors.into_iter().filter_map(compiled).collect())
 }
 
 /// Where a pattern starts: `//` the root of the system, `~/` home, `/` the folder of

@@ -72,6 +72,8 @@ pub enum Reason {
     Unspoken,
     /// The call is not understood; why, in words.
     NotUnderstood(String),
+    /// It would be allowed in a sandbox only.
+    Sandbox,
 }
 
 impl Reason {
@@ -81,7 +83,7 @@ impl Reason {
             Self::Rule { .. } => Some("rule"),
             Self::Mode(_) => Some("mode"),
             Self::Parts => Some("subcommandResults"),
-            Self::NotUnderstood(_) => Some("other"),
+            Self::NotUnderstood(_) | Self::Sandbox => Some("other"),
             Self::Unspoken => None,
         }
     }
@@ -102,7 +104,7 @@ const QUESTIONS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 pub fn judge(mode: Mode, rules: &Rules, tool: &str, input: &Value, place: &Place) -> Verdict {
     let court = Court { mode, rules, tool, place };
     let verdict = match tool {
-        "Bash" => bash::judge(&court, input["command"].as_str().unwrap_or_default()),
+        "Bash" => bash::judge(&court, input),
         "WebFetch" => web::judge(&court, input["url"].as_str().unwrap_or_default()),
         tool if files::reads(tool) || files::changes(tool) => files::judge(&court, input),
         _ => court.other(input),

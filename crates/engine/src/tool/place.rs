@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use quipu_message::Json;
 
 use super::resolve;
+use crate::sandbox::{self, Sandbox};
 use crate::tools::fresh_id;
 use crate::tools::tasks::Tasks;
 use crate::tools::web_fetch::{Pages, Reach};
@@ -44,6 +45,8 @@ pub struct Options {
     pub before_change: Option<Arc<dyn BeforeChange>>,
     /// Who answers questions about web pages.
     pub summarise: Option<Summarise>,
+    /// What the sandbox of commands is made of.
+    pub sandbox: sandbox::Options,
 }
 
 /// Where tools run. A subagent has a place of its own ([`Place::for_subagent`]).
@@ -62,6 +65,7 @@ struct Shared {
     tasks: Tasks,
     pages: Pages,
     outputs: PathBuf,
+    sandbox: Sandbox,
     options: Options,
 }
 
@@ -92,6 +96,7 @@ impl Place {
             options.env.remove(OsStr::new(name));
         }
         let folders = std::mem::take(&mut options.folders);
+        let outputs = options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-")));
         let place = Self {
             cwd: Mutex::new(root.clone()),
             read: Mutex::default(),
@@ -101,7 +106,8 @@ impl Place {
                 hides: RwLock::default(),
                 tasks: Tasks::default(),
                 pages: Pages::default(),
-                outputs: options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-"))),
+                sandbox: Sandbox::new(std::mem::take(&mut options.sandbox), &outputs),
+                outputs,
                 options,
             }),
             root,
@@ -203,6 +209,11 @@ impl Place {
     pub(crate) fn hidden(&self) -> Hides {
         let hides = self.shared.hides.read().unwrap_or_else(PoisonError::into_inner).clone();
         hides.unwrap_or_else(|| Arc::new(|_| false))
+    }
+
+    /// What holds commands.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.shared.sandbox
     }
 
     /// What runs in the background.

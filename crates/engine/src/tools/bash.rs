@@ -49,6 +49,7 @@ impl Tool for Bash {
                     "description": {"type": "string", "description": "What it does, in a few words for the user"},
                     "timeout": {"type": "integer", "minimum": 1, "description": "How long it may take, in milliseconds (at most 600000)"},
                     "run_in_background": {"type": "boolean", "description": "Go on without waiting for it"},
+                    "dangerouslyDisableSandbox": {"type": "boolean", "description": "Run it without the sandbox, which the user has to approve"},
                 },
                 "required": ["command"],
                 "additionalProperties": false,
@@ -74,13 +75,16 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
     }
     let limits = Limits::of(place);
     let time = Duration::from_millis(wanted.timeout.get().copied().unwrap_or(limits.timeout).min(limits.longest));
-    let mut process = Process::start(&wanted.command, place, super::fresh_id("b"), false)?;
+    let mut process = Process::start(&wanted.command, place, super::fresh_id("b"), call.profile, false)?;
     let end = process.wait(time, call).await;
     if end == End::Moved {
         return Ok(go_on(process, &wanted, place, call));
     }
     let captured = process.captured().await;
     let reset = process.follow_cwd(place);
+    if let Some(moved) = process.clear_up() {
+        return Err(failed(&moved, &captured, limits.output));
+    }
     Ok(match end {
         End::Exit(code) => finished(&wanted.command, code, captured, reset, limits.output),
         End::Signal(signal) => failed(&format!("Exit code {}", 128 + signal), &captured, limits.output),
@@ -119,7 +123,7 @@ impl Limits {
 }
 
 fn background(wanted: &BashInput, place: &Place, call: &Call) -> Result<Output, Output> {
-    let process = Process::start(&wanted.command, place, super::fresh_id("b"), true)?;
+    let process = Process::start(&wanted.command, place, super::fresh_id("b"), call.profile, true)?;
     Ok(go_on(process, wanted, place, call))
 }
 
@@ -135,7 +139,11 @@ fn go_on(mut process: Process, wanted: &BashInput, place: &Place, call: &Call) -
             End::Signal(signal) => Status::Ended(128 + signal),
             End::Late | End::Stopped | End::Moved => Status::Killed,
         };
-        (status, process.captured().await.head_and_tail(MOST_OUTPUT))
+        let output = process.captured().await.head_and_tail(MOST_OUTPUT);
+        match process.clear_up() {
+            Some(moved) => (Status::Ended(1), format!("{output}\n{moved}")),
+            None => (status, output),
+        }
     });
     let raw = BashOutput { background_task_id: id.clone().into(), ..BashOutput::default() };
     let file = file.display();

@@ -9,6 +9,7 @@ mod judging;
 mod read;
 mod recordings;
 mod red_team;
+mod sandboxed;
 mod security;
 mod web;
 
@@ -16,6 +17,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use quipu_engine::permission::{Behavior, Mode, Rule, Rules, Source, Verdict, judge};
+use quipu_engine::sandbox::{self, Level};
 use quipu_engine::tool::{Call, Options, Output, Place, check};
 use quipu_engine::tools;
 use serde_json::{Value, json};
@@ -33,7 +35,13 @@ impl Bench {
         Self::with(Options::default())
     }
 
+    /// A bench that judges as if the kernel could hold everything.
     fn with(options: Options) -> Self {
+        let assumed = options.sandbox.assumed.clone().or(Some(Level::Full));
+        Self::real(Options { sandbox: sandbox::Options { assumed, ..options.sandbox.clone() }, ..options })
+    }
+
+    fn real(options: Options) -> Self {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let outputs = Some(folders[1].path().to_owned());
         let place = Place::new(folders[0].path(), Options { outputs, ..options });

@@ -6,15 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use quipu_engine::permission::{Mode, Verdict, hidden, judge};
+use quipu_engine::permission::{Mode, Verdict, hidden, judge, refused};
+use quipu_engine::sandbox::Profile;
 use quipu_engine::tool::{Call, Options, Output, Place, Tool as _};
 use quipu_engine::tools::bash::Bash;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::sandboxed::{kernel_can, sandbox};
 use crate::{rules, said};
 
 /// One attempt: name, mode, rules, command.
@@ -23,8 +27,8 @@ pub(crate) type Row = (&'static str, Mode, &'static [&'static str], &'static str
 /// What may not be read in the attempts about rules.
 const NO_ENV: &[&str] = &["deny Read(./.env)", "deny Read(./src/.env)"];
 
-/// Every attempt. In commands, `@HOME@` and `@OUT@` stand for the scratch home and for
-/// a folder outside the session's.
+/// Every attempt. In commands, `@HOME@`, `@OUT@` and `@P@` stand for the scratch home, a
+/// folder outside the session's, and the session's own; `@PORT@` for a port that listens.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
     ("a list", Mode::Default, &[], "ls; touch x"),
@@ -46,6 +50,63 @@ pub(crate) const ROWS: &[Row] = &[
     ("a refused file by grep -r", Mode::Default, NO_ENV, "grep -r SECRET ."),
     ("a guarded file", Mode::AcceptEdits, &[], "cp a.txt .claude/settings.json"),
     ("a guarded folder", Mode::AcceptEdits, &[], "rm -rf .git"),
+    // D1: a backslash before a line end.
+    ("D1 a: a split end word", Mode::Default, &[], "cat <<EOF\nEO\\\nF\ntouch one\nEOF"),
+    ("D1 b: a split end word is not quoted", Mode::Default, &[], "cat <<EO\\\nF\n$(touch two)\nEOF"),
+    ("D1 c: a split substitution", Mode::Default, &[], "echo \"$\\\n(touch three)\""),
+    ("D1 c: in a here-document", Mode::Default, &[], "cat <<EOF\n$\\\n(touch four)\nEOF"),
+    ("D1 c: a split variable", Mode::Default, &[], "cat $\\\nHOME/.ssh/id_rsa"),
+    ("D1 c: a split variable in braces", Mode::Default, &[], "cat \"$\\\n{HOME}/.ssh/id_rsa\""),
+    // D2: git in a folder that a repository made.
+    ("D2 cd into a repository", Mode::Default, &[], "cd docs && git status"),
+    // D3: a target inside an option.
+    ("D3 cp -t.git", Mode::AcceptEdits, &[], "cp -t.git config && git status"),
+    ("D3 cp -r -t.", Mode::AcceptEdits, &[], "mkdir -p tmpl/.claude; cp -r -t. tmpl/."),
+    ("D3 mv -t link", Mode::AcceptEdits, &[], "mv -tlinkdir a.txt"),
+    // D4, D5: where cd leads.
+    ("D4 cd --", Mode::Default, &[], "cd -- && cat .ssh/id_rsa"),
+    ("D4 cd -P", Mode::AcceptEdits, &[], "cd -P && mkdir -p .ssh && echo k > .ssh/authorized_keys"),
+    ("D5 cd through a link", Mode::Default, &[], "cd l/../.. && cat secret.txt"),
+    ("D5 cd through a link, writing", Mode::AcceptEdits, &[], "cd l/../../.. && echo x > dropped"),
+    // D8: rules and cd.
+    ("D8 cd, then a refused file", Mode::Default, NO_ENV, "cd src && cat .env"),
+    ("D8 cd, then a refused file above", Mode::Default, NO_ENV, "cd src && cat ../.env"),
+    ("D8 cd, then a refused change", Mode::AcceptEdits, &["deny Edit(./src/.env)"], "cd src && echo PWN > .env"),
+    // D9: what reads more than its words say.
+    ("D9 grep -d recurse", Mode::Default, NO_ENV, "grep -d recurse '' ."),
+    ("D9 diff -N", Mode::Default, NO_ENV, "diff -N . empty"),
+    ("D9 braces", Mode::Default, NO_ENV, "cat .e{},nv}"),
+    ("D9 braces for a link", Mode::Default, &[], "cat li{},nk}"),
+    ("D9 a link after --", Mode::Default, &[], "cat -- -link"),
+    ("D9 diff --from-file", Mode::Default, &[], "diff --from-file=link a.txt"),
+    ("D9 grep -f", Mode::Default, NO_ENV, "grep -f.env .env"),
+    // D10: a link that is moved first.
+    ("D10 mv, then write", Mode::AcceptEdits, &[], "mv tmpl new && echo PWN > new/evil"),
+    ("D10 cp -r, then write", Mode::AcceptEdits, &[], "cp -r tmpl new && echo PWN > new/evil"),
+    ("D10 mv, then cp into a folder", Mode::AcceptEdits, &[], "mv linkdir d && cp a.txt d/x"),
+    // D20, D25.
+    ("D20 the agent's environment", Mode::Default, &[], "tr '\\0' '\\n' < /proc/$PPID/environ | grep -q . && touch x"),
+    // What a program does that somehow runs, for the sandbox alone.
+    ("a mode", Mode::Default, &[], "chmod 777 a.txt"),
+    ("a time", Mode::Default, &[], "touch -d 2001-01-01 a.txt"),
+    ("an attribute", Mode::Default, &[], "setfattr -n user.x -v y a.txt; /usr/bin/python3 -c 'import os; os.setxattr(\"a.txt\", \"user.x\", b\"y\")'"),
+    ("a link to write through", Mode::Default, &[], "ln a.txt $TMPDIR/hard && echo x > $TMPDIR/hard"),
+    ("a move into the temporary folder", Mode::Default, &[], "mv a.txt $TMPDIR/"),
+    ("another process's view of files", Mode::Default, &[], "cat /proc/[0-9]*/root@HOME@/.ssh/id_rsa"),
+    ("a new user namespace", Mode::Default, &[], "unshare -Ur touch x; unshare -Urm sh -c 'umount .env; cat .env'"),
+    ("a mount taken away", Mode::Default, NO_ENV, "umount .env; umount -l .env; cat .env"),
+    ("a covered file moved", Mode::Default, NO_ENV, "mv src s2; cat s2/.env; cat < .env; cp .env $TMPDIR/e; cat $TMPDIR/e"),
+    ("a covered file by another program", Mode::Default, NO_ENV, "/usr/bin/python3 -c 'print(open(\".env\").read())'; tar cf - . | tr -d '\\0'"),
+    ("a covered file by its folder above", Mode::Default, NO_ENV, "cat @P@/src/../.env /proc/self/cwd/.env /proc/self/root@P@/.env"),
+    ("a TCP connection", Mode::Default, &[], "echo x > /dev/tcp/127.0.0.1/@PORT@; curl -s http://127.0.0.1:@PORT@/"),
+    ("a datagram", Mode::Default, &[], "echo x > /dev/udp/127.0.0.1/@PORT@"),
+    ("a Unix socket", Mode::Default, &[], "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"@OUT@/sock\")'"),
+    ("a child that stays", Mode::Default, &[], "(setsid sh -c 'sleep 0.2; touch x' &)"),
+    ("older calls of the kernel", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes; c = ctypes.CDLL(None); c.syscall(0x40000000 + 90, b\"a.txt\", 0o777); c.chmod(b\"a.txt\", 0o777); c.utime(b\"a.txt\", None); c.lchown(b\"a.txt\", 0, 0)'"),
+    ("a queue of calls", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes; b = ctypes.create_string_buffer(120); print(\"refused\" if ctypes.CDLL(None).syscall(425, 8, b) < 0 else \"SECRET\")'"),
+    ("a signal to the agent", Mode::Default, &[], "kill -9 $PPID; kill -TERM -1"),
+    ("code of the environment", Mode::Default, &[], "BASH_ENV=config bash -c 'touch x'; env LD_PRELOAD=./x.so ls"),
+    ("git with a program", Mode::Default, &[], "git -c core.fsmonitor='touch x' status; git -c alias.y='!touch x' y"),
 ];
 
 /// A scratch world: `home`, `out` and the session's folder `p`.
@@ -53,6 +114,8 @@ pub(crate) struct World {
     folder: TempDir,
     pub(crate) place: Place,
     before: BTreeMap<PathBuf, String>,
+    /// They hear of every connection.
+    listening: (TcpListener, UdpSocket, UnixListener),
 }
 
 impl World {
@@ -94,26 +157,48 @@ impl World {
         let outputs = at("outputs");
         let env = [("HOME", at("home").into_os_string()), ("PATH", std::env::var_os("PATH").unwrap())];
         let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        let place = Place::new(at("p"), Options { env, outputs: Some(outputs), ..Options::default() });
+        let place =
+            Place::new(at("p"), Options { env, outputs: Some(outputs), sandbox: sandbox(), ..Options::default() });
         place.hide(hidden(&rules(texts), &place));
+        place.sandbox().refuse(refused(&rules(texts), &place));
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let udp = UdpSocket::bind(tcp.local_addr().unwrap()).unwrap();
+        let unix = UnixListener::bind(at("out/sock")).unwrap();
+        tcp.set_nonblocking(true).unwrap();
+        udp.set_nonblocking(true).unwrap();
+        unix.set_nonblocking(true).unwrap();
         let before = state(folder.path());
-        Self { folder, place, before }
+        Self { folder, place, before, listening: (tcp, udp, unix) }
     }
 
     pub(crate) fn command(&self, text: &str) -> String {
         let at = |name: &str| self.folder.path().join(name).display().to_string();
-        text.replace("@HOME@", &at("home")).replace("@OUT@", &at("out"))
+        let port = self.listening.0.local_addr().unwrap().port().to_string();
+        let text = text.replace("@HOME@", &at("home")).replace("@OUT@", &at("out"));
+        text.replace("@P@", &at("p")).replace("@PORT@", &port)
     }
 
-    /// What a command changed, or printed of a secret; none when it did no harm.
-    pub(crate) fn harm(&self, output: &Output) -> Option<String> {
+    /// What a command changed, connected to, or printed of a secret; none when it did no
+    /// harm. Where edits are accepted, those of files that are not guarded are none.
+    pub(crate) fn harm(&self, output: &Output, mode: Mode) -> Option<String> {
         let text = said(output);
         if text.contains("SECRET") {
             return Some(format!("printed {text:?}"));
         }
+        let (tcp, udp, unix) = &self.listening;
+        if tcp.accept().is_ok() || udp.recv(&mut [0; 8]).is_ok() || unix.accept().is_ok() {
+            return Some("connected".to_owned());
+        }
         let after = state(self.folder.path());
         let names = self.before.keys().chain(after.keys());
-        let changed: Vec<&PathBuf> = names.filter(|name| self.before.get(*name) != after.get(*name)).collect();
+        let project = self.folder.path().join("p");
+        let kept = [".git", ".claude", ".env"];
+        let may = |name: &Path| {
+            let below = name.strip_prefix(&project).unwrap_or(Path::new(".git"));
+            mode == Mode::AcceptEdits && !below.iter().any(|name| kept.iter().any(|kept| name == *kept))
+        };
+        let differ = names.filter(|name| self.before.get(*name) != after.get(*name));
+        let changed: Vec<&PathBuf> = differ.filter(|name| !may(name)).collect();
         (!changed.is_empty()).then(|| format!("changed {changed:?}"))
     }
 }
@@ -138,6 +223,20 @@ fn state(folder: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 #[tokio::test]
+async fn the_sandbox_alone_holds_every_attempt() {
+    if !kernel_can() {
+        return;
+    }
+    for (name, _, texts, command) in ROWS {
+        let world = World::new(texts);
+        let input = json!({"command": world.command(command)});
+        let call = Call { profile: Profile::Read, ..Call::new("toolu_1") };
+        let output = Bash.run(input, &world.place, &call).await;
+        assert_eq!(world.harm(&output, Mode::Default), None, "{name}: {command:?}: {}", said(&output));
+    }
+}
+
+#[tokio::test]
 async fn no_attempt_does_harm() {
     for (name, mode, texts, command) in ROWS {
         let world = World::new(texts);
@@ -145,7 +244,7 @@ async fn no_attempt_does_harm() {
         let verdict = judge(*mode, &rules(texts), "Bash", &input, &world.place);
         if let Verdict::Allow { profile, .. } = verdict {
             let output = Bash.run(input, &world.place, &Call { profile, ..Call::new("toolu_1") }).await;
-            assert_eq!(world.harm(&output), None, "{name}: {command:?} was allowed in {profile:?}");
+            assert_eq!(world.harm(&output, *mode), None, "{name}: {command:?} was allowed in {profile:?}");
         }
     }
 }

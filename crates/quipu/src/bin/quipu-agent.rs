@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use quipu_engine::options::{Format, Options, Start};
+use quipu_engine::sandbox::Switch;
 use quipu_engine::{EngineError, VERSION, flags};
 
 /// How long stdin may stay silent beside a prompt before it is left alone.
@@ -227,6 +228,10 @@ impl Display {
 }
 
 fn main() -> ExitCode {
+    // Before anything else: the launcher of the sandbox is this program too.
+    if let Some(code) = quipu_engine::sandbox::launch() {
+        return code;
+    }
     let flags = Flags::parse();
     if flags.version {
         let line = format!("{VERSION} (quipu-agent {})\n", env!("CARGO_PKG_VERSION"));
@@ -327,7 +332,18 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         json_schema: flags.json_schema,
         add_dirs: flags.add_dir,
         no_slash_commands: flags.disable_slash_commands,
+        sandbox: sandbox()?,
+        launcher: std::env::current_exe().ok(),
     })
+}
+
+/// Whether to hold commands in a sandbox, as `QUIPU_SANDBOX` says.
+fn sandbox() -> Result<Switch, EngineError> {
+    let Some(word) = std::env::var_os("QUIPU_SANDBOX").filter(|word| !word.is_empty()) else {
+        return Ok(Switch::default());
+    };
+    let reason = format!("no value '{}'; there are auto, require and off", word.display());
+    word.to_str().and_then(Switch::read).ok_or(EngineError::Flag { flag: "QUIPU_SANDBOX", reason })
 }
 
 /// The prompt, followed by what is piped in.

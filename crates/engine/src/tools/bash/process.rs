@@ -1,7 +1,7 @@
 //! A shell as a process: started, waited for, ended with all its children.
 
-use std::fs::DirBuilder;
-use std::io;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,16 +11,20 @@ use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use tokio::net::unix::pipe::Receiver;
+use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Capture, Captured};
+use crate::sandbox::{Plan, Profile};
 use crate::tool::{Call, Output, Place};
 
 /// How long a shell's children may keep the output open after it.
 const GRACE: Duration = Duration::from_millis(200);
 /// How long a process has to end by itself.
 const MERCY: Duration = Duration::from_secs(2);
+/// How long the path of a folder can be.
+const MAX_PATH_BYTES: u64 = 4097;
 const SIGTERM: i32 = 15;
 
 /// How a command ended.
@@ -46,33 +50,58 @@ pub(super) struct Process {
     file: PathBuf,
     cwd_file: PathBuf,
     ended: bool,
+    /// What holds it, unless it may do everything.
+    plan: Option<Plan>,
 }
 
 impl Process {
-    /// Starts a command; `at_once` writes its output to the file from the first byte on.
-    pub(super) fn start(command: &str, place: &Place, id: String, at_once: bool) -> Result<Self, Output> {
+    /// Starts a command in a profile; `at_once` writes its output to the file from the
+    /// first byte on.
+    pub(super) fn start(
+        command: &str,
+        place: &Place,
+        id: String,
+        profile: Profile,
+        at_once: bool,
+    ) -> Result<Self, Output> {
+        if !place.cwd().is_dir() {
+            place.set_cwd(place.root());
+        }
+        let held =
+            |why| Output::failure(format!("The command was not started: it cannot be held in a sandbox: {why}."));
+        let plan = place.sandbox().plan(profile, place, &id).map_err(held)?;
         let spawn = || -> io::Result<Self> {
-            if !place.cwd().is_dir() {
-                place.set_cwd(place.root());
-            }
             let folder = place.outputs();
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let (file, cwd_file) = (folder.join(format!("{id}.output")), folder.join(format!("{id}.cwd")));
+            let file = folder.join(format!("{id}.output"));
+            let cwd_file =
+                plan.as_ref().map_or_else(|| folder.join(format!("{id}.cwd")), |plan| plan.temp().join("cwd"));
             // Errors and output come in the order they were printed, so both go into one pipe.
             let (read, write) = io::pipe()?;
             let (write, errors): (OwnedFd, OwnedFd) = (write.try_clone()?.into(), write.into());
             let leave = format!("pwd -P >|{}", quoted(&cwd_file.to_string_lossy()));
             let script = format!("trap {} EXIT\n{command}\n", quoted(&leave));
-            let mut wrap = CommandWrap::with_new("bash", |shell| {
-                shell.arg("-c").arg(&script).current_dir(place.cwd()).env_clear().envs(place.env());
-                shell.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
-                shell.stdin(Stdio::null()).stdout(write).stderr(errors);
-            });
+            let mut shell = match &plan {
+                None => {
+                    let mut shell = Command::new("bash");
+                    shell.arg("-c").arg(&script).env_clear().envs(place.env()).stdin(Stdio::null());
+                    shell
+                }
+                Some(plan) => {
+                    let (launcher, flag, policy) = plan.launch(&["bash", "-c", &script])?;
+                    let mut shell = Command::new(launcher);
+                    shell.arg(flag).env_clear().envs(plan.env(place.env())).stdin(policy);
+                    shell
+                }
+            };
+            shell.current_dir(place.cwd()).env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
+            shell.stdout(write).stderr(errors);
+            let mut wrap = CommandWrap::from(shell);
             let child = wrap.wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
             drop(wrap);
             let pipe = Receiver::from_owned_fd(read.into())?;
             let capture = Capture::start(pipe, file.clone(), at_once)?;
-            Ok(Self { id: id.clone(), child, capture, file, cwd_file, ended: false })
+            Ok(Self { id, child, capture, file, cwd_file, ended: false, plan })
         };
         spawn().map_err(|e| Output::failure(format!("The command could not be started: {e}.")))
     }
@@ -139,7 +168,7 @@ impl Process {
 
     /// Goes where the command went. Outside the folders it goes back, and says so.
     pub(super) fn follow_cwd(&self, place: &Place) -> Option<String> {
-        let text = std::fs::read_to_string(&self.cwd_file).ok()?;
+        let text = read_small(&self.cwd_file)?;
         let cwd = PathBuf::from(text.strip_suffix('\n').unwrap_or(&text));
         if !cwd.is_absolute() || !cwd.is_dir() {
             return None;
@@ -153,6 +182,19 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Moves guarded files aside that a command in the sandbox made, after its end. Says
+    /// which, for the model; none when there were none.
+    pub(super) fn clear_up(&self) -> Option<String> {
+        let moved = self.plan.as_ref()?.clear_up();
+        let told = |(from, to): &(PathBuf, PathBuf)| {
+            let (from, to) = (from.display(), to.display());
+            format!("The command made {from}, which decides what programs do and needs approval. It was moved to {to}.")
+        };
+        (!moved.is_empty()).then(|| moved.iter().map(told).collect::<Vec<_>>().join("\n"))
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.ended {
@@ -160,6 +202,18 @@ impl Drop for Process {
         }
         let _ = std::fs::remove_file(&self.cwd_file);
     }
+}
+
+/// A short text from a file that a command may have replaced with anything.
+fn read_small(path: &Path) -> Option<String> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let mut text = String::new();
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    file.take(MAX_PATH_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// A text as one word of the shell.

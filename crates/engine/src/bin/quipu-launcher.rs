@@ -1,0 +1,7 @@
+//! The sandbox launcher alone, for programs that use the engine as a library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    quipu_engine::sandbox::launch().unwrap_or(ExitCode::FAILURE)
+}

@@ -1,0 +1,173 @@
+//! The launcher: a process that gives up what the policy does not grant and then runs
+//! the command.
+//!
+//! It is the agent's own program, started with [`LAUNCHER_FLAG`] and the policy on its
+//! stdin. Nothing else runs in it, no thread above all, so that every step is a plain
+//! system call of a single-threaded process and needs no `unsafe`.
+
+use std::io::{self, Write as _};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::{env, fs};
+
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, wait};
+use nix::unistd::{Pid, getpgid, getppid, setpgid, setsid};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::policy::{Network, Policy};
+use super::{LAUNCHER_FLAG, check};
+
+mod filter;
+mod mounts;
+mod rules;
+
+/// The second argument of the process that is the first in its namespaces.
+const INSIDE: &str = "inside";
+/// What the launcher exits with when it could not set the sandbox up.
+const FAILED: u8 = 125;
+
+/// Why the sandbox could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("{step}: {reason}")]
+struct LaunchError {
+    step: &'static str,
+    reason: String,
+}
+
+/// Names the step that failed.
+fn failed<E: std::fmt::Display>(step: &'static str) -> impl Fn(E) -> LaunchError {
+    move |error| LaunchError { step, reason: error.to_string() }
+}
+
+/// Runs the launcher, when the process was started as one. To be called before
+/// anything else in `main`: there must be no other thread, and arguments are not
+/// for the program.
+///
+/// Returns none in any other process.
+pub fn launch() -> Option<ExitCode> {
+    let mut args = env::args_os().skip(1);
+    if args.next().is_none_or(|arg| arg != LAUNCHER_FLAG) {
+        return None;
+    }
+    let inside = args.next().is_some_and(|arg| arg == INSIDE);
+    Some(run(inside).unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "the sandbox could not be set up: {error}");
+        ExitCode::from(FAILED)
+    }))
+}
+
+fn run(inside: bool) -> Result<ExitCode, LaunchError> {
+    let line = read_line().map_err(failed("reading the policy"))?;
+    let policy: Policy = serde_json::from_slice(&line).map_err(failed("reading the policy"))?;
+    if !inside {
+        leave_terminal().map_err(failed("leaving the terminal"))?;
+        close_descriptors().map_err(failed("closing descriptors"))?;
+        if policy.mounts {
+            return outer(&policy, &line);
+        }
+    }
+    if inside {
+        mounts::own_proc().map_err(failed("mounting /proc"))?;
+    }
+    // The folder may have been mounted over since the process started in it.
+    env::set_current_dir(&policy.cwd).map_err(failed("entering the folder"))?;
+    mounts::drop_capabilities().map_err(failed("dropping capabilities"))?;
+    if inside {
+        die_with_parent().map_err(failed("following the parent"))?;
+    }
+    let null = fs::File::open("/dev/null").map_err(failed("opening /dev/null"))?;
+    rustix::stdio::dup2_stdin(&null).map_err(failed("closing stdin"))?;
+    rules::restrict(&policy).map_err(failed("Landlock"))?;
+    filter::apply(policy.network, policy.attributes).map_err(failed("seccomp"))?;
+    let Some((program, args)) = policy.argv.split_first() else {
+        return Ok(check::check(&policy));
+    };
+    let mut command = Command::new(program);
+    command.args(args);
+    if !inside {
+        let error = command.exec();
+        return Err(failed("starting the command")(error));
+    }
+    let child = command.spawn().map_err(failed("starting the command"))?;
+    let id = Pid::from_raw(i32::try_from(child.id()).map_err(failed("starting the command"))?);
+    // The first process of a namespace also inherits orphans, and waits for them.
+    loop {
+        match wait().map_err(failed("waiting for the command"))? {
+            WaitStatus::Exited(pid, code) if pid == id => return Ok(exit_code(code)),
+            WaitStatus::Signaled(pid, signal, _) if pid == id => return Ok(exit_code(128 + signal as i32)),
+            _ => {}
+        }
+    }
+}
+
+/// Makes the namespaces and mounts, and starts the process that is the first in them:
+/// only from there can `/proc` be mounted.
+fn outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
+    mounts::separate().map_err(failed("making namespaces"))?;
+    mounts::arrange(policy)?;
+    mounts::keep_capability().map_err(failed("keeping a capability"))?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args([LAUNCHER_FLAG, INSIDE]).stdin(Stdio::piped());
+    let mut child = command.spawn().map_err(failed("starting inside"))?;
+    // It stays open as long as this process lives.
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
+        stdin.write_all(line).and_then(|()| stdin.write_all(b"\n")).map_err(failed("passing the policy"))?;
+    }
+    let status: ExitStatus = child.wait().map_err(failed("waiting"))?;
+    Ok(exit_code(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
+}
+
+fn exit_code(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(FAILED))
+}
+
+/// Reads the policy: one line, after which stdin may stay open.
+fn read_line() -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut buffer = [0; 8192];
+    loop {
+        let read = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
+        line.extend_from_slice(&buffer[..read]);
+        if read == 0 || line.last() == Some(&b'\n') {
+            return Ok(line);
+        }
+    }
+}
+
+/// Becomes the leader of a session without a terminal. A leader of a process group, as
+/// the engine makes it, must join another group first.
+fn leave_terminal() -> nix::Result<()> {
+    if setsid().is_ok() {
+        return Ok(());
+    }
+    setpgid(Pid::from_raw(0), getpgid(Some(getppid()))?)?;
+    setsid().map(|_| ())
+}
+
+/// Closes everything the agent's own parent may have left open.
+fn close_descriptors() -> io::Result<()> {
+    let numbers = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
+    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?.filter_map(numbers).filter(|fd| *fd > 2).collect();
+    // The one the list was read with is closed already.
+    for fd in open {
+        let _ = nix::unistd::close(fd);
+    }
+    Ok(())
+}
+
+/// Ends this process, and with it the whole namespace, when the process outside ends.
+fn die_with_parent() -> io::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    // It may have ended before that: then its end of the pipe is closed.
+    let stdin = io::stdin();
+    let mut pipe = [PollFd::new(&stdin, PollFlags::IN)];
+    poll(&mut pipe, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    if pipe[0].revents().contains(PollFlags::HUP) {
+        return Err(io::Error::other("it has ended"));
+    }
+    Ok(())
+}

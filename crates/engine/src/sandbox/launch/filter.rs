@@ -1,0 +1,174 @@
+//! seccomp: which system calls are refused.
+//!
+//! Landlock knows files by what they are opened for. What changes files without opening
+//! them, what talks to others and what would undo the sandbox is refused here.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter, sock_filter,
+};
+
+use super::Network;
+
+/// Refused in every profile: other processes, the kernel itself, mounts, namespaces, the clock.
+const NEVER: &[c_long] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_clock_settime,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+];
+
+/// Refused where nothing may be written: what Landlock does not look at.
+const ATTRIBUTES: &[c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    // Memory and queues that other processes of the user share.
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+// Newer than the constants of `libc`; the same numbers on every architecture.
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const OPEN_TREE_ATTR: c_long = 467;
+const FILE_SETATTR: c_long = 469;
+
+/// Calls that only the older architectures have.
+#[cfg(target_arch = "x86_64")]
+const OLD_ATTRIBUTES: &[c_long] =
+    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_ATTRIBUTES: &[c_long] = &[];
+
+/// Calls whose arguments a filter cannot see, or that go round it; programs that are
+/// told that they do not exist use older ones.
+const ABSENT: &[c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// `clone` flags that make namespaces.
+const NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Refuses the calls, for this process and all it starts.
+pub(super) fn apply(network: Network, attributes: bool) -> Outcome<()> {
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let absent_calls = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    apply_filter(&program(absent_calls, absent)?)?;
+    Ok(apply_filter(&program(rules(network, attributes)?, refused)?)?)
+}
+
+fn rules(network: Network, attributes: bool) -> Outcome<Rules> {
+    let mut rules: Rules = NEVER.iter().chain([&OPEN_TREE_ATTR]).map(|call| (*call, Vec::new())).collect();
+    if !attributes {
+        rules.extend(ATTRIBUTES.iter().chain(OLD_ATTRIBUTES).map(|call| (*call, Vec::new())));
+    }
+    let sockets: &[i32] = match network {
+        Network::None => &[],
+        Network::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Network::WithUnixSockets => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_UNIX],
+    };
+    let other = |family: &i32| condition(0, SeccompCmpOp::Ne, family.unsigned_abs());
+    let others: Vec<SeccompCondition> = sockets.iter().map(other).collect::<Outcome<_>>()?;
+    let any_other = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
+    rules.insert(libc::SYS_socket, any_other);
+    let each = |flag: i32| {
+        let flag = flag.unsigned_abs();
+        Ok(SeccompRule::new(vec![condition(0, SeccompCmpOp::MaskedEq(flag.into()), flag)?])?)
+    };
+    let flags = (0..32).map(|bit| 1_i32 << bit).filter(|flag| NAMESPACES & flag != 0);
+    rules.insert(libc::SYS_clone, flags.map(each).collect::<Outcome<_>>()?);
+    // Keys pressed for somebody else's terminal.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| -> Outcome<SeccompRule> {
+        Ok(SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, u32::try_from(request)?)?])?)
+    });
+    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Outcome<_>>()?);
+    Ok(rules)
+}
+
+fn condition(argument: u8, is: SeccompCmpOp, value: u32) -> Outcome<SeccompCondition> {
+    Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value.into())?)
+}
+
+/// A filter for the architecture this was built for. Calls by way of another one end
+/// the process, and those of the x32 form do not exist.
+fn program(rules: Rules, action: SeccompAction) -> Outcome<BpfProgram> {
+    let arch = std::env::consts::ARCH.try_into()?;
+    let rest: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?.try_into()?;
+    if !cfg!(target_arch = "x86_64") {
+        return Ok(rest);
+    }
+    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    const IF_X32: sock_filter = sock_filter { code: 0x35, jt: 0, jf: 1, k: 0x4000_0000 };
+    let refuse = sock_filter { code: 0x06, jt: 0, jf: 0, k: 0x0005_0000 | libc::ENOSYS.unsigned_abs() };
+    let mut program = vec![LOAD_NUMBER, IF_X32, refuse];
+    program.extend(rest);
+    Ok(program)
+}

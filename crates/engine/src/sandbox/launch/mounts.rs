@@ -1,0 +1,168 @@
+//! Namespaces, mounts and capabilities.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::{LaunchError, Policy, failed};
+
+const NOTHING: Option<&str> = None;
+
+/// Moves to namespaces of its own: users, mounts, System V IPC, and processes from the
+/// next one started on.
+pub(super) fn separate() -> io::Result<()> {
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let flags =
+        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
+    unshare(flags)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Makes everything read-only but the writable folders, and covers what may not be seen.
+pub(super) fn arrange(policy: &Policy) -> Result<(), LaunchError> {
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(NOTHING, "/", NOTHING, private, NOTHING).map_err(failed("separating mounts"))?;
+    // What covers is made while the temporary folder is still a plain one.
+    let (file, folder) = (policy.temp.join(".covered-file"), policy.temp.join(".covered-folder"));
+    if !policy.covered.is_empty() {
+        cover(&file, &folder).map_err(failed("making what covers"))?;
+    }
+    let writable: Vec<&PathBuf> = policy.write.iter().chain([&policy.temp]).collect();
+    let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
+    for path in &writable {
+        mount(Some(path.as_path()), path.as_path(), NOTHING, bind, NOTHING)
+            .map_err(failed("mounting what is writable"))?;
+    }
+    for path in &policy.read_only {
+        mount(Some(path.as_path()), path.as_path(), NOTHING, bind, NOTHING)
+            .map_err(failed("mounting what is guarded"))?;
+    }
+    let table = fs::read_to_string("/proc/self/mountinfo").map_err(failed("reading the mounts"))?;
+    for line in table.lines() {
+        let Some((point, flags)) = mount_point(line) else { continue };
+        // The nearest decides: a guarded file is inside a writable folder.
+        let depth = |paths: &mut dyn Iterator<Item = &Path>| {
+            paths.filter(|path| point.starts_with(path)).map(|path| path.components().count()).max()
+        };
+        let open = depth(&mut writable.iter().map(|path| path.as_path()));
+        let guarded = depth(&mut policy.read_only.iter().map(PathBuf::as_path));
+        if open.is_some() && open >= guarded.map(|depth| depth + 1) {
+            continue;
+        }
+        let flags = flags | MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+        match mount(NOTHING, &point, NOTHING, flags, NOTHING) {
+            // What lies under another mount, or in a folder that may not be entered, cannot be reached.
+            Ok(()) | Err(nix::Error::ENOENT | nix::Error::EACCES) => {}
+            Err(error) => {
+                let reason = format!("{}: {error}", point.display());
+                return Err(LaunchError { step: "making mounts read-only", reason });
+            }
+        }
+    }
+    for path in &policy.covered {
+        let cover = match fs::metadata(path) {
+            Ok(data) if data.is_dir() => &folder,
+            Ok(_) => &file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed("covering")(error)),
+        };
+        mount(Some(cover), path, NOTHING, MsFlags::MS_BIND, NOTHING).map_err(failed("covering"))?;
+    }
+    Ok(())
+}
+
+/// Makes the file and the folder that nobody without capabilities may open.
+fn cover(file: &Path, folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(file, "")?;
+    fs::create_dir(folder)?;
+    [file, folder].iter().try_for_each(|path| fs::set_permissions(path, fs::Permissions::from_mode(0)))
+}
+
+/// A mount and the flags it must keep, of a line of `mountinfo`.
+fn mount_point(line: &str) -> Option<(PathBuf, MsFlags)> {
+    let mut fields = line.split(' ').skip(4);
+    let (point, options) = (unescaped(fields.next()?), fields.next()?);
+    let flag = |option: &str| match option {
+        "nosuid" => MsFlags::MS_NOSUID,
+        "nodev" => MsFlags::MS_NODEV,
+        "noexec" => MsFlags::MS_NOEXEC,
+        "noatime" => MsFlags::MS_NOATIME,
+        "nodiratime" => MsFlags::MS_NODIRATIME,
+        "relatime" => MsFlags::MS_RELATIME,
+        _ => MsFlags::empty(),
+    };
+    Some((PathBuf::from(point), options.split(',').map(flag).collect()))
+}
+
+/// A path of `mountinfo`, where spaces and the like are written `\040`.
+fn unescaped(text: &str) -> std::ffi::OsString {
+    use std::os::unix::ffi::OsStringExt as _;
+    let bytes = text.as_bytes();
+    let mut path = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let code = text.get(at + 1..at + 4).filter(|_| *byte == b'\\');
+        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
+            Some(code) => {
+                path.push(code);
+                at += 4;
+            }
+            None => {
+                path.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    std::ffi::OsString::from_vec(path)
+}
+
+/// Keeps the one capability that the process inside needs to mount `/proc`.
+pub(super) fn keep_capability() -> io::Result<()> {
+    let sets = rustix::thread::capabilities(None)?;
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
+    rustix::thread::set_capabilities(None, CapabilitySets { inheritable: needed, ..sets })?;
+    rustix::thread::configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?;
+    Ok(rustix::thread::configure_capability_in_ambient_set(CapabilitySet::SETPCAP, true)?)
+}
+
+/// Mounts a `/proc` that shows the processes of the namespace alone.
+pub(super) fn own_proc() -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NOTHING)?)
+}
+
+/// Gives every capability up, also those that a program run as root would regain.
+pub(super) fn drop_capabilities() -> io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    let sets = rustix::thread::capabilities(None)?;
+    if sets.effective.contains(CapabilitySet::SETPCAP) {
+        for bit in 0..64 {
+            let one = CapabilitySet::from_bits_retain(1 << bit);
+            if rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false) {
+                rustix::thread::remove_capability_from_bounding_set(one)?;
+            }
+        }
+    }
+    let none = CapabilitySet::empty();
+    Ok(rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_keeps_its_flags() {
+        let line = r"28 27 0:25 / /mnt/a\040b ro,nosuid,nodev,relatime - tmpfs x ro,size=4k,mode=755";
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_RELATIME;
+        assert_eq!(mount_point(line), Some((PathBuf::from("/mnt/a b"), flags)));
+        assert_eq!(mount_point("28 27"), None);
+    }
+}

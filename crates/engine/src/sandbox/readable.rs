@@ -1,0 +1,102 @@
+//! What a command may read besides the session's folders.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::tool::Place;
+
+/// Folders of the system: programs, libraries, settings.
+const SYSTEM: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/snap",
+    "/run/current-system",
+];
+
+/// What of `/proc` says nothing of single processes. With namespaces there is a `/proc`
+/// of the command's own, and all of it may be read.
+const PROC: [&str; 9] = [
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/self/mountinfo",
+    "/proc/stat",
+    "/proc/sys",
+    "/proc/uptime",
+    "/proc/version",
+];
+
+/// Folders of programs: the system's and those on PATH.
+pub(super) fn programs(place: &Place) -> Vec<PathBuf> {
+    let home = place.home();
+    // A PATH that names home, or a folder above it, opens nothing.
+    let narrow = |path: &PathBuf| {
+        path.is_absolute() && path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path))
+    };
+    let path = place.env().get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
+    let mut folders: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
+    folders.retain(|folder| folder.exists());
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Files and folders that are read: the session's, git's settings and repository, and
+/// what the kernel tells.
+pub(super) fn files(place: &Place, own_proc: bool) -> Vec<PathBuf> {
+    let mut files = place.folders();
+    let home = place.home();
+    let config = place.env().get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = config.or_else(|| home.as_ref().map(|home| home.join(".config")));
+    // Not the folder: it may hold credentials.
+    files.extend(
+        config
+            .into_iter()
+            .flat_map(|config| ["config", "ignore", "attributes"].map(|name| config.join("git").join(name))),
+    );
+    files.extend(home.map(|home| home.join(".gitconfig")));
+    files.extend(place.folders().iter().flat_map(|folder| repository(folder)));
+    match own_proc {
+        true => files.push(PathBuf::from("/proc")),
+        false => files.extend(PROC.map(PathBuf::from)),
+    }
+    files.retain(|file| file.exists());
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// The git folders of the repository that a folder belongs to, when they lie outside it:
+/// of a repository above it, or of the one that it is a worktree of.
+fn repository(folder: &Path) -> Vec<PathBuf> {
+    let Some(git) = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok())
+    else {
+        return Vec::new();
+    };
+    if git.is_dir() {
+        return vec![git];
+    }
+    // A clone may hold a file that names any folder. One that git made for this worktree
+    // names the file in turn.
+    let named = |file: &Path| {
+        let text = fs::read_to_string(file).ok().filter(|text| text.len() < 4096)?;
+        Some(PathBuf::from(text.trim_end().trim_start_matches("gitdir: ")))
+    };
+    let Some(own) = named(&git).filter(|own| own.is_absolute()) else { return Vec::new() };
+    if named(&own.join("gitdir")).is_none_or(|back| back != git) {
+        return Vec::new();
+    }
+    let common = named(&own.join("commondir")).and_then(|common| own.join(common).canonicalize().ok());
+    let common = common.filter(|common| own.starts_with(common));
+    common.into_iter().chain([own]).collect()
+}

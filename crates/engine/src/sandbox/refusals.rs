@@ -1,0 +1,205 @@
+//! What of the session's folders commands may not see or change: rules and guarded
+//! names, looked up in the file system by one bounded walk.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use notify::event::{EventKind, ModifyKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use crate::permission::is_guarded;
+use crate::tool::resolve;
+
+/// How many files and folders a walk looks at.
+const MAX_WALKED: usize = 200_000;
+/// How many paths are covered or made read-only for one command.
+const MAX_FOUND: usize = 1000;
+
+/// Paths that rules name.
+#[derive(Clone)]
+pub struct Matcher {
+    /// Files, or folders below which they are: where a walk must look.
+    pub roots: Vec<PathBuf>,
+    /// Whether a path, which holds no links, is one of them or inside one.
+    pub matches: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+}
+
+impl Default for Matcher {
+    fn default() -> Self {
+        Self { roots: Vec::new(), matches: Arc::new(|_| false) }
+    }
+}
+
+impl fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Matcher").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+/// What rules refuse.
+#[derive(Debug, Clone, Default)]
+pub struct Refused {
+    /// What may not be read.
+    pub reads: Matcher,
+    /// What may not be changed.
+    pub writes: Matcher,
+}
+
+/// Existing paths that a sandbox must hold back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Those that may not be read.
+    pub(super) covered: Vec<PathBuf>,
+    /// Those that may not be changed: guarded ones and those that rules name.
+    pub(super) read_only: Vec<PathBuf>,
+    /// The guarded ones, as they are named.
+    pub(super) guarded: Vec<PathBuf>,
+    /// Whether there are too many files to be sure.
+    pub(super) incomplete: bool,
+}
+
+/// What was found last, until something changes.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    kept: Option<(Wanted, Found, Watch)>,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    /// Counts changes of the rules.
+    version: u64,
+    folders: Vec<PathBuf>,
+    readable: Vec<PathBuf>,
+    guarded: bool,
+}
+
+impl Cache {
+    /// What must be held back of what can be read (`readable`) and written (`folders`).
+    /// Guarded paths are only looked for when something may be written.
+    pub(super) fn find(
+        &mut self,
+        (version, refused): (u64, &Refused),
+        folders: &[PathBuf],
+        readable: &[PathBuf],
+        guarded: bool,
+    ) -> Found {
+        let wanted = Wanted { version, folders: folders.to_vec(), readable: readable.to_vec(), guarded };
+        if let Some((known, found, watch)) = &self.kept
+            && *known == wanted
+            && !watch.has_changed()
+        {
+            return found.clone();
+        }
+        self.kept = None;
+        let roots = roots(refused, folders, readable, guarded);
+        // It watches before it looks, so that nothing is missed in between.
+        let watch =
+            Watch::start(&roots.iter().filter(|root| folders.iter().any(|f| root.starts_with(f))).collect::<Vec<_>>());
+        let found = walk(&roots, refused, folders, guarded);
+        self.kept = Some((wanted, found.clone(), watch));
+        found
+    }
+}
+
+/// Where the walk must look: where rules lead within what can be read, and in all
+/// folders for guarded names.
+fn roots(refused: &Refused, folders: &[PathBuf], readable: &[PathBuf], guarded: bool) -> Vec<PathBuf> {
+    let within = |root: &PathBuf, set: &[PathBuf]| -> Vec<PathBuf> {
+        let real = resolve(root).unwrap_or_else(|| root.clone());
+        let meets = |open: &PathBuf| {
+            let narrower = if real.starts_with(open) { Some(&real) } else { None };
+            narrower.or_else(|| open.starts_with(&real).then_some(open)).cloned()
+        };
+        set.iter().filter_map(meets).collect()
+    };
+    let reads = refused.reads.roots.iter().flat_map(|root| within(root, readable));
+    let writes = refused.writes.roots.iter().filter(|_| guarded).flat_map(|root| within(root, folders));
+    let mut roots: Vec<PathBuf> = reads.chain(writes).chain(folders.iter().filter(|_| guarded).cloned()).collect();
+    roots.sort();
+    // What lies below another is walked with it.
+    roots.dedup_by(|below, above| below.starts_with(&*above));
+    roots
+}
+
+fn walk(roots: &[PathBuf], refused: &Refused, folders: &[PathBuf], guarded: bool) -> Found {
+    let mut found = Found::default();
+    // With each path, whether a folder above it is read-only already.
+    let mut open: Vec<(PathBuf, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
+    let mut walked = 0;
+    while let Some((path, mut held)) = open.pop() {
+        walked += 1;
+        if walked > MAX_WALKED || found.covered.len() + found.read_only.len() > MAX_FOUND {
+            found.incomplete = true;
+            return found;
+        }
+        let Ok(data) = path.symlink_metadata() else { continue };
+        if (refused.reads.matches)(&path) {
+            found.covered.extend(resolve(&path).filter(|real| real.exists()));
+            continue;
+        }
+        let named = guarded && !held && is_named_guarded(&path, folders);
+        if named {
+            found.guarded.push(path.clone());
+        }
+        if named || (guarded && !held && (refused.writes.matches)(&path)) {
+            held = true;
+            found.read_only.extend(resolve(&path).filter(|real| real.exists() && !folders.contains(real)));
+        }
+        if data.is_dir() {
+            let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+            open.extend(inside.map(|entry| (entry.path(), held)));
+        }
+    }
+    found.covered.sort();
+    found.read_only.sort();
+    found
+}
+
+/// Whether the path has a guarded name below the folder that it is in.
+fn is_named_guarded(path: &Path, folders: &[PathBuf]) -> bool {
+    let below = folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());
+    // The nearest folder is the one that counts.
+    let below = below.min_by_key(|below| below.components().count());
+    below.is_some_and(|below| !below.as_os_str().is_empty() && is_guarded(&Path::new("/").join(below)))
+}
+
+/// The guarded paths in some folders; none that lie below another one.
+pub(super) fn guarded_paths(folders: &[PathBuf]) -> Vec<PathBuf> {
+    walk(folders, &Refused::default(), folders, true).guarded
+}
+
+/// Says whether files came or went in some folders.
+#[derive(Debug, Default)]
+struct Watch {
+    changed: Arc<AtomicBool>,
+    /// None when the system could not watch: then everything may have changed.
+    watcher: Option<RecommendedWatcher>,
+}
+
+impl Watch {
+    fn start(roots: &[&PathBuf]) -> Self {
+        let changed = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&changed);
+        let hears = move |event: notify::Result<notify::Event>| {
+            // An error may have been a change.
+            let matters = event.map_or(true, |event| match event.kind {
+                EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => true,
+                _ => event.need_rescan(),
+            });
+            flag.fetch_or(matters, Ordering::Relaxed);
+        };
+        let watcher = notify::recommended_watcher(hears).ok().and_then(|mut watcher| {
+            roots.iter().try_for_each(|root| watcher.watch(root, RecursiveMode::Recursive)).ok()?;
+            Some(watcher)
+        });
+        Self { changed, watcher }
+    }
+
+    fn has_changed(&self) -> bool {
+        self.watcher.is_none() || self.changed.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,87 @@
+//! The policy as macOS reads it: a Seatbelt profile.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::policy::{Network, Policy};
+
+/// What every program needs to start.
+const ALWAYS: &str = "\
+(version 1)
+(deny default)
+(allow process-fork)
+(allow process-exec)
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\"))
+(allow file-read-metadata)
+(allow file-read* (literal \"/\") (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/random\") \
+(literal \"/dev/urandom\") (subpath \"/dev/fd\"))
+(allow file-write-data (literal \"/dev/null\"))
+(allow file-read* (subpath \"/System\") (subpath \"/Library\") (subpath \"/private/etc\") \
+(subpath \"/private/var/db/dyld\"))
+";
+
+/// The profile of a policy. The last rule that matches counts, so what is taken away
+/// comes last.
+#[cfg_attr(target_os = "linux", allow(dead_code, reason = "made everywhere so that it is tested everywhere"))]
+pub(super) fn profile(policy: &Policy) -> String {
+    let mut text = ALWAYS.to_owned();
+    for path in policy.read.iter().chain(&policy.execute) {
+        rule(&mut text, "allow file-read*", path);
+    }
+    for path in policy.write.iter().chain([&policy.temp]) {
+        rule(&mut text, "allow file-read* file-write*", path);
+    }
+    if !policy.attributes {
+        text.push_str("(deny file-write-mode file-write-owner file-write-flags file-write-times file-write-xattr)\n");
+    }
+    for path in &policy.read_only {
+        rule(&mut text, "deny file-write*", path);
+    }
+    for path in &policy.covered {
+        rule(&mut text, "deny file-read* file-write*", path);
+    }
+    match policy.network {
+        Network::None => {}
+        Network::Internet => text.push_str("(allow network* (remote ip) (local ip))\n"),
+        Network::WithUnixSockets => text.push_str("(allow network*)\n"),
+    }
+    text
+}
+
+fn rule(text: &mut String, action: &str, path: &Path) {
+    let quoted = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
+    let _ = writeln!(text, "({action} (subpath \"{quoted}\"))");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_grants_folders_and_takes_refused_files_away() {
+        let policy = Policy {
+            read: vec!["/w".into()],
+            execute: vec!["/usr".into()],
+            covered: vec!["/w/a \"b\"\\c".into()],
+            temp: "/t".into(),
+            ..Policy::default()
+        };
+        insta::assert_snapshot!(profile(&policy));
+    }
+
+    #[test]
+    fn a_workspace_is_written_but_for_what_is_guarded() {
+        let policy = Policy {
+            execute: vec!["/".into()],
+            write: vec!["/w".into()],
+            read_only: vec!["/w/.git".into()],
+            network: Network::Internet,
+            attributes: true,
+            temp: "/t".into(),
+            ..Policy::default()
+        };
+        insta::assert_snapshot!(profile(&policy));
+    }
+}

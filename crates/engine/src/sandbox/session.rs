@@ -1,0 +1,169 @@
+//! The sandbox of a session: how far the kernel can hold commands, and what they are told.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+use super::plan::remove_temp;
+use super::policy::Policy;
+use super::refusals::{Cache, Refused};
+use super::settings::Settings;
+use super::{LAUNCHER_FLAG, Profile};
+use crate::tool::Place;
+use crate::tools::fresh_id;
+
+/// Whether to use a sandbox: `QUIPU_SANDBOX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Switch {
+    /// Where the system has one; commands that would need it are asked about elsewhere.
+    #[default]
+    Auto,
+    /// Always: without one the agent does not start.
+    Require,
+    /// Never: commands that would need it are asked about.
+    Off,
+}
+
+impl Switch {
+    /// Reads the value of `QUIPU_SANDBOX`; none when it is no such value.
+    pub fn read(word: &str) -> Option<Self> {
+        match word {
+            "auto" => Some(Self::Auto),
+            "require" => Some(Self::Require),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+
+/// How far the kernel can hold a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Level {
+    /// With everything, so that single files can be kept back.
+    Full,
+    /// Without namespaces: whole folders can be granted, but nothing in them kept back.
+    WithoutMounts,
+    /// Not at all; why, in words.
+    Unavailable(String),
+}
+
+/// What a sandbox is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The program that calls [`launch`](super::launch) first: the agent itself, or
+    /// `quipu-launcher`. Without one there is no sandbox.
+    pub launcher: Option<PathBuf>,
+    /// Whether to use it.
+    pub switch: Switch,
+    /// The `sandbox` settings.
+    pub settings: Settings,
+    /// Takes this for the result of the self-test. What cannot be launched then fails.
+    pub assumed: Option<Level>,
+}
+
+/// The sandbox of a session.
+#[derive(Debug)]
+pub struct Sandbox {
+    pub(super) options: Options,
+    level: OnceLock<Level>,
+    /// What rules refuse, and how often that has changed.
+    pub(super) refused: RwLock<(u64, Refused)>,
+    pub(super) cache: Mutex<Cache>,
+    /// The folder for temporary folders.
+    pub(super) folder: PathBuf,
+}
+
+impl Sandbox {
+    pub(crate) fn new(options: Options, folder: &Path) -> Self {
+        let folder = folder.to_owned();
+        Self { options, level: OnceLock::new(), refused: RwLock::default(), cache: Mutex::default(), folder }
+    }
+
+    /// The `sandbox` settings.
+    pub fn settings(&self) -> &Settings {
+        &self.options.settings
+    }
+
+    /// Whether the agent must not start without it.
+    pub(crate) fn is_required(&self) -> bool {
+        let settings = &self.options.settings;
+        self.options.switch == Switch::Require
+            || (settings.enabled == Some(true) && settings.fail_if_unavailable == Some(true))
+    }
+
+    /// How far the kernel can hold a command. Asked for the first time, it is tried out,
+    /// which takes some 20 ms.
+    pub fn level(&self) -> &Level {
+        self.level.get_or_init(|| {
+            if self.options.switch == Switch::Off {
+                return Level::Unavailable("QUIPU_SANDBOX is off".to_owned());
+            }
+            if let Some(level) = &self.options.assumed {
+                return level.clone();
+            }
+            let Some(launcher) = &self.options.launcher else {
+                return Level::Unavailable("there is no launcher".to_owned());
+            };
+            if self_test(launcher, &self.folder, true).is_ok() {
+                return Level::Full;
+            }
+            match self_test(launcher, &self.folder, false) {
+                Ok(()) => Level::WithoutMounts,
+                Err(error) => Level::Unavailable(error.to_string()),
+            }
+        })
+    }
+
+    /// Sets what rules refuse. To be called whenever the rules change.
+    pub fn refuse(&self, refused: Refused) {
+        let mut kept = self.refused.write().unwrap_or_else(PoisonError::into_inner);
+        *kept = (kept.0 + 1, refused);
+    }
+
+    /// Whether a command can be held in a profile now; why not, in words.
+    pub(crate) fn can_hold(&self, profile: Profile, place: &Place) -> Result<(), String> {
+        self.policy(profile, place).map(|_| ())
+    }
+}
+
+/// Tries the sandbox out: a process in it must be refused what it may not do.
+fn self_test(launcher: &Path, folder: &Path, mounts: bool) -> io::Result<()> {
+    let home = folder.join(fresh_id("check-"));
+    let (work, temp) = (home.join("work"), home.join("temp"));
+    [&work, &temp].iter().try_for_each(|path| DirBuilder::new().recursive(true).mode(0o700).create(path))?;
+    let outcome = tried(launcher, mounts, &work, &temp);
+    remove_temp(&temp);
+    let _ = fs::remove_dir_all(&home);
+    outcome
+}
+
+fn tried(launcher: &Path, mounts: bool, work: &Path, temp: &Path) -> io::Result<()> {
+    ["file", "covered"].iter().try_for_each(|name| fs::write(work.join(name), "kept"))?;
+    let (work, temp) = (work.canonicalize()?, temp.canonicalize()?);
+    let covered = if mounts { vec![work.join("covered")] } else { Vec::new() };
+    let policy = Policy { mounts, read: vec![work.clone()], covered, temp, cwd: work, ..Policy::default() };
+    let mut command = Command::new(launcher);
+    command.arg(LAUNCHER_FLAG).env_clear().stdin(written(&policy)?);
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match text(&output.stdout).as_str() {
+        "ok" if output.status.success() => Ok(()),
+        "" => Err(io::Error::other(text(&output.stderr))),
+        said => Err(io::Error::other(said.to_owned())),
+    }
+}
+
+/// A policy as the launcher reads it: a file without a name.
+pub(super) fn written(policy: &Policy) -> io::Result<Stdio> {
+    let path = policy.temp.join(fresh_id(".policy-"));
+    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    let mut line = serde_json::to_vec(policy)?;
+    line.push(b'\n');
+    file.write_all(&line)?;
+    file.rewind()?;
+    Ok(Stdio::from(file))
+}

@@ -1,0 +1,156 @@
+//! Commands in the sandbox of the kernel.
+
+use std::path::Path;
+
+use quipu_engine::permission::refused;
+use quipu_engine::sandbox::{self, Level, Profile};
+use quipu_engine::tool::{Call, Options, Output};
+use serde_json::json;
+
+use crate::{Bench, bad, good, rules};
+
+/// The real sandbox.
+pub(crate) fn sandbox() -> sandbox::Options {
+    let launcher = Some(Path::new(env!("CARGO_BIN_EXE_quipu-launcher")).to_owned());
+    sandbox::Options { launcher, ..sandbox::Options::default() }
+}
+
+fn bench() -> Bench {
+    let env = [("PATH", std::env::var_os("PATH").unwrap())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    Bench::real(Options { env, sandbox: sandbox(), ..Options::default() })
+}
+
+/// Whether the kernel can hold commands; where it cannot, that is said loudly.
+pub(crate) fn kernel_can() -> bool {
+    let bench = bench();
+    let level = bench.place.sandbox().level();
+    if *level != Level::Full {
+        eprintln!("\n*** NOT TESTED: this system cannot hold commands in a sandbox: {level:?} ***\n");
+    }
+    *level == Level::Full
+}
+
+async fn run(bench: &Bench, profile: Profile, command: &str) -> Output {
+    bench.call("Bash", json!({"command": command}), &Call { profile, ..Call::new("toolu_1") }).await
+}
+
+#[tokio::test]
+async fn a_command_that_reads_is_held_to_reading() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = bench();
+    bench.write("a", "text\n");
+    let read = async |command: &str| run(&bench, Profile::Read, command).await;
+    assert_eq!(good(read("cat a | tr a-z A-Z; wc -l < a").await), "TEXT\n1");
+    assert_eq!(
+        good(read("cat <(echo one) <<< two; echo x > /dev/null; echo t > $TMPDIR/t && cat $TMPDIR/t").await),
+        "one\nt"
+    );
+    for command in [
+        "echo x > a",
+        "rm a",
+        "touch b",
+        "chmod 600 a",
+        "touch a",
+        "mv a b",
+        "ln a b",
+        "ln -s a b",
+        "mkdir d",
+        "truncate -s 0 a",
+    ] {
+        bad(read(command).await);
+        assert_eq!(bench.text("a"), "text\n", "{command}");
+    }
+    assert!(bad(read("exec 3<>/dev/tcp/127.0.0.1/9").await).contains("Operation not permitted"));
+    let home = std::env::var("HOME").unwrap();
+    bad(read(&format!("ls {home}")).await);
+    assert_eq!(
+        good(read("ps -e 2>/dev/null | wc -l; test -r /proc/1/environ && echo yes").await).lines().last(),
+        Some("yes")
+    );
+    assert!(bad(read("exit 7").await).starts_with("Exit code 7"));
+    assert!(bad(read("kill -9 $$").await).starts_with("Exit code 137"));
+}
+
+#[tokio::test]
+async fn a_workspace_is_written_but_for_what_is_guarded_or_refused() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = bench();
+    for name in ["a", ".git/config", "sub/.git/HEAD", ".mcp.json", "kept", ".env", "src/b"] {
+        bench.write(name, "old\n");
+    }
+    bench.place.sandbox().refuse(refused(&rules(&["deny Edit(kept)", "deny Read(.env)"]), &bench.place));
+    let work = async |command: &str| run(&bench, Profile::Workspace, command).await;
+    good(
+        work("echo new > a; mkdir d; cp a d/b; mv d e; chmod 700 e; touch -d 2001-01-01 a; ln -s a l; rm src/b").await,
+    );
+    assert_eq!((bench.text("a"), bench.text("e/b")), ("new\n".to_owned(), "new\n".to_owned()));
+    for command in [
+        "echo x > .git/config",
+        "touch .git/new",
+        "mv .git g",
+        "rm -rf sub/.git",
+        "echo x > .mcp.json",
+        "mv a .mcp.json",
+        "echo x > kept",
+        "chmod 600 kept",
+        "cat .env",
+        "echo x > .env",
+        "touch /tmp/x-outside /usr/x-outside ~/x-outside",
+        "chmod 700 /tmp",
+        "exec 3<>/dev/tcp/127.0.0.1/9",
+    ] {
+        bad(work(command).await);
+    }
+    for name in [".git/config", "sub/.git/HEAD", ".mcp.json", "kept", ".env"] {
+        assert_eq!(bench.text(name), "old\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_guarded_file_that_a_command_makes_is_moved_aside() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = bench();
+    bench.write("a", "x");
+    let output =
+        run(&bench, Profile::Workspace, "mkdir -p sub .claude && cp a .claude/settings.json && cp a sub/.envrc").await;
+    let text = bad(output);
+    assert!(text.contains(&bench.name(".claude")) && text.contains(&bench.name("sub/.envrc")), "{text}");
+    assert!(!bench.path(".claude").exists() && !bench.path("sub/.envrc").exists());
+    assert_eq!(bench.text("claude.moved-aside-1/settings.json"), "x");
+    assert_eq!(bench.text("sub/envrc.moved-aside-1"), "x");
+    good(run(&bench, Profile::Workspace, "cat a").await);
+}
+
+#[tokio::test]
+async fn files_that_rules_refuse_are_found_again_when_they_change() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = bench();
+    bench.write("deep/down/a.pem", "SECRET");
+    bench.write("kept/b", "SECRET");
+    bench.place.sandbox().refuse(refused(&rules(&["deny Read(*.pem)", "deny Read(kept/**)"]), &bench.place));
+    let read = async |command: &str| run(&bench, Profile::Read, command).await;
+    assert!(bad(read("cat deep/down/a.pem").await).contains("Permission denied"));
+    bad(read("cat kept/b").await);
+    bad(read("cat kept/*").await);
+    bench.place.sandbox().refuse(refused(&rules(&["deny Read(kept/b)"]), &bench.place));
+    assert_eq!(good(read("cat deep/down/a.pem").await), "SECRET");
+    bad(read("cat kept/b").await);
+}
+
+#[tokio::test]
+async fn without_a_launcher_nothing_is_started_in_a_profile() {
+    let bench = Bench::new();
+    bench.write("a", "x");
+    for profile in [Profile::Read, Profile::Workspace] {
+        assert!(bad(run(&bench, profile, "cat a").await).contains("cannot be held in a sandbox"));
+    }
+}
