@@ -12,9 +12,13 @@ use crate::clock::Clock;
 use crate::input::Prompt;
 use crate::session::Session;
 use crate::talk::told;
+use crate::tool::{Target, open};
 
-/// The largest file that is shown whole.
-const LARGEST: u64 = 256 * 1024;
+/// The largest file that is shown whole, in bytes.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+
+/// How many names of a folder are shown.
+const MAX_NAMES: usize = 1000;
 
 /// What goes beside a prompt.
 pub(crate) fn beside(session: &Session, prompt: &Prompt) -> Vec<Entry> {
@@ -43,18 +47,15 @@ fn mentions(text: &str) -> Vec<&str> {
 
 /// A file or folder that was mentioned, when tools may look at it.
 fn mentioned(session: &Session, name: &str) -> Option<Entry> {
-    let path = session.place.absolute(name);
-    if !session.place.holds(&path) || session.place.hidden()(&path) {
+    let target = Target::new(session.place.absolute(name));
+    let (path, real) = (target.given.clone(), target.real.clone()?);
+    if !session.place.holds(&real) || session.place.hidden()(&target) {
         return None;
     }
-    let meta = fs::metadata(&path).ok()?;
-    if meta.is_dir() {
-        return Some(folder(&path, name));
+    if real.is_dir() {
+        return Some(folder(session, &real, name));
     }
-    if meta.len() > LARGEST {
-        return None;
-    }
-    let bytes = fs::read(&path).ok()?;
+    let bytes = open::read(&real, MAX_FILE_BYTES).ok()?;
     let content = String::from_utf8(bytes).ok()?;
     session.place.remember(&path, content.as_bytes());
     // A note that cannot be written is missed by nobody.
@@ -81,13 +82,12 @@ fn mentioned(session: &Session, name: &str) -> Option<Entry> {
     Some(told(Attachment::File(Box::new(attached)), vec![text]))
 }
 
-fn folder(path: &Path, name: &str) -> Entry {
-    let mut names: Vec<String> = fs::read_dir(path)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+fn folder(session: &Session, path: &Path, name: &str) -> Entry {
+    let hidden = session.place.hidden();
+    let entries =
+        fs::read_dir(path).into_iter().flatten().flatten().filter(|entry| !hidden(&Target::new(entry.path())));
+    let mut names: Vec<String> =
+        entries.take(MAX_NAMES).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     let text = format!("The person mentions the folder {}, which holds:\n{}", path.display(), names.join("\n"));
     let attached = attachment::Directory { path: Maybe::Value(name.to_owned()), ..attachment::Directory::default() };

@@ -5,8 +5,10 @@
 
 mod bash;
 mod files;
+mod guarded;
 mod judge;
 mod mode;
+mod path;
 mod refused;
 mod rule;
 mod rules;
@@ -14,9 +16,9 @@ mod shell;
 mod web;
 
 pub(crate) use bash::{only_reads, programs};
-pub use files::hidden;
-pub(crate) use files::is_guarded;
-pub use judge::{Question, Reason, Verdict, judge};
+pub use files::{hidden, target};
+pub(crate) use guarded::is_guarded;
+pub use judge::{Question, Reason, Verdict, judge, judge_at};
 pub use mode::Mode;
 pub use refused::refused;
 pub use rule::{Behavior, Rule, Source};

@@ -14,15 +14,22 @@ use tokio::time::timeout;
 
 use crate::hooks::Effects;
 use crate::host::HostError;
-use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge, refused};
+use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge_at, refused, target};
 use crate::sandbox::Profile;
 use crate::talk::Talk;
-use crate::tool::{Call, Output};
+use crate::tool::{Call, Output, Target};
 
 /// Whether a call may run.
 pub(crate) enum Permit {
-    /// It may, with this input; a command in this profile of the sandbox.
-    Allowed { input: Json, decision: Option<PermissionDecision>, hooks: Effects, profile: Profile },
+    /// It may, with this input, on this file when it names one; a command in this profile
+    /// of the sandbox.
+    Allowed {
+        input: Json,
+        target: Option<Target>,
+        decision: Option<PermissionDecision>,
+        hooks: Effects,
+        profile: Profile,
+    },
     /// It may not.
     Refused(Refusal),
 }
@@ -55,28 +62,29 @@ impl Talk<'_> {
             return Permit::Refused(Refusal { text, kind: "permission-rule", decision, hooks, interrupt });
         }
         let input = hooks.updated_input.clone().unwrap_or_else(|| call.input.clone());
-        match self.verdict(&call.name, &input) {
+        let target = target(&call.name, &input.value(), self.place);
+        match self.verdict(&call.name, &input, target.as_ref()) {
             Verdict::Deny { message, reason } => self.denied(call, message, &reason, hooks),
             Verdict::Allow { reason, profile } if !hooks.ask => {
                 let decision = if hooks.allow { from_hook() } else { by_rule(&reason) };
-                Permit::Allowed { input, decision, hooks, profile }
+                Permit::Allowed { input, target, decision, hooks, profile }
             }
             // A hook may allow what a person would be asked; a rule that asks stands.
             Verdict::Ask(question) if hooks.allow && !hooks.ask && !is_rule(&question.reason) => {
-                Permit::Allowed { input, decision: from_hook(), hooks, profile: Profile::None }
+                Permit::Allowed { input, target, decision: from_hook(), hooks, profile: Profile::None }
             }
-            Verdict::Ask(question) => self.asked(call, input, *question, hooks).await,
+            Verdict::Ask(question) => self.asked(call, (input, target), *question, hooks).await,
             Verdict::Allow { reason, .. } => {
                 let message = format!("A hook wants {} to be approved.", call.name);
                 let question = Question { message, reason, blocked_path: None, suggestions: Vec::new() };
-                self.asked(call, input, question, hooks).await
+                self.asked(call, (input, target), question, hooks).await
             }
         }
     }
 
-    fn verdict(&self, name: &str, input: &Json) -> Verdict {
+    fn verdict(&self, name: &str, input: &Json, target: Option<&Target>) -> Verdict {
         let state = self.session.state();
-        match judge(state.mode, &state.rules, name, &input.value(), self.place) {
+        match judge_at(state.mode, &state.rules, name, &input.value(), self.place, target) {
             // It only tells the model what the person wrote down.
             Verdict::Ask(question) if name == "Skill" && !is_rule(&question.reason) => Verdict::allow(Reason::Unspoken),
             verdict => verdict,
@@ -84,17 +92,25 @@ impl Talk<'_> {
     }
 
     /// Somebody must be asked: a hook, then the host.
-    async fn asked(&self, call: &ToolUse, input: Json, question: Question, hooks: Effects) -> Permit {
+    async fn asked(
+        &self,
+        call: &ToolUse,
+        (input, target): (Json, Option<Target>),
+        question: Question,
+        hooks: Effects,
+    ) -> Permit {
         let Question { message, reason, blocked_path, suggestions } = question;
         let suggestions = Some(suggestions).filter(|some| !some.is_empty());
         if let Some(permit) = self.permission_hooks(call, &input, suggestions.clone()).await {
-            return permit.with(hooks, &input);
+            let permit = permit.with(hooks, &input);
+            return self.aimed(permit, call, (&input, target));
         }
         match self.session.options.permission_prompt.as_deref() {
             Some("stdio") => {}
             Some(tool) => {
                 let answer = self.ask_tool(tool, call, &input).await;
-                return self.heard(answer, input, hooks);
+                let permit = self.heard(answer, input.clone(), hooks);
+                return self.aimed(permit, call, (&input, target));
             }
             None => return self.denied(call, message, &reason, hooks),
         }
@@ -121,9 +137,21 @@ impl Talk<'_> {
             std::future::pending::<()>().await;
         }
         self.asking.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != call.id);
-        let permit = self.heard(answer, input, hooks);
+        let permit = self.heard(answer, input.clone(), hooks);
         self.session.now_doing("running");
-        permit
+        self.aimed(permit, call, (&input, target))
+    }
+
+    /// An allowance for the file that was asked about, or for the one that a changed input names.
+    fn aimed(&self, permit: Permit, call: &ToolUse, (asked, resolved): (&Json, Option<Target>)) -> Permit {
+        match permit {
+            Permit::Allowed { input, decision, hooks, profile, .. } => {
+                let same = input == *asked;
+                let target = if same { resolved } else { target(&call.name, &input.value(), self.place) };
+                Permit::Allowed { input, target, decision, hooks, profile }
+            }
+            refused => refused,
+        }
     }
 
     /// Asks a tool of an MCP server, which answers like a host.
@@ -165,7 +193,7 @@ impl Talk<'_> {
                 }
                 let input = allow.updated_input.into_option().unwrap_or(input);
                 let decision = decided("accept", "user_temporary", None, None);
-                Permit::Allowed { input, decision, hooks, profile: Profile::None }
+                Permit::Allowed { input, target: None, decision, hooks, profile: Profile::None }
             }
             Answer::Deny(deny) => {
                 let interrupt = deny.interrupt.is_true();
@@ -314,7 +342,7 @@ impl HookSaid {
         match self {
             Self::Allow(updated) => {
                 let input = updated.unwrap_or_else(|| input.clone());
-                Permit::Allowed { input, decision: from_hook(), hooks, profile: Profile::None }
+                Permit::Allowed { input, target: None, decision: from_hook(), hooks, profile: Profile::None }
             }
             Self::Deny(why) => {
                 let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };

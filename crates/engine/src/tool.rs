@@ -10,11 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::sandbox::Profile;
 
 mod check;
+pub(crate) mod open;
 mod path;
 mod place;
 
 pub use check::check;
-pub use path::resolve;
+pub(crate) use path::without_dots;
+pub use path::{Target, resolve};
 pub use place::{BeforeChange, Hides, Knows, Options, Place, Summarise};
 
 /// Something the model can call.
@@ -65,12 +67,19 @@ pub struct Call {
     pub profile: Profile,
     /// Who hears how it goes on.
     pub progress: Option<UnboundedSender<Progress>>,
+    /// The file the call was permitted for; none means that nobody looked.
+    pub target: Option<Target>,
 }
 
 impl Call {
     /// A call that nobody listens to.
     pub fn new(id: impl Into<ToolUseId>) -> Self {
         Self { id: id.into(), ..Self::default() }
+    }
+
+    /// The file that the call is about: the one that was permitted, where somebody looked.
+    pub fn target(&self, given: &str, place: &Place) -> Target {
+        self.target.clone().unwrap_or_else(|| Target::new(place.absolute(given)))
     }
 
     /// Tells whoever listens how the call goes on.

@@ -340,11 +340,11 @@ impl Talk<'_> {
         }
         let permit = self.permit(&call).await;
         let mut done = Done::new(work, Output::failure(""));
-        let (input, profile) = match permit {
-            Permit::Allowed { input, decision, hooks, profile } => {
+        let (input, target, profile) = match permit {
+            Permit::Allowed { input, target, decision, hooks, profile } => {
                 done.decision = decision;
                 done.hear_before(hooks);
-                (input, profile)
+                (input, target, profile)
             }
             Permit::Refused(Refusal { text, kind, decision, hooks, interrupt }) => {
                 done.hear_before(hooks);
@@ -361,7 +361,7 @@ impl Talk<'_> {
         };
         let began = Instant::now();
         done.sandboxed = (call.name == Bash.definition().name).then_some(profile != Profile::None);
-        let running = Call { cancel: stop, profile, ..Call::new(call.id.clone()) };
+        let running = Call { cancel: stop, profile, target, ..Call::new(call.id.clone()) };
         done.output = self.run_tool(&tool, &call, &input, running).await;
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));

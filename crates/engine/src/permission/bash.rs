@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::guarded::{is_covered, is_guarded};
 use super::judge::{Court, Question, Reason, Verdict, ask, denied_by, suggest_rules};
+use super::path::PathPattern;
 use super::rules::Sourced;
 use super::shell::{self, Confusion, Part, Redirect, Script, Word};
 use super::{Behavior, Mode, Rule, Source, files};
 use crate::sandbox::Profile;
+use crate::tool::{Place, Target, resolve, without_dots};
 use known::Does;
 use pattern::Pattern;
 use serde_json::Value;
@@ -62,16 +65,18 @@ fn judge_text(court: &Court<'_>, command: &str) -> Verdict {
         Ok((script, views)) => (Ok(script), Some(views)),
         Err(confusion) => (Err(confusion), None),
     };
-    let names = |rule: &Sourced| names(rule, command, views);
-    let touches = |rule: &Sourced| script.is_ok_and(|script| touches(rule, script, court));
-    if let Some(rule) = court.rule(Behavior::Deny, |rule| names(rule) || touches(rule)) {
+    let folders = script.map_or(Folders(None), |script| Folders::of(script, court.place));
+    let concerns = |rule: &Sourced| {
+        names(rule, command, views) || views.is_some_and(|views| touches(rule, views, court, &folders))
+    };
+    if let Some(rule) = court.rule(Behavior::Deny, concerns) {
         return denied_by(rule);
     }
     let unclear = unclear(court, views);
     if court.mode == Mode::BypassPermissions {
         return unclear.unwrap_or(Verdict::allow(Reason::Mode(court.mode)));
     }
-    if let Some(rule) = court.rule(Behavior::Ask, names) {
+    if let Some(rule) = court.rule(Behavior::Ask, concerns) {
         return ask(format!("The rule {} says that this command needs approval.", rule.rule), Reason::rule(rule));
     }
     // What a person wrote down word for word needs no understanding.
@@ -80,11 +85,12 @@ fn judge_text(court: &Court<'_>, command: &str) -> Verdict {
         rule.rule.is_about("Bash") && content.is_none_or(|text| !text.contains('*') && text == command.trim())
     };
     if let Some(rule) = court.rule(Behavior::Allow, whole).filter(|_| court.mode != Mode::Plan) {
+        let unclear = unclear.or_else(|| unclear_files(court, views, &folders));
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
         return unclear.unwrap_or(Verdict::allow(Reason::rule(rule)));
     }
     match script {
-        Ok(script) => match in_parts(court, script, command) {
+        Ok(script) => match in_parts(court, script, &folders, command) {
             allowed @ Verdict::Allow { .. } => unclear.unwrap_or(allowed),
             verdict => verdict,
         },
@@ -103,6 +109,20 @@ fn unclear(court: &Court<'_>, views: Option<&Views>) -> Option<Verdict> {
     let rule = court.rule(Behavior::Deny, about)?;
     let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
     Some(ask(message, Reason::NotUnderstood("the command hides what it runs".into())))
+}
+
+/// The question about a command that may use a file that rules speak of: a word that only
+/// the shell knows, or a folder that the command goes to in a way that is not followed.
+fn unclear_files(court: &Court<'_>, views: Option<&Views>, folders: &Folders) -> Option<Verdict> {
+    let is_clear = views.is_some_and(|views| {
+        let words = views.commands.iter().flat_map(|command| command.iter().skip(1));
+        words.chain(&views.files).all(|word| word.plain) && !views.moves
+    });
+    if (is_clear && folders.0.is_some()) || !guards_files(court) {
+        return None;
+    }
+    let message = "It cannot be told whether this command uses a file that a rule refuses.".to_owned();
+    Some(ask(message, Reason::NotUnderstood("the command hides which files it uses".into())))
 }
 
 fn not_understood(court: &Court<'_>, confusion: &Confusion) -> Verdict {
@@ -130,26 +150,42 @@ fn names(rule: &Sourced, command: &str, views: Option<&Views>) -> bool {
     }
 }
 
-/// Whether a command names a file that a rule about files refuses.
-fn touches(rule: &Sourced, script: &Script, court: &Court<'_>) -> bool {
+/// Whether a command names a file that a rule about files speaks of, wherever it may run.
+fn touches(rule: &Sourced, views: &Views, court: &Court<'_>, folders: &Folders) -> bool {
     let tool = match (rule.rule.tool.as_str(), &rule.rule.content) {
         ("Read", Some(_)) => "Read",
-        (tool @ ("Edit" | "Write"), Some(_)) => tool,
+        (name, Some(_)) if files::changes(name) => "Edit",
         _ => return false,
     };
-    let place = court.place;
-    let is_file = |text: &str| {
-        let value = text.split_once('=').map_or(text, |(_, value)| value);
-        [text, value].iter().any(|text| files::matches(rule, tool, &place.absolute(text), place))
+    let Some(pattern) = PathPattern::of(rule, court.place) else { return false };
+    let elsewhere = court.place.cwd();
+    let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
+    let is_file = |name: &str| {
+        let home = name.starts_with('~').then(|| court.place.absolute(name));
+        let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
+        paths.into_iter().any(|path| pattern.matches(&Target::new(path)))
     };
-    let named = |part: &Part| {
-        let reads = known::does(&part.words) == Some(Does::Reads);
+    let named = |word: &Word| may_name(&word.text).into_iter().any(is_file);
+    let command = |words: &Vec<Word>| {
         // What only reads cannot break a rule about changes.
-        let words = part.words.iter().skip(1).filter(|_| tool == "Read" || !reads);
-        let files = part.redirects.iter().filter(|file| tool == "Read" || file.writes);
-        words.map(|word| &word.text).chain(files.map(|file| &file.target.text)).any(|text| is_file(text))
+        let reads = known::does(words) == Some(Does::Reads);
+        (tool == "Read" || !reads) && words.iter().skip(1).any(named)
     };
-    script.parts.iter().any(named)
+    let written = |word: &Word| tool == "Read" || views.written.contains(word);
+    views.commands.iter().any(command) || views.files.iter().filter(|word| written(word)).any(named)
+}
+
+/// What in a word may be the name of a file: the word, and what follows `=`, `:` or the
+/// letters of options.
+fn may_name(word: &str) -> Vec<&str> {
+    let after = |mark: char| word.split_once(mark).map(|(_, value)| value);
+    let mut names = vec![word];
+    names.extend([after('='), after(':')].into_iter().flatten());
+    if word.starts_with('-') && !word.starts_with("--") {
+        names.extend(word.char_indices().skip(2).take(64).map(|(at, _)| &word[at..]));
+    }
+    names.retain(|name| !name.is_empty());
+    names
 }
 
 /// What is found about one command.
@@ -167,10 +203,15 @@ enum Finding<'a> {
     },
 }
 
-fn in_parts(court: &Court<'_>, script: &Script, text: &str) -> Verdict {
-    let folders = Folders::of(script, court.place.cwd());
-    let findings: Vec<(&Part, Finding<'_>)> =
-        script.parts.iter().map(|part| (part, look(court, part, &folders))).collect();
+fn in_parts(court: &Court<'_>, script: &Script, folders: &Folders, text: &str) -> Verdict {
+    // Where links may have moved, names no longer mean what they meant when they were looked at.
+    let moves = |part: &Part| known::moves_links(unwrapped(&part.words), |name| folders.is_file(name));
+    let unsure = script.parts.iter().any(moves) && (script.parts.len() > 1 || script.repeats);
+    let look = |part| match look(court, part, folders) {
+        Finding::Reads | Finding::Changes if unsure => Finding::Nothing { path: None },
+        finding => finding,
+    };
+    let findings: Vec<(&Part, Finding<'_>)> = script.parts.iter().map(|part| (part, look(part))).collect();
     if court.mode == Mode::Plan && findings.iter().any(|(_, finding)| !matches!(finding, Finding::Reads)) {
         let message = "Cannot run this command while in plan mode: it may change things.".to_owned();
         return Verdict::Deny { message, reason: Reason::Mode(court.mode) };
@@ -235,7 +276,7 @@ fn question(court: &Court<'_>, parts: Vec<&Part>, path: Option<(PathBuf, bool)>)
     if let Some(rules) = rules.filter(|rules| !rules.is_empty()) {
         suggestions.push(suggest_rules(rules, Source::Local));
     }
-    if let Some((path, _)) = path.as_ref().filter(|(path, _)| !files::is_guarded(path)) {
+    if let Some((path, _)) = path.as_ref().filter(|(path, _)| !is_guarded(path)) {
         suggestions.extend(files::suggest_edits(path, false));
     }
     let blocked_path = path.map(|(path, _)| path);
@@ -291,17 +332,21 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
     }
     let Some((first, rest)) = inner.split_first() else { return Finding::Reads };
     if first.plain && first.text == "cd" {
-        let target = rest.first().filter(|word| rest.len() == 1 && word.plain && word.text != "-");
-        let inside = target.is_some_and(|word| folders.hold(court, &word.text));
+        let inside = rest.len() == 1 && folders.hold(court, ".");
         return if inside { Finding::Reads } else { Finding::Nothing { path: None } };
     }
     let Some(does) = known::does(inner) else { return Finding::Nothing { path: None } };
-    let names: Vec<&str> = rest.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-')).collect();
+    if first.text == "git" && !folders.is_home_of_git(court.place) {
+        return Finding::Nothing { path: None };
+    }
+    let names = known::operands(rest);
     let first_path = |inside: bool| names.first().map(|name| (court.place.absolute(name), inside));
     match does {
         Does::Reads => match names.iter().find(|name| !folders.hold(court, name)) {
             Some(name) => Finding::Nothing { path: Some((court.place.absolute(name), false)) },
-            None if known::descends(inner) && hides_files(court) => Finding::Nothing { path: None },
+            None if hides_files(court) && known::searches(inner, |name| folders.is_folder(name)) => {
+                Finding::Nothing { path: None }
+            }
             None => Finding::Reads,
         },
         Does::Changes => match names.iter().find(|name| !folders.hold(court, name)) {
@@ -314,15 +359,19 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
     }
 }
 
-/// Whether some files may not be read, so that searching whole folders is not harmless.
+/// Whether some files may not be read unasked, so that searching whole folders is not harmless.
 fn hides_files(court: &Court<'_>) -> bool {
-    court.rule(Behavior::Deny, |rule| rule.rule.tool == "Read" && rule.rule.content.is_some()).is_some()
+    speaks_of_files(court, |tool| tool == "Read")
 }
 
-/// Whether some files may not be read or changed.
+/// Whether some files may not be read or changed unasked.
 fn guards_files(court: &Court<'_>) -> bool {
-    let about = |rule: &Sourced| matches!(rule.rule.tool.as_str(), "Read" | "Edit" | "Write");
-    court.rule(Behavior::Deny, |rule| about(rule) && rule.rule.content.is_some()).is_some()
+    speaks_of_files(court, |tool| tool == "Read" || files::changes(tool))
+}
+
+fn speaks_of_files(court: &Court<'_>, about: impl Fn(&str) -> bool) -> bool {
+    let speaks = |rule: &Sourced| about(&rule.rule.tool) && rule.rule.content.is_some();
+    [Behavior::Deny, Behavior::Ask].into_iter().any(|behavior| court.rule(behavior, speaks).is_some())
 }
 
 /// Looks at a file that the shell reads or writes for a command.
@@ -334,9 +383,11 @@ fn redirect<'a>(court: &Court<'a>, file: &Redirect, folders: &Folders) -> Findin
     if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"].contains(&name) {
         return Finding::Reads;
     }
-    let path = court.place.absolute(name);
+    let target = Target::new(court.place.cwd().join(name));
+    let path = target.given.clone();
     let tool = if file.writes { "Edit" } else { "Read" };
-    let allows = |rule: &Sourced| files::matches(rule, tool, &path, court.place) && folders.is_one();
+    let covers = |rule: &Sourced| !file.writes || is_covered(rule, &path);
+    let allows = |rule: &Sourced| folders.is_one() && files::matches(rule, tool, &target, court.place) && covers(rule);
     if let Some(rule) = court.rule(Behavior::Allow, allows) {
         return Finding::Rule(rule);
     }
@@ -377,25 +428,46 @@ fn unwrapped(mut words: &[Word]) -> &[Word] {
     }
 }
 
-/// The folders a command may run in, as `cd` in the same text may have changed it.
+/// The folders a command may run in, as `cd` in the same text may have changed it; none
+/// when that is not followed. All but the first are resolved.
 struct Folders(Option<Vec<PathBuf>>);
 
 impl Folders {
-    fn of(script: &Script, cwd: PathBuf) -> Self {
-        let is =
-            |part: &&Part, names: &[&str]| part.words.first().is_some_and(|word| names.contains(&word.text.as_str()));
+    fn of(script: &Script, place: &Place) -> Self {
+        let cwd = place.cwd();
+        let is = |part: &&Part, names: &[&str]| {
+            unwrapped(&part.words).first().is_some_and(|word| names.contains(&word.text.as_str()))
+        };
         let moves: Vec<&Part> = script.parts.iter().filter(|part| is(part, &["cd", "pushd", "popd"])).collect();
         match moves.as_slice() {
             [] => Self(Some(vec![cwd])),
-            [part] if !script.repeats && is(part, &["cd"]) => match part.words.as_slice() {
-                [_, target] if target.plain && target.text != "-" => {
+            [part] if !script.repeats => match part.words.as_slice() {
+                [command, target] if command.text == "cd" && leads_somewhere(target) => {
+                    // Bash goes by the names, the system by where links lead; it may also fail.
                     let there = cwd.join(&target.text);
-                    Self(Some(vec![cwd, there]))
+                    let both = [resolve(&there), resolve(&without_dots(&there))];
+                    Self(both.into_iter().collect::<Option<Vec<_>>>().map(|both| [vec![cwd], both].concat()))
                 }
                 _ => Self(None),
             },
             _ => Self(None),
         }
+    }
+
+    /// Whether a name is a regular file, and no link, wherever the command runs.
+    fn is_file(&self, name: &str) -> bool {
+        let is_file = |folder: &PathBuf| folder.join(name).symlink_metadata().is_ok_and(|about| about.is_file());
+        self.0.as_ref().is_some_and(|folders| folders.iter().all(is_file))
+    }
+
+    /// Whether a name may be a folder.
+    fn is_folder(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|folders| folders.iter().any(|folder| folder.join(name).is_dir()))
+    }
+
+    /// Whether git finds the session's own repository.
+    fn is_home_of_git(&self, place: &Place) -> bool {
+        self.is_one() && known::git::is_at_home(&place.cwd(), place.root())
     }
 
     fn is_one(&self) -> bool {
@@ -417,10 +489,15 @@ impl Folders {
             let path = folder.join(name);
             let real = crate::tool::resolve(&path);
             let is_folder = real.is_none_or(|real| court.place.folders().iter().any(|open| open.starts_with(&real)));
-            !is_folder && !files::is_guarded(&path)
+            !is_folder && !is_guarded(&path)
         };
         self.hold(court, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
     }
+}
+
+/// Whether a word names a folder for `cd`: an option or an empty word leads home or back.
+fn leads_somewhere(word: &Word) -> bool {
+    word.plain && !word.text.is_empty() && !word.text.starts_with('-')
 }
 
 /// Whether a command only reads, as far as its words tell. Where it may run is another question.

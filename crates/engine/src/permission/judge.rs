@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::rules::Sourced;
 use super::{Behavior, Mode, Rule, Rules, Source, bash, files, web};
 use crate::sandbox::Profile;
-use crate::tool::Place;
+use crate::tool::{Place, Target};
 
 /// Whether a call may run.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,11 +102,24 @@ const QUESTIONS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 /// Judges a call. Deny rules come first, then ask rules, the mode, and allow rules;
 /// what nothing speaks of is asked.
 pub fn judge(mode: Mode, rules: &Rules, tool: &str, input: &Value, place: &Place) -> Verdict {
+    judge_at(mode, rules, tool, input, place, files::target(tool, input, place).as_ref())
+}
+
+/// The same for a file that was resolved before ([`target`](super::target)): who opens
+/// just that file opens what was judged.
+pub fn judge_at(
+    mode: Mode,
+    rules: &Rules,
+    tool: &str,
+    input: &Value,
+    place: &Place,
+    target: Option<&Target>,
+) -> Verdict {
     let court = Court { mode, rules, tool, place };
-    let verdict = match tool {
-        "Bash" => bash::judge(&court, input),
-        "WebFetch" => web::judge(&court, input["url"].as_str().unwrap_or_default()),
-        tool if files::reads(tool) || files::changes(tool) => files::judge(&court, input),
+    let verdict = match (tool, target) {
+        ("Bash", _) => bash::judge(&court, input),
+        ("WebFetch", _) => web::judge(&court, input["url"].as_str().unwrap_or_default()),
+        (_, Some(target)) => files::judge(&court, input, target),
         _ => court.other(input),
     };
     match verdict {

@@ -1,12 +1,12 @@
 //! What rules keep from commands, for the sandbox to hold back.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::path::PathPattern;
 use super::rules::Sourced;
 use super::{Behavior, Rules, files};
 use crate::sandbox::{Matcher, Refused};
-use crate::tool::Place;
+use crate::tool::{Place, Target};
 
 /// The files that deny rules keep from being read or changed. To be made again when the
 /// rules change.
@@ -16,20 +16,11 @@ pub fn refused(rules: &Rules, place: &Place) -> Refused {
 }
 
 fn matcher<'a>(rules: impl Iterator<Item = &'a Sourced>, place: &Place) -> Matcher {
-    let patterns: Vec<_> = rules.filter_map(|rule| files::matchers(rule, place)).flatten().collect();
-    let roots = patterns.iter().map(|(root, pattern, _)| start(root, pattern)).collect();
-    let names = move |path: &Path| {
-        let mut patterns = patterns.iter();
-        patterns.any(|(root, _, matcher)| {
-            path.starts_with(root) && matcher.matched_path_or_any_parents(path, path.is_dir()).is_ignore()
-        })
+    let patterns: Vec<PathPattern> = rules.filter_map(|rule| PathPattern::of(rule, place)).collect();
+    let roots = patterns.iter().flat_map(|pattern| pattern.starts.iter().cloned()).collect();
+    let names = move |path: &std::path::Path| {
+        let target = Target::resolved(path);
+        patterns.iter().any(|pattern| pattern.matches(&target))
     };
     Matcher { roots, matches: Arc::new(names) }
-}
-
-/// The file or folder below which everything is that a pattern can name.
-fn start(root: &Path, pattern: &str) -> PathBuf {
-    // Without a slash in front it may match at any depth.
-    let names = pattern.strip_prefix('/').into_iter().flat_map(|names| names.split('/'));
-    root.join(names.take_while(|name| !name.is_empty() && !name.contains(['*', '?', '[', '\\'])).collect::<PathBuf>())
 }

@@ -81,9 +81,21 @@ pub(super) fn parse(command: &str) -> Result<Script, Confusion> {
     if command.chars().any(|c| c != '\n' && c != '\t' && c != ' ' && (c.is_control() || is_hidden(c))) {
         return Err(Confusion("it has characters that cannot be seen"));
     }
+    if continues_oddly(command) {
+        return Err(Confusion("it continues a line in the middle of a word or beside a here-document"));
+    }
     let mut reader = Reader { chars: command.chars().collect(), ..Reader::default() };
     reader.list(None)?;
     if reader.heredocs.is_empty() { Ok(reader.script) } else { Err(Confusion("a here-document has no end")) }
+}
+
+/// Whether a backslash ends a line elsewhere than between words. There bash joins what
+/// stands on both sides into one token, also the two halves of `$(` and of the word that
+/// ends a here-document, and this reader does not follow that.
+fn continues_oddly(command: &str) -> bool {
+    let mut ends = command.match_indices("\\\n");
+    let between_words = |at: usize| command[..at].ends_with([' ', '\t', '\n']);
+    ends.any(|(at, _)| !between_words(at) || command.contains("<<"))
 }
 
 /// Spaces that are no spaces to the shell, and marks that change how text looks.

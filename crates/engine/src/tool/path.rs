@@ -35,6 +35,44 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
     Some(real)
 }
 
+/// A path as it was given, and where it really leads. Rules look at both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The absolute path, as it was given.
+    pub given: PathBuf,
+    /// Where it leads ([`resolve`]); none when its links form a ring.
+    pub real: Option<PathBuf>,
+}
+
+impl Target {
+    /// Follows an absolute path.
+    pub fn new(given: impl Into<PathBuf>) -> Self {
+        let given = given.into();
+        Self { real: resolve(&given), given }
+    }
+
+    /// A path that is known to hold neither links nor `..`, as walks of a resolved folder give.
+    pub(crate) fn resolved(path: impl Into<PathBuf>) -> Self {
+        let given = path.into();
+        Self { real: Some(given.clone()), given }
+    }
+}
+
+/// A path without `.` and `..`, links not followed.
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
 fn push_front(ahead: &mut VecDeque<OsString>, path: &Path) {
     let names = path.components().filter(|part| !matches!(part, Component::CurDir));
     for part in names.collect::<Vec<_>>().into_iter().rev() {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use futures_util::future::BoxFuture;
 use quipu_message::Json;
 
-use super::resolve;
+use super::{Target, resolve};
 use crate::sandbox::{self, Sandbox};
 use crate::tools::fresh_id;
 use crate::tools::tasks::Tasks;
@@ -27,8 +27,8 @@ pub trait BeforeChange: Send + Sync {
 /// Answers a question about a text: prompt and text in, answer out.
 pub type Summarise = Arc<dyn Fn(String, String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// Tells whether a file must not be seen.
-pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+/// Tells whether a rule keeps a file from being read.
+pub type Hides = Arc<dyn Fn(&Target) -> bool + Send + Sync>;
 
 /// What a place is made of.
 #[derive(Default, Clone)]
@@ -91,8 +91,9 @@ impl Place {
     pub fn new(root: impl Into<PathBuf>, mut options: Options) -> Self {
         let root = root.into();
         let root = resolve(&root).unwrap_or(root);
-        // `CDPATH` would change where `cd` leads.
-        for name in SECRETS.into_iter().chain(["CDPATH"]) {
+        // `CDPATH` would change where `cd` leads; `PWD` may be another way to the folder, and
+        // then `cd ..` leads elsewhere than the folder's own `..`.
+        for name in SECRETS.into_iter().chain(["CDPATH", "PWD", "OLDPWD"]) {
             options.env.remove(OsStr::new(name));
         }
         let folders = std::mem::take(&mut options.folders);
@@ -145,6 +146,13 @@ impl Place {
     /// The person's own folder.
     pub fn home(&self) -> Option<PathBuf> {
         self.env().get(OsStr::new("HOME")).map(PathBuf::from)
+    }
+
+    /// The folder of the user's settings.
+    pub(crate) fn config(&self) -> Option<PathBuf> {
+        let set = self.env().get(OsStr::new("CLAUDE_CONFIG_DIR")).filter(|set| !set.is_empty());
+        let folder = set.map(PathBuf::from).or_else(|| Some(self.home()?.join(".claude")))?;
+        Some(resolve(&folder).unwrap_or(folder))
     }
 
     /// The environment of commands.

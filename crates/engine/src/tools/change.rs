@@ -1,12 +1,13 @@
 //! What Write, Edit and NotebookEdit have in common: a file, looked at, then changed.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use quipu_message::tool::output::Hunk;
 use similar::{ChangeTag, TextDiff};
 
-use crate::tool::{Knows, Output, Place};
+use super::read::contents;
+use crate::tool::{Knows, Output, Place, Target, open};
 
 /// Unchanged lines kept around a change.
 const AROUND: usize = 3;
@@ -16,7 +17,7 @@ pub(super) const CURRENT: &str = "(file state is current in your context — no 
 
 /// A text file as it is before a change.
 pub(super) struct Before {
-    path: PathBuf,
+    target: Target,
     bytes: Vec<u8>,
     /// Its text, lines ended by `\n` alone.
     pub(super) text: String,
@@ -28,13 +29,14 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 impl Before {
     /// Looks at a file that the model must have read as it is; none when there is no file.
-    pub(super) async fn look(path: PathBuf, place: &Place) -> Result<Option<Self>, Output> {
-        let bytes = match tokio::fs::read(&path).await {
+    pub(super) async fn look(target: Target, place: &Place) -> Result<Option<Self>, Output> {
+        let path = &target.given;
+        let bytes = match contents(&target).await {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(failed(&path, &e)),
+            Err(e) => return Err(failed(path, &e)),
         };
-        match place.knows(&path, &bytes) {
+        match place.knows(path, &bytes) {
             Knows::AsItIs => {}
             Knows::Nothing => {
                 return Err(Output::misuse("File has not been read yet. Read it first before writing to it."));
@@ -51,28 +53,32 @@ impl Before {
         // Only where every line ends so can the ends be put back as they were.
         let crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
         let text = if crlf { text.replace("\r\n", "\n") } else { text.to_owned() };
-        Ok(Some(Self { path, text, crlf, mark, bytes }))
+        Ok(Some(Self { target, text, crlf, mark, bytes }))
     }
 
     /// Puts `text` into the file, in the manner of what was there.
     pub(super) async fn change(&self, text: &str, place: &Place) -> Result<(), Output> {
         let text = if self.crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text.to_owned() };
         let text = if self.mark { format!("{BYTE_ORDER_MARK}{text}") } else { text };
-        put(&self.path, Some(&self.bytes), &text, place).await
+        put(&self.target, Some(&self.bytes), &text, place).await
     }
 }
 
 /// Makes a new file, and the folders above it.
-pub(super) async fn create(path: &Path, text: &str, place: &Place) -> Result<(), Output> {
-    if let Some(folder) = path.parent() {
-        tokio::fs::create_dir_all(folder).await.map_err(|e| failed(path, &e))?;
-    }
-    put(path, None, text, place).await
+pub(super) async fn create(target: &Target, text: &str, place: &Place) -> Result<(), Output> {
+    put(target, None, text, place).await
 }
 
-async fn put(path: &Path, old: Option<&[u8]>, text: &str, place: &Place) -> Result<(), Output> {
+async fn put(target: &Target, old: Option<&[u8]>, text: &str, place: &Place) -> Result<(), Output> {
+    let path = &target.given;
     place.before_change(path, old).map_err(|e| failed(path, &e))?;
-    tokio::fs::write(path, text).await.map_err(|e| failed(path, &e))?;
+    let (real, exists, bytes) = (target.real.clone().unwrap_or_default(), old.is_some(), text.to_owned());
+    let write = move || match exists {
+        true => open::replace(&real, bytes.as_bytes()),
+        false => open::create(&real, bytes.as_bytes()),
+    };
+    let written = tokio::task::spawn_blocking(write).await.map_err(io::Error::other);
+    written.flatten().map_err(|e| failed(path, &e))?;
     place.remember(path, text.as_bytes());
     Ok(())
 }

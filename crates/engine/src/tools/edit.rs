@@ -39,14 +39,15 @@ impl Tool for Edit {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let edit: EditInput = input(call_input)?;
-    let path = place.absolute(&edit.file_path);
+    let target = call.target(&edit.file_path, place);
+    let path = target.given.clone();
     let name = path.to_string_lossy().into_owned();
     if edit.old_string == edit.new_string {
         return Err(Output::misuse("No changes to make: old_string and new_string are the same."));
@@ -58,9 +59,9 @@ async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
         return Err(Output::failure(format!("EISDIR: illegal operation on a directory, read '{name}'")));
     }
     let all = edit.replace_all.is_true();
-    let (original, updated, words) = match Before::look(path.clone(), place).await? {
+    let (original, updated, words) = match Before::look(target.clone(), place).await? {
         None if edit.old_string.is_empty() => {
-            create(&path, &edit.new_string, place).await?;
+            create(&target, &edit.new_string, place).await?;
             (String::new(), edit.new_string.clone(), format!("File created successfully at: {name} {CURRENT}"))
         }
         None => {

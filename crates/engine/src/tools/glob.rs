@@ -11,7 +11,7 @@ use quipu_message::tool::output::GlobOutput;
 use serde_json::{Value, json};
 
 use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool, resolve};
 
 /// How many files a call names.
 const MOST: usize = 100;
@@ -51,11 +51,11 @@ impl Tool for Glob {
 async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let started = Instant::now();
     let wanted: GlobInput = input(call_input)?;
-    let folder = wanted.path.text().map_or_else(|| place.cwd(), |path| place.absolute(path));
-    let (folder, pattern) = split(folder, place, &wanted.pattern);
-    if !folder.is_dir() {
-        return Err(Output::misuse(format!("Directory does not exist: {}", folder.display())));
-    }
+    let folder = call.target(wanted.path.text().unwrap_or("."), place).given;
+    let (given, pattern) = split(folder, place, &wanted.pattern);
+    let Some(folder) = resolve(&given).filter(|folder| folder.is_dir()) else {
+        return Err(Output::misuse(format!("Directory does not exist: {}", given.display())));
+    };
     let mut names = OverrideBuilder::new(&folder);
     let names = names.add(&pattern).and_then(|names| names.build());
     let names = names.map_err(|e| Output::misuse(format!("The pattern cannot be read: {e}")))?;
@@ -66,7 +66,7 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
         let files = walk.build().filter_map(Result::ok).take_while(|_| !cancel.is_cancelled());
         let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
         let mut files: Vec<(SystemTime, PathBuf)> =
-            files.map(|entry| (changed(entry.path()), entry.into_path())).filter(|(_, path)| !hidden(path)).collect();
+            files.filter(|entry| !hidden(&found(entry))).map(|e| (changed(e.path()), e.into_path())).collect();
         files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         files
     });
@@ -85,6 +85,14 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
         ..GlobOutput::default()
     };
     Ok(Output::new(words, &raw))
+}
+
+/// A file that a walk of a resolved folder came to; it may be a link itself.
+fn found(entry: &ignore::DirEntry) -> Target {
+    match entry.path_is_symlink() {
+        true => Target::new(entry.path()),
+        false => Target::resolved(entry.path()),
+    }
 }
 
 /// Moves the plain folders at the start of an absolute pattern into the folder.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::glob::changed;
 use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool};
 use search::{Found, Search};
 
 mod search;
@@ -70,9 +70,10 @@ impl Tool for Grep {
 
 async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let wanted: GrepInput = input(call_input)?;
-    let path = wanted.path.text().map_or_else(|| place.cwd(), |path| place.absolute(path));
+    let target = call.target(wanted.path.text().unwrap_or("."), place);
+    let path = target.real.clone().unwrap_or_default();
     if !path.exists() {
-        return Err(Output::misuse(format!("Path does not exist: {}", path.display())));
+        return Err(Output::misuse(format!("Path does not exist: {}", target.given.display())));
     }
     let matcher = matcher(&wanted).map_err(|e| Output::misuse(format!("The pattern cannot be read: {e}")))?;
     let walk = walk(&path, &wanted).map_err(|e| Output::misuse(format!("The files cannot be chosen: {e}")))?;
@@ -83,8 +84,9 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
         let mut found: Vec<(PathBuf, Found)> = Vec::new();
         let mut search = search;
         for entry in walk.filter_map(Result::ok).take_while(|_| !cancel.is_cancelled()) {
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file()) || entry.depth() == 0;
-            if is_file && entry.path().is_file() && !hidden(entry.path()) {
+            // The walk begins at a resolved path and follows no links.
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            if is_file && !hidden(&Target::resolved(entry.path())) {
                 let name = shown(entry.path(), &cwd);
                 found.extend(search.file(entry.path(), &name).map(|lines| (PathBuf::from(name), lines)));
             }

@@ -43,18 +43,19 @@ impl Tool for NotebookEdit {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let edit: NotebookEditInput = input(call_input)?;
-    let path = place.absolute(&edit.notebook_path);
+    let target = call.target(&edit.notebook_path, place);
+    let path = target.given.clone();
     if path.extension().is_none_or(|ext| ext != "ipynb") {
         return Err(Output::misuse("This is not a notebook (.ipynb). Change it with Edit."));
     }
-    let Some(before) = Before::look(path.clone(), place).await? else {
+    let Some(before) = Before::look(target.clone(), place).await? else {
         return Err(Output::misuse("Notebook file does not exist."));
     };
     let mut book: Value = serde_json::from_str(&before.text)

@@ -1,6 +1,6 @@
 //! Read: a file's lines with their numbers, or what else a file is.
 
-use std::path::Path;
+use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -11,7 +11,7 @@ use quipu_message::{Block, Document, Image, Source};
 use serde_json::{Value, json};
 
 use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool, open};
 
 mod notebook;
 
@@ -58,15 +58,16 @@ impl Tool for Read {
         Effect::Reads
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let wanted: ReadInput = input(call_input)?;
-    let path = place.absolute(&wanted.file_path);
-    let bytes = bytes_of(&path, place).await?;
+    let target = call.target(&wanted.file_path, place);
+    let bytes = bytes_of(&target, place).await?;
+    let path = target.given;
     place.remember(&path, &bytes);
     let name = path.to_string_lossy().into_owned();
     if let Some(media_type) = image_type(&bytes) {
@@ -84,27 +85,27 @@ async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
     text(name, &bytes, wanted.offset.into_option(), wanted.limit.into_option())
 }
 
-/// The bytes of a file that is there, is a file and is not endless.
-pub(super) async fn bytes_of(path: &Path, place: &Place) -> Result<Vec<u8>, Output> {
-    let about = tokio::fs::metadata(path).await.map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => missing(place),
-        _ => Output::failure(format!("{} cannot be read: {e}.", path.display())),
-    })?;
-    if about.is_dir() {
-        return Err(Output::failure(format!("EISDIR: illegal operation on a directory, read '{}'", path.display())));
-    }
-    if !about.is_file() {
-        return Err(Output::failure(format!("{} is not a regular file.", path.display())));
-    }
-    if about.len() > LONGEST {
-        return Err(Output::failure(format!(
-            "{} holds {}, more than the {} that can be read. Search it with Grep, or cut it with Bash.",
-            path.display(),
-            size(about.len()),
+/// The bytes of a file that is there, is a regular file and is not too long.
+async fn bytes_of(target: &Target, place: &Place) -> Result<Vec<u8>, Output> {
+    let path = target.given.display();
+    contents(target).await.map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => missing(place),
+        io::ErrorKind::IsADirectory => {
+            Output::failure(format!("EISDIR: illegal operation on a directory, read '{path}'"))
+        }
+        io::ErrorKind::FileTooLarge => Output::failure(format!(
+            "{path} holds more than the {} that can be read. Search it with Grep, or cut it with Bash.",
             size(LONGEST)
-        )));
-    }
-    tokio::fs::read(path).await.map_err(|e| Output::failure(format!("{} cannot be read: {e}.", path.display())))
+        )),
+        _ => Output::failure(format!("{path} cannot be read: {e}.")),
+    })
+}
+
+/// What a regular file holds, no longer than anybody reads.
+pub(super) async fn contents(target: &Target) -> io::Result<Vec<u8>> {
+    let Some(real) = target.real.clone() else { return Err(io::Error::other("its links form a ring")) };
+    let read = tokio::task::spawn_blocking(move || open::read(&real, LONGEST));
+    read.await.map_err(io::Error::other)?
 }
 
 fn missing(place: &Place) -> Output {

@@ -37,21 +37,22 @@ impl Tool for Write {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        Box::pin(async move { settle(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
     let WriteInput { file_path, content, .. } = input(call_input)?;
-    let path = place.absolute(&file_path);
+    let target = call.target(&file_path, place);
+    let path = target.given.clone();
     let name = path.to_string_lossy().into_owned();
     if path.is_dir() {
         return Err(Output::failure(format!("EISDIR: illegal operation on a directory, open '{name}'")));
     }
     let mut raw =
         WriteOutput { file_path: name.clone(), content, user_modified: false.into(), ..WriteOutput::default() };
-    let words = match Before::look(path.clone(), place).await? {
+    let words = match Before::look(target.clone(), place).await? {
         Some(before) => {
             before.change(&raw.content, place).await?;
             raw.kind = "update".into();
@@ -60,7 +61,7 @@ async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
             format!("The file {name} has been updated successfully. {CURRENT}")
         }
         None => {
-            create(&path, &raw.content, place).await?;
+            create(&target, &raw.content, place).await?;
             raw.kind = "create".into();
             raw.original_file = Maybe::Null;
             format!("File created successfully at: {name} {CURRENT}")

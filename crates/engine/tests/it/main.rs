@@ -9,6 +9,7 @@ mod judging;
 mod read;
 mod recordings;
 mod red_team;
+mod review;
 mod sandboxed;
 mod security;
 mod web;

@@ -50,7 +50,8 @@ impl Pattern {
 
     /// Whether the words a command must begin with are anywhere in a text that was not understood.
     pub(super) fn is_somewhere_in(&self, command: &str) -> bool {
-        let bare: String = command.chars().filter(|c| !"'\"\\".contains(*c)).collect();
+        let joined = command.replace("\\\n", "");
+        let bare: String = joined.chars().filter(|c| !"'\"\\".contains(*c)).collect();
         let separates = |c: char| c.is_whitespace() || c.is_control() || ";&|()<>`${}[]=,!:".contains(c);
         let words: Vec<&str> = bare.split(separates).filter(|word| !word.is_empty()).collect();
         let lead: Vec<&str> = self.lead().split_whitespace().collect();

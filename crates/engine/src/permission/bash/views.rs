@@ -16,12 +16,19 @@ const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pws
 /// Programs that take code which can run commands, or options that can; versions left off.
 const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
-    vi vim nvim ex ed emacs make gmake tar rsync";
+    vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at";
 
 /// What git runs commands for, as its arguments say.
 const GIT_RUNS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
 /// Options of git, before what it is to do, that have a value.
 const GIT_VALUES: &str = "-C -c --git-dir --work-tree --namespace --config-env";
+
+/// What of git takes options that name programs.
+const GIT_REMOTE: &str = "archive clone fetch fetch-pack grep ls-remote pull push send-pack";
+
+/// Parts of the shell that run commands inside their arguments, as in `let 'a[$(x)]=1'`.
+const EVALUATORS: &str =
+    "let test [ printf read unset mapfile readarray compgen complete hash enable wait getopts bind";
 
 const DEEPEST: usize = 6;
 /// How many commands are looked at, and how long all may be; more are not understood.
@@ -39,6 +46,14 @@ pub(super) struct Views {
     pub(super) vague: Vec<String>,
     /// Whether it may run something its text does not tell.
     pub(super) open: bool,
+    /// The commands, word by word.
+    pub(super) commands: Vec<Vec<Word>>,
+    /// Files that the shell reads or writes for them.
+    pub(super) files: Vec<Word>,
+    /// Those it writes.
+    pub(super) written: Vec<Word>,
+    /// Whether a command inside another goes to another folder.
+    pub(super) moves: bool,
     size: usize,
 }
 
@@ -62,8 +77,15 @@ impl Views {
     fn script(&mut self, script: &Script, depth: usize) {
         for part in &script.parts {
             self.words(&part.words, depth);
-            // Programs run what variables such as PAGER say.
+            self.files.extend(part.redirects.iter().map(|file| file.target.clone()));
+            self.written.extend(part.redirects.iter().filter(|file| file.writes).map(|file| file.target.clone()));
+            let goes = |word: &Word| is_among("cd pushd popd", &word.text);
+            self.moves |= depth > 0 && part.words.first().is_some_and(goes);
+            // Programs run what variables such as PAGER say, git what follows `!` in one.
             for (_, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
+                if value.contains('!') {
+                    self.code(value);
+                }
                 match shell::parse(value) {
                     Ok(value) => value.parts.iter().for_each(|part| self.inner(&part.words, depth)),
                     Err(_) => self.code(value),
@@ -84,6 +106,7 @@ impl Views {
     fn words(&mut self, words: &[Word], depth: usize) {
         let Some(first) = words.first().filter(|_| !self.is_full()) else { return };
         self.push(shell::text(words));
+        self.commands.push(words.to_vec());
         if !first.plain {
             self.open = true;
             return;
@@ -103,12 +126,19 @@ impl Views {
             let is_code = |word: &&Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
             words[1..].iter().filter(is_code).for_each(|word| self.code(&word.text));
         } else if is_among(SHELLS, name) || name == "source" || name == "." {
-            // Without a command or a file on its line, a shell runs what it reads.
-            let given = words[1..].iter().find(|word| !word.text.starts_with('-'));
-            self.open |= given.is_none_or(|word| !word.plain);
+            self.open |= !is_told(&words[1..]);
             self.inner(&words[1..], depth);
-        } else if is_among(WRAPPERS, name) || name.starts_with("ld-linux") {
+        } else if is_among(EVALUATORS, name) {
+            words[1..].iter().for_each(|word| self.code(&word.text));
+        } else if is_among(WRAPPERS, name) || name.starts_with("ld-") || name == "ld.so" {
             self.open |= name == "eval" && words.iter().any(|word| !word.plain);
+            // What xargs reads may be the command of what it runs.
+            let runs = |word: &Word| {
+                let name = program(word);
+                is_among(WRAPPERS, &name) || is_among(SHELLS, &name) || is_interpreter(&name)
+            };
+            self.open |= is_among("xargs parallel", name) && words[1..].iter().any(runs);
+            self.moves |= is_among("env builtin command", name) && words[1..].iter().any(goes_elsewhere);
             for at in 1..words.len() {
                 if self.is_full() {
                     return;
@@ -146,6 +176,11 @@ impl Views {
         }
         if words.len() < given.len() {
             self.named("git", words);
+        }
+        // Names of programs for the other side, pagers, and settings by way of variables.
+        self.open |= given.iter().any(|word| word.text.starts_with("--config-env"));
+        if words.first().is_some_and(|word| is_among(GIT_REMOTE, &word.text)) {
+            words[1..].iter().for_each(|word| self.code(option_value(&word.text)));
         }
         if words.first().is_some_and(|word| is_among(GIT_RUNS, &word.text)) {
             let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -200,6 +235,34 @@ impl Views {
                 }
             }
         }
+    }
+}
+
+/// Whether a shell is told on its own line what to run: by `-c`, or by a file. Anything
+/// else makes it run what it reads.
+fn is_told(words: &[Word]) -> bool {
+    let is_option = |word: &&Word| word.text.starts_with(['-', '+']);
+    let options: Vec<&Word> = words.iter().take_while(is_option).collect();
+    let known = options.iter().all(|option| {
+        let letters = option.text.strip_prefix('-').unwrap_or("?");
+        !letters.is_empty() && letters.chars().all(|c| "celuvx".contains(c)) || option.text == "--login"
+    });
+    let given = words.get(options.len());
+    let is_file = |word: &Word| word.plain && !word.text.starts_with("/dev/") && !word.text.starts_with("/proc/");
+    known && given.is_some_and(is_file)
+}
+
+/// Whether a word makes a command run in another folder.
+fn goes_elsewhere(word: &Word) -> bool {
+    is_among("cd pushd popd", &word.text) || word.text.starts_with("-C") || word.text.starts_with("--chdir")
+}
+
+/// What an option is set to, when that stands in the same word.
+fn option_value(word: &str) -> &str {
+    match word.split_once('=') {
+        Some((_, value)) if word.starts_with("--") => value,
+        _ if word.starts_with('-') && !word.starts_with("--") => word.get(2..).unwrap_or_default(),
+        _ => word,
     }
 }
 

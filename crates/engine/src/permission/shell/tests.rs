@@ -28,7 +28,7 @@ fn every_command_of_a_text_is_found() {
     check("X=$(a)", &["a", "set X=$(a)"]);
     check("a # ; b\nc #d", &["a", "c"]);
     check("a#b", &["'a#b'"]);
-    check("a \\\n b\\\nc", &["a bc"]);
+    check("a \\\n b \\\n c", &["a b c"]);
 }
 
 #[test]
@@ -76,6 +76,10 @@ fn what_is_not_understood_is_an_error() {
         "(a",
         "a)",
         "a \\",
+        "a b\\\nc",
+        "a $\\\n(b)",
+        "a <<E\nE\\\nE\nE",
+        "a <<E \\\n\nE",
         "f() { b; }",
         "function f { b; }",
         "x=(a b)",

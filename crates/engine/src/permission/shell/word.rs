@@ -47,7 +47,10 @@ impl Reader {
                 }
                 // Alone these are words of their own: the command `[`, a group, an empty pair.
                 '[' | '{' if self.at == start + 1 && self.ends_here() => text.push(c),
-                '{' if self.follows("}") => text.push(c),
+                '{' if self.at == start + 1 && self.is_pair() => {
+                    text.push_str("{}");
+                    self.at += 1;
+                }
                 '[' | '{' => {
                     plain = false;
                     text.push(c);
@@ -60,6 +63,11 @@ impl Reader {
         }
         let text = if plain { text } else { self.source(start) };
         Ok(Word { text, plain })
+    }
+
+    /// Whether `}` follows and ends the word, as in `find -exec x {} +`.
+    fn is_pair(&self) -> bool {
+        self.follows("}") && self.chars.get(self.at + 1).is_none_or(|c| ENDS.contains(c))
     }
 
     fn ends_here(&self) -> bool {

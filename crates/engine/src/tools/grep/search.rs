@@ -9,6 +9,8 @@ use quipu_message::Maybe;
 use quipu_message::tool::GrepInput;
 use regex::bytes::Regex;
 
+use crate::tool::open;
+
 /// How much of a line is shown, in bytes.
 const LINE_LENGTH: usize = 500;
 /// How many lines are kept at all.
@@ -70,11 +72,12 @@ impl Search {
         self.look.lines
     }
 
-    /// Searches a file; none when nothing matches or it cannot be read.
+    /// Searches a file at its resolved path; none when nothing matches or it cannot be read.
     pub(super) fn file(&mut self, path: &Path, name: &str) -> Option<Found> {
         let room = MOST_LINES.checked_sub(self.kept).filter(|room| *room > 0)?;
         let mut lines = Lines { look: &self.look, name, room, found: Found::default() };
-        self.searcher.search_path(&self.matcher, path, &mut lines).ok()?;
+        let file = open::open(path).ok()?;
+        self.searcher.search_file(&self.matcher, &file, &mut lines).ok()?;
         self.kept += lines.found.lines.len();
         Some(lines.found).filter(|found| found.matches > 0)
     }

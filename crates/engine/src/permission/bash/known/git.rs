@@ -1,0 +1,92 @@
+//! What git does, as its words tell.
+
+use std::path::{Path, PathBuf};
+
+use super::{is_among, options};
+use crate::permission::shell::Word;
+use crate::tool::resolve;
+
+/// Questions to git that change nothing.
+const QUESTIONS: &str = "status diff log show rev-parse ls-files blame shortlog";
+
+/// Questions to git that are questions in this form only.
+const EXACT: [&str; 7] = ["branch", "branch --show-current", "branch -a", "remote", "remote -v", "stash list", "tag"];
+
+/// Long options that make git neither write files, run programs nor read other files.
+const LONG: &str = "--abbrev --abbrev-commit --abbrev-ref --after --all --author --before --branch --branches --cached \
+    --check --cherry --color --committer --date --date-order --decorate --deleted --diff-filter --dirstat \
+    --exclude-standard --exit-code --find-renames --first-parent --follow --format --git-dir --graph --grep --histogram \
+    --ignore-all-space --ignore-space-change --ignored --is-inside-work-tree --left-right --line-porcelain \
+    --max-count --merges --minimal --modified --name-only --name-status --no-color --no-ext-diff --no-merges --no-patch \
+    --no-renames --no-textconv --numbered --numstat --oneline --others --patch --patience --porcelain --pretty --quiet \
+    --raw --remotes --reverse --short --shortstat --show-cdup --show-current --show-prefix --show-stash --show-toplevel \
+    --since --skip --staged --stat --summary --symbolic-full-name --tags --topo-order --unified --until \
+    --untracked-files --verify --word-diff";
+
+/// Options of `log` with which it shows no contents of files.
+const ONLY_NAMES: &str = "--abbrev-commit --after --all --author --before --branches --color --committer --date \
+    --decorate --first-parent --format --graph --grep --max-count --merges --name-only --name-status --no-color \
+    --no-merges --no-patch --numstat --oneline --pretty --remotes --reverse --shortstat --since --skip --stat --tags \
+    --until";
+
+/// Whether git, told this, changes nothing and runs no program that its words name.
+pub(super) fn reads(words: &[Word]) -> bool {
+    let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let Some(command) = text.first().filter(|command| is_among(QUESTIONS, command)) else {
+        return EXACT.contains(&text.join(" ").as_str());
+    };
+    // `-O` and `-X` name files, `-S` of blame does.
+    let refused = if *command == "blame" { "OXS" } else { "OX" };
+    let is_known = |option: &&str| match option.strip_prefix("--") {
+        Some(_) => is_among(LONG, option.split('=').next().unwrap_or(option)),
+        None => !option.contains(|c| refused.contains(c)),
+    };
+    options(&words[1..]).iter().all(is_known)
+}
+
+/// Whether git, asked this, may show what files hold.
+pub(super) fn shows_contents(words: &[Word]) -> bool {
+    let command = words.first().map(|word| word.text.as_str()).unwrap_or_default();
+    let only_names = |option: &&str| match option.strip_prefix("--") {
+        Some(_) => is_among(ONLY_NAMES, option.split('=').next().unwrap_or(option)),
+        None => option[1..].chars().all(|c| c.is_ascii_digit()) || *option == "-n",
+    };
+    match command {
+        "show" | "diff" | "blame" => true,
+        "log" => !options(&words[1..]).iter().all(only_names),
+        _ => false,
+    }
+}
+
+/// Whether git, started in `folder`, uses the same repository as in `root`, and that is a
+/// plain one. Any other may have come with somebody's files, with settings that name
+/// programs for git to run.
+pub(in crate::permission::bash) fn is_at_home(folder: &Path, root: &Path) -> bool {
+    match (repository(folder), repository(root)) {
+        (Repository::None, Repository::None) => true,
+        (Repository::At(here), Repository::At(there)) => here == there,
+        _ => false,
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Repository {
+    None,
+    /// The folder that holds `.git`.
+    At(PathBuf),
+    /// A folder that is itself a repository, by what it holds.
+    Bare,
+}
+
+fn repository(folder: &Path) -> Repository {
+    let Some(folder) = resolve(folder) else { return Repository::Bare };
+    for folder in folder.ancestors() {
+        if folder.join(".git").symlink_metadata().is_ok() {
+            return Repository::At(folder.to_owned());
+        }
+        if ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).symlink_metadata().is_ok()) {
+            return Repository::Bare;
+        }
+    }
+    Repository::None
+}

@@ -1,0 +1,86 @@
+//! Files that decide what programs and agents do: no mode and no broad rule lets them be changed.
+
+use std::path::{Component, Path};
+
+use super::rules::Sourced;
+use crate::tool::resolve;
+
+/// Folders, at any depth.
+const FOLDERS: [&str; 9] =
+    [".git", ".claude", ".husky", ".vscode", ".idea", ".cargo", ".devcontainer", ".yarn", ".mvn"];
+
+/// Files, at any depth.
+const FILES: [&str; 33] = [
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".bazelrc",
+    ".claude.json",
+    ".devcontainer.json",
+    ".envrc",
+    ".gitconfig",
+    ".gitmodules",
+    ".lefthook.toml",
+    ".lefthook.yaml",
+    ".lefthook.yml",
+    ".mcp.json",
+    ".npmrc",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    ".profile",
+    ".ripgreprc",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    "bunfig.toml",
+    "gradle-wrapper.properties",
+    "lefthook-local.yml",
+    "lefthook.toml",
+    "lefthook.yaml",
+    "lefthook.yml",
+    "maven-wrapper.properties",
+    "pyrightconfig.json",
+];
+
+/// How the names of more such files begin.
+const BEGINNINGS: [&str; 2] = [".pnp.", ".yarnrc"];
+
+/// Whether a file is guarded, as its path is written or as it really is.
+pub(crate) fn is_guarded(path: &Path) -> bool {
+    let real = resolve(path).unwrap_or_else(|| path.to_owned());
+    [path, &real].iter().any(|path| guarded_names(path).next().is_some())
+}
+
+/// Whether an allow rule covers a path: guarded files only where the rule names what guards them.
+pub(super) fn is_covered(rule: &Sourced, path: &Path) -> bool {
+    let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
+    let written: Vec<&str> = pattern.split('/').collect();
+    let real = resolve(path).unwrap_or_else(|| path.to_owned());
+    let named = |path: &Path| guarded_names(path).all(|name| written.contains(&name.as_str()));
+    named(path) && named(&real)
+}
+
+/// The names in a path that guard it, as file systems that ignore case would read them.
+fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+        _ => None,
+    });
+    let mut names: Vec<String> = names.collect();
+    // A worktree is a working folder like any other, though it is kept below `.claude`.
+    if let Some(at) = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees") {
+        names.drain(..names.len().min(at + 3));
+    }
+    let below_config = names.windows(2).any(|pair| pair[0] == ".config" && pair[1] == "git");
+    let below_config = below_config.then(|| ".config".to_owned());
+    let is_guarded = |name: &String| {
+        FOLDERS.contains(&name.as_str())
+            || FILES.contains(&name.as_str())
+            || BEGINNINGS.iter().any(|start| name.starts_with(start))
+    };
+    names.into_iter().filter(is_guarded).chain(below_config)
+}
