@@ -9,7 +9,7 @@ use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::tool::{AgentOutput, ToolInput};
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{AgentId, Block, Entry, Message, MessageId, SessionId, ToolUseId, Uuid};
+use quipu_message::{AgentId, Block, Entry, Message, MessageId, ReadError, SessionId, ToolUseId, Uuid};
 
 use crate::accumulate::{Accumulator, end};
 use crate::tree::Tree;
@@ -71,7 +71,7 @@ impl Node {
 pub struct Conversation {
     pub(crate) nodes: Vec<Node>,
     by_uuid: HashMap<Uuid, usize>,
-    withdrawn: HashSet<Uuid>,
+    pub(crate) withdrawn: HashSet<Uuid>,
     sides: BTreeMap<Side, Conversation>,
     /// Which side each line of the sides is in.
     side_lines: HashMap<Uuid, Side>,
@@ -110,16 +110,21 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    /// The fault of a line that is no entry.
+    pub(crate) fn new(line: u64, error: &ReadError) -> Self {
+        let source = std::error::Error::source(error);
+        let message = source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+        Self { line, code: error.code(), message }
+    }
+}
+
 impl Conversation {
     /// Takes one line of text; one that cannot be read is kept as a fault.
     pub fn push_line(&mut self, line: u64, text: &str) {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry),
-            Err(error) => {
-                let message =
-                    std::error::Error::source(&error).map_or_else(|| error.to_string(), |s| format!("{error}: {s}"));
-                self.push_fault(Fault { line, code: error.code(), message });
-            }
+            Err(error) => self.push_fault(Fault::new(line, &error)),
         }
     }
 
@@ -135,7 +140,7 @@ impl Conversation {
         {
             self.session_id = Some(id.clone());
         }
-        if let Some(side) = self.side(&entry) {
+        if let Some(side) = Self::side_of_entry(&entry, &self.side_lines) {
             return self.add_beside(side, Node { line, entry });
         }
         match entry {
@@ -264,7 +269,8 @@ impl Conversation {
         nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.withdrawn.contains(uuid))).collect()
     }
 
-    fn add(&mut self, node: Node) {
+    /// Takes a node as part of the main conversation, whatever its entry says.
+    pub(crate) fn add(&mut self, node: Node) {
         self.learn(&node);
         match node.uuid().and_then(|uuid| self.by_uuid.get(uuid)) {
             // A replayed line takes the place of the first, with all it says.
@@ -287,8 +293,9 @@ impl Conversation {
         talk.add(node);
     }
 
-    /// Which side conversation an entry belongs to; none for the main one.
-    fn side(&self, entry: &Entry) -> Option<Side> {
+    /// Which side conversation an entry belongs to; none for the main one. `known` are the
+    /// sides of earlier lines.
+    pub(crate) fn side_of_entry(entry: &Entry, known: &HashMap<Uuid, Side>) -> Option<Side> {
         let envelope = entry.envelope()?;
         if let Some(call) = envelope.parent_tool_use_id.get() {
             return Some(Side::Call(call.clone()));
@@ -299,7 +306,7 @@ impl Conversation {
         if let Some(agent) = envelope.agent_id.get() {
             return Some(Side::Agent(agent.clone()));
         }
-        let of_parent = envelope.parent_uuid.get().and_then(|parent| self.side_lines.get(parent).cloned());
+        let of_parent = envelope.parent_uuid.get().and_then(|parent| known.get(parent).cloned());
         of_parent.or_else(|| envelope.uuid.get().cloned().map(Side::Root))
     }
 

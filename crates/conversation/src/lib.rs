@@ -6,6 +6,7 @@
 //!                                     ├── for_ui    what people see
 //!                                     ├── for_api   what the model is sent
 //!                                     └── turns     a request to its answer
+//!   lines as they come ── Live ────────── items that are new, what is waited for
 //!   views ───────────── Metrics ────────── tokens, money (Prices), tools
 //! ```
 //!
@@ -19,6 +20,7 @@ mod accumulate;
 mod attribution;
 mod conversation;
 mod for_api;
+mod live;
 mod metrics;
 mod pair;
 mod person;
@@ -34,6 +36,7 @@ pub use accumulate::{AccumulateError, Accumulator};
 pub use attribution::Agent;
 pub use conversation::{Conversation, Fault, Node};
 pub use for_api::{for_api, normalise, since_compaction};
+pub use live::{Activity, Live, LiveAgent, LiveItem, State};
 pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};
 pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};

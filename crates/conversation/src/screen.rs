@@ -248,7 +248,8 @@ impl<'a> Screen<'a> {
             self.words(text, line, ids.item(node, Kind::Assistant, 0));
         }
         for (i, block) in line.message.content.blocks().iter().enumerate() {
-            self.block(block, line, ids.item(node, Kind::Assistant, i));
+            let model = line.message.model.text().map(str::to_owned);
+            self.block(block, line, ScreenItem { model, ..ids.item(node, Kind::Assistant, i) });
         }
     }
 

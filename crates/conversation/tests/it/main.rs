@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
 mod laws;
+mod live;
 mod parity_api;
 mod parity_sources;
 mod prices;

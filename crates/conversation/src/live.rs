@@ -1,0 +1,220 @@
+//! A conversation as it happens: which items are new after each line, at a cost that does
+//! not grow with the conversation.
+
+use std::collections::{BTreeMap, HashMap};
+
+use quipu_message::progress::{ProgressData, ProgressKind};
+use quipu_message::tool::ToolInput;
+use quipu_message::{AgentId, Entry, SessionId, ToolUseId, Uuid};
+
+use crate::Fault;
+use crate::conversation::{Conversation, Node, Side};
+use crate::screen::ScreenItem;
+
+mod activity;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use activity::{Activity, State};
+use window::Window;
+
+/// Takes the lines of a session as they come and gives the items that are new.
+///
+/// It holds the last few dozen entries, the tool calls that have no result yet, and
+/// nothing else, so each line costs the same in a session of any length. What it gives is
+/// what [`Conversation::for_ui`] gives, but in the order in which it came: what a rewind
+/// left behind has been given already, and subagents' items are given on their own instead
+/// of inside the call.
+///
+/// ```
+/// use quipu_conversation::{Live, Status};
+/// let mut live = Live::default();
+/// live.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#);
+/// assert_eq!(live.changes()[0].item.tool.as_ref().unwrap().status, Status::Pending);
+/// live.push_line(2, r#"{"type":"user","uuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"done"}]}}"#);
+/// let changes = live.changes();
+/// assert!(changes[0].is_update && changes[0].item.tool.as_ref().unwrap().status == Status::Success);
+/// assert!(live.changes().is_empty());
+/// ```
+#[derive(Debug, Default)]
+pub struct Live {
+    main: Window,
+    /// The side whose lines are the main conversation: that of a subagent's own file.
+    main_side: Option<Side>,
+    sides: BTreeMap<Side, (LiveAgent, Window)>,
+    side_lines: HashMap<Uuid, Side>,
+    /// What subagents were asked, by the call that started them.
+    tasks: HashMap<ToolUseId, String>,
+    session_id: Option<SessionId>,
+    cwd: Option<String>,
+    title: Option<String>,
+}
+
+/// An item that is new, or a tool call whose result has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveItem {
+    /// The item.
+    pub item: ScreenItem,
+    /// The subagent it belongs to; none for the session's own.
+    pub agent: Option<LiveAgent>,
+    /// Whether it was given before: the tool call has changed since.
+    pub is_update: bool,
+}
+
+/// The subagent an item belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveAgent {
+    /// The agent, where it is known.
+    pub agent_id: Option<AgentId>,
+    /// The tool call that started it, where it is known.
+    pub tool_use_id: Option<ToolUseId>,
+    /// What it was asked, in a few words, or its type.
+    pub task: Option<String>,
+}
+
+impl Live {
+    /// Takes one line of the session's file or of a stream; one that cannot be read
+    /// becomes an item of kind `problem`.
+    pub fn push_line(&mut self, line: u64, text: &str) {
+        match Entry::read(text) {
+            Ok(entry) => self.push(line, entry, text.len()),
+            Err(_) if text.trim().is_empty() => {}
+            Err(error) => self.main.push_fault(Fault::new(line, &error)),
+        }
+    }
+
+    /// Takes one line of a subagent's own file.
+    pub fn push_agent_line(&mut self, agent: &LiveAgent, line: u64, text: &str) {
+        let (Ok(entry), Some(id)) = (Entry::read(text), agent.agent_id.clone()) else { return };
+        self.push_beside(Side::Agent(id), agent.clone(), Node { line, entry }, text.len());
+    }
+
+    /// The items that are new since the last call, and the tool calls that have changed.
+    pub fn changes(&mut self) -> Vec<LiveItem> {
+        let mut all = Vec::new();
+        for (item, is_update) in self.main.changes() {
+            learn_task(&mut self.tasks, &item);
+            all.push(LiveItem { item, agent: None, is_update });
+        }
+        for (agent, window) in self.sides.values_mut() {
+            for (item, is_update) in window.changes() {
+                learn_task(&mut self.tasks, &item);
+                if agent.task.is_none() {
+                    agent.task = agent.tool_use_id.as_ref().and_then(|call| self.tasks.get(call).cloned());
+                }
+                all.push(LiveItem { item, agent: Some(agent.clone()), is_update });
+            }
+        }
+        all
+    }
+
+    /// What the stream is writing and no whole line has brought yet.
+    pub fn growing(&self) -> Vec<ScreenItem> {
+        self.main.growing()
+    }
+
+    /// How many entries are held: those that wait to be given, and a few dozen.
+    pub fn held(&self) -> usize {
+        self.main.size()
+    }
+
+    /// What the session does, as far as its lines say.
+    pub fn activity(&self) -> Activity {
+        self.main.activity()
+    }
+
+    /// The session of the first line that names one.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        self.session_id.as_ref()
+    }
+
+    /// The working directory of the first line that names one.
+    pub fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+
+    /// The last title.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    fn push(&mut self, line: u64, entry: Entry, bytes: usize) {
+        if let Some(envelope) = entry.envelope() {
+            if self.session_id.is_none() {
+                self.session_id = envelope.session_id.get().cloned();
+            }
+            if self.cwd.is_none() {
+                self.cwd = envelope.cwd.text().map(str::to_owned);
+            }
+        }
+        match &entry {
+            Entry::CustomTitle(title) => self.title = Some(title.title.clone()),
+            Entry::AiTitle(title) => self.title = Some(title.title.clone()),
+            _ => {}
+        }
+        match Conversation::side_of_entry(&entry, &self.side_lines) {
+            Some(side) if self.is_main(&side) => self.main.add(Node { line, entry }, bytes),
+            Some(side) => {
+                if let (Side::Root(_), Some(uuid)) = (&side, entry.envelope().and_then(|e| e.uuid.get())) {
+                    self.side_lines.insert(uuid.clone(), side.clone());
+                }
+                let agent = agent_of(&entry);
+                self.push_beside(side, agent, Node { line, entry }, bytes);
+            }
+            None => match agent_progress(&entry) {
+                Some((side, agent, entry)) => self.push_beside(side, agent, Node { line, entry }, bytes),
+                None => self.main.push(line, entry, bytes),
+            },
+        }
+    }
+
+    /// A file that begins with a subagent's lines is that subagent's.
+    fn is_main(&mut self, side: &Side) -> bool {
+        if self.main.is_unused() && matches!(side, Side::Agent(_)) {
+            self.main_side = Some(side.clone());
+        }
+        self.main_side.as_ref() == Some(side)
+    }
+
+    fn push_beside(&mut self, side: Side, agent: LiveAgent, node: Node, bytes: usize) {
+        let (known, window) = self.sides.entry(side).or_default();
+        known.agent_id = known.agent_id.take().or(agent.agent_id);
+        known.tool_use_id = known.tool_use_id.take().or(agent.tool_use_id);
+        known.task = known.task.take().or(agent.task);
+        window.add(node, bytes);
+    }
+}
+
+fn agent_of(entry: &Entry) -> LiveAgent {
+    entry.envelope().map_or_else(LiveAgent::default, |envelope| LiveAgent {
+        agent_id: envelope.agent_id.get().cloned(),
+        tool_use_id: envelope.parent_tool_use_id.get().cloned(),
+        task: envelope.task_description.text().map(str::to_owned),
+    })
+}
+
+/// What a subagent says in a `progress` line.
+fn agent_progress(entry: &Entry) -> Option<(Side, LiveAgent, Entry)> {
+    let Entry::Progress(progress) = entry else { return None };
+    let ProgressData::Tagged(ProgressKind::Agent(data)) = &progress.data else { return None };
+    let (call, said) = (progress.parent_tool_use_id.get()?, Entry::read(data.message.get()?.text()).ok()?);
+    let agent_id = data.agent_id.get().cloned();
+    // With what its own file says, where it has one: lines with the same id are one.
+    let side = agent_id.clone().map_or_else(|| Side::Call(call.clone()), Side::Agent);
+    Some((side, LiveAgent { agent_id, tool_use_id: Some(call.clone()), task: None }, said))
+}
+
+/// Keeps what a call asks of a subagent, in a few words.
+fn learn_task(tasks: &mut HashMap<ToolUseId, String>, item: &ScreenItem) {
+    let Some(card) = &item.tool else { return };
+    if tasks.contains_key(&card.id) || !matches!(card.name.as_str(), "Agent" | "Task") {
+        return;
+    }
+    if let ToolInput::Agent(input) = ToolInput::read(&card.name, &card.input)
+        && let Some(task) = input.description.text().or(input.subagent_type.text())
+    {
+        tasks.insert(card.id.clone(), task.to_owned());
+    }
+}
