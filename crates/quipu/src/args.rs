@@ -86,8 +86,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  quipu export latest --to session.html --redact\n  quipu export 05ef09b2 --to session.md"
     )]
     Export(ExportArgs),
-    /// Watch a conversation as it happens
-    #[command(after_help = "Examples:\n  quipu follow latest\n  quipu follow 05ef09b2 --full")]
+    /// Watch conversations as they happen
+    #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(FollowArgs),
     /// Play the model's side: answer /v1/messages from a script or a recording
     #[command(after_help = ANSWER_EXAMPLES)]
@@ -288,7 +288,8 @@ pub(crate) struct AnswerArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {
-    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
+    /// A session: its id or a unique prefix of it, PROJECT/ID, a file, or `latest`, which
+    /// moves on when a newer session begins
     #[arg(value_name = "SESSION", default_value = "latest")]
     pub(crate) session: String,
     /// Unfold reasoning and long results
@@ -306,11 +307,25 @@ Examples:
   quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after it
   quipu show agent-a3bbbbd4                     a subagent's own conversation
   quipu show session.jsonl --as html > s.html   a page to share
+const FOLLOW_EXAMPLES: &str = "\
+Examples:
+  quipu follow                    the latest session, and each newer one when it begins
+  quipu follow 05ef09b2 --full    one session, with reasoning and long results
+  quipu follow --all              every session, and which of them wait for you
+  quipu follow --json | jq -c 'select(.kind == \"tool\") | .tool.name'
+
+With --json each item is one line with its session_id; a tool call comes again with its
+result. Items of a subagent also have an agent_id, and lines that say that a session waits
+have waiting_for: question, plan, permission or prompt.";
+
   quipu show session.jsonl --view api --json    the messages that would be sent
   quipu show -                                  a live stream from standard input";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
+    /// Every session, and which of them wait for you and for what
+    #[arg(long, conflicts_with_all = ["session", "tail"])]
+    pub(crate) all: bool,
     /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, a file, or `-` for
     /// standard input; with `:LINE` after it, only what that line of its file says
     #[arg(value_name = "SESSION[:LINE]")]

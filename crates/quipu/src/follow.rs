@@ -1,76 +1,151 @@
 //! `quipu follow`
 
+use std::collections::VecDeque;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
-use quipu_conversation::{Conversation, ScreenItem, Status};
-use quipu_render::{Terminal, Thinking};
-use quipu_transcript::{Followed, Follower};
+use quipu_conversation::{Live, LiveAgent, LiveItem};
+use quipu_transcript::{Changes, Followed, SessionFollower, Source};
 
 use crate::args::{FollowArgs, Global};
+use crate::live::{Place, View};
 use crate::output::Output;
 use crate::sessions;
-use crate::show::about;
-use crate::time::local_time;
 
-/// How long the file must be quiet before what is there counts as caught up.
-const QUIET: Duration = Duration::from_millis(30);
+mod all;
+mod newest;
+
+use newest::NewSessions;
+
+/// Long enough: something is waited for in any case.
+const WAIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &FollowArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let path = sessions::find(&args.session, global)?;
-    let mut follower = Follower::open(&path)?;
-    let mut talk = Conversation::default();
-    if !global.quiet {
-        let _ = writeln!(anstream::stderr().lock(), "following {}; Ctrl-C ends", path.display());
+    if args.all {
+        return all::run(args, global, output);
     }
-    // First all that is there, then each thing as it comes.
-    while let Some(event) = follower.next(QUIET)? {
-        take(event, &mut talk);
-    }
-    let terminal = Terminal {
-        width: output.width,
-        color: output.color,
-        thinking: if args.full { Thinking::Full } else { Thinking::Folded },
-        full: args.full,
-        base: about(&talk).cwd,
-        local: local_time,
-        ..Terminal::default()
+    let mut changes = Changes::new();
+    let mut newer = (args.session == "latest").then(|| NewSessions::new(global, &mut changes));
+    let mut path = match &mut newer {
+        Some(newer) if newer.sessions().is_empty() => {
+            say(global, "no session yet; waiting for one to begin");
+            newer.wait(&mut changes)
+        }
+        _ => sessions::find(&args.session, global)?,
     };
-    let mut flow = terminal.flow();
-    let mut shown = talk.for_ui().len().saturating_sub(args.tail);
     loop {
-        let items = talk.for_ui();
-        let settled = settled(&items).max(shown.min(items.len()));
-        if shown > items.len() {
-            shown = 0;
+        path = follow(&path, args, global, output, &mut changes, newer.as_mut())?;
+    }
+}
+
+/// Follows a session until a newer one begins, where that is wanted. Returns the newer one.
+fn follow(
+    path: &Path,
+    args: &FollowArgs,
+    global: &Global,
+    output: &Output,
+    changes: &mut Changes,
+    mut newer: Option<&mut NewSessions>,
+) -> Result<PathBuf> {
+    let mut session = Session::new(SessionFollower::open(path)?);
+    session.follower.watch(changes);
+    say(global, &format!("following {}; Ctrl-C to stop", path.display()));
+    let recent = session.catch_up(args.tail)?;
+    let place = Rc::new(Place { base: session.live.cwd().map(str::to_owned), ..session.place() });
+    let mut view = View::new(output, global.json, args.full);
+    view.show(&place, recent, Vec::new())?;
+    loop {
+        let changed = changes.wait(WAIT);
+        while session.take()? {
+            let items = session.live.changes();
+            view.show(&place, items, Vec::new())?;
         }
-        for item in &items[shown.min(settled)..settled] {
-            let mut text = String::new();
-            // Writing to a string cannot fail.
-            let _ = flow.items(std::slice::from_ref(item), &mut text);
-            output.bytes(text.as_bytes())?;
-        }
-        shown = settled;
-        let Some(event) = follower.next(Duration::from_secs(3600))? else { continue };
-        take(event, &mut talk);
-        while let Some(event) = follower.next(Duration::ZERO)? {
-            take(event, &mut talk);
+        if let Some(newer) = &mut newer
+            && let Some(path) = newer.look(&changed, changes)
+        {
+            view.finish(&place)?;
+            return Ok(path);
         }
     }
 }
 
-/// How many of the items will not change any more: a call that waits for its result
-/// is shown when it has one.
-fn settled(items: &[ScreenItem]) -> usize {
-    let pending = |item: &ScreenItem| item.tool.as_ref().is_some_and(|tool| tool.status == Status::Pending);
-    items.iter().position(pending).unwrap_or(items.len())
+/// A session that is being followed.
+struct Session {
+    follower: SessionFollower,
+    live: Live,
 }
 
-fn take(event: Followed, talk: &mut Conversation) {
-    match event {
-        Followed::Line { number, bytes, .. } => talk.push_line(number, &String::from_utf8_lossy(&bytes)),
-        Followed::Truncated | Followed::Replaced => *talk = Conversation::default(),
+impl Session {
+    fn new(follower: SessionFollower) -> Self {
+        Self { follower, live: Live::default() }
+    }
+
+    /// Where its items belong.
+    fn place(&self) -> Place {
+        let stem = || self.follower.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let session_id = self.live.session_id().map(|id| id.as_str().to_owned()).or_else(stem);
+        Place { session_id, ..Place::default() }
+    }
+
+    /// Takes the lines that have come; false when there are none.
+    fn take(&mut self) -> Result<bool> {
+        let events = self.follower.poll()?;
+        let any = !events.is_empty();
+        for (source, event) in events {
+            match (source, event) {
+                (Source::Session, Followed::Line { number, bytes, .. }) => {
+                    self.live.push_line(number, &String::from_utf8_lossy(&bytes));
+                }
+                (Source::Session, Followed::Truncated | Followed::Replaced) => self.live = Live::default(),
+                (Source::Subagent(file), Followed::Line { number, bytes, .. }) => {
+                    let task = file.description.or(file.agent_type);
+                    let agent = LiveAgent { agent_id: Some(file.agent_id), tool_use_id: file.tool_use_id, task };
+                    self.live.push_agent_line(&agent, number, &String::from_utf8_lossy(&bytes));
+                }
+                (Source::Subagent(_), _) => {}
+            }
+        }
+        Ok(any)
+    }
+
+    /// Reads all there is and returns the last items of it, by time.
+    fn catch_up(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
+        let (mut own, mut of_agents) = (VecDeque::new(), VecDeque::new());
+        while self.take()? {
+            for change in self.live.changes() {
+                let list = if change.agent.is_some() { &mut of_agents } else { &mut own };
+                keep(list, change, tail);
+            }
+        }
+        let mut items: Vec<LiveItem> = own.into_iter().chain(of_agents).collect();
+        items.sort_by(|a, b| a.item.timestamp.cmp(&b.item.timestamp));
+        items.drain(..items.len().saturating_sub(tail));
+        Ok(items)
+    }
+}
+
+/// Keeps the last items; a tool call that changed takes the place it had.
+fn keep(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
+    let id = |item: &LiveItem| item.item.tool.as_ref().map(|tool| tool.id.clone());
+    if change.is_update {
+        if let Some(known) = list.iter_mut().find(|item| id(item) == id(&change)) {
+            *known = change;
+        }
+        return;
+    }
+    list.push_back(change);
+    if list.len() > most {
+        list.pop_front();
+    }
+}
+
+/// Says something on standard error, unless that is unwanted.
+fn say(global: &Global, text: &str) {
+    if !global.quiet {
+        let _ = writeln!(anstream::stderr().lock(), "{}", quipu_render::clean(text));
     }
 }

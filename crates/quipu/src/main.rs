@@ -14,6 +14,7 @@ mod follow;
 mod format;
 mod ls;
 mod output;
+mod live;
 mod overview;
 mod parallel;
 mod prices;

@@ -15,6 +15,7 @@ use quipu_transcript::{FileError, Lines, Piece, load, load_reader};
 
 use crate::args::{Form, Global, ShowArgs, View};
 use crate::error::Failure;
+use crate::live;
 use crate::output::Output;
 use crate::sessions;
 use crate::time::local_time;
@@ -29,6 +30,11 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
     let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
     if args.view == View::Raw {
         raw(&path, form, output, near(line, args.around))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_whole = line.is_none() && args.turn.is_none() && args.tail.is_none() && args.view == View::Screen;
+    if is_stdin(&path) && form == Form::Text && is_whole && !live::stdin_is_file() {
+        live::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let talk = open(&path)?;

@@ -88,8 +88,8 @@ impl Terminal {
     }
 
     /// Starts a conversation that is shown piece by piece, as it happens.
-    pub fn flow(&self) -> Flow<'_> {
-        Flow::new(self)
+    pub fn flow(&self) -> Flow {
+        Flow::new(self.clone())
     }
 
     fn columns(&self) -> usize {

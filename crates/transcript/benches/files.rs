@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use quipu_message::line::mend;
 use quipu_message::turn::Assistant;
 use quipu_message::{Entry, Head, Line, Stamp, Uuid, factory};
-use quipu_transcript::{Durability, Facts, Followed, Follower, Lines, Piece, Recorder, Resumed};
+use quipu_transcript::{Changes, Durability, Facts, Follower, Lines, Piece, Recorder, Resumed};
 
 struct Counter(u64);
 
@@ -166,6 +166,8 @@ fn latency(dir: &Path) {
     let path = dir.join("followed.jsonl");
     let mut file = File::create(&path).unwrap();
     let mut follower = Follower::open(&path).unwrap();
+    let mut changes = Changes::new();
+    changes.watch(dir, false);
     let start = Instant::now();
     let writer = std::thread::spawn(move || {
         let mut at = Vec::new();
@@ -178,9 +180,11 @@ fn latency(dir: &Path) {
     });
     let mut seen = Vec::new();
     while seen.len() < N {
-        if let Some(Followed::Line { .. }) = follower.next(Duration::from_secs(5)).unwrap() {
-            seen.push(start.elapsed());
+        let lines = follower.poll().unwrap();
+        if lines.is_empty() {
+            changes.wait(Duration::from_secs(5));
         }
+        seen.extend(lines.iter().map(|_| start.elapsed()));
     }
     let written = writer.join().unwrap();
     let mut late: Vec<f64> = seen.iter().zip(&written).map(|(s, w)| s.saturating_sub(*w).as_secs_f64() * 1e3).collect();

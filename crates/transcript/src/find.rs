@@ -36,7 +36,7 @@ pub struct SubagentFile {
 
 impl SubagentFile {
     /// The subagent of a file, by its name and the file beside it.
-    fn at(path: PathBuf) -> Option<Self> {
+    pub(crate) fn at(path: PathBuf) -> Option<Self> {
         let agent_id = AgentId::from(path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?);
         let meta = fs::read_to_string(path.with_extension("meta.json")).ok();
         let meta = meta.and_then(|text| serde_json::from_str::<SubagentMeta>(&text).ok()).unwrap_or_default();
@@ -60,8 +60,12 @@ pub fn subagent(path: &Path) -> Option<SubagentFile> {
 /// The subagents of a session file: `<session>/subagents/agent-<id>.jsonl`, and those in
 /// folders below.
 pub fn subagents(session: &Path) -> Vec<SubagentFile> {
-    let (files, _) = jsonl_files(&session.with_extension("").join("subagents"));
-    files.into_iter().filter_map(SubagentFile::at).collect()
+    subagent_paths(session).into_iter().filter_map(SubagentFile::at).collect()
+}
+
+/// The files of a session's subagents, unopened.
+pub(crate) fn subagent_paths(session: &Path) -> Vec<PathBuf> {
+    jsonl_files(&session.with_extension("").join("subagents")).0
 }
 
 /// The subagents of a session file that older versions put beside it.

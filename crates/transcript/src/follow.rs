@@ -1,25 +1,28 @@
-//! Following a file as it grows: whole lines within moments of the write.
+//! Reading a file on as it grows: whole lines, soon after they are written.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
 
 use memchr::memchr;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
+use crate::append::same_file;
 use crate::problem::FileError;
+
+mod changes;
+mod session;
+
+pub use changes::Changes;
+pub use session::{SessionFollower, Source};
 
 /// Something that happened to a followed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
     /// A whole line.
     Line {
-        /// Counted from 1, since the file began anew.
+        /// Counted from 1, since the file was last read from its start.
         number: u64,
-        /// Where it begins.
+        /// Where it begins, in bytes.
         offset: u64,
         /// The line without its end.
         bytes: Vec<u8>,
@@ -30,13 +33,14 @@ pub enum Followed {
     Replaced,
 }
 
-/// How often to look when nobody tells of changes.
-const POLL: Duration = Duration::from_millis(20);
-/// How often to look anyway: on some file systems nobody ever tells.
-const LOOK_ANYWAY: Duration = Duration::from_millis(200);
+/// At most this much is read at a time, so that a large file is never held whole.
+const MAX_READ_BYTES: u64 = 1 << 20;
 
-/// Reads a file to its end and then on, as it grows. A line without its end waits
-/// for it; truncation and replacement are told.
+/// Reads a file to its end and then on, as it grows. A line without its end waits for
+/// it; truncation and replacement are reported.
+///
+/// It never waits and never opens a file that has not changed: pair it with [`Changes`],
+/// which tells when to look again.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
@@ -44,93 +48,81 @@ pub struct Follower {
     offset: u64,
     number: u64,
     half: Vec<u8>,
-    ready: VecDeque<Followed>,
-    // Held for its effect: it ends when dropped.
-    _watcher: Option<RecommendedWatcher>,
-    changes: Option<Receiver<()>>,
+    /// Lines that begin before this offset are counted and passed over.
+    from: u64,
 }
 
 impl Follower {
     /// Follows a file from its start.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
-        let (watcher, changes) = watch(path).map_or((None, None), |(w, c)| (Some(w), Some(c)));
-        let path = path.to_owned();
-        let (half, ready) = (Vec::new(), VecDeque::new());
-        Ok(Self { path, file, offset: 0, number: 0, half, ready, _watcher: watcher, changes })
+        Ok(Self { path: path.to_owned(), file, offset: 0, number: 0, half: Vec::new(), from: 0 })
     }
 
-    /// The next thing that happens; none when nothing does until `timeout`.
-    pub fn next(&mut self, timeout: Duration) -> Result<Option<Followed>, FileError> {
-        let end = Instant::now() + timeout;
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(Some(event));
-            }
-            self.look()?;
-            if !self.ready.is_empty() {
-                continue;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            self.wait(left);
-        }
+    /// Follows a file from the first line that begins in its last `bytes`. Earlier lines
+    /// are counted, so that line numbers are right.
+    pub fn open_near_end(path: &Path, bytes: u64) -> Result<Self, FileError> {
+        let mut follower = Self::open(path)?;
+        let len = follower.file.metadata().map_err(|source| follower.broken(source))?.len();
+        follower.from = len.saturating_sub(bytes);
+        Ok(follower)
     }
 
-    fn wait(&mut self, left: Duration) {
-        let Some(changes) = &self.changes else { return std::thread::sleep(left.min(POLL)) };
-        match changes.recv_timeout(left.min(LOOK_ANYWAY)) {
-            // Several changes are one reason to look.
-            Ok(()) => while changes.try_recv().is_ok() {},
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => self.changes = None,
-        }
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Reads what is new.
-    fn look(&mut self) -> Result<(), FileError> {
+    /// What happened since the last call; empty when nothing did. A large file comes in
+    /// pieces: call again until nothing comes.
+    pub fn poll(&mut self) -> Result<Vec<Followed>, FileError> {
+        let mut events = Vec::new();
         let len = self.file.metadata().map_err(|source| self.broken(source))?.len();
         if len < self.offset {
-            self.begin_anew(Followed::Truncated);
+            self.restart(Followed::Truncated, &mut events);
             self.file.seek(SeekFrom::Start(0)).map_err(|source| self.broken(source))?;
         }
-        if len != self.offset || self.offset == 0 {
-            self.read()?;
+        if len != self.offset {
+            self.read(&mut events)?;
         }
-        // A name that is gone for a moment is a replacement under way.
-        if let Ok(there) = File::open(&self.path)
-            && !self.is_ours(&there)
-        {
-            self.read()?;
-            self.begin_anew(Followed::Replaced);
-            self.file = there;
-            self.read()?;
+        // Only at the end of the old file: what it still holds comes first. A name that is
+        // missing for a moment is a replacement under way.
+        if events.is_empty() && self.is_replaced() {
+            let file = File::open(&self.path);
+            if let Ok(file) = file {
+                self.restart(Followed::Replaced, &mut events);
+                self.file = file;
+                self.read(&mut events)?;
+            }
         }
-        Ok(())
+        Ok(events)
     }
 
-    fn begin_anew(&mut self, why: Followed) {
-        self.ready.push_back(why);
+    fn restart(&mut self, why: Followed, events: &mut Vec<Followed>) {
+        events.push(why);
         self.half.clear();
-        (self.offset, self.number) = (0, 0);
+        (self.offset, self.number, self.from) = (0, 0, 0);
     }
 
-    fn read(&mut self) -> Result<(), FileError> {
+    /// Reads until whole lines have come or the file ends: a long line takes many reads.
+    fn read(&mut self, events: &mut Vec<Followed>) -> Result<(), FileError> {
+        let before = events.len();
         let mut chunk = vec![0; 64 << 10];
-        loop {
+        let mut read = 0;
+        while read < MAX_READ_BYTES || events.len() == before {
             let n = match self.file.read(&mut chunk) {
-                Ok(0) => return Ok(()),
+                Ok(0) => break,
                 Ok(n) => n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(self.broken(source)),
             };
-            self.take(&chunk[..n]);
+            read += n as u64;
+            self.take(&chunk[..n], events);
         }
+        Ok(())
     }
 
-    fn take(&mut self, mut bytes: &[u8]) {
+    fn take(&mut self, mut bytes: &[u8], events: &mut Vec<Followed>) {
         while let Some(end) = memchr(b'\n', bytes) {
             self.half.extend_from_slice(&bytes[..end]);
             self.number += 1;
@@ -142,32 +134,23 @@ impl Follower {
             if line.last() == Some(&b'\r') {
                 line.pop();
             }
-            self.ready.push_back(Followed::Line { number: self.number, offset, bytes: line });
+            if offset >= self.from {
+                events.push(Followed::Line { number: self.number, offset, bytes: line });
+            }
             bytes = &bytes[end + 1..];
         }
         self.half.extend_from_slice(bytes);
         self.offset += bytes.len() as u64;
     }
 
-    fn is_ours(&self, there: &File) -> bool {
-        let same = |a: fs::Metadata, b: fs::Metadata| crate::append::same_file(&a, &b);
-        self.file.metadata().and_then(|ours| Ok(same(ours, there.metadata()?))).unwrap_or(true)
+    fn is_replaced(&self) -> bool {
+        match (self.file.metadata(), fs::metadata(&self.path)) {
+            (Ok(ours), Ok(there)) => !same_file(&ours, &there),
+            _ => false,
+        }
     }
 
     fn broken(&self, source: io::Error) -> FileError {
         FileError::Read { path: self.path.clone(), offset: self.offset, source }
     }
-}
-
-/// Asks the system to tell of changes in the file's folder; none when it cannot.
-fn watch(path: &Path) -> Option<(RecommendedWatcher, Receiver<()>)> {
-    let (tell, changes) = channel();
-    let mut watcher = notify::recommended_watcher(move |_| {
-        // Nobody listens once the follower is gone.
-        let _ = tell.send(());
-    })
-    .ok()?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    watcher.watch(folder, RecursiveMode::NonRecursive).ok()?;
-    Some((watcher, changes))
 }

@@ -5,7 +5,7 @@
 //!                      └───────── Outline  title, tag, first prompt
 //!   a file, stdin ── Lines ────── bytes, line by line, bounded memory
 //!                      ├───────── Entries   entry or problem
-//!                      ├───────── Follower  lines as they are written
+//!                      ├───────── Follower  lines as they are written; Changes says when
 //!                      └───────── Check, repair
 //!   entries ──────── Recorder ─── Journal ── whole lines, locked, synced
 //!   a session ────── Fork ─────── the same history in a file of its own
@@ -36,7 +36,7 @@ pub mod find;
 pub use append::{AppendError, Journal, OneLine};
 pub use check::{Check, Report};
 pub use delete::{DeleteError, delete};
-pub use follow::{Followed, Follower};
+pub use follow::{Changes, Followed, Follower, SessionFollower, Source};
 pub use fork::Fork;
 pub use lines::{Ending, LONGEST, Lines, Piece};
 pub use outline::Outline;

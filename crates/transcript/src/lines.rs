@@ -170,6 +170,11 @@ impl<R: Read> Lines<R> {
         Ok(Some(Piece::Line { number, offset, bytes, ending, bom }))
     }
 
+    /// Whether the next line has been read already, so that asking for it does not wait.
+    pub fn is_ready(&self) -> bool {
+        memchr(b'\n', &self.input.buffer()[self.lent..]).is_some()
+    }
+
     /// How many bytes have been read as lines.
     pub fn offset(&self) -> u64 {
         self.offset

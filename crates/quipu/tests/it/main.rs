@@ -10,6 +10,7 @@ mod follow;
 mod index;
 mod ls;
 mod sdk;
+mod pty;
 mod search;
 mod sessions;
 mod show;

@@ -18,13 +18,7 @@ pub(crate) struct Printed {
 
 /// Runs a command whose stdout is a terminal of so many columns; stderr is a pipe.
 pub(crate) fn on_terminal(command: &mut Command, columns: u16) -> Printed {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let size = Winsize { ws_row: 200, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&master, size).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let (master, slave) = open(200, columns);
     let mut child = command.stdin(Stdio::null()).stdout(slave).stderr(Stdio::piped()).spawn().unwrap();
     // The command holds the other copies of the terminal: they must go for reading to end.
     command.stdout(Stdio::null());
@@ -36,6 +30,17 @@ pub(crate) fn on_terminal(command: &mut Command, columns: u16) -> Printed {
     });
     let stdout = read_all(master);
     Printed { stdout, stderr: errors.join().unwrap(), code: child.wait().unwrap().code().unwrap_or(-1) }
+}
+
+/// Opens a pseudo-terminal: the end for us, and the one for a command.
+pub(crate) fn open(rows: u16, columns: u16) -> (OwnedFd, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (master, OpenOptions::new().read(true).write(true).open(name).unwrap())
 }
 
 /// Runs a command whose stdout and stderr are pipes.

@@ -15,9 +15,9 @@ use crate::speaker::{Speaker, context_label, picture_label};
 ///
 /// A `Flow` knows who spoke last, so a speaker's name is shown once; following
 /// a live session, keep one and give it each new item.
-#[derive(Debug)]
-pub struct Flow<'t> {
-    pub(super) terminal: &'t Terminal,
+#[derive(Debug, Clone)]
+pub struct Flow {
+    pub(super) terminal: Terminal,
     width: usize,
     /// Whether this is a subagent's conversation.
     inner: bool,
@@ -32,14 +32,15 @@ const INDENT: &str = "  ";
 /// Rows of a notice, a summary or an unknown thing before it is cut.
 const NOTICE: usize = 6;
 
-impl<'t> Flow<'t> {
-    pub(super) fn new(terminal: &'t Terminal) -> Self {
-        Self { terminal, width: terminal.columns(), inner: false, speaker: None, day: String::new(), last: None }
+impl Flow {
+    pub(super) fn new(terminal: Terminal) -> Self {
+        let width = terminal.columns();
+        Self { terminal, width, inner: false, speaker: None, day: String::new(), last: None }
     }
 
-    /// A flow for a subagent's items, in the columns its frame leaves.
-    pub(super) fn inside(&self, width: usize) -> Self {
-        Self { width, inner: true, day: self.day.clone(), ..Self::new(self.terminal) }
+    /// A flow for the items of a subagent, which begins anew in so many columns.
+    pub fn inside(&self, width: usize) -> Self {
+        Self { width: width.max(16), inner: true, day: self.day.clone(), ..Self::new(self.terminal.clone()) }
     }
 
     /// Renders one item.

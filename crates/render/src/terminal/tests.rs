@@ -48,7 +48,7 @@ fn call(name: &str, input: &str, result: &str, is_error: bool) -> [String; 2] {
 #[track_caller]
 fn check_call(name: &str, input: &str, result: &str, expect: &str) {
     let [call, answer] = call(name, input, result, false);
-    check(&narrow(), &[&call, &answer], &format!("▌ assistant\n{expect}"));
+    check(&narrow(), &[&call, &answer], &format!("▌ m\n{expect}"));
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn a_command_shows_its_output_without_escapes_and_cut() {
 #[test]
 fn a_failure_says_so_in_words() {
     let [call, answer] = call("Bash", r#"{"command":"false"}"#, "<tool_use_error>no</tool_use_error>", true);
-    check(&narrow(), &[&call, &answer], "▌ assistant\n  ✗ failed Bash $ false\n    no\n");
-    check(&narrow(), &[&call], "▌ assistant\n  … pending Bash $ false\n");
+    check(&narrow(), &[&call, &answer], "▌ m\n  ✗ failed Bash $ false\n    no\n");
+    check(&narrow(), &[&call], "▌ m\n  … pending Bash $ false\n");
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn known_tools_have_their_own_form() {
 #[test]
 fn thinking_is_folded_shown_or_hidden() {
     let line = r#"{"type":"assistant","uuid":"b","message":{"role":"assistant","model":"m","content":[{"type":"thinking","thinking":"first\nsecond\n\nthird"}]}}"#;
-    check(&narrow(), &[line], "▌ assistant\n  ∴ first (+2 lines)\n");
+    check(&narrow(), &[line], "▌ m\n  ∴ first (+2 lines)\n");
     let full = Terminal { thinking: Thinking::Full, ..narrow() };
-    check(&full, &[line], "▌ assistant\n  ∴ first\n    second\n\n    third\n");
+    check(&full, &[line], "▌ m\n  ∴ first\n    second\n\n    third\n");
     check(&Terminal { thinking: Thinking::Hidden, ..narrow() }, &[line], "");
 }
 

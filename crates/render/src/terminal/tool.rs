@@ -21,10 +21,10 @@ const TITLE: usize = 3;
 /// The indent of what stands under the line.
 const UNDER: &str = "  ";
 
-impl Flow<'_> {
+impl Flow {
     pub(super) fn tool(&mut self, card: &ToolCard, room: usize) -> Vec<Row> {
-        let base = self.terminal.base.as_deref().unwrap_or_default();
-        let call = Call::new(card, base);
+        let base = self.terminal.base.clone().unwrap_or_default();
+        let call = Call::new(card, &base);
         let mut rows = self.title(card, &call, room);
         let inner = room.saturating_sub(UNDER.len()).max(16);
         if !call.is_quiet || self.terminal.full {

@@ -1,19 +1,47 @@
-//! Following a file as it is written.
+//! Following files as they are written.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use quipu_transcript::{Followed, Follower};
+use quipu_transcript::{Changes, Followed, Follower, SessionFollower, Source};
 use tempfile::tempdir;
 
 const LONG: Duration = Duration::from_secs(20);
-const NOW: Duration = Duration::ZERO;
 
-fn line(event: Option<Followed>) -> (u64, u64, String) {
-    match event {
-        Some(Followed::Line { number, offset, bytes }) => (number, offset, String::from_utf8(bytes).unwrap()),
-        other => panic!("no line but {other:?}"),
+/// A follower that waits.
+struct Reader {
+    follower: Follower,
+    changes: Changes,
+    ready: VecDeque<Followed>,
+}
+
+impl Reader {
+    fn open(path: &Path) -> Self {
+        let mut changes = Changes::new();
+        changes.watch(path.parent().unwrap(), false);
+        Self { follower: Follower::open(path).unwrap(), changes, ready: VecDeque::new() }
+    }
+
+    fn next(&mut self) -> Followed {
+        let start = Instant::now();
+        loop {
+            self.ready.extend(self.follower.poll().unwrap());
+            if let Some(event) = self.ready.pop_front() {
+                return event;
+            }
+            assert!(start.elapsed() < LONG, "nothing came");
+            self.changes.wait(LONG);
+        }
+    }
+
+    fn line(&mut self) -> (u64, u64, String) {
+        match self.next() {
+            Followed::Line { number, offset, bytes } => (number, offset, String::from_utf8(bytes).unwrap()),
+            other => panic!("no line but {other:?}"),
+        }
     }
 }
 
@@ -23,12 +51,12 @@ fn lines_come_whole_and_a_half_one_waits_for_its_end() {
     let path = dir.path().join("s.jsonl");
     let mut file = File::create(&path).unwrap();
     file.write_all(b"one\ntw").unwrap();
-    let mut follower = Follower::open(&path).unwrap();
-    assert_eq!(line(follower.next(LONG).unwrap()), (1, 0, "one".into()));
-    assert_eq!(follower.next(NOW).unwrap(), None);
+    let mut reader = Reader::open(&path);
+    assert_eq!(reader.line(), (1, 0, "one".into()));
+    assert_eq!(reader.follower.poll().unwrap(), []);
     file.write_all(b"o\r\nthree\n").unwrap();
-    assert_eq!(line(follower.next(LONG).unwrap()), (2, 4, "two".into()));
-    assert_eq!(line(follower.next(LONG).unwrap()), (3, 9, "three".into()));
+    assert_eq!(reader.line(), (2, 4, "two".into()));
+    assert_eq!(reader.line(), (3, 9, "three".into()));
 }
 
 #[test]
@@ -36,7 +64,7 @@ fn a_writer_in_another_thread_is_followed() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     File::create(&path).unwrap();
-    let mut follower = Follower::open(&path).unwrap();
+    let mut reader = Reader::open(&path);
     let writer = {
         let path = path.clone();
         std::thread::spawn(move || {
@@ -47,7 +75,7 @@ fn a_writer_in_another_thread_is_followed() {
         })
     };
     for n in 0..200 {
-        assert_eq!(line(follower.next(LONG).unwrap()).2, format!("line {n}"));
+        assert_eq!(reader.line().2, format!("line {n}"));
     }
     writer.join().unwrap();
 }
@@ -57,15 +85,85 @@ fn truncation_and_replacement_are_events() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "one\ntwo\n").unwrap();
-    let mut follower = Follower::open(&path).unwrap();
-    line(follower.next(LONG).unwrap());
-    line(follower.next(LONG).unwrap());
+    let mut reader = Reader::open(&path);
+    reader.line();
+    reader.line();
     fs::write(&path, "new\n").unwrap();
-    assert_eq!(follower.next(LONG).unwrap(), Some(Followed::Truncated));
-    assert_eq!(line(follower.next(LONG).unwrap()), (1, 0, "new".into()));
+    assert_eq!(reader.next(), Followed::Truncated);
+    assert_eq!(reader.line(), (1, 0, "new".into()));
     let other = dir.path().join("other");
     fs::write(&other, "other\n").unwrap();
     fs::rename(&other, &path).unwrap();
-    assert_eq!(follower.next(LONG).unwrap(), Some(Followed::Replaced));
-    assert_eq!(line(follower.next(LONG).unwrap()), (1, 0, "other".into()));
+    assert_eq!(reader.next(), Followed::Replaced);
+    assert_eq!(reader.line(), (1, 0, "other".into()));
+}
+
+#[test]
+fn a_large_file_comes_in_pieces_and_a_long_line_whole() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let long = "x".repeat(3 << 20);
+    fs::write(&path, format!("{long}\n{}", "line\n".repeat(600_000))).unwrap();
+    let mut follower = Follower::open(&path).unwrap();
+    let mut pieces = Vec::new();
+    loop {
+        let events = follower.poll().unwrap();
+        if events.is_empty() {
+            break;
+        }
+        pieces.push(events.len());
+    }
+    assert_eq!(pieces.iter().sum::<usize>(), 600_001);
+    assert!(pieces.len() > 2 && pieces.iter().all(|lines| *lines < 400_000), "{pieces:?}");
+}
+
+#[test]
+fn looking_at_files_is_no_change() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "one\n").unwrap();
+    let mut follower = Follower::open(&path).unwrap();
+    follower.poll().unwrap();
+    let mut changes = Changes::new();
+    assert!(changes.watch(dir.path(), true));
+    for _ in 0..3 {
+        follower.poll().unwrap();
+        fs::read(&path).unwrap();
+        fs::read_dir(dir.path()).unwrap().count();
+    }
+    assert_eq!(changes.wait(LONG), Default::default());
+    writeln!(OpenOptions::new().append(true).open(&path).unwrap(), "two").unwrap();
+    assert_eq!(changes.wait(LONG).into_iter().collect::<Vec<_>>(), [path]);
+}
+
+#[test]
+fn subagents_are_followed_with_their_session_also_those_that_begin_later() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "main\n").unwrap();
+    let mut follower = SessionFollower::open(&path).unwrap();
+    assert_eq!(follower.poll().unwrap().len(), 1);
+    let folder = dir.path().join("s/subagents");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("agent-a1.jsonl"), "side\n").unwrap();
+    fs::write(folder.join("agent-a1.meta.json"), r#"{"agentType":"Explore","toolUseId":"t1"}"#).unwrap();
+    assert!(
+        follower.is_concerned(&folder.join("agent-a1.jsonl")) && !follower.is_concerned(&dir.path().join("t.jsonl"))
+    );
+    let events = follower.poll().unwrap();
+    let [(Source::Subagent(agent), Followed::Line { bytes, .. })] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((agent.agent_type.as_deref(), &bytes[..]), (Some("Explore"), &b"side"[..]));
+    assert_eq!(follower.poll().unwrap(), []);
+}
+
+#[test]
+fn a_file_followed_near_its_end_keeps_its_line_numbers() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "one\ntwo\nthree\n").unwrap();
+    let mut follower = Follower::open_near_end(&path, 8).unwrap();
+    let three = Followed::Line { number: 3, offset: 8, bytes: b"three".to_vec() };
+    assert_eq!(follower.poll().unwrap(), [three]);
+    writeln!(OpenOptions::new().append(true).open(&path).unwrap(), "four").unwrap();
+    assert_eq!(follower.poll().unwrap(), [Followed::Line { number: 4, offset: 14, bytes: b"four".to_vec() }]);
 }
