@@ -53,6 +53,21 @@ impl Catalogue {
         Ok(Self { store, dirs, prices })
     }
 
+    /// The database.
+    pub fn path(&self) -> &Path {
+        &self.store.path
+    }
+
+    /// Looks through the whole database for damage. Reads all of it.
+    pub fn check(&self) -> Result<(), IndexError> {
+        let check = || {
+            let found: String = self.store.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            let damaged = || rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            if found == "ok" { Ok(()) } else { Err(rusqlite::Error::SqliteFailure(damaged(), Some(found))) }
+        };
+        check().map_err(|source| self.store.error(source))
+    }
+
     /// Where a broken database was put when this one was made in its place.
     pub fn set_aside(&self) -> Option<&Path> {
         self.store.set_aside.as_deref()

@@ -89,6 +89,23 @@ pub(crate) enum Command {
     /// Watch conversations as they happen
     #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(FollowArgs),
+    /// Print the command that goes on with a session
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(ResumeArgs),
+    /// Give a session a title
+    #[command(after_help = "Example:\n  quipu rename 05ef09b2 'Tide tables in UTC'")]
+    Rename(RenameArgs),
+    /// Give a session a tag, or print the one it has
+    #[command(after_help = "Examples:\n  quipu tag 05ef09b2 done\n  quipu tag 05ef09b2 --clear")]
+    Tag(TagArgs),
+    /// Delete a session with its subagents; its usage stays in the reports
+    #[command(after_help = RM_EXAMPLES)]
+    Rm(RmArgs),
+    /// Check that sessions, index, prices, programs and sandbox are as they should be
+    #[command(
+        after_help = "Examples:\n  quipu doctor\n  quipu doctor --json | jq '.checks[] | select(.status != \"ok\")'"
+    )]
+    Doctor,
     /// Play the model's side: answer /v1/messages from a script or a recording
     #[command(after_help = ANSWER_EXAMPLES)]
     Answer(AnswerArgs),
@@ -98,6 +115,9 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Sessions for shells to complete: id, tab, title
+    #[command(hide = true)]
+    CompleteSessions,
     /// Print the manual page
     #[command(after_help = "Examples:\n  quipu man | man -l -\n  quipu man show | man -l -")]
     Man {
@@ -286,27 +306,6 @@ pub(crate) struct AnswerArgs {
     pub(crate) listen: SocketAddr,
 }
 
-#[derive(Debug, ClapArgs)]
-pub(crate) struct FollowArgs {
-    /// A session: its id or a unique prefix of it, PROJECT/ID, a file, or `latest`, which
-    /// moves on when a newer session begins
-    #[arg(value_name = "SESSION", default_value = "latest")]
-    pub(crate) session: String,
-    /// Unfold reasoning and long results
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// How many of the last items to show first
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) tail: usize,
-}
-
-const SHOW_EXAMPLES: &str = "\
-Examples:
-  quipu show latest                             on the screen, paged when long
-  quipu show session.jsonl --tail 20            only the end
-  quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after it
-  quipu show agent-a3bbbbd4                     a subagent's own conversation
-  quipu show session.jsonl --as html > s.html   a page to share
 const FOLLOW_EXAMPLES: &str = "\
 Examples:
   quipu follow                    the latest session, and each newer one when it begins
@@ -318,14 +317,93 @@ With --json each item is one line with its session_id; a tool call comes again w
 result. Items of a subagent also have an agent_id, and lines that say that a session waits
 have waiting_for: question, plan, permission or prompt.";
 
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FollowArgs {
+    /// A session: its id or a unique prefix of it, PROJECT/ID, a file, or `latest`, which
+    /// moves on when a newer session begins
+    #[arg(value_name = "SESSION", default_value = "latest")]
+    pub(crate) session: String,
+    /// Every session, and which of them wait for you and for what
+    #[arg(long, conflicts_with_all = ["session", "tail"])]
+    pub(crate) all: bool,
+    /// Unfold reasoning and long results
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// How many of the last items to show first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) tail: usize,
+}
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  quipu resume                    the latest session of this folder, or else of all
+  quipu resume 05ef09b2 --run     go on with it now
+  eval \"$(quipu resume 05ef09b2)\"";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ResumeArgs {
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
+    /// [default: the latest of this folder, or else of all]
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Run the command instead of printing it
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RenameArgs {
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// The new title
+    #[arg(value_name = "TITLE")]
+    pub(crate) title: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TagArgs {
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// The new tag, in place of the one it has
+    #[arg(value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// Take the tag away
+    #[arg(long, conflicts_with = "tag")]
+    pub(crate) clear: bool,
+}
+
+const RM_EXAMPLES: &str = "\
+Examples:
+  quipu rm 05ef09b2
+  quipu rm 05ef09b2 --yes         without being asked
+
+Deletes the session's file, its subagents, and the file checkpoints and tasks kept for it.
+This cannot be undone. A session that an agent is writing to is not deleted.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RmArgs {
+    /// A session: its id or a unique prefix of it, PROJECT/ID, or a file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// Delete without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  quipu show latest                             on the screen, paged when long
+  quipu show session.jsonl --tail 20            only the end
+  quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after it
+  quipu show agent-a3bbbbd4                     a subagent's own conversation
+  quipu show session.jsonl --as html > s.html   a page to share
   quipu show session.jsonl --view api --json    the messages that would be sent
   quipu show -                                  a live stream from standard input";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// Every session, and which of them wait for you and for what
-    #[arg(long, conflicts_with_all = ["session", "tail"])]
-    pub(crate) all: bool,
     /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, a file, or `-` for
     /// standard input; with `:LINE` after it, only what that line of its file says
     #[arg(value_name = "SESSION[:LINE]")]

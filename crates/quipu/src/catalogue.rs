@@ -55,7 +55,7 @@ fn open_aside(dirs: &[PathBuf]) -> Result<Opened> {
 }
 
 /// Where things are kept that can be made anew.
-fn cache_folder() -> Option<PathBuf> {
+pub(crate) fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let usual = || {
         let home = std::env::home_dir()?;

@@ -8,7 +8,7 @@ use quipu_api::answer::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_index::{IndexError, PatternError};
 use quipu_transcript::find::ResolveError;
-use quipu_transcript::{FileError, RepairError};
+use quipu_transcript::{DeleteError, FileError, LabelError, RepairError};
 use serde_json::json;
 
 use crate::args::Global;
@@ -99,6 +99,12 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(index) = error.downcast_ref::<IndexError>() {
         return (index.code(), "it can be deleted: it is made anew from the sessions".to_owned());
+    }
+    if let Some(label) = error.downcast_ref::<LabelError>() {
+        return (label.code(), "the session is as it was".to_owned());
+    }
+    if let Some(delete) = error.downcast_ref::<DeleteError>() {
+        return (delete.code(), "the session's file is still there".to_owned());
     }
     if let Some(repair) = error.downcast_ref::<RepairError>() {
         return (repair.code(), "the file is as it was".to_owned());

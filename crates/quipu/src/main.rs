@@ -7,17 +7,21 @@ mod answer;
 mod args;
 mod catalogue;
 mod check;
+mod completions;
+mod doctor;
 mod error;
 mod export;
 mod filter;
 mod follow;
 mod format;
+mod housekeeping;
+mod live;
 mod ls;
 mod output;
-mod live;
 mod overview;
 mod parallel;
 mod prices;
+mod resume;
 mod search;
 mod sessions;
 mod show;
@@ -57,10 +61,17 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Answer(answer) => answer::run(answer, &args.global, output),
+        Command::Resume(resume) => resume::run(resume, &args.global, output),
+        Command::Rename(rename) => housekeeping::rename(rename, &args.global, output),
+        Command::Tag(tag) => housekeeping::tag(tag, &args.global, output),
+        Command::Rm(rm) => housekeeping::rm(rm, &args.global, output),
+        Command::Doctor => doctor::run(&args.global, output),
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Args::command(), "quipu", &mut script);
-            output.bytes(&script)?;
+            completions::script(*shell, output)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::CompleteSessions => {
+            completions::sessions(&args.global, output)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man { command } => {

@@ -13,7 +13,8 @@ pub(crate) fn load() -> Result<Prices> {
     }
 }
 
-fn path() -> Option<PathBuf> {
+/// The file of the user's own prices; `None` without a home folder.
+pub(crate) fn path() -> Option<PathBuf> {
     let home = || std::env::home_dir().map(|home| home.join(".config"));
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from).or_else(home)?;
     Some(config.join("quipu/prices.toml"))

@@ -58,7 +58,16 @@ fn config_dir(dir: PathBuf) -> PathBuf {
 /// Fails when a folder the user names is not there, or when a command needs sessions and
 /// there is no folder for them at all.
 pub(crate) fn require_dirs(command: Option<&Command>, global: &Global) -> Result<()> {
-    if matches!(command, Some(Command::Answer(_) | Command::Completions { .. } | Command::Man { .. })) {
+    if matches!(
+        command,
+        Some(
+            Command::Answer(_)
+                | Command::Completions { .. }
+                | Command::CompleteSessions
+                | Command::Doctor
+                | Command::Man { .. }
+        )
+    ) {
         return Ok(());
     }
     let dirs = claude_dirs(global);

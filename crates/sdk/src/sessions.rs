@@ -32,14 +32,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::{Conversation, since_compaction};
-use quipu_message::bookkeeping::{CustomTitle, Tag};
-use quipu_message::{AgentId, Entry, Line, SessionId, Uuid};
+use quipu_message::bookkeeping::CustomTitle;
+use quipu_message::{AgentId, Entry, SessionId, Uuid};
 use quipu_transcript::find::{self, SessionFile};
-use quipu_transcript::{AppendError, Fork, Journal, Outline, load, load_alone};
+use quipu_transcript::{Fork, Outline, load, load_alone, set_tag, set_title};
 
 mod error;
 mod info;
@@ -150,15 +150,15 @@ impl Sessions {
 
     /// Gives a session a title. Blank space around it is left out.
     pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), SessionError> {
-        self.note(id, titled(id, worded(title).ok_or(SessionError::NoTitle)?))
+        set_title(&self.find(id)?.path, title)?;
+        Ok(())
     }
 
     /// Gives a session a tag in place of the one it has; none takes it away. Characters
     /// that cannot be seen and blank space around it are left out.
     pub fn tag(&self, id: &SessionId, tag: Option<&str>) -> Result<(), SessionError> {
-        let visible = |tag: &str| worded(&tag.chars().filter(|c| !is_invisible(*c)).collect::<String>());
-        let tag = tag.map_or(Some(String::new()), visible).ok_or(SessionError::NoTag)?;
-        self.note(id, Entry::Tag(Box::new(Tag { tag, session_id: id.clone().into(), ..Tag::default() })))
+        set_tag(&self.find(id)?.path, tag)?;
+        Ok(())
     }
 
     /// Deletes a session: its file, its folder and its subagents, wherever copies of it
@@ -249,13 +249,6 @@ impl Sessions {
         }
         (folders, Vec::new())
     }
-
-    /// Appends one line to a session's file, and returns when it is on stable storage.
-    fn note(&self, id: &SessionId, entry: Entry) -> Result<(), SessionError> {
-        let line = Line::of(&entry).map_err(AppendError::Serialise)?;
-        let mut journal = Journal::open(&self.find(id)?.path)?;
-        Ok(journal.append(&mut VecDeque::from([line]), true)?)
-    }
 }
 
 /// What people see of the conversation as it stands.
@@ -290,14 +283,6 @@ fn is_id(id: &SessionId) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let id = id.as_str();
     (1..=200).contains(&id.len()) && !id.starts_with(['.', '-']) && id.chars().all(plain)
-}
-
-/// Control, format and private characters.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
 }
 
 /// A directory as agents name it: absolute and free of links.

@@ -47,8 +47,9 @@ impl DeleteError {
     }
 }
 
-/// Deletes a session's file, its folder with the subagents, and the files of subagents
-/// that older versions put beside it. A link is removed, not what it leads to.
+/// Deletes a session's file, its folder with the subagents, the files of subagents that
+/// older versions put beside it, and, with the last copy of the session, its file
+/// checkpoints and tasks. A link is removed, not what it leads to.
 ///
 /// The file's lock is held meanwhile, so no append is cut in two; a session that is
 /// open but not writing cannot be told from one at rest, and its recorder hears of the
@@ -64,10 +65,27 @@ pub fn delete(session: &Path) -> Result<(), DeleteError> {
         gone(&subagent.path, fs::remove_file)?;
         gone(&subagent.path.with_extension("meta.json"), fs::remove_file)?;
     }
+    for folder in folders_of_last_copy(session) {
+        gone(&folder, fs::remove_dir_all)?;
+    }
     gone(&session.with_extension(""), fs::remove_dir_all)?;
     gone(session, fs::remove_file)?;
     let folder = session.parent().unwrap_or(Path::new("."));
     sync_folder(folder).map_err(|source| DeleteError::Remove { path: session.to_owned(), source })
+}
+
+/// The folders that the config folder keeps for a session, unless another project holds a
+/// copy of it.
+fn folders_of_last_copy(session: &Path) -> Vec<PathBuf> {
+    let projects = session.parent().and_then(Path::parent).filter(|path| path.file_name() == Some("projects".as_ref()));
+    let (Some(projects), Some(name), Some(id)) = (projects, session.file_name(), session.file_stem()) else {
+        return Vec::new();
+    };
+    let others = fs::read_dir(projects).into_iter().flatten().flatten().map(|entry| entry.path().join(name));
+    if others.filter(|other| other != session).any(|other| other.exists()) {
+        return Vec::new();
+    }
+    ["file-history", "tasks"].map(|folder| projects.with_file_name(folder).join(id)).to_vec()
 }
 
 fn gone(path: &Path, remove: impl FnOnce(PathBuf) -> io::Result<()>) -> Result<(), DeleteError> {

@@ -9,6 +9,7 @@
 //!                      └───────── Check, repair
 //!   entries ──────── Recorder ─── Journal ── whole lines, locked, synced
 //!   a session ────── Fork ─────── the same history in a file of its own
+//!                      ├───────── set_title, set_tag   one line appended
 //!                      └───────── delete   the file and what belongs to it
 //! ```
 //!
@@ -23,6 +24,7 @@ mod check;
 mod delete;
 mod follow;
 mod fork;
+mod label;
 mod lines;
 mod outline;
 mod problem;
@@ -38,6 +40,7 @@ pub use check::{Check, Report};
 pub use delete::{DeleteError, delete};
 pub use follow::{Changes, Followed, Follower, SessionFollower, Source};
 pub use fork::Fork;
+pub use label::{LabelError, set_tag, set_title};
 pub use lines::{Ending, LONGEST, Lines, Piece};
 pub use outline::Outline;
 pub use problem::{FileError, Problem};

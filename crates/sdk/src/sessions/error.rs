@@ -1,7 +1,7 @@
 //! Why a session could not be read or changed.
 
 use quipu_message::{AgentId, SessionId};
-use quipu_transcript::{AppendError, DeleteError, FileError};
+use quipu_transcript::{AppendError, DeleteError, FileError, LabelError};
 
 /// Why a session could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,16 @@ impl SessionError {
             Self::Read(error) => error.code(),
             Self::Write(error) => error.code(),
             Self::Delete(error) => error.code(),
+        }
+    }
+}
+
+impl From<LabelError> for SessionError {
+    fn from(error: LabelError) -> Self {
+        match error {
+            LabelError::Blank { what: "title" } => Self::NoTitle,
+            LabelError::Blank { .. } => Self::NoTag,
+            LabelError::Append(error) => error.into(),
         }
     }
 }

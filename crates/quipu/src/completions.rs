@@ -1,0 +1,113 @@
+//! `quipu completions`: scripts that also complete session ids.
+//!
+//! The scripts come from clap; a few lines are added that ask this program for the ids,
+//! through a hidden command, wherever a command takes a SESSION.
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use quipu_render::clean;
+use quipu_transcript::{Outline, find};
+
+use crate::args::{Args, Global};
+use crate::output::Output;
+use crate::sessions::claude_dirs;
+
+/// At most so many sessions are offered, the latest first.
+const MAX_CANDIDATES: usize = 50;
+/// How much of a title is shown beside an id.
+const MAX_TITLE: usize = 60;
+
+/// Prints the script for a shell.
+pub(crate) fn script(shell: Shell, output: &Output) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "quipu", &mut script);
+    let script = String::from_utf8(script)?;
+    let script = match shell {
+        Shell::Bash => script + &bash(),
+        Shell::Zsh => zsh(&script),
+        Shell::Fish => script + &fish(),
+        _ => script,
+    };
+    output.bytes(script.as_bytes())
+}
+
+/// Prints the sessions that a shell may offer: id, tab, title.
+pub(crate) fn sessions(global: &Global, output: &Output) -> Result<()> {
+    let (sessions, _) = find::sessions(&claude_dirs(global));
+    let mut text = String::new();
+    for session in sessions.into_iter().take(MAX_CANDIDATES) {
+        let title = Outline::read(&session.path).ok().and_then(|outline| outline.headline().map(str::to_owned));
+        let title: String = clean(&title.unwrap_or_default()).replace(['\t', '\n'], " ");
+        let title: String = title.chars().take(MAX_TITLE).collect();
+        text.push_str(&format!("{}\t{title}\n", clean(session.id.as_str())));
+    }
+    output.bytes(text.as_bytes())
+}
+
+/// The commands whose arguments are sessions, with their aliases.
+fn commands() -> Vec<String> {
+    let takes_session = |command: &&clap::Command| {
+        let mut names = command.get_positionals().filter_map(|arg| arg.get_value_names());
+        names.any(|names| names.iter().any(|name| name.starts_with("SESSION")))
+    };
+    let whole = Args::command();
+    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).filter(takes_session);
+    commands
+        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_visible_aliases()))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn bash() -> String {
+    let commands = commands().join("|");
+    format!(
+        r#"
+_quipu_with_sessions() {{
+    _quipu "$@"
+    local word cur="${{COMP_WORDS[COMP_CWORD]}}"
+    [[ "$cur" == -* ]] && return 0
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case "$word" in
+            {commands})
+                COMPREPLY+=($(compgen -W "latest $("${{COMP_WORDS[0]}}" complete-sessions 2>/dev/null | cut -f1)" -- "$cur"))
+                return 0
+                ;;
+        esac
+    done
+}}
+complete -F _quipu_with_sessions -o nosort -o bashdefault -o default quipu 2>/dev/null ||
+    complete -F _quipu_with_sessions -o bashdefault -o default quipu
+"#
+    )
+}
+
+/// In clap's script a SESSION is completed by `_default`.
+fn zsh(script: &str) -> String {
+    let function = r#"
+_quipu_sessions() {
+    local -a sessions
+    local id title
+    while IFS=$'\t' read -r id title; do
+        sessions+=("$id:$title")
+    done < <(quipu complete-sessions 2>/dev/null)
+    _describe -V 'session' sessions
+    _files
+}
+"#;
+    let is_session = |line: &str| line.contains("session -- ") && line.contains(":_default'");
+    let mut lines = script.lines().map(|line| match is_session(line) {
+        true => line.replace(":_default'", ":_quipu_sessions'"),
+        false => line.to_owned(),
+    });
+    // The first line is the `#compdef` that zsh looks for.
+    let first = lines.next().unwrap_or_default();
+    format!("{first}\n{function}{}\n", lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn fish() -> String {
+    let commands = commands().join(" ");
+    format!(
+        "\ncomplete -c quipu -n '__fish_seen_subcommand_from {commands}' -k -a '(quipu complete-sessions 2>/dev/null)'\n"
+    )
+}

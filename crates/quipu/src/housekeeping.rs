@@ -1,0 +1,132 @@
+//! `quipu rename`, `quipu tag` and `quipu rm`: sessions named, marked and deleted.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use quipu_render::clean;
+use quipu_transcript::{Outline, delete, find, set_tag, set_title};
+use serde_json::json;
+
+use crate::args::{Global, RenameArgs, RmArgs, TagArgs};
+use crate::catalogue::refreshed;
+use crate::error::{Failure, warn};
+use crate::output::Output;
+use crate::sessions;
+
+/// How long a file is watched before it is deleted: agents do not lock it.
+const WATCHED: Duration = Duration::from_millis(300);
+
+pub(crate) fn rename(args: &RenameArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let session = Session::find(&args.session, global)?;
+    let title = set_title(&session.path, &args.title)?;
+    if global.json {
+        output.json(&json!({ "session_id": session.id, "title": title, "path": session.path }))?;
+    } else {
+        session.say(output, &format!("renamed to '{title}'"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn tag(args: &TagArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let session = Session::find(&args.session, global)?;
+    let tag = match &args.tag {
+        Some(tag) => set_tag(&session.path, Some(tag))?,
+        None if args.clear => set_tag(&session.path, None)?,
+        None => Outline::read_whole(&session.path)?.tag,
+    };
+    if global.json {
+        output.json(&json!({ "session_id": session.id, "tag": tag, "path": session.path }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match (tag, args.clear) {
+        (Some(tag), _) if args.tag.is_some() => session.say(output, &format!("tagged '{tag}'"))?,
+        (Some(tag), _) => output.text(&format!("{}\n", clean(&tag)))?,
+        (None, true) => session.say(output, "has no tag any more")?,
+        (None, false) => session.say(output, "has no tag")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn rm(args: &RmArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let session = Session::find(&args.session, global)?;
+    let subagents = find::subagents(&session.path).len();
+    let before = std::fs::metadata(&session.path)?;
+    if !args.yes && !confirmed(&session, before.len(), subagents)? {
+        return Err(Failure::error("rm.declined", "nothing was deleted", ""));
+    }
+    // What it used is counted first: reports keep it when the file has gone.
+    if let Err(error) = refreshed(global) {
+        warn(&format!("the usage of this session may be missing from reports: {error}"));
+    }
+    std::thread::sleep(WATCHED);
+    let now = std::fs::metadata(&session.path)?;
+    if now.len() != before.len() {
+        return Err(busy(&session.path));
+    }
+    delete(&session.path).map_err(|error| match error {
+        quipu_transcript::DeleteError::Busy { path } => busy(&path),
+        other => other.into(),
+    })?;
+    if global.json {
+        output.json(&json!({
+            "session_id": session.id, "deleted": true, "path": session.path,
+            "bytes": before.len(), "subagents": subagents,
+        }))?;
+    } else {
+        session.say(output, "deleted; its usage stays in the reports")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn busy(path: &Path) -> anyhow::Error {
+    let message = format!("'{}' is being written to; nothing was deleted", path.display());
+    Failure::error("delete.busy", message, "end the agent that works in this session, then try again")
+}
+
+/// Asks whether to delete; only a yes counts.
+fn confirmed(session: &Session, bytes: u64, subagents: usize) -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let hint = "pass --yes to delete without being asked";
+        return Err(Failure::usage("rm.not_confirmed", "cannot ask whether to delete: this is no terminal", hint));
+    }
+    let headline = Outline::read_whole(&session.path).ok().and_then(|outline| outline.headline().map(str::to_owned));
+    let title = headline.map(|title| format!(" '{}'", clean(&title).replace('\n', " "))).unwrap_or_default();
+    let more = match subagents {
+        0 => String::new(),
+        1 => " and 1 subagent".to_owned(),
+        n => format!(" and {n} subagents"),
+    };
+    let kb = bytes.div_ceil(1024);
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "Delete {}{title} ({kb} KB{more})? This cannot be undone. [y/N] ", clean(&session.id))?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// A session that is to be changed.
+struct Session {
+    id: String,
+    path: PathBuf,
+}
+
+impl Session {
+    fn find(spec: &str, global: &Global) -> Result<Self> {
+        let path = sessions::find(spec, global)?;
+        let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if id.starts_with("agent-") {
+            let hint = "name the session it belongs to";
+            return Err(Failure::error("session.subagent", format!("'{id}' is a subagent, not a session"), hint));
+        }
+        Ok(Self { id, path })
+    }
+
+    /// Says what was done.
+    fn say(&self, output: &Output, what: &str) -> Result<()> {
+        output.text(&format!("{} {}\n", clean(&self.id), clean(what)))
+    }
+}

@@ -1,0 +1,147 @@
+//! `quipu resume`: go on with a session in the folder it belongs to.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+use quipu_transcript::Outline;
+use quipu_transcript::find::{project_folder, project_of};
+use serde_json::json;
+
+use crate::args::{Global, ResumeArgs};
+use crate::catalogue::refreshed;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::sessions::{self, claude_dirs};
+
+/// The program that goes on with sessions.
+const AGENT: &str = "claude";
+
+pub(crate) fn run(args: &ResumeArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let path = match &args.session {
+        Some(spec) => sessions::find(spec, global)?,
+        None => latest(global)?,
+    };
+    let resume = Resume::of(&path)?;
+    if args.run {
+        return resume.start(output);
+    }
+    if global.json {
+        output.json(&json!({
+            "session_id": resume.id, "cwd": resume.cwd, "config_dir": resume.config_dir,
+            "command": [AGENT, "--resume", resume.id], "shell": resume.shell()?,
+        }))?;
+    } else {
+        output.bytes(format!("{}\n", resume.shell()?).as_bytes())?;
+        if !Path::new(&resume.cwd).is_dir() && !global.quiet {
+            let cwd = quipu_render::clean(&resume.cwd);
+            let _ = writeln!(anstream::stderr().lock(), "warning: the folder '{cwd}' does not exist");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The latest session of the current folder, or else of all.
+fn latest(global: &Global) -> Result<PathBuf> {
+    let rows = refreshed(global)?.catalogue.sessions()?;
+    let here = std::env::current_dir()?;
+    let folders: Vec<PathBuf> = claude_dirs(global).iter().filter_map(|dir| project_of(dir, &here)).collect();
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folders: Vec<PathBuf> = folders.iter().map(|folder| canonical(folder)).collect();
+    let is_here = |path: &Path| path.parent().is_some_and(|folder| folders.contains(&canonical(folder)));
+    let row = rows.iter().find(|row| is_here(&row.path)).or_else(|| rows.first());
+    row.map(|row| row.path.clone()).ok_or_else(|| sessions::no_sessions(global))
+}
+
+/// What it takes to go on with a session.
+struct Resume {
+    id: String,
+    cwd: String,
+    /// The config folder, where the agent would not look there by itself.
+    config_dir: Option<String>,
+}
+
+impl Resume {
+    fn of(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path)?;
+        let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if id.starts_with("agent-") {
+            let hint = "name the session it belongs to";
+            return Err(Failure::error("resume.subagent", format!("'{id}' is a subagent, not a session"), hint));
+        }
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let config = path.ancestors().nth(3).filter(|_| path.ancestors().nth(2).is_some_and(is_projects));
+        let Some(config) = config else {
+            let message = format!("'{}' is not in a config folder", path.display());
+            let hint = "agents find sessions in <config folder>/projects/<project>/<session>.jsonl";
+            return Err(Failure::error("resume.not_in_projects", message, hint));
+        };
+        let Some(cwd) = cwd_of(&path, &folder)? else {
+            let message = format!("the session '{id}' does not say which folder it belongs to");
+            return Err(Failure::error("resume.no_folder", message, format!("run `{AGENT} --resume {id}` there")));
+        };
+        if [id.as_str(), &cwd].iter().any(|text| text.chars().any(char::is_control)) || id.starts_with('-') {
+            let message = "the session's id or folder has characters that are not safe in a command";
+            return Err(Failure::error("resume.unsafe", message, "run the agent yourself"));
+        }
+        let default = std::env::home_dir().map(|home| home.join(".claude"));
+        let usual = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or(default);
+        let config_dir = (usual.as_deref() != Some(config)).then(|| config.to_string_lossy().into_owned());
+        Ok(Self { id, cwd, config_dir })
+    }
+
+    /// The command for a shell.
+    fn shell(&self) -> Result<String> {
+        let set = match &self.config_dir {
+            Some(dir) => format!("CLAUDE_CONFIG_DIR={} ", quote(dir)?),
+            None => String::new(),
+        };
+        Ok(format!("cd {} && {set}{AGENT} --resume {}", quote(&self.cwd)?, quote(&self.id)?))
+    }
+
+    /// Starts the agent in place of this program; returns only where that cannot be done.
+    fn start(&self, output: &Output) -> Result<ExitCode> {
+        if !Path::new(&self.cwd).is_dir() {
+            let message = format!("the folder '{}' does not exist", self.cwd);
+            return Err(Failure::error("resume.no_such_folder", message, "create it, or move the session"));
+        }
+        let mut command = Command::new(AGENT);
+        command.args(["--resume", &self.id]).current_dir(&self.cwd);
+        if let Some(dir) = &self.config_dir {
+            command.env("CLAUDE_CONFIG_DIR", dir);
+        }
+        output.bytes(b"")?;
+        #[cfg(unix)]
+        let error = std::os::unix::process::CommandExt::exec(&mut command);
+        #[cfg(not(unix))]
+        let error = match command.status() {
+            Ok(status) => return Ok(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1))),
+            Err(error) => error,
+        };
+        let hint = "install it, or put it on your PATH";
+        Err(Failure::error("resume.cannot_start", format!("cannot start `{AGENT}`: {error}"), hint))
+    }
+}
+
+fn is_projects(folder: &Path) -> bool {
+    folder.file_name() == Some("projects".as_ref())
+}
+
+/// The directory whose sessions are kept in a project folder: the first one the session
+/// names, unless a later one has this folder.
+fn cwd_of(path: &Path, folder: &str) -> Result<Option<String>> {
+    let first = Outline::read(path)?.cwd;
+    if first.as_deref().is_none_or(|cwd| project_folder(cwd) == folder) {
+        return Ok(first);
+    }
+    let talk = quipu_transcript::load_alone(path)?;
+    let named = talk.path().into_iter().filter_map(|node| node.entry.envelope()?.cwd.text());
+    let fits = named.map(str::to_owned).find(|cwd| project_folder(cwd) == folder);
+    Ok(fits.or(first))
+}
+
+fn quote(text: &str) -> Result<Cow<'_, str>> {
+    Ok(shlex::try_quote(text)?)
+}

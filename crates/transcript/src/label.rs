@@ -1,0 +1,78 @@
+//! A session's title and tag: one line appended for each.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use quipu_message::bookkeeping::{CustomTitle, Tag};
+use quipu_message::{Entry, Line, SessionId};
+
+use crate::append::{AppendError, Journal};
+
+/// Why a session was not given a title or tag.
+#[derive(Debug, thiserror::Error)]
+pub enum LabelError {
+    /// The title or tag is blank.
+    #[error("a {what} must say something")]
+    Blank {
+        /// `title` or `tag`.
+        what: &'static str,
+    },
+    /// The line cannot be appended.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+impl LabelError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Blank { what: "title" } => "session.no_title",
+            Self::Blank { .. } => "session.no_tag",
+            Self::Append(error) => error.code(),
+        }
+    }
+}
+
+/// Gives the session of a file a title, and returns the title when it is on stable
+/// storage. Blank space around it is left out.
+pub fn set_title(session: &Path, title: &str) -> Result<String, LabelError> {
+    let title = worded(title).ok_or(LabelError::Blank { what: "title" })?;
+    let entry = CustomTitle { title: title.clone(), session_id: id_of(session).into(), ..CustomTitle::default() };
+    append(session, Entry::CustomTitle(Box::new(entry)))?;
+    Ok(title)
+}
+
+/// Gives the session of a file a tag in place of the one it has, or takes it away, and
+/// returns the tag when it is on stable storage. Characters that cannot be seen and blank
+/// space around it are left out.
+pub fn set_tag(session: &Path, tag: Option<&str>) -> Result<Option<String>, LabelError> {
+    let visible = |tag: &str| worded(&tag.chars().filter(|c| !is_invisible(*c)).collect::<String>());
+    let tag = tag.map(|tag| visible(tag).ok_or(LabelError::Blank { what: "tag" })).transpose()?;
+    let text = tag.clone().unwrap_or_default();
+    let entry = Tag { tag: text, session_id: id_of(session).into(), ..Tag::default() };
+    append(session, Entry::Tag(Box::new(entry)))?;
+    Ok(tag)
+}
+
+fn append(session: &Path, entry: Entry) -> Result<(), AppendError> {
+    let line = Line::of(&entry).map_err(AppendError::Serialise)?;
+    Journal::open(session)?.append(&mut VecDeque::from([line]), true)
+}
+
+/// The session a file is named for.
+fn id_of(session: &Path) -> SessionId {
+    SessionId::from(&*session.file_stem().unwrap_or_default().to_string_lossy())
+}
+
+/// The text without blank space around it; none when nothing is left.
+fn worded(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Control, format and private characters.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
+}
