@@ -48,6 +48,12 @@ impl About {
         known.filter(|(_, fact)| !fact.is_empty()).collect()
     }
 
+    /// Every text there is, to be masked.
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Self { title, session_id, cwd, git_branch, model, started, ended, tokens, cost } = self;
+        [title, session_id, cwd, git_branch, model, started, ended, tokens, cost].into_iter().flatten()
+    }
+
     pub(crate) fn base(&self) -> &str {
         self.cwd.as_deref().unwrap_or_default()
     }

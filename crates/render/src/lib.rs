@@ -23,6 +23,7 @@ mod diff;
 mod html;
 mod markdown;
 mod redact;
+mod secret;
 mod speaker;
 mod terminal;
 
@@ -33,6 +34,7 @@ pub use diff::{DiffLine, Sign};
 pub use html::Html;
 pub use markdown::Markdown;
 pub use redact::Redactor;
+pub use secret::{Secret, find_secrets, secrets_in_line};
 pub use terminal::{Flow, Terminal, Thinking};
 
 pub(crate) use speaker::as_written;

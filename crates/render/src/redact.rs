@@ -1,45 +1,25 @@
-//! Masking what should not be shared: keys, tokens, private keys, e-mail addresses
-//! and home folders. A table of rules, and a count of what each masked.
+//! Masking what should not be shared: credentials, e-mail addresses and home folders.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use quipu_conversation::{ScreenItem, ToolCard};
 use quipu_message::{Content, Json};
-use regex::{Captures, Regex, RegexSet};
+use regex::Regex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// What is masked, and the pattern that finds it. Where a pattern has a group, only
-/// the group is masked. Earlier rules go first.
-const RULES: [(&str, &str); 17] = [
-    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)"),
-    ("Anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-    ("OpenAI key", r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}"),
-    ("GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})"),
-    ("GitLab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("AWS key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    ("Google key", r"\bAIza[0-9A-Za-z_-]{35}"),
-    ("Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("Stripe key", r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("npm token", r"\bnpm_[A-Za-z0-9]{30,}"),
-    ("PyPI token", r"\bpypi-[A-Za-z0-9_-]{40,}"),
-    ("JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}"),
-    ("bearer token", r"(?i)\bbearer\s+([A-Za-z0-9._~+/-]{12,}=*)"),
-    ("password in an address", r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:([^\s/@]+)@"),
-    (
-        "secret",
-        r#"(?i)\b[A-Za-z0-9_-]*(?:api[_-]?key|secret|token|passwd|password|private[_-]?key)["']?\s*[:=]\s*["']?([^\s"'`,;<>\[\]]{8,})"#,
-    ),
-    ("e-mail address", r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"),
-    ("home folder", r"(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})([^\s/\\:'\x22<>|]+)"),
-];
+use crate::about::About;
+use crate::secret::{find_secrets, kind_under};
 
-/// Words a secret's value may be without being one.
-const HARMLESS: [&str; 6] = ["undefined", "required", "redacted", "password", "undefined;", "function"];
+#[cfg(test)]
+mod tests;
 
-/// Masks text and counts what it masked.
+/// Masks text and counts what it masked, by kind.
+///
+/// Credentials are those that [`find_secrets`] finds.
 ///
 /// ```
 /// use quipu_render::Redactor;
@@ -47,45 +27,76 @@ const HARMLESS: [&str; 6] = ["undefined", "required", "redacted", "password", "u
 /// assert_eq!(redactor.text("mail sam@example.org"), "mail [e-mail address]");
 /// assert_eq!(redactor.counts()["e-mail address"], 1);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Redactor {
-    any: RegexSet,
-    rules: Vec<(&'static str, Regex)>,
+    /// Finds the user's folder in names of project folders.
+    own_home: Option<Regex>,
     counts: BTreeMap<&'static str, u64>,
 }
 
-impl Default for Redactor {
-    fn default() -> Self {
-        let patterns = RULES.map(|(_, pattern)| pattern);
-        let rules = RULES.iter().filter_map(|(name, pattern)| Some((*name, Regex::new(pattern).ok()?)));
-        let any = RegexSet::new(patterns).unwrap_or_else(|_| RegexSet::empty());
-        Self { any, rules: rules.collect(), counts: BTreeMap::new() }
-    }
-}
+const EMAIL: &str = "e-mail address";
+const HOME: &str = "home folder";
+
+static EMAILS: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"\b([A-Za-z0-9._%+-]+)@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"));
+
+/// `/home/sam`, `/Users/sam` and `C:\Users\sam`. The group is what is masked.
+static HOMES: LazyLock<Regex> = LazyLock::new(|| {
+    compile(r#"(?:/home/|/Users/|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/))([^\s/\\:'"`<>|$*{}\[\],;)]+)"#)
+});
+
+/// The same as the agent writes it in the names of project folders: `-Users-sam-app`.
+static PROJECTS: LazyLock<Regex> =
+    LazyLock::new(|| compile(r#"(?:^|[\s/\\"'`=(])(?:[A-Za-z]-)?-(?:Users|home)-([A-Za-z0-9]+)"#));
 
 impl Redactor {
-    /// How much each rule masked.
+    /// A redactor for the session that `about` describes. Where its folder is known,
+    /// the user's name is also masked where dashes stand for the signs in it.
+    pub fn new(about: &About) -> Self {
+        let user = HOMES.captures(about.base()).map(|found| project_name(&found[1]));
+        let own_home = user.filter(|user| user.contains('-')).map(|user| {
+            // Made of letters, digits and dashes: a pattern as it is.
+            compile(&format!(r"(?:[A-Za-z]-)?-(?:Users|home)-({user})(?:-|\b)"))
+        });
+        Self { own_home, counts: BTreeMap::new() }
+    }
+
+    /// How much of each kind was masked.
     pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
         &self.counts
     }
 
-    /// The text with its secrets masked.
+    /// The text with what it hides replaced by its kind in brackets.
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
-        let hit = self.any.matches(text);
-        if !hit.matched_any() {
-            return Cow::Borrowed(text);
-        }
         let mut text = Cow::Borrowed(text);
-        for at in hit.iter() {
-            let (name, rule) = &self.rules[at];
-            let mut masked = 0;
-            let replaced = rule.replace_all(&text, |found: &Captures<'_>| mask(name, found, &mut masked));
-            if masked > 0 {
-                text = Cow::Owned(replaced.into_owned());
-                *self.counts.entry(name).or_default() += masked;
+        let secrets = find_secrets(&text);
+        if !secrets.is_empty() {
+            let (mut masked, mut end) = (String::with_capacity(text.len()), 0);
+            for secret in secrets {
+                self.count(secret.kind);
+                masked.push_str(&text[end..secret.range.start]);
+                masked.push_str(&format!("[{}]", secret.kind));
+                end = secret.range.end;
             }
+            masked.push_str(&text[end..]);
+            text = Cow::Owned(masked);
         }
-        text
+        if text.contains('@') {
+            // `git@host` is how anybody logs in there.
+            text = self.mask(text, &EMAILS, EMAIL, |user| (user != "git").then_some(0));
+        }
+        if let Some(own_home) = self.own_home.clone() {
+            text = self.mask(text, &own_home, HOME, |_| Some(1));
+        }
+        text = self.mask(text, &HOMES, HOME, |_| Some(1));
+        self.mask(text, &PROJECTS, HOME, |_| Some(1))
+    }
+
+    /// Masks what a document says about its session.
+    pub fn about(&mut self, about: &mut About) {
+        for fact in about.texts_mut() {
+            *fact = self.text(fact).into_owned();
+        }
     }
 
     /// Masks everything an item shows, what a subagent said included.
@@ -95,6 +106,9 @@ impl Redactor {
         }
         if !item.contexts.is_empty() {
             item.contexts = self.through(&item.contexts).unwrap_or_default();
+        }
+        if item.source.is_some() {
+            item.source = item.source.as_ref().and_then(|source| self.through(source));
         }
         if let Some(card) = &mut item.tool {
             self.card(card);
@@ -113,32 +127,36 @@ impl Redactor {
     /// Masks every string in a value. What cannot be walked is masked whole.
     fn json(&mut self, json: &Json) -> Json {
         match json.read::<Value>() {
-            Ok(mut value) => {
-                self.value(&mut value);
-                Json::from(value)
-            }
+            Ok(value) => Json::from(self.value(value, None)),
             Err(_) => Json::of("[not shown]"),
         }
     }
 
-    fn value(&mut self, value: &mut Value) {
+    /// Masks the strings of a value; `key` is the one it stands under.
+    fn value(&mut self, value: Value, key: Option<&str>) -> Value {
         match value {
-            Value::String(text) => *text = self.text(text).into_owned(),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(map) => {
-                for (key, value) in map {
-                    // `{"password": "…"}` is a secret although neither half looks like one.
-                    match value {
-                        Value::String(text) => {
-                            let together = format!("{key}={text}");
-                            let masked = self.text(&together);
-                            *text = masked.strip_prefix(&format!("{key}=")).unwrap_or(&masked).to_owned();
-                        }
-                        other => self.value(other),
-                    }
+            Value::String(text) => match key.and_then(|key| kind_under(key, &text)) {
+                // `{"password": "…"}` is a secret although neither half looks like one.
+                Some(kind) => {
+                    let kind = find_secrets(&text).first().map_or(kind, |secret| secret.kind);
+                    self.count(kind);
+                    Value::String(format!("[{kind}]"))
                 }
+                None => match self.text(&text) {
+                    Cow::Borrowed(_) => Value::String(text),
+                    Cow::Owned(masked) => Value::String(masked),
+                },
+            },
+            Value::Array(items) => items.into_iter().map(|item| self.value(item, key)).collect(),
+            Value::Object(map) => {
+                let mut masked = Map::new();
+                for (key, value) in map {
+                    let value = self.value(value, Some(&key));
+                    masked.insert(self.text(&key).into_owned(), value);
+                }
+                Value::Object(masked)
             }
-            _ => {}
+            other => other,
         }
     }
 
@@ -146,25 +164,44 @@ impl Redactor {
     fn through<T: DeserializeOwned>(&mut self, value: &(impl Serialize + ?Sized)) -> Option<T> {
         self.json(&Json::of(value)).read().ok()
     }
-}
 
-/// The match with its secret part replaced by the rule's name.
-fn mask(name: &str, found: &Captures<'_>, masked: &mut u64) -> String {
-    let whole = &found[0];
-    let Some(secret) = found.get(1) else {
-        *masked += 1;
-        return format!("[{name}]");
-    };
-    let harmless =
-        secret.as_str().starts_with('[') || HARMLESS.iter().any(|word| secret.as_str().eq_ignore_ascii_case(word));
-    if name == "secret" && harmless {
-        return whole.to_owned();
+    /// Masks the group of each match that `group` returns for the text of the first.
+    fn mask<'t>(
+        &mut self,
+        text: Cow<'t, str>,
+        regex: &Regex,
+        kind: &'static str,
+        group: impl Fn(&str) -> Option<usize>,
+    ) -> Cow<'t, str> {
+        let (mut masked, mut end) = (String::new(), 0);
+        for found in regex.captures_iter(&text) {
+            let Some(range) = group(&found[1]).and_then(|group| found.get(group)).map(|part| part.range()) else {
+                continue;
+            };
+            self.count(kind);
+            masked.push_str(&text[end..range.start]);
+            masked.push_str(&format!("[{kind}]"));
+            end = range.end;
+        }
+        if end == 0 {
+            return text;
+        }
+        masked.push_str(&text[end..]);
+        Cow::Owned(masked)
     }
-    *masked += 1;
-    let start = found.get(0).map_or(0, |all| all.start());
-    let (from, to) = (secret.start() - start, secret.end() - start);
-    format!("{}[{name}]{}", &whole[..from], &whole[to..])
+
+    fn count(&mut self, kind: &'static str) {
+        *self.counts.entry(kind).or_default() += 1;
+    }
 }
 
-#[cfg(test)]
-mod tests;
+/// A name as it stands in the names of project folders.
+fn project_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+/// Compiles a pattern that is constant, or made of a name without special signs. A
+/// redactor must not fail open: one that did not compile would stop the program.
+fn compile(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern} is compiled in a test: {error}"))
+}

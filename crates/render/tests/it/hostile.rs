@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use quipu_conversation::{Kind, ScreenItem, Status, Subagent, ToolCard};
 use quipu_message::context::{ContextRef, Kind as Context};
 use quipu_message::{Block, Content, Json};
-use quipu_render::{About, Html, Markdown, Terminal, Thinking};
+use quipu_render::{About, Html, Markdown, Redactor, Terminal, Thinking, find_secrets, secrets_in_line};
 use serde_json::json;
 
 /// Text of the worst sort: escapes, controls, Markdown and HTML, all mixed.
@@ -208,4 +208,57 @@ proptest! {
         let document = Markdown { about, full: true, ..Markdown::default() }.render(&items);
         prop_assert!(!document.chars().any(|c| is_foreign_control(c) && c != '\t'), "{document:?}");
     }
+
+    #[test]
+    fn secrets_of_any_text_are_in_order_and_masked_once(pieces in prop::collection::vec(secretive(), 0..8)) {
+        let text = pieces.concat();
+        let mut end = 0;
+        for secret in find_secrets(&text) {
+            prop_assert!(secret.range.start >= end && secret.range.end > secret.range.start, "{secret:?} in {text:?}");
+            end = secret.range.end;
+            prop_assert!(text.get(secret.range).is_some());
+        }
+        secrets_in_line(&text, &mut |_, _| {});
+        let once = Redactor::default().text(&text).into_owned();
+        prop_assert_eq!(Redactor::default().text(&once), &*once, "{:?}", text);
+    }
+}
+
+/// Names, signs, values and beginnings of tokens in any order.
+fn secretive() -> impl Strategy<Value = String> {
+    let words = vec![
+        "password",
+        "API_KEY",
+        "--token",
+        "Cookie:",
+        "curl -u a",
+        "://",
+        "@",
+        ":",
+        "=",
+        "\"",
+        "'",
+        "`",
+        "\\",
+        " ",
+        "\n",
+        "hunter2",
+        "ghp_",
+        "sk-",
+        "eyJ",
+        ".",
+        "-----BEGIN PRIVATE KEY-----",
+        "machine x login y password ",
+        "Basic ",
+        "a1B2c3D4e5F6g7H8i9J0k1L2m3",
+        "/home/",
+        "-Users-",
+        "sam",
+        "抽奖",
+        "\u{a0}",
+        "[",
+        "]",
+        "[secret]",
+    ];
+    prop_oneof![text(), prop::sample::select(words).prop_map(str::to_owned)]
 }

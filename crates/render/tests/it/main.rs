@@ -3,3 +3,4 @@
 
 mod hostile;
 mod real;
+mod secrets;
