@@ -86,6 +86,9 @@ pub(crate) enum Command {
         after_help = "Examples:\n  quipu export latest --to session.html --redact\n  quipu export 05ef09b2 --to session.md"
     )]
     Export(ExportArgs),
+    /// Find credentials in transcripts: kind and place, never the value
+    #[command(after_help = SECRETS_EXAMPLES)]
+    Secrets(SecretsArgs),
     /// Watch conversations as they happen
     #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(FollowArgs),
@@ -284,6 +287,25 @@ pub(crate) struct ExportArgs {
     /// Mask keys, tokens, private keys, e-mail addresses and home folders
     #[arg(long)]
     pub(crate) redact: bool,
+}
+
+const SECRETS_EXAMPLES: &str = "\
+Examples:
+  quipu secrets                            search every session
+  quipu secrets latest                     search one, with its subagents
+  quipu secrets --json | jq '.[].path'
+
+Finds tokens of well-known services, private keys, passwords and keys by the names of their
+variables, and long random values. `quipu export --redact` masks the same. Prints the first
+four characters and the length of each, and the line that holds it.
+
+Exit status: 0 if nothing was found, 1 on findings or if a file could not be read.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SecretsArgs {
+    /// Sessions: ids, unique beginnings of ids, `latest`, or files [default: all]
+    #[arg(value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
 }
 
 const ANSWER_EXAMPLES: &str = "\

@@ -23,6 +23,7 @@ mod parallel;
 mod prices;
 mod resume;
 mod search;
+mod secrets;
 mod sessions;
 mod show;
 mod table;
@@ -59,6 +60,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Usage(usage) => usage::run(usage, &args.global, output),
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
+        Command::Secrets(secrets) => secrets::run(secrets, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Answer(answer) => answer::run(answer, &args.global, output),
         Command::Resume(resume) => resume::run(resume, &args.global, output),

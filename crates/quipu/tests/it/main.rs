@@ -14,6 +14,7 @@ mod pty;
 mod sdk;
 mod search;
 mod sessions;
+mod secrets;
 mod show;
 #[cfg(unix)]
 mod snapshots;
