@@ -68,6 +68,9 @@ pub struct ScreenItem {
     /// Whether it reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// Whether it is a hook that succeeded without output, which readers rarely want.
+    #[serde(skip)]
+    pub is_silent: bool,
     /// The line it came in, counted from 1.
     pub line: u64,
 }
@@ -403,6 +406,7 @@ fn blank(kind: Kind) -> ScreenItem {
         model: None,
         source: None,
         is_error: false,
+        is_silent: false,
         line: u64::MAX,
     }
 }
@@ -508,7 +512,8 @@ fn hook(node: &Node) -> Option<ScreenItem> {
                     Some(command) => format!("{name}: {command}"),
                     None => name.to_owned(),
                 };
-                Some(ScreenItem { text: Some(text), ..plain(node, Kind::Hook) })
+                // It says that the hook runs; its output, if any, has an entry of its own.
+                Some(ScreenItem { text: Some(text), is_silent: true, ..plain(node, Kind::Hook) })
             }
             ProgressData::Tagged(ProgressKind::Unknown(unknown)) => {
                 Some(ScreenItem { text: Some(unknown.json().text().to_owned()), ..plain(node, Kind::Unknown) })

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use jiff::tz::TimeZone;
 
 use crate::filter::FilterArgs;
+use crate::select::PartArgs;
 use crate::time::time_zone;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
@@ -82,9 +83,7 @@ pub(crate) enum Command {
     #[command(after_help = SEARCH_EXAMPLES, visible_alias = "find")]
     Search(SearchArgs),
     /// Write a conversation to a file to share
-    #[command(
-        after_help = "Examples:\n  quipu export latest --to session.html --redact\n  quipu export 05ef09b2 --to session.md"
-    )]
+    #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
     /// Find credentials in transcripts: kind and place, never the value
     #[command(after_help = SECRETS_EXAMPLES)]
@@ -276,17 +275,39 @@ pub(crate) enum Role {
     Tool,
 }
 
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  quipu export latest --to session.html --redact
+  quipu export 05ef09b2 --to turn.md --turn 2 --no-thinking
+  quipu export latest --to - --as html | ssh host 'cat > session.html'
+
+--redact masks what `quipu secrets` finds, and e-mail addresses and home folders. Read the
+result before you share it.";
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
+    /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, a file, or `-` for
+    /// standard input
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
-    /// The file; its ending says the form: .html, .md or .json
+    /// The file to write, or `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
-    /// Mask keys, tokens, private keys, e-mail addresses and home folders
+    /// The format [default: by the file's extension (.html, .md, .json); Markdown for `-`]
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<ExportFormat>,
+    /// Mask credentials, e-mail addresses and home folders
     #[arg(long)]
     pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) parts: PartArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Html,
+    Markdown,
+    Json,
 }
 
 const SECRETS_EXAMPLES: &str = "\
@@ -439,19 +460,9 @@ pub(crate) struct ShowArgs {
     /// In which form [default: text; json with --json]
     #[arg(long = "as", value_enum, value_name = "FORM")]
     pub(crate) form: Option<Form>,
-    /// Only the Nth turn, counted from 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) turn: Option<u64>,
-    /// Only the last N items
-    #[arg(long, value_name = "N")]
-    pub(crate) tail: Option<usize>,
-    /// Leave out the model's reasoning
-    #[arg(long)]
-    pub(crate) no_thinking: bool,
-    /// Leave out tool calls
-    #[arg(long)]
-    pub(crate) no_tools: bool,
-    /// Unfold reasoning and long results
+    #[command(flatten)]
+    pub(crate) parts: PartArgs,
+    /// Unfold reasoning and long results; show hooks that succeeded silently
     #[arg(long)]
     pub(crate) full: bool,
 }

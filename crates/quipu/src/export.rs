@@ -1,61 +1,130 @@
 //! `quipu export`
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use quipu_conversation::{Conversation, Metrics};
 use quipu_render::{Html, Markdown, Redactor};
-use quipu_transcript::load;
+use quipu_transcript::{load, load_reader, measure, measure_reader};
 
-use crate::args::{ExportArgs, Global};
-use crate::error::Failure;
+use crate::about::about;
+use crate::args::{ExportArgs, ExportFormat, Global};
+use crate::error::{Failure, note};
 use crate::output::Output;
-use crate::sessions;
-use crate::show::about;
 use crate::time::local_time;
+use crate::{format, prices, sessions};
 
 pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let path = sessions::find(&args.session, global)?;
-    let talk = load(&path)?;
-    let (mut items, mut about) = (talk.for_ui(), about(&talk));
-    let mut redactor = Redactor::default();
+    let to_stdout = args.to == Path::new("-");
+    let format = format_of(args, global)?;
+    let (conversation, metrics) = open(&args.session, global)?;
+    let (mut items, mut about) = (conversation.for_ui(), about(&conversation, Some(&metrics)));
+    args.parts.select(&mut items, &conversation)?;
+    let mut redactor = Redactor::new(&about);
     if args.redact {
         items.iter_mut().for_each(|item| redactor.item(item));
-        for fact in [&mut about.title, &mut about.cwd].into_iter().flatten() {
-            *fact = redactor.text(fact).into_owned();
-        }
+        redactor.about(&mut about);
     }
-    let text = match args.to.extension().and_then(|ext| ext.to_str()) {
-        Some("html" | "htm") => Html { about, local: local_time, ..Html::default() }.render(&items),
-        Some("md" | "markdown") => {
+    let text = match format {
+        ExportFormat::Html => Html { about, local: local_time, ..Html::default() }.render(&items),
+        ExportFormat::Markdown => {
             Markdown { about, full: true, local: local_time, ..Markdown::default() }.render(&items)
         }
-        Some("json") => serde_json::to_string(&items)? + "\n",
-        _ => {
-            let message = format!("cannot tell the format of '{}'", args.to.display());
-            return Err(Failure::usage("usage.export_form", message, "end its name in .html, .md or .json"));
-        }
+        ExportFormat::Json => serde_json::to_string(&items)? + "\n",
     };
-    write(&args.to, text.as_bytes()).with_context(|| format!("cannot write {}", args.to.display()))?;
-    if global.json {
-        output.json(&serde_json::json!({ "path": args.to, "items": items.len(), "masked": redactor.counts() }))?;
-    } else if !global.quiet {
-        let mut stderr = anstream::stderr().lock();
-        let _ = writeln!(stderr, "{} items written to {}", items.len(), args.to.display());
-        if args.redact {
-            let list: Vec<String> = redactor.counts().iter().map(|(name, n)| format!("{n} × {name}")).collect();
-            let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
-            let _ = writeln!(stderr, "masked: {list}; look it over before you share it");
+    if to_stdout {
+        output.bytes(text.as_bytes())?;
+    } else {
+        write(&args.to, text.as_bytes())?;
+        if global.json {
+            output.json(&serde_json::json!({ "path": args.to, "items": items.len(), "masked": redactor.counts() }))?;
         }
+        note(global, &format!("{} written to {}", format::count(items.len(), "item"), args.to.display()));
+    }
+    if args.redact {
+        let list: Vec<String> = redactor.counts().iter().map(|(kind, n)| format!("{n} × {kind}")).collect();
+        let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
+        note(global, &format!("masked: {list}; read the result before you share it"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file whole or not at all, readable by its owner alone.
+/// The format that is asked for, or that the file's extension names.
+fn format_of(args: &ExportArgs, global: &Global) -> Result<ExportFormat> {
+    if let Some(format) = args.format {
+        return Ok(format);
+    }
+    if args.to == Path::new("-") {
+        return Ok(if global.json { ExportFormat::Json } else { ExportFormat::Markdown });
+    }
+    let extension = args.to.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("html" | "htm") => Ok(ExportFormat::Html),
+        Some("md" | "markdown") => Ok(ExportFormat::Markdown),
+        Some("json") => Ok(ExportFormat::Json),
+        _ => {
+            let message = format!("cannot tell the format of '{}'", args.to.display());
+            let hint = "end its name in .html, .md or .json, or choose with --as";
+            Err(Failure::usage("usage.export_form", message, hint))
+        }
+    }
+}
+
+fn open(session: &str, global: &Global) -> Result<(Conversation, Metrics)> {
+    let prices = prices::load()?;
+    if session == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return Ok((load_reader(&*bytes), measure_reader(&*bytes)?.finish(&prices)));
+    }
+    let path = sessions::find(session, global)?;
+    Ok((load(&path)?, measure(&path)?.finish(&prices)))
+}
+
+/// Writes a file whole or not at all. A new file has the mode the umask gives, an existing
+/// one keeps its own; links are followed. What is no regular file, such as a device or a
+/// FIFO, is written to and stays what it is.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    if !folder(path).is_dir() {
+        let message = format!("cannot write {}: no folder '{}'", path.display(), folder(path).display());
+        return Err(Failure::error("export.no_folder", message, "create the folder first"));
+    }
+    let written = match fs::metadata(path) {
+        Ok(meta) if meta.is_file() => fs::canonicalize(path).and_then(|target| {
+            match replace(&folder(&target), &target, Some(meta.permissions()), bytes) {
+                // A folder that cannot be written may hold a file that can.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => write_in_place(&target, bytes),
+                done => done,
+            }
+        }),
+        // A link to a file that is not there yet.
+        Err(_) if path.is_symlink() => write_in_place(path, bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(&folder(path), path, None, bytes),
+        _ => File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    File::create(path)?.write_all(bytes)
+}
+
+/// Writes a temporary file in the folder and renames it to `path`.
+fn replace(folder: &Path, path: &Path, mode: Option<fs::Permissions>, bytes: &[u8]) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    if let Some(mode) = mode {
+        file.as_file().set_permissions(mode)?;
+    }
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;

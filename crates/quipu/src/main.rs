@@ -3,6 +3,7 @@
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod about;
 mod answer;
 mod args;
 mod catalogue;
@@ -22,8 +23,10 @@ mod overview;
 mod parallel;
 mod prices;
 mod resume;
+mod raw;
 mod search;
 mod secrets;
+mod select;
 mod sessions;
 mod show;
 mod table;

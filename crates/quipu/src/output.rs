@@ -43,7 +43,8 @@ impl Output {
             columns: size.filter(|_| is_terminal).map(|(w, _)| usize::from(w.0)),
             is_terminal,
             height: size.map(|(_, h)| usize::from(h.0)),
-            pager: is_terminal && !global.no_pager,
+            // A terminal without cursor movement cannot page.
+            pager: is_terminal && !global.no_pager && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
         }
     }
 
@@ -92,6 +93,10 @@ fn page(text: &str) -> io::Result<bool> {
     if std::env::var_os("LESS").is_none() {
         // Quit when it fits, keep colours, leave the text on the screen.
         command.env("LESS", "FRX");
+    }
+    if std::env::var_os("LESSCHARSET").is_none() {
+        // What we print is UTF-8 whatever the locale says.
+        command.env("LESSCHARSET", "utf-8");
     }
     let Ok(mut child) = command.spawn() else { return Ok(false) };
     if let Some(mut stdin) = child.stdin.take() {

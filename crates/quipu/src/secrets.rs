@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_render::{clean, secrets_in_line};
+use quipu_render::secrets_in_line;
 use quipu_transcript::{FileError, Lines, Piece, find};
 use serde::Serialize;
 
 use crate::args::{Global, SecretsArgs};
-use crate::error::{Failure, warn};
+use crate::error::{note, warn};
+use crate::format;
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::{self, claude_dirs};
+use crate::sessions::{self, claude_dirs, no_sessions};
+use crate::table::{Column, Table};
 
 /// A credential in a transcript, in the shape of `quipu secrets --json`. The value
 /// itself is not kept.
@@ -40,10 +41,8 @@ struct Source {
 
 pub(crate) fn run(args: &SecretsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
     let (sources, mut is_complete) = sources(args, global)?;
-    let searched = parallel::each(&sources, "searching", global, search);
     let mut findings = Vec::new();
-    for result in searched {
-        let (found, error) = result;
+    for (found, error) in parallel::each(&sources, "searching", global, search) {
         findings.extend(found);
         if let Some(error) = error {
             warn(&error);
@@ -54,10 +53,10 @@ pub(crate) fn run(args: &SecretsArgs, global: &Global, output: &Output) -> Resul
     if global.json {
         output.json(&findings)?;
     } else {
-        output.text(&table(&findings))?;
-        if !global.quiet {
-            summarise(&findings, sources.len());
+        if !findings.is_empty() {
+            output.text(&table(&findings, output))?;
         }
+        note(global, &summary(&findings, sources.len()));
     }
     // A file that could not be searched may hold one.
     Ok(if findings.is_empty() && is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -91,9 +90,7 @@ fn sources(args: &SecretsArgs, global: &Global) -> Result<(Vec<Source>, bool)> {
         sources.extend(files.map(|path| Source { session_id: history.id.to_string(), path }));
     }
     if sources.is_empty() {
-        let looked = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
-        let hint = "name sessions or files, or set the folder with --claude-dir";
-        return Err(Failure::error("sessions.none", format!("no sessions found under {looked}"), hint));
+        return Err(no_sessions(global));
     }
     Ok((sources, errors.is_empty()))
 }
@@ -147,40 +144,31 @@ fn described(value: &str) -> (String, usize) {
     (value.chars().take(4.min(length / 2)).collect(), length)
 }
 
-/// One row for each value, with the places that hold it.
-fn table(findings: &[Finding]) -> String {
+/// One row for each value of a session, with the first place that holds it.
+fn table(findings: &[Finding], output: &Output) -> String {
     let mut rows: BTreeMap<(&str, &str, &str, usize), Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
         let key = (finding.kind, finding.session_id.as_str(), finding.prefix.as_str(), finding.length);
         rows.entry(key).or_default().push(finding);
     }
-    let widest = rows.keys().map(|(kind, ..)| kind.len()).max().unwrap_or_default();
-    let mut text = String::new();
+    let [kind, prefix, session, place] = ["kind", "begins with", "session", "place"].map(Column::text);
+    let [length, lines] = ["length", "lines"].map(Column::number);
+    let mut table = Table::new([kind, prefix, length.drop_rank(3), lines.drop_rank(2), session.drop_rank(1), place]);
     for ((kind, session, prefix, length), places) in rows {
-        let first = places[0];
-        let name = first.path.file_stem().unwrap_or_default().to_string_lossy();
-        let is_own = name == session;
-        let short = session.get(..8).filter(|_| is_own).unwrap_or(&name);
-        let more = if places.len() > 1 { format!(" and {} more", places.len() - 1) } else { String::new() };
-        let value = format!("{}…", clean(prefix));
-        text.push_str(&format!(
-            "{kind:widest$}  {value:<5}  {length:>4} characters  {}:{}{more}\n",
-            clean(short),
-            first.line
-        ));
+        let (first, short) = (places[0], session.get(..8).unwrap_or(session));
+        let file = first.path.file_stem().unwrap_or_default().to_string_lossy();
+        let file = if file == session { short.to_owned() } else { file.into_owned() };
+        let cells = [kind, &format!("{prefix}…"), &length.to_string(), &places.len().to_string(), short];
+        table.row(cells.map(str::to_owned).into_iter().chain([format!("{file}:{}", first.line)]));
     }
-    text
+    table.render(output)
 }
 
-fn summarise(findings: &[Finding], files: usize) {
-    let mut stderr = anstream::stderr().lock();
-    let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
-    let _ = if findings.is_empty() {
-        writeln!(stderr, "no secrets found in {}", count(files, "file", "files"))
-    } else {
-        let sessions: HashSet<&str> = findings.iter().map(|finding| finding.session_id.as_str()).collect();
-        let sessions = count(sessions.len(), "session", "sessions");
-        let findings = count(findings.len(), "finding", "findings");
-        writeln!(stderr, "{findings} in {sessions}; replace credentials that others may have read")
-    };
+fn summary(findings: &[Finding], files: usize) -> String {
+    if findings.is_empty() {
+        return format!("no secrets found in {}", format::count(files, "file"));
+    }
+    let sessions: HashSet<&str> = findings.iter().map(|finding| finding.session_id.as_str()).collect();
+    let (found, sessions) = (format::count(findings.len(), "finding"), format::count(sessions.len(), "session"));
+    format!("{found} in {sessions}; replace credentials that others may have read")
 }

@@ -1,22 +1,23 @@
 //! `quipu show`
 
-use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::{Conversation, Kind, ScreenItem, messages_for_ui};
-use quipu_message::Json;
-use quipu_render::{About, Html, Markdown, Terminal, Thinking, clean};
-use quipu_transcript::{FileError, Lines, Piece, load, load_reader};
+use quipu_conversation::{Conversation, ScreenItem, messages_for_ui};
+use quipu_render::{Html, Markdown, Terminal, Thinking};
+use quipu_transcript::{FileError, Lines, load, load_reader, measure};
 
+use crate::about::about;
 use crate::args::{Form, Global, ShowArgs, View};
 use crate::error::Failure;
 use crate::live;
 use crate::output::Output;
+use crate::prices;
+use crate::raw::{Wanted, raw};
 use crate::sessions;
 use crate::time::local_time;
 
@@ -29,16 +30,24 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
     }
     let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
     if args.view == View::Raw {
-        raw(&path, form, output, near(line, args.around))?;
+        let lines = match args.parts.turn {
+            None => near(line, args.around),
+            Some(_) if is_stdin(&path) => {
+                let hint = "save the stream to a file first";
+                return Err(Failure::usage("usage.turn", "--view raw --turn needs a file", hint));
+            }
+            Some(_) => args.parts.lines(&load(&path)?)?,
+        };
+        raw(&path, form, output, &Wanted { lines, tail: args.parts.tail })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let is_whole = line.is_none() && args.turn.is_none() && args.tail.is_none() && args.view == View::Screen;
+    let is_whole = line.is_none() && args.parts.turn.is_none() && args.parts.tail.is_none() && args.view == View::Screen;
     if is_stdin(&path) && form == Form::Text && is_whole && !live::stdin_is_file() {
         live::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let talk = open(&path)?;
-    let items = match args.view {
+    let mut items = match args.view {
         View::Api => {
             let messages = talk.for_api();
             if form == Form::Json {
@@ -49,30 +58,35 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         }
         _ => talk.for_ui(),
     };
-    let mut items = chosen(items, args, &talk)?;
+    args.parts.select(&mut items, &talk)?;
     if let Some(line) = line {
         must_exist(line, &path, &items)?;
     }
     let opened = line.filter(|_| args.view == View::Screen).and_then(|line| talk.item_at_line(&items, line));
     let opened = opened.map(|at| window(&mut items, at, args.around.unwrap_or_default()));
+    if form == Form::Json {
+        output.json(&items)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
+    let about = about(&talk, metrics.as_ref());
+    let (full, local) = (args.full, local_time);
     match form {
-        Form::Json => output.json(&items)?,
         Form::Markdown => output.bytes(
-            Markdown { about: about(&talk), full: args.full, local: local_time, ..Markdown::default() }
-                .render(&items)
-                .as_bytes(),
+            Markdown { about, full, silent_hooks: full, local, ..Markdown::default() }.render(&items).as_bytes(),
         )?,
-        Form::Html => output
-            .bytes(Html { about: about(&talk), local: local_time, ..Html::default() }.render(&items).as_bytes())?,
-        Form::Text => {
+        Form::Html => {
+            output.bytes(Html { about, silent_hooks: full, local, ..Html::default() }.render(&items).as_bytes())?;
+        }
+        Form::Text | Form::Json => {
             let thinking = if args.full { Thinking::Full } else { Thinking::Folded };
             let terminal = Terminal {
                 width: output.width,
                 color: output.color,
                 thinking,
-                full: args.full,
-                base: about(&talk).cwd,
-                local: local_time,
+                full,
+                base: about.cwd.clone(),
+                local,
                 ..Terminal::default()
             };
             let text = match opened {
@@ -85,6 +99,9 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
                         terminal.render(&items[at + 1..]),
                     ];
                     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+                }
+                None if args.view == View::Screen && !is_stdin(&path) => {
+                    format!("{}\n{}", terminal.head(&about), terminal.render(&items))
                 }
                 None => terminal.render(&items),
             };
@@ -101,24 +118,6 @@ fn is_stdin(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Conversation> {
     if is_stdin(path) { Ok(load_reader(io::stdin().lock())) } else { Ok(load(path)?) }
-}
-
-/// Leaves out what was not asked for.
-fn chosen(mut items: Vec<ScreenItem>, args: &ShowArgs, talk: &Conversation) -> Result<Vec<ScreenItem>> {
-    if let Some(n) = args.turn {
-        let turns = talk.turns();
-        let Some(turn) = turns.get(n as usize - 1) else {
-            let hint = format!("it has {} turns", turns.len());
-            return Err(Failure::error("turn.none", format!("no turn {n} in {}", args.session), hint));
-        };
-        let lines: HashSet<u64> = turn.nodes.iter().map(|node| node.line).collect();
-        items.retain(|item| lines.contains(&item.line));
-    }
-    items.retain(|item| !(args.no_thinking && item.kind == Kind::Thinking || args.no_tools && item.kind == Kind::Tool));
-    if let Some(n) = args.tail {
-        items.drain(..items.len().saturating_sub(n));
-    }
-    Ok(items)
 }
 
 /// Fails if a file has no such line; reads it only where the items leave that open.
@@ -153,25 +152,6 @@ fn near(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
     line.map_or(0..=u64::MAX, |line| line.saturating_sub(around)..=line.saturating_add(around))
 }
 
-/// What stands at the top of a document.
-pub(crate) fn about(talk: &Conversation) -> About {
-    let path = talk.path();
-    let envelope = path.iter().find_map(|node| node.entry.envelope().filter(|e| e.cwd.is_value()));
-    let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
-    About {
-        title: talk.title().map(str::to_owned).or_else(|| talk.turns().first().map(|turn| first_line(&turn.prompt))),
-        session_id: talk.session_id().map(ToString::to_string),
-        cwd: envelope.and_then(|e| e.cwd.text()).map(str::to_owned),
-        model: model.map(str::to_owned),
-        started: path.iter().find_map(|node| node.timestamp()).map(str::to_owned),
-        ..About::default()
-    }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(80).collect()
-}
-
 /// Says on stderr what the text leaves out.
 fn notes(talk: &Conversation, args: &ShowArgs, global: &Global, output: &Output) {
     if global.quiet || !output.is_terminal || args.view == View::Api {
@@ -181,50 +161,5 @@ fn notes(talk: &Conversation, args: &ShowArgs, global: &Global, output: &Output)
     if branches > 0 {
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "note: {branches} branches left by a rewind are not shown; --view raw has every line");
-    }
-}
-
-/// The lines as they are; on a terminal, without their control characters.
-fn raw(path: &Path, form: Form, output: &Output, wanted: RangeInclusive<u64>) -> Result<()> {
-    let input: Box<dyn Read> = if is_stdin(path) {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?)
-    };
-    let mut lines = Lines::new(input);
-    let mut stdout = io::BufWriter::new(io::stdout().lock());
-    let mut kept = Vec::new();
-    loop {
-        let offset = lines.offset();
-        let piece = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset, source })?;
-        match piece {
-            None => break,
-            Some(Piece::Line { number, .. } | Piece::TooLong { number, .. }) if !wanted.contains(&number) => {}
-            Some(Piece::TooLong { number, len, .. }) => {
-                let _ = writeln!(anstream::stderr().lock(), "warning: line {number} of {len} bytes is left out");
-            }
-            Some(Piece::Line { bytes, ending, .. }) if form == Form::Text && !output.is_terminal => {
-                stdout.write_all(bytes)?;
-                stdout.write_all(ending.bytes())?;
-            }
-            Some(Piece::Line { bytes, .. }) if form == Form::Text => {
-                writeln!(stdout, "{}", clean(&String::from_utf8_lossy(bytes)))?;
-            }
-            Some(Piece::Line { bytes, .. }) => kept.push(String::from_utf8_lossy(bytes).into_owned()),
-        }
-    }
-    stdout.flush()?;
-    kept.retain(|line| !line.trim().is_empty());
-    let about = About { title: Some(path.display().to_string()), ..About::default() };
-    let kept = kept.iter().map(String::as_str);
-    match form {
-        Form::Text => Ok(()),
-        Form::Markdown => output.bytes(Markdown { about, ..Markdown::default() }.lines(kept).as_bytes()),
-        Form::Html => output.bytes(Html { about, ..Html::default() }.lines(kept).as_bytes()),
-        Form::Json => {
-            // The lines' own bytes; one that is no JSON becomes a string in an object.
-            let line = |line| Json::parse(line).unwrap_or_else(|_| Json::of(&serde_json::json!({ "problem": line })));
-            output.json(&kept.map(line).collect::<Vec<_>>())
-        }
     }
 }

@@ -2,27 +2,35 @@
 
 use crate::clean::one_line;
 
-/// Facts about a session, as far as the caller knows them.
+/// Facts about a session, as text for the reader; `None` if not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// What the session is called.
+    /// Title of the session.
     pub title: Option<String>,
-    /// Its id.
+    /// Id of the session.
     pub session_id: Option<String>,
-    /// The folder it ran in; paths under it are shown relative to it.
+    /// Working directory; paths under it are shown relative to it.
     pub cwd: Option<String>,
-    /// The Git branch.
+    /// Git branch.
     pub git_branch: Option<String>,
-    /// The model, or models.
+    /// Model, or models.
     pub model: Option<String>,
-    /// When it began.
+    /// Time of the first entry, with its zone.
     pub started: Option<String>,
-    /// When it ended.
+    /// Time of the last entry, with its zone.
     pub ended: Option<String>,
-    /// How many tokens it took.
+    /// Time from the first entry to the last.
+    pub duration: Option<String>,
+    /// Number of turns.
+    pub turns: Option<String>,
+    /// Token counts.
     pub tokens: Option<String>,
-    /// What it cost.
+    /// Cost.
     pub cost: Option<String>,
+    /// Tool calls by tool.
+    pub tools: Option<String>,
+    /// Number of failed tool calls and API calls.
+    pub errors: Option<String>,
 }
 
 impl About {
@@ -41,20 +49,76 @@ impl About {
             ("model", &self.model),
             ("started", &self.started),
             ("ended", &self.ended),
+            ("duration", &self.duration),
+            ("turns", &self.turns),
             ("tokens", &self.tokens),
             ("cost", &self.cost),
+            ("tools", &self.tools),
+            ("errors", &self.errors),
         ];
-        let known = all.into_iter().filter_map(|(name, fact)| Some((name, one_line(fact.as_deref()?))));
-        known.filter(|(_, fact)| !fact.is_empty()).collect()
+        all.into_iter().filter_map(|(name, fact)| Some((name, line(fact)?))).collect()
+    }
+
+    /// The facts in a few lines, for a terminal; cleaned.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let named = |fact: &Option<String>, one: &str, many: &str| {
+            line(fact).map(|n| if n == "1" { format!("1 {one}") } else { format!("{n} {many}") })
+        };
+        let lines = [
+            vec![line(&self.session_id), line(&self.cwd), line(&self.git_branch)],
+            vec![self.period(), line(&self.duration), named(&self.turns, "turn", "turns")],
+            vec![line(&self.model), line(&self.tokens), line(&self.cost), named(&self.errors, "error", "errors")],
+        ];
+        let lines = lines.into_iter().map(|facts| facts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+        lines.filter(|line| !line.is_empty()).collect()
+    }
+
+    /// Start and end, with what both have in common said once.
+    fn period(&self) -> Option<String> {
+        let started = line(&self.started)?;
+        let Some(ended) = line(&self.ended).filter(|ended| *ended != started) else { return Some(started) };
+        let zone = |text: &str| text.splitn(3, ' ').nth(2).map(str::to_owned);
+        let from = match zone(&started) {
+            Some(same) if zone(&ended).as_ref() == Some(&same) => started.trim_end_matches(&same).trim_end(),
+            _ => &started,
+        };
+        let to = match (started.split_once(' '), ended.split_once(' ')) {
+            (Some((day, _)), Some((same, time))) if day == same => time,
+            _ => &ended,
+        };
+        Some(format!("{from} – {to}"))
     }
 
     /// Every text there is, to be masked.
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { title, session_id, cwd, git_branch, model, started, ended, tokens, cost } = self;
-        [title, session_id, cwd, git_branch, model, started, ended, tokens, cost].into_iter().flatten()
+        let Self { title, session_id, cwd, git_branch, model, tools, .. } = self;
+        [title, session_id, cwd, git_branch, model, tools].into_iter().flatten()
     }
 
     pub(crate) fn base(&self) -> &str {
         self.cwd.as_deref().unwrap_or_default()
+    }
+}
+
+fn line(fact: &Option<String>) -> Option<String> {
+    fact.as_deref().map(one_line).filter(|fact| !fact.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::About;
+
+    #[test]
+    fn what_start_and_end_have_in_common_is_said_once() {
+        let lines = |started: &str, ended: &str| {
+            let fact = |text: &str| Some(text.to_owned());
+            About { started: fact(started), ended: fact(ended), turns: fact("1"), ..About::default() }.lines()
+        };
+        assert_eq!(lines("2026-11-03 10:41 CET", "2026-11-03 11:05 CET"), ["2026-11-03 10:41 – 11:05 CET · 1 turn"]);
+        assert_eq!(
+            lines("2026-10-24 23:41 CEST", "2026-10-25 03:05 CET"),
+            ["2026-10-24 23:41 CEST – 2026-10-25 03:05 CET · 1 turn"]
+        );
+        assert_eq!(lines("2026-11-03 10:41 CET", "2026-11-03 10:41 CET"), ["2026-11-03 10:41 CET · 1 turn"]);
     }
 }

@@ -29,6 +29,8 @@ pub struct Html {
     pub thinking: Thinking,
     /// Whether tool calls and hooks are shown.
     pub tools: bool,
+    /// Whether hooks that succeeded without output are shown.
+    pub silent_hooks: bool,
     /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
     /// default the time as it is written.
     pub local: fn(&str) -> String,
@@ -36,7 +38,13 @@ pub struct Html {
 
 impl Default for Html {
     fn default() -> Self {
-        Self { about: About::default(), thinking: Thinking::Folded, tools: true, local: crate::as_written }
+        Self {
+            about: About::default(),
+            thinking: Thinking::Folded,
+            tools: true,
+            silent_hooks: false,
+            local: crate::as_written,
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Markdown {
     pub tools: bool,
     /// Whether long results are shown to their end.
     pub full: bool,
+    /// Whether hooks that succeeded without output are shown.
+    pub silent_hooks: bool,
     /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
     /// default the time as it is written.
     pub local: fn(&str) -> String,
@@ -37,7 +39,14 @@ pub struct Markdown {
 
 impl Default for Markdown {
     fn default() -> Self {
-        Self { about: About::default(), thinking: Thinking::Full, tools: true, full: false, local: crate::as_written }
+        Self {
+            about: About::default(),
+            thinking: Thinking::Full,
+            tools: true,
+            full: false,
+            silent_hooks: false,
+            local: crate::as_written,
+        }
     }
 }
 
@@ -117,6 +126,7 @@ impl Markdown {
                     self.tool(card, blocks);
                 }
             }
+            Kind::Hook if item.is_silent && !self.silent_hooks => {}
             Kind::Hook if self.tools => blocks.push(format!("· hook {}", escaped(&one_line(text)))),
             Kind::Tool | Kind::Hook => {}
             Kind::Image => blocks.push(format!("\\[{}\\]", escaped(&picture_label(text)))),

@@ -4,6 +4,8 @@ use std::fmt::{self, Write};
 
 use quipu_conversation::ScreenItem;
 
+use crate::about::About;
+
 mod flow;
 mod paint;
 mod prose;
@@ -15,6 +17,7 @@ mod tool;
 mod tests;
 
 pub use flow::Flow;
+use row::{Span, wrap, write};
 
 /// How a conversation is shown on a terminal.
 ///
@@ -38,7 +41,7 @@ pub struct Terminal {
     pub thinking: Thinking,
     /// Whether tool calls and hooks are shown.
     pub tools: bool,
-    /// Whether long results are shown to their end.
+    /// Whether long results are shown to their end, and hooks that succeeded silently.
     pub full: bool,
     /// Paths under this folder are shown relative to it.
     pub base: Option<String>,
@@ -85,6 +88,18 @@ impl Terminal {
     /// Renders a conversation into `out`.
     pub fn render_to(&self, items: &[ScreenItem], out: &mut dyn Write) -> fmt::Result {
         self.flow().items(items, out)
+    }
+
+    /// Renders the head of a conversation: title, id, folder, time, usage, cost.
+    pub fn head(&self, about: &About) -> String {
+        let mut text = String::new();
+        let title = [Span::new(paint::BOLD, &about.heading())];
+        let facts = about.lines().into_iter().flat_map(|line| wrap(&[Span::new(paint::DIM, &line)], self.columns()));
+        for row in wrap(&title, self.columns()).into_iter().chain(facts) {
+            // Writing to a string cannot fail.
+            let _ = write(&row, self.color, &mut text);
+        }
+        text
     }
 
     /// Starts a conversation that is shown piece by piece, as it happens.

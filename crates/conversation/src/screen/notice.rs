@@ -119,12 +119,17 @@ pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
         if what.is_empty() { name.to_owned() } else { format!("{name}: {what}") }
     };
     let says = |json: &Maybe<Json>| json.get().map(Json::words).unwrap_or_default();
+    let mut is_silent = false;
     let (text, is_error) = match attachment {
         Attachment::HookContext(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
         Attachment::HookMessage(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
         Attachment::HookSucceeded(a) => {
-            let said = a.stdout.text().map(str::trim).unwrap_or_default().to_owned();
-            (line(&a.hook_event, &a.hook_name, said), false)
+            let outputs =
+                [a.stdout.text().map(str::to_owned), Some(says(&a.content)), a.stderr.text().map(str::to_owned)];
+            let mut outputs = outputs.into_iter().flatten().map(|output| output.trim().to_owned());
+            let said = outputs.find(|output| !output.is_empty());
+            is_silent = said.is_none();
+            (line(&a.hook_event, &a.hook_name, said.unwrap_or_default()), false)
         }
         Attachment::HookBlocked(a) => (line(&a.hook_event, &a.hook_name, says(&a.blocking_error)), true),
         Attachment::HookFailed(a) => {
@@ -135,7 +140,7 @@ pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
         Attachment::HookCancelled(a) => (line(&a.hook_event, &a.hook_name, "cancelled".to_owned()), true),
         _ => return None,
     };
-    Some(ScreenItem { text: Some(text), is_error, ..plain(node, Kind::Hook) })
+    Some(ScreenItem { text: Some(text), is_error, is_silent, ..plain(node, Kind::Hook) })
 }
 
 /// What people see of an attachment; none for what only the model needs.

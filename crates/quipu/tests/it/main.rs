@@ -13,8 +13,8 @@ mod ls;
 mod pty;
 mod sdk;
 mod search;
-mod sessions;
 mod secrets;
+mod sessions;
 mod show;
 #[cfg(unix)]
 mod snapshots;

@@ -40,9 +40,7 @@ fn secrets_are_listed_by_kind_and_place_but_never_printed() {
         }
         (text.into_owned(), notes.into_owned())
     };
-    let place = |kind: &str, session: &str, file: &str, line: u64, prefix: &str, length: u64| {
-        json!({"kind": kind, "session_id": session, "path": project.join(file), "line": line, "prefix": prefix, "length": length})
-    };
+    let place = |kind: &str, session: &str, file: &str, line: u64, prefix: &str, length: u64| json!({"kind": kind, "session_id": session, "path": project.join(file), "line": line, "prefix": prefix, "length": length});
     let (text, _) = run(&["secrets", "--json"]);
     let expected = json!([
         place("GitHub token", "11111111-aaaa", "11111111-aaaa.jsonl", 2, "ghp_", 40),
@@ -53,13 +51,14 @@ fn secrets_are_listed_by_kind_and_place_but_never_printed() {
     let (text, notes) = run(&["secrets"]);
     assert_eq!(
         text,
-        "GitHub token  ghp_…    40 characters  11111111:2\n\
-         password      hun…      7 characters  agent-7:1\n\
-         secret        abcd…    12 characters  x:2\n"
+        "kind          begins with  length  lines  session   place\n\
+         GitHub token  ghp_…            40      1  11111111  11111111:2\n\
+         password      hun…              7      1  22222222  agent-7:1\n\
+         secret        abcd…            12      1  22222222  x:2\n"
     );
     assert!(notes.starts_with("3 findings in 2 sessions"), "{notes}");
     let (text, _) = run(&["secrets", "22222222"]);
-    assert_eq!(text.lines().count(), 2, "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
 }
 
 #[test]
@@ -83,5 +82,5 @@ fn a_session_that_cannot_be_read_is_not_called_clean() {
 fn without_sessions_it_fails() {
     let dir = tempfile::tempdir().unwrap();
     let out = quipu().arg("--claude-dir").arg(dir.path()).arg("secrets").assert().code(1);
-    assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("no sessions found"));
+    assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("no sessions in"));
 }

@@ -219,3 +219,47 @@ fn a_subagent_is_named_by_its_id() {
     show("agent-").code(1);
     show("agent-nobody").code(1);
 }
+
+#[test]
+fn a_conversation_begins_with_a_head() {
+    let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
+    let text = shown(&[], &path);
+    let head: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(head.len(), 4, "{text}");
+    assert!(head[1].starts_with("05ef09b2-9c3d-4897-965b-0c47c2889d7b · /home/sam/"), "{head:?}");
+    assert!(head[2].contains(" – ") && head[2].contains("UTC · ") && head[2].ends_with(" turns"), "{head:?}");
+    assert!(head[3].contains(" cached), ") && head[3].contains(" out · $"), "{head:?}");
+    assert!(shown(&["--tail", "1"], &path).starts_with(head[0]));
+}
+
+#[test]
+fn raw_lines_can_be_limited_to_a_turn_and_to_the_last() {
+    let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
+    let all = shown(&["--view", "raw"], &path);
+    let last = all.lines().skip(all.lines().count() - 2).map(|line| format!("{line}\n")).collect::<String>();
+    assert_eq!(shown(&["--view", "raw", "--tail", "2"], &path), last);
+    let lines: Value = serde_json::from_str(&shown(&["--view", "raw", "--tail", "2", "--json"], &path)).unwrap();
+    assert_eq!(lines.as_array().unwrap().len(), 2);
+    let turn = shown(&["--view", "raw", "--turn", "2"], &path);
+    assert!(all.contains(&turn) && !turn.is_empty() && turn.len() < all.len());
+    assert_eq!(shown(&["--view", "raw", "--turn", "2", "--tail", "1"], &path).lines().next(), turn.lines().last());
+    quipu().args(["show", "--view", "raw", "--turn", "99"]).arg(&path).assert().code(1);
+}
+
+#[test]
+fn hooks_that_succeeded_silently_are_hidden_unless_all_is_wanted() {
+    let hook = |stdout: &str| {
+        format!(
+            r#"{{"type":"attachment","uuid":"h{0}","attachment":{{"type":"hook_success","hookName":"PostToolUse:Read","hookEvent":"PostToolUse","stdout":"{0}"}}}}"#,
+            stdout
+        )
+    };
+    let user = r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), [user, &hook(""), &hook("formatted")].join("\n") + "\n").unwrap();
+    let hooks = |args: &[&str]| shown(args, file.path()).matches("PostToolUse:Read").count();
+    for form in ["text", "markdown", "html"] {
+        assert_eq!((hooks(&["--as", form]), hooks(&["--as", form, "--full"])), (1, 2), "{form}");
+    }
+    assert_eq!(hooks(&["--json"]), 2);
+}

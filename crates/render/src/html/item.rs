@@ -42,6 +42,7 @@ impl<'p> Page<'p> {
 
     fn is_shown(&self, item: &ScreenItem) -> bool {
         match item.kind {
+            Kind::Hook if item.is_silent => self.html.tools && self.html.silent_hooks,
             Kind::Tool | Kind::Hook => self.html.tools,
             Kind::Thinking => self.html.thinking != Thinking::Hidden,
             _ => true,

@@ -125,6 +125,7 @@ impl Flow {
             Kind::Tool if self.terminal.tools => {
                 item.tool.as_ref().map(|card| self.tool(card, room)).unwrap_or_default()
             }
+            Kind::Hook if item.is_silent && !self.terminal.full => Vec::new(),
             Kind::Hook if self.terminal.tools => {
                 let style = if item.is_error { BAD } else { DIM };
                 vec![cut(&[Span::new(style, &format!("· hook {}", one_line(text)))], room)]

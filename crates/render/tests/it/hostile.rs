@@ -121,6 +121,7 @@ fn item() -> impl Strategy<Value = ScreenItem> {
                 model: Some(d),
                 source: None,
                 is_error,
+                is_silent: is_error,
                 line,
             }
         },

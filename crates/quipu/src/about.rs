@@ -1,0 +1,95 @@
+//! What `show` and `export` say about a session before its conversation.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use quipu_conversation::{Conversation, Metrics};
+use quipu_render::About;
+
+use crate::format;
+
+/// The head of a conversation. Without metrics only what the conversation itself says.
+pub(crate) fn about(conversation: &Conversation, metrics: Option<&Metrics>) -> About {
+    let path = conversation.path();
+    let envelopes = || path.iter().filter_map(|node| node.entry.envelope());
+    let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
+    let first_prompt = || conversation.turns().first().map(|turn| first_line(&turn.prompt));
+    let time = |mut stamps: Box<dyn Iterator<Item = &str> + '_>| stamps.next().map(with_zone);
+    let mut about = About {
+        title: conversation.title().map(str::to_owned).or_else(first_prompt),
+        session_id: conversation.session_id().map(ToString::to_string),
+        cwd: envelopes().find_map(|e| e.cwd.text()).map(str::to_owned),
+        git_branch: envelopes().find_map(|e| e.git_branch.text()).filter(|b| *b != "HEAD").map(str::to_owned),
+        model: model.map(str::to_owned),
+        started: time(Box::new(path.iter().filter_map(|node| node.timestamp()))),
+        ended: time(Box::new(path.iter().rev().filter_map(|node| node.timestamp()))),
+        ..About::default()
+    };
+    let Some(metrics) = metrics else { return about };
+    if !metrics.models.is_empty() {
+        about.model = Some(metrics.models.join(", "));
+    }
+    about.started = metrics.started_at.as_deref().map(with_zone).or(about.started);
+    about.ended = metrics.ended_at.as_deref().map(with_zone).or(about.ended);
+    about.duration = Some(duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
+    about.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
+    let tokens = &metrics.tokens;
+    let cached = tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h;
+    if tokens.input + cached + tokens.output > 0 {
+        about.tokens = Some(format!(
+            "{} tokens in ({} cached), {} out",
+            format::tokens(tokens.input + cached),
+            format::tokens(tokens.cache_read),
+            format::tokens(tokens.output)
+        ));
+        about.cost = Some(cost(metrics));
+    }
+    let tools: Vec<String> = metrics.tools.iter().map(|(name, calls)| format!("{name} {calls}")).collect();
+    about.tools = Some(tools.join(", "));
+    about.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
+    about
+}
+
+fn cost(metrics: &Metrics) -> String {
+    let known = format::cost(metrics.cost_usd, metrics.unpriced_models.len());
+    match metrics.unpriced_models.as_slice() {
+        [] => known,
+        models => format!("{known} (no price for {})", models.join(", ")),
+    }
+}
+
+/// A timestamp in the local time zone, named; as it is when it cannot be parsed.
+fn with_zone(timestamp: &str) -> String {
+    match timestamp.parse::<Timestamp>() {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string(),
+        Err(_) => timestamp.to_owned(),
+    }
+}
+
+/// The two largest units that are not zero: `2 d 3 h`, `12 min`, `8 s`.
+fn duration(seconds: f64) -> String {
+    let total = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
+    let units = [("d", total / 86_400), ("h", total / 3_600 % 24), ("min", total / 60 % 60), ("s", total % 60)];
+    let units: Vec<String> = units
+        .iter()
+        .skip_while(|(_, n)| *n == 0)
+        .take(2)
+        .filter(|(_, n)| *n > 0)
+        .map(|(unit, n)| format!("{n} {unit}"))
+        .collect();
+    units.join(" ")
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        let shown = [8.4, 60.0, 754.0, 7_200.0, 7_260.0, 86_400.0, 200_000.0].map(duration);
+        assert_eq!(shown, ["8 s", "1 min", "12 min 34 s", "2 h", "2 h 1 min", "1 d", "2 d 7 h"]);
+    }
+}
