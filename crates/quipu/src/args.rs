@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Write a conversation to a file to share
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Show what a session changed in files, as one diff a file
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArgs),
     /// Find credentials in transcripts: kind and place, never the value
     #[command(after_help = SECRETS_EXAMPLES)]
     Secrets(SecretsArgs),
@@ -308,6 +311,25 @@ pub(crate) enum ExportFormat {
     Html,
     Markdown,
     Json,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  quipu diff latest                        what the last session changed
+  quipu diff latest --stat                 how many lines in which files
+  quipu diff 05ef09b2 > change.patch       to apply it elsewhere: git apply change.patch
+
+Counts the changes of Write, Edit, MultiEdit and NotebookEdit, subagents' included. Files
+that shell commands changed are known only as far as `rm FILE` removes one of these.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DiffArgs {
+    /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, or a file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// Only the number of lines added and removed
+    #[arg(long)]
+    pub(crate) stat: bool,
 }
 
 const SECRETS_EXAMPLES: &str = "\

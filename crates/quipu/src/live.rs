@@ -231,7 +231,7 @@ pub(crate) fn show_stdin(args: &ShowArgs, output: &Output) -> Result<()> {
             place = Rc::new(Place { base: live.cwd().map(str::to_owned), ..Place::default() });
         }
         let wanted = |item: &ScreenItem| {
-            !(args.no_thinking && item.kind == Kind::Thinking || args.no_tools && item.kind == Kind::Tool)
+            !(args.parts.no_thinking && item.kind == Kind::Thinking || args.parts.no_tools && item.kind == Kind::Tool)
         };
         let changes = live.changes().into_iter().filter(|change| wanted(&change.item)).collect();
         let growing = if view.is_drawn_again() { live.growing() } else { Vec::new() };

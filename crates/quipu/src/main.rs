@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod completions;
 mod doctor;
+mod diff;
 mod error;
 mod export;
 mod filter;
@@ -63,6 +64,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Usage(usage) => usage::run(usage, &args.global, output),
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
+        Command::Diff(diff) => diff::run(diff, &args.global, output),
         Command::Secrets(secrets) => secrets::run(secrets, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Answer(answer) => answer::run(answer, &args.global, output),

@@ -6,6 +6,8 @@
 //!                   └── Html       one self-contained page
 //!   ToolCard ────────── Call       what a call is in one line, for all three
 //!   &mut ScreenItem ─── Redactor   secrets masked and counted, before sharing
+//!   text, lines ─────── find_secrets, secrets_in_line   what is masked, and where
+//!   &[ScreenItem] ───── file_changes   the files a session changed, as diffs
 //! ```
 //!
 //! What the items hold is untrusted: [`clean`] takes every escape sequence,
@@ -17,6 +19,7 @@
 
 mod about;
 mod call;
+mod changes;
 mod clean;
 mod code;
 mod diff;
@@ -29,6 +32,7 @@ mod terminal;
 
 pub use about::About;
 pub use call::{Call, Part, Progress};
+pub use changes::{ChangeStatus, FileChange, file_changes};
 pub use clean::clean;
 pub use diff::{DiffLine, Sign};
 pub use html::Html;

@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod append;
+mod backups;
 mod check;
 mod delete;
 mod follow;
@@ -37,6 +38,7 @@ mod resume;
 pub mod find;
 
 pub use append::{AppendError, Journal, OneLine};
+pub use backups::FileBackups;
 pub use check::{Check, Report};
 pub use delete::{DeleteError, delete};
 pub use follow::{Changes, Followed, Follower, SessionFollower, Source};

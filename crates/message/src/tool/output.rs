@@ -77,6 +77,18 @@ wire! {
 }
 
 wire! {
+    /// What changing a file in several places gave.
+    pub struct MultiEditOutput {
+        /// The file.
+        file_path: req String = "filePath",
+        /// What the file held before.
+        original_file: opt String = "originalFileContents",
+        /// What changed.
+        structured_patch: opt Vec<Hunk> = "structuredPatch",
+    }
+}
+
+wire! {
     /// One stretch of a patch.
     pub struct Hunk {
         /// Its first line before.

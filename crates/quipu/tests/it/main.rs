@@ -4,6 +4,7 @@
 mod agent;
 mod answer;
 mod check;
+mod diff;
 mod export;
 mod filter;
 mod follow;

@@ -1,6 +1,7 @@
 //! Reading and checking: our own broken files, and every real one.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test says what must hold")]
 
+mod backups;
 mod crash;
 mod faults;
 mod follow;

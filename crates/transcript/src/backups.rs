@@ -1,0 +1,61 @@
+//! Copies of files that the agent made before it changed them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use quipu_message::Entry;
+use quipu_message::bookkeeping::{FileBackup, FileSnapshot};
+
+use crate::read::Entries;
+
+/// The first backup of each file in a session: the file before the session changed it.
+///
+/// The agent keeps them under `file-history/<session>/` in its config folder, when its
+/// file checkpoints are on.
+#[derive(Debug, Default)]
+pub struct FileBackups {
+    folder: PathBuf,
+    /// By the path the entries name, which may be relative to the session's folder.
+    first: HashMap<String, FileBackup>,
+}
+
+impl FileBackups {
+    /// Reads which backups a session file names. What cannot be read is left out.
+    pub fn new(session: &Path) -> Self {
+        let id = session.file_stem().unwrap_or_default();
+        // <config>/projects/<project>/<session>.jsonl
+        let config = session.ancestors().nth(3).unwrap_or(Path::new(""));
+        let mut backups = Self { folder: config.join("file-history").join(id), first: HashMap::new() };
+        for located in Entries::open(session).into_iter().flatten().flatten() {
+            match located.entry {
+                Entry::FileHistoryDelta(delta) => {
+                    if let (Some(path), Ok(backup)) = (delta.tracking_path.get(), delta.backup.read()) {
+                        backups.first.entry(path.clone()).or_insert(backup);
+                    }
+                }
+                Entry::FileHistorySnapshot(snapshot) => {
+                    if let Ok(snapshot) = snapshot.snapshot.read::<FileSnapshot>() {
+                        for (path, backup) in snapshot.tracked_file_backups {
+                            backups.first.entry(path).or_insert(backup);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        backups
+    }
+
+    /// The content of a file before its first change: `None` if there is no backup of it,
+    /// `Some(None)` if it did not exist. `cwd` is the session's folder.
+    pub fn first(&self, path: &str, cwd: &str) -> Option<Option<String>> {
+        let relative = path.strip_prefix(cwd).and_then(|rest| rest.strip_prefix('/'));
+        let backup = self.first.get(path).or_else(|| self.first.get(relative?))?;
+        match &backup.backup_file_name {
+            None => Some(None),
+            Some(name) if name.contains(['/', '\\']) => None,
+            Some(name) => fs::read_to_string(self.folder.join(name)).ok().map(Some),
+        }
+    }
+}
