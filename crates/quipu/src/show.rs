@@ -41,7 +41,8 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         raw(&path, form, output, &Wanted { lines, tail: args.parts.tail })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let is_whole = line.is_none() && args.parts.turn.is_none() && args.parts.tail.is_none() && args.view == View::Screen;
+    let is_whole =
+        line.is_none() && args.parts.turn.is_none() && args.parts.tail.is_none() && args.view == View::Screen;
     if is_stdin(&path) && form == Form::Text && is_whole && !live::stdin_is_file() {
         live::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
