@@ -1,13 +1,14 @@
 //! The same work on many files, on all cores, with a progress bar when it takes long.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
 
 use crate::args::Global;
 
-/// Works on each file; the results come in the order of the files.
+/// Works on each file; the results come in the order of the files. A panic in `work` ends
+/// the command: a result that is missing must not pass for a file without one.
 pub(crate) fn each<F: Sync, T: Send>(
     files: &[F],
     what: &'static str,
@@ -15,24 +16,14 @@ pub(crate) fn each<F: Sync, T: Send>(
     work: impl Fn(&F) -> T + Sync,
 ) -> Vec<T> {
     let bar = bar(files.len(), what, global);
-    let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().max(1));
-    let run = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(at) else { return done };
-            done.push((at, work(file)));
-            bar.inc(1);
-        }
+    let step = |file: &F| {
+        let result = work(file);
+        bar.inc(1);
+        result
     };
-    let mut results: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(run)).collect();
-        handles.into_iter().filter_map(|handle| handle.join().ok()).flatten().collect()
-    });
+    let results = files.par_iter().map(step).collect();
     bar.finish_and_clear();
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
+    results
 }
 
 /// Drawn on stderr, only when that is a terminal and there is something to wait for.
@@ -47,4 +38,28 @@ fn bar(files: usize, what: &'static str, global: &Global) -> ProgressBar {
     bar.set_message(what);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Args;
+
+    fn quiet() -> Global {
+        Args::parse_from(["quipu", "-q"]).global
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_files() {
+        let files: Vec<u32> = (0..500).collect();
+        assert_eq!(each(&files, "", &quiet(), |n| n * 2), files.iter().map(|n| n * 2).collect::<Vec<_>>());
+    }
+
+    #[test]
+    #[should_panic(expected = "worker 3")]
+    fn a_panic_of_one_worker_is_not_swallowed() {
+        each(&[1, 2, 3, 4], "", &quiet(), |n| assert!(*n != 3, "worker {n}"));
+    }
 }

@@ -5,11 +5,11 @@ use std::fs::{self, DirEntry, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quipu_message::line::mend;
 use quipu_message::{Head, SessionId};
+use rayon::prelude::*;
 
 use crate::lines::{Lines, Piece};
 use crate::problem::FileError;
@@ -94,22 +94,8 @@ pub fn projects(config_dirs: &[PathBuf]) -> (Vec<PathBuf>, Vec<FileError>) {
 /// the session's folder, and those that older versions put beside the sessions.
 /// Folders that cannot be read are named beside.
 pub fn histories(projects: &[PathBuf], hints: &impl Hints) -> (Vec<History>, Vec<FileError>) {
-    // The system takes its time for each folder: two at a time are twice as fast.
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some(folder) = projects.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push(project(folder, hints));
-        }
-        done
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(projects.len().max(1));
-    let done: Vec<(Vec<History>, Vec<FileError>)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-        let mut done = work();
-        handles.into_iter().filter_map(|handle| handle.join().ok()).for_each(|more| done.extend(more));
-        done
-    });
+    // The system takes its time for each folder: several at a time are faster.
+    let done: Vec<(Vec<History>, Vec<FileError>)> = projects.par_iter().map(|folder| project(folder, hints)).collect();
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for (sessions, problems) in done {
         found.extend(sessions);
@@ -118,6 +104,19 @@ pub fn histories(projects: &[PathBuf], hints: &impl Hints) -> (Vec<History>, Vec
     // By bytes: comparing paths part by part is slow.
     found.sort_unstable_by(|a: &History, b| a.main().path.as_os_str().cmp(b.main().path.as_os_str()));
     (found, errors)
+}
+
+/// One session by its file, with the subagents in its folder; `None` when there is no such
+/// file. Subagents that older versions put beside the sessions are not looked for.
+pub fn history(session: &Path) -> Option<History> {
+    let folder = session.parent()?;
+    let id = session.file_stem()?.to_str()?;
+    let meta = fs::metadata(session).ok()?;
+    let mut files = vec![described(session.to_owned(), &meta)?];
+    files.extend(subagents(&folder.join(id).join("subagents"), None));
+    files[1..].sort_by(|a, b| a.path.cmp(&b.path));
+    let project = folder.file_name()?.to_string_lossy().into();
+    Some(History { id: id.into(), folder: folder.into(), project, files, subagents_listed: None })
 }
 
 /// A folder that changed so lately may have changed again unseen: clocks of file
