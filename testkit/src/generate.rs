@@ -86,12 +86,12 @@ pub fn tree(dir: &Path, seed: u64, bytes: u64) -> io::Result<Truth> {
     Ok(maker.truth)
 }
 
-/// Deletes every fifth session file of a tree, as a program that cleans up does, and
+/// Deletes every third session file of a tree, as a program that cleans up does, and
 /// returns the deleted files.
 pub fn vanish(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let is_session = |path: &Path| path.extension().is_some_and(|ext| ext == "jsonl");
     let files = crate::files(&dir.join("projects"), is_session);
-    let gone: Vec<PathBuf> = files.into_iter().skip(2).step_by(5).collect();
+    let gone: Vec<PathBuf> = files.into_iter().skip(1).step_by(3).collect();
     gone.iter().try_for_each(fs::remove_file)?;
     Ok(gone)
 }

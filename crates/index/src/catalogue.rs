@@ -6,12 +6,14 @@
 //!                 └─ changed ──── fold (on all cores) ── message rows ── credit ── used
 //! ```
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::price::Prices;
-use quipu_transcript::FileError;
+use quipu_transcript::{FileError, find};
 
 use crate::hashed::{hash, mix};
+use crate::kept::KeptUsage;
 use crate::search::{Hit, Query};
 use crate::store::{IndexError, Store};
 use crate::usage::{By, Used, Window};
@@ -25,9 +27,11 @@ mod rows;
 mod search;
 mod sums;
 mod text;
+mod vanish;
 
 pub(crate) use fold::fold;
 pub use list::Listed;
+pub use read::SessionStatus;
 
 /// How far the work is: done, and all of it.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
@@ -38,19 +42,51 @@ pub struct Catalogue {
     pub(crate) store: Store,
     pub(crate) dirs: Vec<PathBuf>,
     prices: Prices,
+    kept: Option<KeptUsage>,
+    kept_error: Option<(PathBuf, io::Error)>,
+}
+
+/// Config folders as they are kept: without links, each once, in order.
+pub(crate) fn canonical(dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| dir.clone())).collect();
+    dirs.sort();
+    dirs.dedup();
+    dirs
 }
 
 impl Catalogue {
     /// Opens the catalogue of these config folders under a cache folder.
     pub fn open(cache: &Path, dirs: &[PathBuf], prices: Prices) -> Result<Self, IndexError> {
-        let mut dirs: Vec<PathBuf> =
-            dirs.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| dir.clone())).collect();
-        dirs.sort();
-        dirs.dedup();
+        let dirs = canonical(dirs);
         // Each set of folders has a database of its own, so that none sees another's.
         let name = dirs.iter().fold(0, |name, dir| mix(name ^ hash(dir.as_os_str().as_encoded_bytes())));
         let store = Store::open(&cache.join(format!("index-{name:016x}.sqlite")))?;
-        Ok(Self { store, dirs, prices })
+        Ok(Self { store, dirs, prices, kept: None, kept_error: None })
+    }
+
+    /// A catalogue in memory, for when no folder can be written. It has to read every
+    /// session.
+    pub fn in_memory(dirs: &[PathBuf], prices: Prices) -> Result<Self, IndexError> {
+        Ok(Self { store: Store::in_memory()?, dirs: canonical(dirs), prices, kept: None, kept_error: None })
+    }
+
+    /// Keeps what was counted of files that vanish in a data folder, and counts what is
+    /// kept there.
+    pub fn with_data(self, folder: &Path) -> Self {
+        Self { kept: Some(KeptUsage::new(folder)), ..self }
+    }
+
+    /// Why the usage of files that vanished could not be kept or read, and where; it is
+    /// then only in the index.
+    pub fn kept_error(&self) -> Option<(&Path, &io::Error)> {
+        self.kept_error.as_ref().map(|(path, error)| (&**path, error))
+    }
+
+    /// Sets the database aside as broken and begins another: for when an answer failed
+    /// with [`IndexError::is_corrupt`]. A [refresh](Self::refresh) fills it.
+    pub fn start_over(&mut self) -> Result<(), IndexError> {
+        self.store = Store::anew(&self.store.path.clone())?;
+        Ok(())
     }
 
     /// The database.
@@ -110,8 +146,26 @@ impl Catalogue {
         read.map_err(|source| self.store.error(source))
     }
 
+    /// Whether a file is in one of the config folders.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.dirs.iter().any(|dir| path.starts_with(dir.join("projects")))
+    }
+
+    /// Brings one session up to date, unless another command is at it, and returns what is
+    /// known of it; `None` when there is no such file. Other sessions are not looked at.
+    pub fn session(&mut self, file: &Path) -> Result<Option<SessionStatus>, IndexError> {
+        let Some(history) = find::history(file) else { return Ok(None) };
+        let status = refresh::refresh_session(self, &history).and_then(|()| read::session(&self.store.db, &history));
+        status.map_err(|source| self.store.error(source))
+    }
+
+    /// Every session of which files vanished, as `ls` listed it; latest first.
+    pub fn vanished(&self) -> Result<Vec<Listed>, IndexError> {
+        list::sessions(&self.store.db, true).map_err(|source| self.store.error(source))
+    }
+
     /// Every session that is there, as `ls` lists it; latest first.
     pub fn sessions(&self) -> Result<Vec<Listed>, IndexError> {
-        list::sessions(&self.store.db).map_err(|source| self.store.error(source))
+        list::sessions(&self.store.db, false).map_err(|source| self.store.error(source))
     }
 }

@@ -25,13 +25,19 @@ pub struct SessionUse {
     pub begins: Option<Timestamp>,
     messages: Packed,
     agents: BTreeMap<String, Agent>,
+    is_vanished: bool,
 }
 
 impl SessionUse {
     /// Packs what was gathered, but for messages that do not say what they used.
     pub fn new(session_id: SessionId, project: Arc<str>, begins: Option<Timestamp>, messages: &[MessageUse]) -> Self {
         let messages = Packed::new(messages.iter().filter(|m| m.is_told));
-        Self { session_id, project, begins, messages, agents: BTreeMap::new() }
+        Self { session_id, project, begins, messages, agents: BTreeMap::new(), is_vanished: false }
+    }
+
+    /// The same, of files that no longer exist.
+    pub(crate) fn vanished(self) -> Self {
+        Self { is_vanished: true, ..self }
     }
 
     /// With what is known of its subagents.
@@ -40,7 +46,8 @@ impl SessionUse {
     }
 }
 
-/// All messages of all sessions, each credited to the earliest session that holds it:
+/// All messages of all sessions, each credited to the earliest session that holds it, one
+/// that still exists before one that does not:
 /// resumed, forked and backgrounded sessions hold copies of earlier ones.
 #[derive(Debug)]
 pub struct Ledger {
@@ -57,7 +64,7 @@ const MESSAGES_COMPARED: usize = 25_000;
 impl Ledger {
     /// Finds the copies.
     pub fn new(mut sessions: Vec<SessionUse>) -> Self {
-        let order = |session: &SessionUse| session.begins.map(Timestamp::as_millisecond);
+        let order = |s: &SessionUse| (s.is_vanished, s.begins.map(Timestamp::as_millisecond));
         sessions.sort_by(|a, b| (order(a), &a.session_id).cmp(&(order(b), &b.session_id)));
         let mut keys = Vec::with_capacity(sessions.iter().map(|session| session.messages.keys().len()).sum());
         keys.extend(sessions.iter().flat_map(|session| session.messages.keys()));
@@ -73,18 +80,18 @@ impl Ledger {
 
     /// Finds the copies among the messages with some of the keys.
     fn compare(&mut self, concerns: impl Fn(&Key) -> bool) {
-        let mut holders: Vec<(Key, bool, u32, u32, MessageUse)> = Vec::new();
+        let mut holders: Vec<(Key, (bool, bool), u32, u32, MessageUse)> = Vec::new();
         for (s, session) in (0..).zip(&self.sessions) {
             if !session.messages.keys().any(|key| concerns(&key)) {
                 continue;
             }
             for (m, message) in (0..).zip(session.messages.iter()) {
                 if let Some(key) = message.key.filter(&concerns) {
-                    holders.push((key, message.is_progress, s, m, message));
+                    holders.push((key, (session.is_vanished, message.is_progress), s, m, message));
                 }
             }
         }
-        holders.sort_by_key(|(key, is_progress, s, m, _)| (*key, *is_progress, *s, *m));
+        holders.sort_by_key(|(key, rank, s, m, _)| (*key, *rank, *s, *m));
         for same_key in holders.chunk_by(|a, b| a.0 == b.0) {
             let messages: Vec<&MessageUse> = same_key.iter().map(|(.., message)| message).collect();
             for group in crediting::groups(&messages) {
@@ -107,10 +114,11 @@ impl Ledger {
                 if !self.copies.contains(&(s, m)) {
                     let message = self.fuller.get(&(s, m)).unwrap_or(&message);
                     let mut used = Used::of(session.session_id.as_str(), &session.project, message, prices);
+                    used.is_vanished = session.is_vanished;
                     if let Some(agent) = &message.agent {
                         let agent = session.agents.get(&**agent);
                         used.agent = agent.and_then(|agent| agent.kind.as_deref()).unwrap_or(UNKNOWN_AGENT);
-                        used.turn = agent.map_or(0, |agent| agent.turn);
+                        used.turn = agent.map_or(message.turn, |agent| agent.turn.max(message.turn));
                     }
                     take(&used);
                 }

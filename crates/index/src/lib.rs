@@ -15,6 +15,7 @@ mod catalogue;
 mod counter;
 mod crediting;
 mod hashed;
+mod kept;
 mod ledger;
 mod pack;
 mod said;
@@ -24,8 +25,9 @@ mod store;
 mod usage;
 mod words;
 
-pub use catalogue::{Catalogue, Listed, Progress};
+pub use catalogue::{Catalogue, Listed, Progress, SessionStatus};
 pub use counter::Counter;
+pub use kept::kept_usage;
 pub use ledger::{Ledger, SessionUse};
 pub use scan::scan;
 pub use search::{Hit, Pattern, PatternError, Place, Query, Role, SessionKey, hits_at, places};

@@ -4,12 +4,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 3;
+const SHAPE: i64 = 5;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -43,14 +43,33 @@ impl IndexError {
         }
     }
 
-    /// Whether the file is no database or a damaged one.
-    pub(crate) fn is_corrupt(&self) -> bool {
+    /// Whether the file is no database or a damaged one: it, or a row that is not what
+    /// was written there.
+    pub fn is_corrupt(&self) -> bool {
+        use rusqlite::Error;
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let Self::Database { source, .. } = self else { return false };
+        let is_wrong_row = matches!(
+            source,
+            Error::FromSqlConversionFailure(..)
+                | Error::IntegralValueOutOfRange(..)
+                | Error::InvalidColumnType(..)
+                | Error::Utf8Error(..)
+                | Error::QueryReturnedNoRows
+        );
+        is_wrong_row || matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+    }
+
+    /// Whether the index cannot be written where it is: the disk is full, read-only or
+    /// broken, or the folder cannot be made.
+    pub fn is_storage(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure};
         match self {
-            Self::Database { source, .. } => {
-                matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
-            }
-            Self::Create { .. } => false,
+            Self::Create { .. } => true,
+            Self::Database { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(CannotOpen | DiskFull | PermissionDenied | ReadOnly | SystemIoFailure)
+            ),
         }
     }
 }
@@ -65,12 +84,22 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// A database in memory, gone with the program.
+    pub(crate) fn in_memory() -> Result<Self, IndexError> {
+        let path = PathBuf::from(IN_MEMORY);
+        let fail = |source| IndexError::Database { path: path.clone(), source };
+        let mut db = Connection::open_in_memory().map_err(fail)?;
+        shape(&mut db).map_err(fail)?;
+        Ok(Self { db, path, set_aside: None })
+    }
+
     /// Opens the database, or makes it.
     pub(crate) fn open(path: &Path) -> Result<Self, IndexError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|source| IndexError::Create { path: folder.to_owned(), source })?;
         // Readable by its owner alone, like the sessions it was made from.
         private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
+        tidy(path);
         match Self::try_open(path) {
             Err(error) if error.is_corrupt() => Self::anew(path),
             opened => opened,
@@ -79,6 +108,9 @@ impl Store {
 
     /// Sets a broken database aside and makes another in its place.
     pub(crate) fn anew(path: &Path) -> Result<Self, IndexError> {
+        if path == Path::new(IN_MEMORY) {
+            return Self::in_memory();
+        }
         let aside = path.with_extension("broken");
         fs::rename(path, &aside).map_err(|source| IndexError::Create { path: aside.clone(), source })?;
         for beside in ["sqlite-wal", "sqlite-shm"] {
@@ -111,10 +143,58 @@ impl Store {
     }
 
     /// Waits until no other command updates this database; the lock goes with the file.
-    pub(crate) fn lock(&self, what: &str) -> rusqlite::Result<File> {
+    pub(crate) fn lock(&self, what: &str) -> rusqlite::Result<Option<File>> {
+        self.locked(what, |file| file.lock().map(|()| true))
+    }
+
+    /// The same without waiting: `Err` when another command holds the lock.
+    pub(crate) fn try_lock(&self, what: &str) -> rusqlite::Result<Option<File>> {
+        self.locked(what, |file| Ok(file.try_lock().is_ok()))
+    }
+
+    fn locked(&self, what: &str, lock: impl Fn(&File) -> io::Result<bool>) -> rusqlite::Result<Option<File>> {
+        if self.path == Path::new(IN_MEMORY) {
+            return Ok(None);
+        }
         let path = self.path.with_extension(what);
-        let locked = private(&path).and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|_| rusqlite::Error::InvalidPath(path))
+        match private(&path).and_then(|file| Ok(lock(&file)?.then_some(file))) {
+            Ok(Some(file)) => Ok(Some(file)),
+            _ => Err(rusqlite::Error::InvalidPath(path)),
+        }
+    }
+}
+
+/// Stands for the path of a database in memory.
+const IN_MEMORY: &str = ":memory:";
+/// An index that no command opened for so long is deleted.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How often an index is marked as used.
+const MARKED: Duration = Duration::from_secs(24 * 3600);
+
+/// Marks an index as used, and deletes those of other folders that were not for long.
+/// Nothing is lost: what an index holds is in the sessions, or in the data folder.
+fn tidy(path: &Path) {
+    let age = |path: &Path| {
+        let modified = fs::metadata(path).and_then(|meta| meta.modified());
+        modified.ok().and_then(|modified| modified.elapsed().ok()).unwrap_or_default()
+    };
+    if age(path) > MARKED
+        && let Ok(file) = File::options().write(true).open(path)
+    {
+        let _ = file.set_modified(SystemTime::now());
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let is_unused = |other: &PathBuf| {
+        let is_index = other.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("index-"));
+        // The companions of a database go with it; a broken one goes by itself.
+        let database = other.with_extension("sqlite");
+        let is_broken = other.extension().is_some_and(|ext| ext == "broken");
+        let dated = if database.exists() && !is_broken { &database } else { other };
+        is_index && *dated != path && age(dated) > UNUSED
+    };
+    let others = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for other in others.filter(is_unused).collect::<Vec<_>>() {
+        let _ = fs::remove_file(other);
     }
 }
 
@@ -167,7 +247,8 @@ CREATE TABLE session (
     name TEXT NOT NULL,
     project TEXT NOT NULL,
     begins INTEGER,               -- the first time its file says, in milliseconds
-    gone INTEGER NOT NULL DEFAULT 0
+    gone INTEGER NOT NULL DEFAULT 0,
+    vanished INTEGER NOT NULL DEFAULT 0  -- only what was counted of deleted files
 );
 CREATE TABLE story (
     session INTEGER PRIMARY KEY,
@@ -208,7 +289,8 @@ CREATE TABLE credited ({message}, PRIMARY KEY (session, n)) WITHOUT ROWID;
 CREATE TABLE touched (key INTEGER PRIMARY KEY);
 CREATE TABLE changed (session INTEGER PRIMARY KEY);
 -- What each session is credited with, by quarter of an hour, packed.
-CREATE TABLE used (session INTEGER PRIMARY KEY, sums BLOB NOT NULL);
+CREATE TABLE used (session INTEGER PRIMARY KEY, last INTEGER, sums BLOB NOT NULL);
+CREATE INDEX used_last ON used (last);
 -- Every block that says something, and its words.
 CREATE TABLE said (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, offset INTEGER NOT NULL,

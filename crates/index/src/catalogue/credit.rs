@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use quipu_conversation::MessageUse;
 use quipu_conversation::price::Prices;
 use rusqlite::{Connection, params};
@@ -81,8 +82,9 @@ fn add_up(db: &Connection, texts: &Texts, session: i64, prices: &Prices) -> rusq
     if sums.is_empty() {
         db.prepare_cached("DELETE FROM used WHERE session = ?")?.execute([session])?;
     } else {
-        let row = params![session, sums::packed(&sums)];
-        db.prepare_cached("INSERT OR REPLACE INTO used (session, sums) VALUES (?, ?)")?.execute(row)?;
+        let last = messages.iter().filter_map(|kept| kept.message.time).max().map(Timestamp::as_millisecond);
+        let row = params![session, last, sums::packed(&sums)];
+        db.prepare_cached("INSERT OR REPLACE INTO used (session, last, sums) VALUES (?, ?, ?)")?.execute(row)?;
     }
     Ok(())
 }

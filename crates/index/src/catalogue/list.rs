@@ -125,13 +125,13 @@ impl Listed {
     }
 }
 
-/// Every session that is there, latest first.
-pub(super) fn sessions(db: &Connection) -> rusqlite::Result<Vec<Listed>> {
+/// Every session that is there, or those of which files vanished; latest first.
+pub(super) fn sessions(db: &Connection, vanished: bool) -> rusqlite::Result<Vec<Listed>> {
     let mut select = db.prepare_cached(
         "SELECT listed, (SELECT max(modified) FROM file WHERE session = session.id AND NOT gone)
-         FROM session JOIN story ON story.session = session.id WHERE NOT gone",
+         FROM session JOIN story ON story.session = session.id WHERE NOT gone AND vanished = ?",
     )?;
-    let mut rows = select.query([])?;
+    let mut rows = select.query([vanished])?;
     let mut listed = Vec::new();
     while let Some(row) = rows.next()? {
         let kept = Listed::from_kept(row.get_ref(0)?.as_str()?, None);

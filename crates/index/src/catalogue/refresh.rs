@@ -18,8 +18,9 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::fold::{Folded, Mark, State, fold};
 use super::list::Listed;
-use super::{Catalogue, Progress, credit, rows};
+use super::{Catalogue, Progress, credit, rows, vanish};
 use crate::hashed::{Hashed, hash};
+use crate::kept::{KeptSession, KeptUsage};
 
 /// Work is kept at least this often, and whenever nothing comes for a while.
 const KEEP: Duration = Duration::from_millis(400);
@@ -30,16 +31,46 @@ pub(super) fn refresh(catalogue: &mut Catalogue, progress: Progress<'_>) -> rusq
     let known = Known::read(&catalogue.store.db)?;
     let (histories, unread) = find::histories(&projects, &known);
     errors.extend(unread);
-    if known.changes(&histories, catalogue.prices.fingerprint()).is_none() {
+    let target = Target {
+        histories: &histories,
+        prices: catalogue.prices.fingerprint(),
+        kept: catalogue.kept.as_ref().map_or(0, KeptUsage::len),
+        // What lies in a folder that cannot be listed has not vanished.
+        is_complete: errors.is_empty(),
+    };
+    if known.changes(&target).is_none() {
         return Ok(errors);
     }
     // Someone else may be at it: afterwards there is less to do.
     let _lock = catalogue.store.lock("lock")?;
     let known = Known::read(&catalogue.store.db)?;
-    if let Some(changes) = known.changes(&histories, catalogue.prices.fingerprint()) {
+    if let Some(changes) = known.changes(&target) {
         errors.extend(write(catalogue, &known, changes, progress)?);
     }
     Ok(errors)
+}
+
+/// Brings one session up to date and nothing else, unless another command is at it.
+pub(super) fn refresh_session(catalogue: &mut Catalogue, history: &History) -> rusqlite::Result<()> {
+    let Ok(_lock) = catalogue.store.try_lock("lock") else { return Ok(()) };
+    let known = Known::of(&catalogue.store.db, history)?;
+    let is_same = |file: &FoundFile| known.files.get(&place(&file.path)).is_some_and(|known| known.is_same(file));
+    if history.files.iter().all(is_same) {
+        return Ok(());
+    }
+    let changes = Changes { sessions: vec![history], gone: Vec::new(), reprice: false, kept_from: None };
+    write(catalogue, &known, changes, &|_, _| ())?;
+    Ok(())
+}
+
+/// What the catalogue is to be like.
+struct Target<'a> {
+    histories: &'a [History],
+    prices: u64,
+    /// How much usage of vanished files is kept.
+    kept: u64,
+    /// Whether all files are listed.
+    is_complete: bool,
 }
 
 /// What the database knows of a file.
@@ -67,6 +98,8 @@ struct Known {
     /// When folders of subagents last changed, and the names in them.
     folders: HashMap<i64, (i64, String), BuildHasherDefault<Hashed>>,
     prices: Option<i64>,
+    /// How much of the kept usage of vanished files is in the database.
+    kept: Option<i64>,
     /// Whether a command was killed before all was added up.
     is_unfinished: bool,
 }
@@ -77,28 +110,33 @@ struct Changes<'a> {
     gone: Vec<i64>,
     /// Whether all money is to be counted anew.
     reprice: bool,
+    /// Where to begin reading the kept usage of vanished files.
+    kept_from: Option<u64>,
+}
+
+fn known_file(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, KnownFile)> {
+    let file = KnownFile {
+        session: row.get(1)?,
+        inode: row.get(2)?,
+        bytes: row.get(3)?,
+        modified: row.get(4)?,
+        is_gone: row.get(5)?,
+    };
+    Ok((row.get(0)?, file))
 }
 
 impl Known {
     fn read(db: &Connection) -> rusqlite::Result<Self> {
         let mut select = db.prepare_cached("SELECT id, session, inode, bytes, modified, gone FROM file")?;
-        let files = select.query_map([], |row| {
-            let file = KnownFile {
-                session: row.get(1)?,
-                inode: row.get(2)?,
-                bytes: row.get(3)?,
-                modified: row.get(4)?,
-                is_gone: row.get(5)?,
-            };
-            Ok((row.get(0)?, file))
-        })?;
+        let files = select.query_map([], known_file)?;
         let mut select =
             db.prepare_cached("SELECT file.id, name FROM file JOIN session ON session.id = session WHERE is_beside")?;
         let owners = select.query_map([], |row| Ok((row.get(0)?, SessionId::from(row.get_ref(1)?.as_str()?))))?;
         let mut select = db.prepare_cached("SELECT id, modified, names FROM folder")?;
         let folders = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
-        let prices = db.prepare_cached("SELECT value FROM meta WHERE name = 'prices'")?;
-        let prices = { prices }.query_row([], |row| row.get(0)).optional()?;
+        let mut select = db.prepare_cached("SELECT value FROM meta WHERE name = ?")?;
+        let mut meta = |name| select.query_row([name], |row| row.get(0)).optional();
+        let (prices, kept) = (meta("prices")?, meta("kept")?);
         let unfinished = "SELECT EXISTS (SELECT * FROM touched) OR EXISTS (SELECT * FROM changed)";
         let is_unfinished = db.prepare_cached(unfinished)?.query_row([], |row| row.get(0))?;
         Ok(Self {
@@ -106,11 +144,25 @@ impl Known {
             owners: owners.collect::<rusqlite::Result<_>>()?,
             folders: folders.collect::<rusqlite::Result<_>>()?,
             prices,
+            kept,
             is_unfinished,
         })
     }
 
-    fn changes<'a>(&self, histories: &'a [History], prices: u64) -> Option<Changes<'a>> {
+    /// What is known of the files of one session.
+    fn of(db: &Connection, history: &History) -> rusqlite::Result<Self> {
+        let mut select =
+            db.prepare_cached("SELECT id, session, inode, bytes, modified, gone FROM file WHERE id = ?")?;
+        let mut files = HashMap::default();
+        for file in &history.files {
+            files.extend(select.query_row([place(&file.path)], known_file).optional()?);
+        }
+        let (owners, folders) = (HashMap::new(), HashMap::default());
+        Ok(Self { files, owners, folders, prices: None, kept: None, is_unfinished: false })
+    }
+
+    fn changes<'a>(&self, target: &Target<'a>) -> Option<Changes<'a>> {
+        let histories = target.histories;
         let mut seen = 0;
         let mut is_same = |file: &FoundFile| {
             let known = self.files.get(&place(&file.path));
@@ -122,7 +174,7 @@ impl Known {
             histories.iter().map(|history| history.files.iter().filter(|file| !is_same(file)).count() > 0).collect();
         let there = self.files.iter().filter(|(_, file)| !file.is_gone);
         let mut unseen: HashSet<i64> = HashSet::new();
-        if seen < there.clone().count() {
+        if target.is_complete && seen < there.clone().count() {
             unseen.extend(there.map(|(id, _)| id));
             for file in histories.iter().flat_map(|history| &history.files) {
                 unseen.remove(&place(&file.path));
@@ -134,9 +186,12 @@ impl Known {
         let sessions = histories.iter().zip(changed).filter(|(history, changed)| *changed || lost(history));
         let sessions: Vec<&History> = sessions.map(|(history, _)| history).collect();
         let gone: Vec<i64> = unseen.into_iter().collect();
-        let reprice = self.prices != Some(prices.cast_signed());
-        let nothing = sessions.is_empty() && gone.is_empty() && !reprice && !self.is_unfinished;
-        (!nothing).then_some(Changes { sessions, gone, reprice })
+        let reprice = self.prices != Some(target.prices.cast_signed());
+        let kept = self.kept.unwrap_or_default().cast_unsigned();
+        // A file that became shorter is another one.
+        let kept_from = (kept != target.kept).then_some(if kept < target.kept { kept } else { 0 });
+        let nothing = sessions.is_empty() && gone.is_empty() && !reprice && kept_from.is_none() && !self.is_unfinished;
+        (!nothing).then_some(Changes { sessions, gone, reprice, kept_from })
     }
 }
 
@@ -163,6 +218,7 @@ fn write(
     progress: Progress<'_>,
 ) -> rusqlite::Result<Vec<FileError>> {
     let prices = catalogue.prices.clone();
+    let kept = keep(catalogue, &changes)?;
     let db = Mutex::new(&mut catalogue.store.db);
     let mut errors = Vec::new();
     {
@@ -170,6 +226,13 @@ fn write(
         let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for file in &changes.gone {
             lose(&change, *file)?;
+        }
+        for session in kept.sessions {
+            vanish::import(&change, session)?;
+        }
+        if let Some(read) = kept.read_to {
+            let value = read.cast_signed();
+            change.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('kept', ?)", [value])?;
         }
         if changes.reprice {
             change.execute("INSERT OR IGNORE INTO changed (session) SELECT id FROM session WHERE NOT gone", [])?;
@@ -231,6 +294,39 @@ fn write(
     Ok(errors)
 }
 
+/// What is kept of vanished files and not yet in the database.
+struct Kept {
+    sessions: Vec<KeptSession>,
+    /// How far the kept usage was read.
+    read_to: Option<u64>,
+}
+
+/// Keeps what was counted of the files that are gone, and reads what is kept. Done before
+/// the files are forgotten, so that a command killed in between loses nothing.
+fn keep(catalogue: &mut Catalogue, changes: &Changes<'_>) -> rusqlite::Result<Kept> {
+    let lost = vanish::lost(&catalogue.store.db, &changes.gone, &catalogue.dirs)?;
+    let Some(usage) = &catalogue.kept else { return Ok(Kept { sessions: lost, read_to: None }) };
+    if lost.is_empty() && changes.kept_from.is_none() {
+        return Ok(Kept { sessions: Vec::new(), read_to: None });
+    }
+    // What others appended meanwhile is read the next time.
+    let len = usage.len();
+    let appended = if lost.is_empty() { Ok(()) } else { usage.append(&lost) };
+    let read = match changes.kept_from {
+        Some(from) => usage.read(from, &catalogue.dirs).map(|sessions| (sessions, Some(len))),
+        None => Ok((Vec::new(), None)),
+    };
+    let (mut sessions, read_to) = match appended.and(read) {
+        Ok(read) => read,
+        Err(error) => {
+            catalogue.kept_error = Some((usage.path().to_owned(), error));
+            (Vec::new(), None)
+        }
+    };
+    sessions.extend(lost);
+    Ok(Kept { sessions, read_to })
+}
+
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -289,8 +385,7 @@ fn state(db: &Connection, session: i64, history: &History) -> rusqlite::Result<O
 /// Writes a session as it is now.
 fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> rusqlite::Result<()> {
     let Folded { mut session, begins, marks, is_whole, .. } = folded;
-    // What tells a session from one of the same id in another folder.
-    let whose = format!("{}\0{}", history.folder.to_string_lossy(), history.id);
+    let whose = place_of(history);
     let json = |value: serde_json::Result<String>| value.unwrap_or_else(|_| "{}".to_owned());
     let number: i64 = db
         .prepare_cached(
@@ -311,9 +406,7 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
     )?;
     if is_whole {
         touch(db, number)?;
-        for table in ["message", "credited", "agent"] {
-            db.prepare_cached(&format!("DELETE FROM {table} WHERE session = ?"))?.execute([number])?;
-        }
+        forget(db, number)?;
     }
     let mut learn = db.prepare_cached("INSERT OR REPLACE INTO agent (session, id, kind, turn) VALUES (?, ?, ?, ?)")?;
     for (id, agent) in session.agents() {
@@ -363,6 +456,11 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
     Ok(())
 }
 
+/// What tells a session from one of the same id in another folder.
+pub(super) fn place_of(history: &History) -> String {
+    format!("{}\0{}", history.folder.to_string_lossy(), history.id)
+}
+
 /// Has the keys of a session credited anew.
 fn touch(db: &Connection, session: i64) -> rusqlite::Result<()> {
     db.prepare_cached(
@@ -383,7 +481,19 @@ fn lose(db: &Connection, file: i64) -> rusqlite::Result<()> {
         db.prepare_cached("UPDATE session SET gone = 1 WHERE id = ?")?.execute([session])?;
     }
     touch(db, session)?;
+    if !is_left {
+        // What was counted of it is kept beside.
+        forget(db, session)?;
+    }
     db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?.execute([session])?;
+    Ok(())
+}
+
+/// Deletes the messages of a session.
+fn forget(db: &Connection, session: i64) -> rusqlite::Result<()> {
+    for table in ["message", "credited", "agent"] {
+        db.prepare_cached(&format!("DELETE FROM {table} WHERE session = ?"))?.execute([session])?;
+    }
     Ok(())
 }
 

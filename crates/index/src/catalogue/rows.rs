@@ -23,23 +23,6 @@ pub(super) fn cut_quarter(edge: Timestamp) -> Option<i64> {
 /// Things by their number in the database.
 pub(super) type Numbered<T> = HashMap<i64, T, BuildHasherDefault<Hashed>>;
 
-/// The id and project of every session.
-pub(super) fn names(db: &Connection) -> rusqlite::Result<Numbered<(String, Arc<str>)>> {
-    let mut projects: HashMap<String, Arc<str>> = HashMap::new();
-    let mut select = db.prepare_cached("SELECT id, name, project FROM session WHERE NOT gone")?;
-    let mut rows = select.query([])?;
-    let mut names = Numbered::default();
-    while let Some(row) = rows.next()? {
-        let project = row.get_ref(2)?.as_str()?;
-        let project = match projects.get(project) {
-            Some(known) => Arc::clone(known),
-            None => projects.entry(project.to_owned()).or_insert_with(|| project.into()).clone(),
-        };
-        names.insert(row.get(0)?, (row.get(1)?, project));
-    }
-    Ok(names)
-}
-
 /// How messages were served, and the names of tools and subagents, by number.
 pub(super) struct Texts {
     pub(super) served: Numbered<Arc<Served>>,
@@ -115,11 +98,20 @@ pub(super) fn credited(db: &Connection, texts: &Texts, session: i64) -> rusqlite
     Ok(found)
 }
 
+/// The last message of a session's main conversation that says what it used.
+pub(super) fn last_of_main(db: &Connection, texts: &Texts, session: i64) -> rusqlite::Result<Option<MessageUse>> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {MESSAGE} FROM message WHERE session = ? AND is_told AND agent IS NULL AND input + cache_read > 0
+         ORDER BY n DESC LIMIT 1"
+    ))?;
+    Ok(select.query_row([session], |row| texts.message(row)).optional()?.map(|kept| kept.message))
+}
+
 /// All sessions' copies of a message, those to credit first, with how each counts now.
 pub(super) fn holders(db: &Connection, texts: &Texts, key: i64) -> rusqlite::Result<Vec<(Kept, i64)>> {
     let mut select = db.prepare_cached(&format!(
         "SELECT {MESSAGE}, credit FROM message JOIN session ON session.id = session
-         WHERE key = ? AND is_told AND NOT gone ORDER BY is_progress, begins, name, place"
+         WHERE key = ? AND is_told AND NOT gone ORDER BY vanished, is_progress, begins, name, place"
     ))?;
     select.query_map([key], |row| Ok((texts.message(row)?, row.get(21)?)))?.collect()
 }

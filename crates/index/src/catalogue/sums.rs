@@ -7,6 +7,7 @@ use quipu_conversation::Tokens;
 use quipu_conversation::price::Usd;
 
 use super::rows::QUARTER_MS;
+use crate::hashed::hash;
 use crate::pack::{Reader, number, signed};
 use crate::usage::{Unpriced, Used};
 
@@ -64,12 +65,19 @@ pub(super) fn packed(sums: &BTreeMap<Slot, Sum>) -> Vec<u8> {
         out.extend(sum.cost.to_bytes());
         out.extend(sum.savings.to_bytes());
     }
+    let check = hash(&out);
+    out.extend(check.to_le_bytes());
     out
 }
 
-/// Hands out what was packed, without names.
-pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Slot, Used<'static>)) {
-    let mut from = Reader(bytes);
+/// Hands out what was packed, without names. Fails when it is not what was written: a
+/// database does not notice damage inside of what it holds.
+pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Slot, Used<'static>)) -> rusqlite::Result<()> {
+    let packed = bytes.split_last_chunk().filter(|(packed, check)| hash(packed) == u64::from_le_bytes(**check));
+    let Some((packed, _)) = packed else {
+        return Err(rusqlite::Error::InvalidColumnType(1, "sums".to_owned(), rusqlite::types::Type::Blob));
+    };
+    let mut from = Reader(packed);
     while !from.0.is_empty() {
         let shape = from.number();
         let (served, unpriced) = ((shape >> 4).cast_signed(), Unpriced::from_number(shape >> 1 & 7));
@@ -104,4 +112,5 @@ pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Slot, Used<'static>)) {
         };
         take(Slot { quarter, served, unpriced }, used);
     }
+    Ok(())
 }

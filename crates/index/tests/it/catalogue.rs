@@ -166,7 +166,7 @@ fn subagents_count_for_their_session_wherever_their_files_lie() {
     fs::write(folder.join("agent-y.jsonl"), beside + &spent("m4", 4, 100)).unwrap();
     fs::remove_file(folder.join("a/subagents/agent-x.jsonl")).unwrap();
     let catalogue = refreshed(dir.path());
-    assert_eq!(output(&catalogue), 116);
+    assert_eq!(output(&catalogue), 123, "what the deleted file used stays counted");
     let listed = catalogue.sessions().unwrap();
     assert_eq!((listed.len(), listed[0].subagents, listed[0].messages), (1, 1, 3));
 }
@@ -244,4 +244,74 @@ fn sessions_are_listed_with_their_forks() {
     let listed = refreshed(dir.path()).sessions().unwrap();
     let c: &Listed = listed.iter().find(|session| session.session_id == "c").unwrap();
     assert_eq!(c.forked_from.as_deref(), Some("a"));
+}
+
+#[test]
+fn an_index_that_was_not_used_for_long_is_deleted() {
+    let dir = tempdir().unwrap();
+    fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    drop(refreshed(dir.path()));
+    let other = dir.path().join("cache/index-00000000000000aa.sqlite");
+    let lock = other.with_extension("lock");
+    let foreign = dir.path().join("cache/notes.txt");
+    for path in [&other, &lock, &foreign] {
+        fs::write(path, "").unwrap();
+    }
+    drop(refreshed(dir.path()));
+    assert!(other.exists(), "it is new");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(40 * 24 * 3600);
+    for path in [&other, &foreign] {
+        File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    assert_eq!(output(&refreshed(dir.path())), 5);
+    assert!(!other.exists() && !lock.exists() && foreign.exists());
+}
+
+#[test]
+fn one_session_is_brought_up_to_date_without_looking_at_the_others() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path()).canonicalize().unwrap();
+    let (a, b) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
+    fs::write(&a, spent("m1", 1, 5)).unwrap();
+    fs::write(&b, spent("m2", 2, 7)).unwrap();
+    let mut catalogue = open(dir.path());
+    let status = catalogue.session(&a).unwrap().unwrap();
+    assert_eq!((status.session.tokens.output, output(&catalogue)), (5, 5));
+    assert_eq!(status.last_message.unwrap().tokens.input, 10);
+    catalogue.refresh(&|_, _| ()).unwrap();
+    append(&a, &spent("m3", 3, 20));
+    append(&b, &spent("m4", 4, 100));
+    assert_eq!(catalogue.session(&a).unwrap().unwrap().session.tokens.output, 25);
+    assert_eq!(output(&catalogue), 32);
+    assert!(catalogue.session(&folder.join("none.jsonl")).unwrap().is_none());
+    check(dir.path(), &refreshed(dir.path()), &window());
+}
+
+#[test]
+fn a_rewind_to_before_what_was_kept_has_its_turns_right() {
+    let dir = tempdir().unwrap();
+    let path = project(dir.path()).join("a.jsonl");
+    let asked = |uuid: &str, parent: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-11-15T10:00:00Z","message":{{"role":"user","content":"go"}}}}"#
+        ) + "\n"
+    };
+    let answered = |id: &str, second: u32, parent: &str| {
+        spent(id, second, 1).replacen('{', &format!(r#"{{"parentUuid":"{parent}","#), 1)
+    };
+    let mut text = asked("u1", "null") + &answered("m1", 1, "u1");
+    for n in 2..40 {
+        let before = format!("\"m{}-{}\"", n - 1, n - 1);
+        text += &(asked(&format!("u{n}"), &before) + &answered(&format!("m{n}"), n, &format!("u{n}")));
+    }
+    fs::write(&path, &text).unwrap();
+    drop(refreshed(dir.path()));
+    // Back to the first answer, with another second prompt.
+    append(&path, &(asked("v2", "\"m1-1\"") + &answered("w2", 50, "v2")));
+    let catalogue = refreshed(dir.path());
+    let report = count(&catalogue, By::Turn, &window());
+    let second = report.rows.iter().find(|row| row.key.as_deref() == Some("a:2")).unwrap();
+    assert_eq!((report.rows.len(), second.messages), (39, 2));
+    assert_eq!(catalogue.sessions().unwrap()[0].turns, 2);
+    check(dir.path(), &catalogue, &window());
 }

@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod search;
+mod vanished;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,0 +1,168 @@
+//! What was counted of session files stays counted when they are deleted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use quipu_conversation::price::Prices;
+use quipu_index::{By, Catalogue, Counter, Ledger, Report, kept_usage, scan};
+use quipu_testkit::generate::{tree, vanish};
+use quipu_transcript::find;
+use tempfile::tempdir;
+
+use crate::{line, now, rows, sum, window};
+
+fn refreshed(dir: &Path) -> Catalogue {
+    let catalogue = Catalogue::open(&dir.join("cache"), &[dir.to_owned()], Prices::bundled()).unwrap();
+    let mut catalogue = catalogue.with_data(&dir.join("data"));
+    assert!(catalogue.refresh(&|_, _| ()).unwrap().is_empty());
+    assert!(catalogue.kept_error().is_none());
+    catalogue
+}
+
+fn count(catalogue: &Catalogue, by: By) -> Report {
+    let window = window();
+    let mut counter = Counter::new(by, &window);
+    catalogue.each_used(by, &window, |used| counter.add(used)).unwrap();
+    counter.report(now())
+}
+
+/// Output tokens by session, and whether its files are gone.
+fn sessions(catalogue: &Catalogue) -> Vec<(String, u64, bool)> {
+    let rows = count(catalogue, By::Session).rows;
+    let mut rows: Vec<_> =
+        rows.iter().map(|row| (row.key.clone().unwrap(), row.tokens.output, row.vanished_messages > 0)).collect();
+    rows.sort();
+    rows
+}
+
+fn spent(id: &str, second: u32, output: u32) -> String {
+    line(&format!("\"{id}\""), second, &format!("{id}-{second}"), &format!(r#""output_tokens":{output}"#), "") + "\n"
+}
+
+fn project(dir: &Path) -> PathBuf {
+    let folder = dir.join("projects/-p");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_deleted_session_stays_counted_and_is_marked() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    let [a, b, c] = ["a", "b", "c"].map(|name| folder.join(format!("{name}.jsonl")));
+    fs::write(&a, spent("m1", 1, 5)).unwrap();
+    fs::write(&b, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    fs::write(&c, spent("m3", 3, 100)).unwrap();
+    let there = |catalogue: &Catalogue| assert_eq!(sessions(catalogue).len(), 3);
+    there(&refreshed(dir.path()));
+    fs::remove_file(&a).unwrap();
+    fs::rename(&c, dir.path().join("aside")).unwrap();
+    // What a file still holds is that session's; only the rest is the deleted one's.
+    let gone = vec![("b".to_owned(), 12, false), ("c".to_owned(), 100, true)];
+    assert_eq!(sessions(&refreshed(dir.path())), gone);
+    assert_eq!(sessions(&refreshed(dir.path())), gone, "and once more");
+    let catalogue = refreshed(dir.path());
+    assert_eq!(catalogue.sessions().unwrap().len(), 1);
+    assert_eq!(catalogue.vanished().unwrap().len(), 2);
+    drop(catalogue);
+    let kept = dir.path().join("data/usage.jsonl");
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&kept).unwrap().permissions()) & 0o777, 0o600);
+    fs::remove_dir_all(dir.path().join("cache")).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), gone, "without the index");
+    // It comes back, and goes again.
+    let size = fs::metadata(&kept).unwrap().len();
+    fs::rename(dir.path().join("aside"), &c).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), [("b".to_owned(), 12, false), ("c".to_owned(), 100, false)]);
+    fs::remove_file(&c).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), gone);
+    assert_eq!(fs::metadata(&kept).unwrap().len(), size, "what is kept is not kept again");
+}
+
+#[test]
+fn other_config_folders_do_not_see_what_is_kept() {
+    let (dir, other) = (tempdir().unwrap(), tempdir().unwrap());
+    let file = project(dir.path()).join("a.jsonl");
+    fs::write(&file, spent("m1", 1, 5)).unwrap();
+    refreshed(dir.path());
+    fs::remove_file(&file).unwrap();
+    refreshed(dir.path());
+    let catalogue = Catalogue::open(&dir.path().join("cache"), &[other.path().to_owned()], Prices::bundled()).unwrap();
+    let mut catalogue = catalogue.with_data(&dir.path().join("data"));
+    catalogue.refresh(&|_, _| ()).unwrap();
+    assert_eq!(count(&catalogue, By::Day).totals.messages, 0);
+}
+
+#[test]
+fn a_torn_or_foreign_line_in_the_kept_usage_costs_only_itself() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    let kept = dir.path().join("data/usage.jsonl");
+    fs::create_dir(dir.path().join("data")).unwrap();
+    fs::write(&kept, "{\"from\":\"a later version\"}\n{\"dir\":").unwrap();
+    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    refreshed(dir.path());
+    fs::remove_file(folder.join("a.jsonl")).unwrap();
+    refreshed(dir.path());
+    fs::remove_dir_all(dir.path().join("cache")).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), [("a".to_owned(), 5, true)]);
+}
+
+#[test]
+fn without_a_data_folder_the_index_alone_keeps_it_and_says_so() {
+    let dir = tempdir().unwrap();
+    let file = project(dir.path()).join("a.jsonl");
+    fs::write(&file, spent("m1", 1, 5)).unwrap();
+    fs::write(dir.path().join("data"), "a file, not a folder").unwrap();
+    let open = || {
+        let catalogue = Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], Prices::bundled());
+        let mut catalogue = catalogue.unwrap().with_data(&dir.path().join("data"));
+        catalogue.refresh(&|_, _| ()).unwrap();
+        catalogue
+    };
+    open();
+    fs::remove_file(&file).unwrap();
+    let catalogue = open();
+    assert!(catalogue.kept_error().is_some());
+    assert_eq!(sessions(&catalogue), [("a".to_owned(), 5, true)]);
+}
+
+#[test]
+fn deleting_files_of_a_generated_tree_changes_no_total() {
+    let dir = tempdir().unwrap();
+    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    refreshed(dir.path());
+    assert!(vanish(dir.path()).unwrap().len() > 2);
+    let check = |count: &dyn Fn(By) -> Report| {
+        for (by, expect) in [
+            (By::Day, &truth.by_day),
+            (By::Model, &truth.by_model),
+            (By::Project, &truth.by_project),
+            (By::Block, &truth.by_block),
+            (By::Tool, &truth.by_tool),
+            (By::Agent, &truth.by_agent),
+        ] {
+            let report = count(by);
+            assert_eq!(sum(&report.totals), truth.total, "{by:?}");
+            assert!(report.totals.vanished_messages > 0);
+            assert_eq!(rows(&report), *expect, "{by:?}");
+        }
+    };
+    let catalogue = refreshed(dir.path());
+    check(&|by| count(&catalogue, by));
+    drop(catalogue);
+    fs::remove_dir_all(dir.path().join("cache")).unwrap();
+    let catalogue = refreshed(dir.path());
+    check(&|by| count(&catalogue, by));
+    // And counted from the files and what is kept, without any index.
+    let window = window();
+    check(&|by| {
+        let (projects, _) = find::projects(&[dir.path().to_owned()]);
+        let (histories, _) = find::histories(&projects, &());
+        let mut sessions: Vec<_> = histories.iter().map(|history| scan(history, by).0).collect();
+        sessions.extend(kept_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap());
+        let mut counter = Counter::new(by, &window);
+        Ledger::new(sessions).each(&Prices::bundled(), |used| counter.add(used));
+        counter.report(now())
+    });
+}
