@@ -9,7 +9,7 @@ import glob, json, os, shutil, sqlite3, statistics, subprocess, sys, time
 
 quipu, generate, work = sys.argv[1:4]
 cache = os.path.join(work, "cache")
-env = {**os.environ, "XDG_CACHE_HOME": cache, "HOME": work}
+env = {**os.environ, "XDG_CACHE_HOME": cache, "XDG_DATA_HOME": os.path.join(work, "data"), "HOME": work}
 
 
 def run(*command):
@@ -49,6 +49,25 @@ def tree(name, size):
     return place, sorted(glob.glob(place + "/projects/**/*.jsonl", recursive=True))
 
 
+COUNTS = ("input_tokens", "output_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "cache_read_tokens",
+          "web_searches", "messages")
+
+
+def true_groups(place):
+    """The groupings in which reports equal the truth, with and without the index."""
+    with open(os.path.join(place, "truth.json")) as file:
+        truth = json.load(file)
+    for group, expect in truth.items():
+        for way in ([], ["--no-index"]):
+            run(quipu, "--claude-dir", place, "usage", group, "--json", "--timezone", "UTC", *way)
+            with open(os.path.join(work, "out")) as file:
+                rows = json.load(file)["rows"]
+            ours = {row["key"]: [row[name] for name in COUNTS] + [round(row["cost_usd"] * 1e9)] for row in rows}
+            differ = [key for key in expect.keys() | ours.keys() if expect.get(key) != ours.get(key)]
+            assert not differ, (group, way, len(differ), [(key, expect.get(key), ours.get(key)) for key in differ[:5]])
+    return truth
+
+
 def text_in(files):
     """How many bytes people, models and tools said."""
     def strings(value):
@@ -86,6 +105,8 @@ row("peak memory of it", f"{peak(*ask, 'usage', 'daily', '--no-index'):.0f} MB",
 
 first = run(*ask, "usage", "daily")
 row("first `usage`, which makes the catalogue, CPU", f"{first[0]:.1f} s", "")
+truth = true_groups(small)
+row(f"reports equal to the truth in every row, with and without the index: {', '.join(truth)}", len(truth), "8")
 row("second `usage`, nothing changed", f"{1000 * middle(lambda: run(*ask, 'usage', 'daily')[1], 15):.0f} ms", "50 ms")
 
 
@@ -99,6 +120,17 @@ def appended():
 
 
 row("`usage` after one appended line", f"{1000 * middle(appended, 11):.0f} ms", "80 ms")
+
+status = json.dumps({"transcript_path": files[0], "model": {"display_name": "Opus"}}).encode()
+
+
+def statusline():
+    begun = time.monotonic()
+    subprocess.run([*ask, "statusline"], input=status, stdout=subprocess.DEVNULL, env=env, check=True)
+    return time.monotonic() - begun
+
+
+row("`statusline`, index warm", f"{1000 * middle(statusline, 15):.0f} ms", "15 ms")
 
 text = text_in(files)
 built = run(*ask, "search", "harbour")

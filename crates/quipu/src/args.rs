@@ -76,9 +76,12 @@ pub(crate) enum Command {
     /// List sessions: when, where, what about, how much
     #[command(after_help = LS_EXAMPLES, visible_alias = "list")]
     Ls(LsArgs),
-    /// Count tokens and money by day, week, month, session, model, project or block
+    /// Count tokens and cost by day, session, model, project, tool, turn and more
     #[command(after_help = USAGE_EXAMPLES)]
     Usage(UsageArgs),
+    /// Print a status line for Claude Code: model, cost, block and context
+    #[command(after_help = STATUSLINE_EXAMPLES)]
+    Statusline,
     /// Find what was said, done or returned
     #[command(after_help = SEARCH_EXAMPLES, visible_alias = "find")]
     Search(SearchArgs),
@@ -196,13 +199,16 @@ Examples:
   quipu usage                          by day
   quipu usage monthly --since 2026-09-01
   quipu usage model --since 7d
-  quipu usage block                    five-hour blocks, with what the latest burns
+  quipu usage block                    five-hour blocks, and what is left of the active one
+  quipu usage tool --project tidepool  which tools cost most
+  quipu usage turn --session latest    each turn of a session
   quipu usage --json | jq .totals.cost_usd
 
 Each API message counts once: copies in resumed and forked sessions add nothing, and
-subagents count for the session that set them to work. Prices are quipu's own, with
-yours over them from ~/.config/quipu/prices.toml. Before version 2.1.100 files say far
-too few output tokens for many messages; no counter can know better.";
+subagents count for the session that started them. `quipu ls` shows what each session
+holds, copies included. Usage of session files that were deleted stays counted.
+Prices are bundled; add or replace them in ~/.config/quipu/prices.toml (docs/prices.md).
+Before version 2.1.100 files record far too few output tokens for many messages.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UsageArgs {
@@ -212,7 +218,10 @@ pub(crate) struct UsageArgs {
     /// Time zone of the days, such as Europe/Berlin or +09:00 [default: the local one]
     #[arg(long, value_name = "ZONE", value_parser = time_zone, allow_hyphen_values = true)]
     pub(crate) timezone: Option<TimeZone>,
-    /// Count straight from the files, without the index
+    /// Also split each row by model
+    #[arg(long)]
+    pub(crate) breakdown: bool,
+    /// Count only the files that exist, without the index
     #[arg(long)]
     pub(crate) no_index: bool,
     #[command(flatten)]
@@ -227,8 +236,23 @@ pub(crate) enum Group {
     Session,
     Model,
     Project,
+    /// Five-hour blocks, with what is left of the active one
     Block,
+    /// Tools; a message that calls several is shared equally among them
+    Tool,
+    /// The main conversation and the types of subagents
+    Agent,
+    /// Turns, numbered as in `show --turn`
+    Turn,
 }
+
+const STATUSLINE_EXAMPLES: &str = "\
+Reads the JSON that Claude Code sends on standard input. In ~/.claude/settings.json:
+
+  {\"statusLine\": {\"type\": \"command\", \"command\": \"quipu statusline\"}}
+
+The session's cost is counted from its transcript; the cost of today and the block come from
+the index as it is. Other sessions are not read: any other command brings them up to date.";
 
 const SEARCH_EXAMPLES: &str = "\
 Examples:

@@ -5,56 +5,95 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use quipu_index::{Catalogue, IndexError};
-use tempfile::TempDir;
+use quipu_index::{Catalogue, IndexError, Listed};
 
 use crate::args::Global;
 use crate::error::warn;
 use crate::prices;
 use crate::sessions::claude_dirs;
 
-/// An open catalogue; one in a folder of its own when the cache cannot be written.
-pub(crate) struct Opened {
-    pub(crate) catalogue: Catalogue,
-    _folder: Option<TempDir>,
-}
-
-/// Opens the catalogue and reads what is new, with a bar when that takes long.
-pub(crate) fn refreshed(global: &Global) -> Result<Opened> {
-    let mut opened = open(global)?;
-    let bar = bar("reading sessions", global);
-    let errors = opened.catalogue.refresh(&|done, all| step(&bar, done, all))?;
-    bar.finish_and_clear();
-    errors.iter().for_each(|error| warn(error));
-    if let Some(aside) = opened.catalogue.set_aside() {
-        warn(&format!("the index was broken and is made anew; the old one is {}", aside.display()));
-    }
-    Ok(opened)
-}
-
-fn open(global: &Global) -> Result<Opened> {
-    let dirs = claude_dirs(global);
-    let opened = match cache_folder() {
-        Some(folder) => Catalogue::open(&folder, &dirs, prices::load()?),
-        None => return open_aside(&dirs),
-    };
-    match opened {
-        Ok(catalogue) => Ok(Opened { catalogue, _folder: None }),
-        Err(error @ IndexError::Create { .. }) => {
-            warn(&format!("{error}: the index is made for this command alone"));
-            open_aside(&dirs)
+/// Brings the catalogue up to date and asks it. A damaged index is set aside and built
+/// again; one that cannot be written is replaced by one in memory, for this command only.
+/// `ask` may run twice, so it must print only when it succeeds.
+pub(crate) fn with<T>(global: &Global, ask: impl Fn(&mut Catalogue) -> Result<T>) -> Result<T> {
+    let (mut catalogue, mut is_in_memory) = open(global)?;
+    let mut has_started_over = false;
+    loop {
+        let error = match refresh(&mut catalogue, global).and_then(|()| ask(&mut catalogue)) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        match error.downcast_ref::<IndexError>() {
+            Some(index) if index.is_corrupt() && !has_started_over => {
+                has_started_over = true;
+                catalogue.start_over()?;
+            }
+            Some(index) if index.is_storage() && !is_in_memory => {
+                (catalogue, is_in_memory) = (in_memory(index, global)?, true);
+            }
+            _ => return Err(error),
         }
+    }
+}
+
+/// Every session that is there, latest first.
+pub(crate) fn sessions(global: &Global) -> Result<Vec<Listed>> {
+    with(global, |catalogue| Ok(catalogue.sessions()?))
+}
+
+/// Reads what is new, with a bar when that takes long.
+fn refresh(catalogue: &mut Catalogue, global: &Global) -> Result<()> {
+    let bar = bar("reading sessions", global);
+    let errors = catalogue.refresh(&|done, all| step(&bar, done, all));
+    bar.finish_and_clear();
+    errors?.iter().for_each(|error| warn(error));
+    if let Some(aside) = catalogue.set_aside() {
+        warn(&format!("the index was damaged and is built again; the old one is {}", aside.display()));
+    }
+    if let Some((path, error)) = catalogue.kept_error() {
+        warn(&format!("cannot keep the usage of deleted sessions in {}: {error}", path.display()));
+    }
+    Ok(())
+}
+
+/// Opens the catalogue of this machine's sessions; whether it is in memory.
+pub(crate) fn open(global: &Global) -> Result<(Catalogue, bool)> {
+    let dirs = claude_dirs(global);
+    let Some(folder) = cache_folder() else {
+        return Ok((keeping(Catalogue::in_memory(&dirs, prices::load()?)?), true));
+    };
+    match Catalogue::open(&folder, &dirs, prices::load()?) {
+        Ok(catalogue) => Ok((keeping(catalogue), false)),
+        Err(error) if error.is_storage() => Ok((in_memory(&error, global)?, true)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn open_aside(dirs: &[PathBuf]) -> Result<Opened> {
-    let folder = tempfile::tempdir()?;
-    let catalogue = Catalogue::open(folder.path(), dirs, prices::load()?)?;
-    Ok(Opened { catalogue, _folder: Some(folder) })
+fn in_memory(error: &IndexError, global: &Global) -> Result<Catalogue> {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let causes: String = causes.map(|cause| format!(": {cause}")).collect();
+    warn(&format!("{error}{causes}; using an index in memory for this command"));
+    Ok(keeping(Catalogue::in_memory(&claude_dirs(global), prices::load()?)?))
 }
 
-/// Where things are kept that can be made anew.
+fn keeping(catalogue: Catalogue) -> Catalogue {
+    match data_folder() {
+        Some(folder) => catalogue.with_data(&folder),
+        None => catalogue,
+    }
+}
+
+/// Where things are kept that cannot be made again.
+pub(crate) fn data_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let usual = || {
+        let home = std::env::home_dir()?;
+        Some(home.join(if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" }))
+    };
+    set("XDG_DATA_HOME").or_else(|| set("APPDATA")).or_else(usual).map(|folder| folder.join("quipu"))
+}
+
+/// Where things are kept that can be made again.
 pub(crate) fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let usual = || {

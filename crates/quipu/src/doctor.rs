@@ -118,21 +118,21 @@ fn index(global: &Global) -> Check {
     let Some(folder) = catalogue::cache_folder() else {
         return Check::new("index", Status::Missing, "no folder to keep it in").hint("set XDG_CACHE_HOME or HOME");
     };
-    let opened = match catalogue::refreshed(global) {
-        Ok(opened) => opened,
+    let asked = catalogue::with(global, |catalogue| Ok((catalogue.path().to_owned(), catalogue.check())));
+    let (path, checked) = match asked {
+        Ok(answer) => answer,
         Err(error) => {
             let text = format!("{}: {error:#}", folder.display());
             return Check::new("index", Status::Failed, text).at(folder).hint("it can be deleted at any time");
         }
     };
-    let path = opened.catalogue.path();
     if !path.starts_with(&folder) {
         let text = format!("{} cannot be written: each command makes its own index", folder.display());
         return Check::new("index", Status::Failed, text).at(folder).hint("check who may write there");
     }
-    match opened.catalogue.check() {
+    match checked {
         Ok(()) => {
-            let mb = fs::metadata(path).map_or(0, |meta| meta.len()).div_ceil(1 << 20);
+            let mb = fs::metadata(&path).map_or(0, |meta| meta.len()).div_ceil(1 << 20);
             Check::new("index", Status::Ok, format!("sound, {mb} MB, {}", path.display())).at(path)
         }
         Err(error) => Check::new("index", Status::Failed, format!("{}: {error}", path.display()))

@@ -11,7 +11,7 @@ use quipu_index::{Listed, SessionKey};
 use quipu_transcript::find::project_folder;
 
 use crate::args::Global;
-use crate::catalogue::refreshed;
+use crate::catalogue;
 use crate::sessions;
 use crate::time::TimeArg;
 
@@ -39,6 +39,13 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Whether nothing is filtered.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { project, model, since, until, session } = self;
+        let texts = [project, model, session].iter().all(|text| text.is_none());
+        texts && since.is_none() && until.is_none()
+    }
+
     /// Resolves what the options refer to. Days are those of `now`'s time zone.
     pub(crate) fn resolve(&self, now: &Zoned, global: &Global) -> Result<Filter> {
         let session = self.session.as_deref().map(|spec| sessions::find(spec, global)).transpose()?;
@@ -102,7 +109,7 @@ impl Filter {
         if self.project.is_none() && self.model.is_none() {
             return Ok(self.session.clone().map(|key| HashSet::from([key])));
         }
-        let rows = refreshed(global)?.catalogue.sessions()?;
+        let rows = catalogue::sessions(global)?;
         let selected = rows.into_iter().filter(|row| self.matches_apart_from_time(row));
         Ok(Some(selected.map(|row| SessionKey { project: row.project, id: row.session_id }).collect()))
     }

@@ -11,7 +11,7 @@ use quipu_transcript::{Outline, delete, find, set_tag, set_title};
 use serde_json::json;
 
 use crate::args::{Global, RenameArgs, RmArgs, TagArgs};
-use crate::catalogue::refreshed;
+use crate::catalogue;
 use crate::error::{Failure, warn};
 use crate::output::Output;
 use crate::sessions;
@@ -58,7 +58,7 @@ pub(crate) fn rm(args: &RmArgs, global: &Global, output: &Output) -> Result<Exit
         return Err(Failure::error("rm.declined", "nothing was deleted", ""));
     }
     // What it used is counted first: reports keep it when the file has gone.
-    if let Err(error) = refreshed(global) {
+    if let Err(error) = catalogue::with(global, |_| Ok(())) {
         warn(&format!("the usage of this session may be missing from reports: {error}"));
     }
     std::thread::sleep(WATCHED);

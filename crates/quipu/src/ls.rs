@@ -8,7 +8,7 @@ use quipu_conversation::Tokens;
 use quipu_index::Listed;
 
 use crate::args::{Global, LsArgs, Sort};
-use crate::catalogue::refreshed;
+use crate::catalogue;
 use crate::error::note;
 use crate::format;
 use crate::output::Output;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
     let mut filters = args.filters.clone();
     filters.project = filters.project.or_else(|| args.folder.clone());
     let filter = filters.resolve(&now(), global)?;
-    let mut rows = refreshed(global)?.catalogue.sessions()?;
+    let mut rows = catalogue::sessions(global)?;
     if rows.is_empty() && !global.json {
         return Err(no_sessions(global));
     }

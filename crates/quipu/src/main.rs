@@ -8,6 +8,7 @@ mod answer;
 mod args;
 mod catalogue;
 mod check;
+mod cleanup;
 mod completions;
 mod diff;
 mod doctor;
@@ -30,6 +31,7 @@ mod secrets;
 mod select;
 mod sessions;
 mod show;
+mod statusline;
 mod table;
 mod time;
 mod usage;
@@ -62,6 +64,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Show(show) => show::run(show, &args.global, output),
         Command::Ls(ls) => ls::run(ls, &args.global, output),
         Command::Usage(usage) => usage::run(usage, &args.global, output),
+        Command::Statusline => statusline::run(&args.global, output),
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Diff(diff) => diff::run(diff, &args.global, output),

@@ -7,13 +7,15 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Span};
-use quipu_index::{By, Listed, Row, Window};
+use quipu_conversation::price::Usd;
+use quipu_index::{By, Catalogue, Listed, Row, Window};
 use quipu_render::clean;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 use crate::args::Global;
-use crate::catalogue::refreshed;
+use crate::catalogue;
+use crate::cleanup::Cleanup;
 use crate::format::{self, money};
 use crate::ls;
 use crate::output::Output;
@@ -27,7 +29,10 @@ const ACTIVE: SignedDuration = SignedDuration::from_mins(5);
 const DAYS: i32 = 14;
 
 pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
-    let catalogue = &refreshed(global)?.catalogue;
+    catalogue::with(global, |catalogue| overview(catalogue, global, output))
+}
+
+fn overview(catalogue: &Catalogue, global: &Global, output: &Output) -> Result<ExitCode> {
     let sessions = catalogue.sessions()?;
     if sessions.is_empty() && !global.json {
         let looked = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -43,7 +48,12 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     let days = report(catalogue, By::Day, &Window::default())?;
     let by_day: BTreeMap<&str, &Row> = days.rows.iter().filter_map(|row| Some((row.key.as_deref()?, row))).collect();
     let cost = |day: Date| by_day.get(&*day.to_string()).map_or(0.0, |row| row.cost.as_f64());
-    let since = |first: Date| -> f64 { by_day.range(&*first.to_string()..).map(|(_, row)| row.cost.as_f64()).sum() };
+    // Messages without a time and those from the future belong to no week or month.
+    let since = |first: Date| -> f64 {
+        let (first, last) = (first.to_string(), today.to_string());
+        let days = by_day.range(&*first..=&*last);
+        days.map(|(_, row)| row.cost).sum::<Usd>().as_f64()
+    };
     let monday = today.saturating_sub(Span::new().days(today.weekday().to_monday_zero_offset()));
     let spend = [("today", cost(today)), ("this week", since(monday)), ("this month", since(today.first_of_month()))];
     let (recent, present) = ((now.timestamp() - ACTIVE).as_nanosecond(), now.timestamp().as_nanosecond());
@@ -70,13 +80,14 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     let projects: Vec<_> = top(By::Project).into_iter().map(|(folder, usd)| (name(&folder), folder, usd)).collect();
     let models = top(By::Model);
     let latest = &sessions[..sessions.len().min(5)];
+    let cleanup = Cleanup::of(&claude_dirs(global), &sessions);
     if global.json {
         let spend: BTreeMap<_, _> = spend.iter().map(|(name, usd)| (name.replace(' ', "_"), usd)).collect();
         output.json(&json!({
             "sessions": sessions.len(), "live": active, "spend_usd": spend, "total": days.totals,
             "top_projects": projects.iter().map(|(_, key, usd)| json!({"project": key, "cost_usd": usd})).collect::<Vec<_>>(),
             "top_models": models.iter().map(|(key, usd)| json!({"model": key, "cost_usd": usd})).collect::<Vec<_>>(),
-            "latest": latest,
+            "latest": latest, "cleanup": cleanup,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -101,6 +112,9 @@ pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
         }
     }
     text.push_str(&format!("\n{}\n", ls::table(latest, output)));
+    for soon in &cleanup {
+        text.push_str(&format!("{}\n\n", soon.warning()));
+    }
     let next = ["show ID", "ls", "search WORDS", "usage", "follow", "--help"]
         .map(|words| format!("{dim}quipu {words}{dim:#}"));
     text.push_str(&flow("next", &next, "   ", output));

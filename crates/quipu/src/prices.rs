@@ -1,4 +1,4 @@
-//! The price table: ours, with the person's own prices over it.
+//! The price table: the bundled one, with the user's own prices over it.
 
 use std::path::PathBuf;
 

@@ -11,7 +11,7 @@ use quipu_transcript::find::{project_folder, project_of};
 use serde_json::json;
 
 use crate::args::{Global, ResumeArgs};
-use crate::catalogue::refreshed;
+use crate::catalogue;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::sessions::{self, claude_dirs};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ResumeArgs, global: &Global, output: &Output) -> Result
 
 /// The latest session of the current folder, or else of all.
 fn latest(global: &Global) -> Result<PathBuf> {
-    let rows = refreshed(global)?.catalogue.sessions()?;
+    let rows = catalogue::sessions(global)?;
     let here = std::env::current_dir()?;
     let folders: Vec<PathBuf> = claude_dirs(global).iter().filter_map(|dir| project_of(dir, &here)).collect();
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());

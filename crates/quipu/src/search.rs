@@ -11,7 +11,7 @@ use quipu_render::clean;
 use quipu_transcript::find;
 
 use crate::args::{self, Global, SearchArgs};
-use crate::catalogue::{bar, refreshed, step};
+use crate::catalogue::{self, bar, step};
 use crate::error::{Failure, warn};
 use crate::output::Output;
 use crate::parallel;
@@ -55,13 +55,14 @@ fn in_index(query: &Query, global: &Global) -> Result<Vec<Hit>> {
         return Err(Failure::usage("search.no_word", message, "--exact looks for any text"));
     }
     let begun = Instant::now();
-    let mut opened = refreshed(global)?;
-    let bar = bar("indexing (MB)", global);
-    let errors = opened.catalogue.index_text(&|done, all| step(&bar, done, all))?;
-    bar.finish_and_clear();
-    errors.iter().for_each(|error| warn(error));
-    let up_to_date = Instant::now();
-    let hits = opened.catalogue.search(query)?;
+    let (hits, up_to_date) = catalogue::with(global, |catalogue| {
+        let bar = bar("indexing (MB)", global);
+        let errors = catalogue.index_text(&|done, all| step(&bar, done, all));
+        bar.finish_and_clear();
+        errors?.iter().for_each(|error| warn(error));
+        let up_to_date = Instant::now();
+        Ok((catalogue.search(query)?, up_to_date))
+    })?;
     if global.verbose {
         let (update, search) = (up_to_date - begun, up_to_date.elapsed());
         warn(&format!("the index took {:.1} ms to bring up to date, the search {:.1} ms", ms(update), ms(search)));

@@ -9,7 +9,7 @@ use quipu_index::Listed;
 use quipu_transcript::find::{self, ResolveError};
 
 use crate::args::{Command, Global};
-use crate::catalogue::refreshed;
+use crate::catalogue;
 use crate::error::Failure;
 use crate::filter::ProjectFilter;
 use crate::ls;
@@ -117,7 +117,7 @@ pub(crate) fn find(spec: &str, global: &Global) -> Result<PathBuf> {
             done => return Ok(done?),
         }
     }
-    let mut rows = refreshed(global)?.catalogue.sessions()?;
+    let mut rows = catalogue::sessions(global)?;
     if let Some(project) = project {
         keep_project(&mut rows, project)?;
     }

@@ -1,40 +1,58 @@
 //! `quipu usage`
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
-use quipu_index::{By, Catalogue, Counter, Ledger, Report, Row, Used, Window, scan};
-use quipu_render::clean;
+use quipu_index::{By, Catalogue, Counter, Ledger, Listed, Report, Used, Window, kept_usage, scan};
 use quipu_transcript::{Outline, find};
+use serde_json::{Map, Value, json};
 
 use crate::args::{Global, Group, UsageArgs};
-use crate::catalogue::refreshed;
-use crate::error::warn;
+use crate::catalogue;
+use crate::error::{note, warn};
 use crate::filter::Filter;
-use crate::format::{self, count, money};
+use crate::format::{count, money};
 use crate::output::Output;
 use crate::parallel;
 use crate::prices;
 use crate::sessions::claude_dirs;
-use crate::table::{Column, Table};
 use crate::time::now;
+
+mod table;
+
+pub(crate) use table::duration;
 
 pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
     let zone = args.timezone.clone().unwrap_or_else(TimeZone::system);
     let filter = args.filters.resolve(&now().with_time_zone(zone.clone()), global)?;
     let window = Window { since: filter.since, until: filter.until, zone };
     let by = by(args.group);
-    let report = if args.no_index {
-        from_files(by, &window, &filter, global)?
+    let counter = || match args.breakdown {
+        true => Counter::new(by, &window).with_breakdown(),
+        false => Counter::new(by, &window),
+    };
+    let (report, sessions) = if args.no_index {
+        (from_files(by, counter(), &filter, global)?, Vec::new())
     } else {
-        from_catalogue(&refreshed(global)?.catalogue, by, &window, &filter)?
+        catalogue::with(global, |catalogue| from_catalogue(catalogue, by, counter(), &window, &filter))?
     };
     if global.json {
-        output.json(&report)?;
+        output.json(&document(&report, args.group, &sessions)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if report.rows.is_empty() {
+        note(global, &"nothing was used in that time");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let table = table::table(&report, args.group, &sessions, &window.zone, output);
+    let notes = table::notes(&report, args.group, &window.zone, copies(&report, args, &sessions));
+    if output.is_terminal {
+        output.text(&format!("{table}\n{}\n", notes.join("\n")))?;
     } else {
-        output.text(&table(&report, args.group, output))?;
+        output.text(&table)?;
+        notes.iter().for_each(|text| note(global, text));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -46,21 +64,30 @@ pub(crate) fn report(catalogue: &Catalogue, by: By, window: &Window) -> Result<R
     Ok(counter.report(now().timestamp()))
 }
 
-/// Counts what the catalogue knows of the selected sessions and models.
-fn from_catalogue(catalogue: &Catalogue, by: By, window: &Window, filter: &Filter) -> Result<Report> {
-    let mut cwds = Cwds::new();
-    if filter.needs_cwd() {
-        cwds.extend(catalogue.sessions()?.into_iter().map(|row| ((row.project, row.session_id), row.cwd)));
+/// Counts what the catalogue knows of the selected sessions and models; with the sessions
+/// where rows are named by them.
+fn from_catalogue(
+    catalogue: &Catalogue,
+    by: By,
+    mut counter: Counter<'_>,
+    window: &Window,
+    filter: &Filter,
+) -> Result<(Report, Vec<Listed>)> {
+    let mut sessions = Vec::new();
+    if filter.needs_cwd() || matches!(by, By::Session | By::Turn | By::Project) {
+        sessions = catalogue.sessions()?;
+        sessions.extend(catalogue.vanished()?);
     }
-    let mut counter = Counter::new(by, window);
+    let cwds = sessions.iter().map(|row| ((row.project.clone(), row.session_id.clone()), row.cwd.clone())).collect();
     catalogue.each_used(by, window, |used| add(&mut counter, used, filter, &cwds))?;
-    Ok(counter.report(now().timestamp()))
+    Ok((counter.report(now().timestamp()), sessions))
 }
 
 /// Counts the selected sessions and models straight from the files.
-fn from_files(by: By, window: &Window, filter: &Filter, global: &Global) -> Result<Report> {
+fn from_files(by: By, mut counter: Counter<'_>, filter: &Filter, global: &Global) -> Result<Report> {
     let prices = prices::load()?;
-    let (projects, mut errors) = find::projects(&claude_dirs(global));
+    let dirs = claude_dirs(global);
+    let (projects, mut errors) = find::projects(&dirs);
     let (mut sessions, mut cwds) = (Vec::new(), Cwds::new());
     // A project at a time: their lists of files need not be held together.
     for project in &projects {
@@ -76,8 +103,22 @@ fn from_files(by: By, window: &Window, filter: &Filter, global: &Global) -> Resu
         }
     }
     errors.iter().for_each(|error| warn(error));
-    let mut counter = Counter::new(by, window);
-    Ledger::new(sessions).each(&prices, |used| add(&mut counter, used, filter, &cwds));
+    match catalogue::data_folder().map(|folder| kept_usage(&folder, &dirs)) {
+        Some(Ok(kept)) => sessions.extend(kept),
+        Some(Err(error)) => warn(&format!("cannot read the usage of deleted sessions: {error}")),
+        None => {}
+    }
+    let everything = Window::default();
+    let mut vanished = Counter::new(By::Model, &everything);
+    Ledger::new(sessions).each(&prices, |used| match used.is_vanished {
+        true => vanished.add(used),
+        false => add(&mut counter, used, filter, &cwds),
+    });
+    let vanished = vanished.report(now().timestamp()).totals;
+    if vanished.messages > 0 {
+        let (messages, cost) = (count(vanished.messages as usize, "message"), money(vanished.cost.as_f64()));
+        warn(&format!("not counted: {messages} ({cost}) of deleted sessions; leave out --no-index to count them"));
+    }
     Ok(counter.report(now().timestamp()))
 }
 
@@ -100,80 +141,59 @@ fn by(group: Group) -> By {
         Group::Model => By::Model,
         Group::Project => By::Project,
         Group::Block => By::Block,
+        Group::Tool => By::Tool,
+        Group::Agent => By::Agent,
+        Group::Turn => By::Turn,
     }
 }
 
-fn table(report: &Report, group: Group, output: &Output) -> String {
-    if report.rows.is_empty() {
-        return "nothing was used in that time\n".to_owned();
-    }
-    let first = match group {
-        Group::Daily => "day",
-        Group::Weekly => "week of",
-        Group::Monthly => "month",
-        Group::Session => "session",
-        Group::Model => "model",
-        Group::Project => "project",
-        Group::Block => "block (UTC)",
-    };
-    let mut columns = vec![
-        Column::text(first),
-        Column::number("messages").drop_rank(4),
-        Column::number("input").drop_rank(3),
-        Column::number("output").drop_rank(1),
-        Column::number("cache write").drop_rank(3),
-        Column::number("cache read").drop_rank(2),
-        Column::number("cost"),
-        Column::text("models").drop_rank(5).flexible(16),
-    ];
-    if group == Group::Model {
-        columns.pop();
-    }
-    let mut table = Table::new(columns);
-    for row in &report.rows {
-        table.row(cells(row.key.as_deref().unwrap_or_default(), row));
-    }
-    table.total(cells("total", &Row { models: BTreeSet::new(), ..report.totals.clone() }));
-    table.render(output) + &notes(report, group)
+/// Whether `ls` shows more money than the report, because several sessions hold the same
+/// messages and all of them are in it.
+fn copies(report: &Report, args: &UsageArgs, sessions: &[Listed]) -> bool {
+    let all: f64 = sessions.iter().map(|session| session.cost_usd).sum();
+    args.group == Group::Session && args.filters.is_empty() && all > report.totals.cost.as_f64() + 0.005
 }
 
-fn cells(key: &str, row: &Row) -> [String; 8] {
-    let tokens = &row.tokens;
-    let models: BTreeSet<&str> = row.models.iter().map(|model| format::model(model)).collect();
-    [
-        key.to_owned(),
-        format::thousands(row.messages),
-        format::tokens(tokens.input),
-        format::tokens(tokens.output),
-        format::tokens(tokens.cache_write_5m + tokens.cache_write_1h),
-        format::tokens(tokens.cache_read),
-        format::cost(row.cost.as_f64(), row.unpriced.len()),
-        models.into_iter().collect::<Vec<_>>().join(", "),
-    ]
+/// The report as JSON: each row also has its key under a name of its own, and what is
+/// known of its session.
+fn document(report: &Report, group: Group, sessions: &[Listed]) -> Result<Value> {
+    let mut document = serde_json::to_value(report)?;
+    let sessions: HashMap<&str, &Listed> =
+        sessions.iter().rev().map(|session| (session.session_id.as_str(), session)).collect();
+    for row in document["rows"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        let key = row["key"].as_str().unwrap_or_default().to_owned();
+        let mut more = |name: &str, value: Value| {
+            row.entry(name.to_owned()).or_insert(value);
+        };
+        match group {
+            Group::Daily => more("date", json!(key)),
+            Group::Weekly => more("week", json!(key)),
+            Group::Monthly => more("month", json!(key)),
+            Group::Model => more("model", json!(key)),
+            Group::Tool => more("tool", json!(key)),
+            Group::Agent => more("agent", json!(key)),
+            Group::Block => {}
+            Group::Project => {
+                let cwd = sessions.values().find(|session| session.project == key).and_then(|s| s.cwd.clone());
+                more("project", json!(key));
+                more("cwd", json!(cwd));
+            }
+            Group::Session => describe(row, &key, &sessions),
+            Group::Turn => {
+                let (session, turn) = key.rsplit_once(':').unwrap_or((&key, "0"));
+                more("turn", json!(turn.parse::<u32>().unwrap_or_default()));
+                describe(row, session, &sessions);
+            }
+        }
+    }
+    Ok(document)
 }
 
-/// What stands under the table.
-fn notes(report: &Report, group: Group) -> String {
-    let totals = &report.totals;
-    let mut text = format!("\nthe prompt cache saved {}", money(totals.cache_savings.as_f64()));
-    if totals.web_searches > 0 {
-        text.push_str(&format!("; {}", count(totals.web_searches as usize, "web search")));
+fn describe(row: &mut Map<String, Value>, id: &str, sessions: &HashMap<&str, &Listed>) {
+    row.insert("session_id".to_owned(), json!(id));
+    if let Some(session) = sessions.get(id) {
+        row.insert("project".to_owned(), json!(session.project));
+        row.insert("cwd".to_owned(), json!(session.cwd));
+        row.insert("title".to_owned(), json!(session.title.as_ref().or(session.first_prompt.as_ref())));
     }
-    text.push('\n');
-    if group == Group::Block
-        && let Some(row) = report.rows.last()
-        && let Some((first, last)) = row.span
-    {
-        let minutes = (last.duration_since(first).as_secs_f64() / 60.0).max(1.0);
-        let tokens = row.tokens.output as f64 / minutes;
-        text.push_str(&format!(
-            "latest block: {tokens:.0} output tokens and ${:.3} a minute\n",
-            row.cost.as_f64() / minutes
-        ));
-    }
-    if !totals.unpriced.is_empty() {
-        let names = totals.unpriced.keys().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("no price for {names}: their tokens count, their money is not known\n"));
-    }
-    text
 }

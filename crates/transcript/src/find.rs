@@ -13,7 +13,7 @@ mod history;
 mod project;
 mod session;
 
-pub use history::{FoundFile, Hints, History, histories, projects};
+pub use history::{FoundFile, Hints, History, histories, history, projects};
 pub use project::{project_folder, project_of};
 pub use session::{ResolveError, SessionFile, resolve, resolve_subagent, sessions, sessions_in};
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 fn usage(dir: &Path, cache: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-    command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", cache);
+    command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", cache).env("XDG_DATA_HOME", cache);
     command.arg("--claude-dir").arg(dir).args(["usage", "--json", "--timezone", "UTC"]);
     command
 }
@@ -35,7 +35,11 @@ fn killed_at_any_moment_the_next_command_is_right() {
             let mut command = usage(dir.path(), cache.path());
             if kill == 2 {
                 command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-                command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", cache.path());
+                command
+                    .env_clear()
+                    .env("HOME", "/nonexistent")
+                    .env("XDG_CACHE_HOME", cache.path())
+                    .env("XDG_DATA_HOME", cache.path());
                 command.arg("--claude-dir").arg(dir.path()).args(["search", "harbour", "--json"]);
             }
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -70,7 +74,7 @@ fn without_a_place_for_the_index_the_command_still_answers() {
     let file = dir.path().join("a-file");
     fs::write(&file, "").unwrap();
     let out = usage(dir.path(), &file).output().unwrap();
-    assert!(String::from_utf8_lossy(&out.stderr).contains("the index is made for this command alone"));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("using an index in memory for this command"));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["totals"]["output_tokens"], truth.total.output);
 }
@@ -87,7 +91,7 @@ fn a_broken_index_is_set_aside_with_a_message() {
         }
     }
     let out = usage(dir.path(), cache.path()).output().unwrap();
-    assert!(String::from_utf8_lossy(&out.stderr).contains("the index was broken and is made anew"));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("the index was damaged and is built again"));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["totals"]["messages"], truth.total.messages);
 }
@@ -116,4 +120,68 @@ fn a_file_that_grows_while_it_is_counted_ends_up_right() {
     let mut plain = usage(dir.path(), cache.path());
     plain.arg("--no-index");
     assert_eq!(totals(usage(dir.path(), cache.path())), totals(plain));
+}
+
+#[test]
+fn a_full_disk_is_no_obstacle() {
+    let dir = tempfile::tempdir().unwrap();
+    let truth = tree(dir.path(), 16, 2_000_000).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    // No file may grow beyond 64 blocks, which the system reports as it does a full disk.
+    let mut command = Command::new("sh");
+    command.arg("-c").arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"");
+    let plain = usage(dir.path(), cache.path());
+    command.arg(plain.get_program()).args(plain.get_args()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let out = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && stderr.contains("using an index in memory for this command"), "{stderr}");
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["totals"]["output_tokens"], truth.total.output);
+}
+
+#[test]
+fn damage_met_while_reading_sets_the_index_aside_and_goes_on() {
+    use std::os::unix::fs::FileExt;
+    let dir = tempfile::tempdir().unwrap();
+    tree(dir.path(), 17, 2_000_000).unwrap();
+    let (cache, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let truth = totals(usage(dir.path(), cache.path()));
+    let database = |cache: &Path| {
+        let files = fs::read_dir(cache.join("quipu")).unwrap().flatten().map(|file| file.path());
+        files.into_iter().find(|path| path.extension().is_some_and(|ext| ext == "sqlite")).unwrap()
+    };
+    let whole = database(cache.path());
+    let pages = fs::metadata(&whole).unwrap().len() / 4096;
+    let damaged = scratch.path().join("quipu").join(whole.file_name().unwrap());
+    fs::create_dir(scratch.path().join("quipu")).unwrap();
+    let mut set_aside = 0;
+    for page in (1..pages).step_by((pages / 12).max(1) as usize) {
+        fs::copy(&whole, &damaged).unwrap();
+        let file = fs::File::options().write(true).open(&damaged).unwrap();
+        file.write_all_at(&[0xff; 4096], page * 4096).unwrap();
+        assert_eq!(totals(usage(dir.path(), scratch.path())), truth, "page {page}");
+        set_aside += usize::from(fs::remove_file(damaged.with_extension("broken")).is_ok());
+    }
+    assert!(set_aside > 0);
+}
+
+#[test]
+fn deleted_sessions_stay_in_the_report_and_no_index_says_what_it_leaves_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let truth = tree(dir.path(), 18, 3_000_000).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    totals(usage(dir.path(), cache.path()));
+    quipu_testkit::generate::vanish(dir.path()).unwrap();
+    let report = totals(usage(dir.path(), cache.path()));
+    assert_eq!(report["output_tokens"], truth.total.output);
+    assert_eq!(report["vanished"], true);
+    let mut plain = usage(dir.path(), cache.path());
+    let out = plain.arg("--no-index").output().unwrap();
+    let there: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let (there, all) = (&there["totals"]["messages"], &report["messages"]);
+    let left_out = all.as_u64().unwrap() - there.as_u64().unwrap();
+    assert_eq!(left_out, report["vanished_messages"].as_u64().unwrap());
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(stderr.contains(&format!("not counted: {left_out} messages")), "{stderr}");
 }

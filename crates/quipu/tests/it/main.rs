@@ -19,6 +19,7 @@ mod sessions;
 mod show;
 #[cfg(unix)]
 mod snapshots;
+mod statusline;
 #[cfg(unix)]
 mod terminal;
 mod usage;
@@ -33,7 +34,7 @@ use assert_cmd::Command;
 fn quipu() -> Command {
     let mut command = Command::cargo_bin("quipu").unwrap();
     // No home, no terminal, no settings of whoever runs the tests.
-    command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", &*CACHE);
+    command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", &*CACHE).env("XDG_DATA_HOME", &*CACHE);
     command
 }
 

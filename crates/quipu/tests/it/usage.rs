@@ -21,7 +21,7 @@ fn usage(dir: &std::path::Path, args: &[&str]) -> Value {
 fn totals_equal_the_truth_in_every_report() {
     let dir = tempfile::tempdir().unwrap();
     let truth = tree(dir.path(), 7, 1_500_000).unwrap();
-    for group in ["daily", "weekly", "monthly", "session", "model", "project", "block"] {
+    for group in ["daily", "weekly", "monthly", "session", "model", "project", "block", "tool", "agent", "turn"] {
         let report = usage(dir.path(), &[group]);
         let totals = &report["totals"];
         assert_eq!(totals["output_tokens"], truth.total.output, "{group}");
@@ -76,8 +76,117 @@ fn a_persons_own_prices_count() {
 fn the_table_has_a_total_and_is_plain_when_piped() {
     let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).arg("usage").assert().success();
     let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
+    assert!(text.contains("\ntotal ") && !text.contains('\u{1b}'), "{text}");
+    let notes = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(notes.contains("the prompt cache saved $"), "{notes}");
+}
+
+#[test]
+fn rows_of_sessions_turns_and_models_say_what_they_are() {
+    let dir = kit::fixture("demo");
+    let sessions = usage(&dir, &["session"]);
+    let costs: Vec<f64> =
+        sessions["rows"].as_array().unwrap().iter().map(|row| row["cost_usd"].as_f64().unwrap()).collect();
+    assert!(costs.is_sorted_by(|a, b| a >= b), "the dearest first: {costs:?}");
+    let first = &sessions["rows"][0];
+    assert!(first["session_id"] == first["key"] && first["title"].is_string() && first["last_at"].is_string());
+    let split = usage(&dir, &["monthly", "--breakdown"]);
+    for row in split["rows"].as_array().unwrap() {
+        let parts = row["breakdown"].as_array().unwrap();
+        let sum: u64 = parts.iter().map(|part| part["output_tokens"].as_u64().unwrap()).sum();
+        assert!(!parts.is_empty() && row["output_tokens"] == sum);
+    }
+    let session = first["session_id"].as_str().unwrap();
+    let turns = usage(&dir, &["turn", "--session", session]);
+    assert_eq!(turns["totals"]["output_tokens"], first["output_tokens"]);
+    assert!(turns["rows"].as_array().unwrap().iter().all(|row| row["session_id"] == session && row["turn"].is_u64()));
+}
+
+#[test]
+fn the_active_block_says_what_is_left_and_where_it_leads() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = |n: u32, time: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"u{n}","timestamp":"2026-11-15T{time}Z","message":{{"id":"m{n}","model":"claude-opus-5-5","content":[],"usage":{{"output_tokens":50000}}}}}}"#
+        ) + "\n"
+    };
+    std::fs::write(folder.join("a.jsonl"), at(1, "10:10:00") + &at(2, "11:10:00")).unwrap();
+    let run = |now: &str, args: &[&str]| {
+        let mut command = quipu();
+        command.env("QUIPU_TEST_NOW", now).env("TZ", "UTC").arg("--claude-dir").arg(dir.path());
+        command.args(["usage", "block"]).args(args).assert().success()
+    };
+    let out = run("2026-11-15T12:00:00Z", &["--json"]);
+    let row = &serde_json::from_slice::<Value>(&out.get_output().stdout).unwrap()["rows"][0];
+    assert_eq!((&row["key"], &row["end"]), (&"2026-11-15T10:00:00Z".into(), &"2026-11-15T15:00:00Z".into()));
+    assert_eq!((row["active"].as_bool(), row["minutes_left"].as_f64()), (Some(true), Some(180.0)));
+    // Two dollars in an hour, and three hours to go.
+    assert!((row["projected_cost_usd"].as_f64().unwrap() - 8.0).abs() < 1e-9);
+    let out = run("2026-11-15T12:00:00Z", &[]);
+    let notes = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(notes.contains("active block: 3h 00m left") && notes.contains("$8.00 by 15:00"), "{notes}");
+    assert!(String::from_utf8_lossy(&out.get_output().stdout).contains("2026-11-15 10:00–15:00"));
+    let out = run("2026-11-17T12:00:00Z", &["--json"]);
+    let row = &serde_json::from_slice::<Value>(&out.get_output().stdout).unwrap()["rows"][0];
+    assert_eq!((&row["active"], &row["minutes_left"]), (&Value::Bool(false), &Value::Null));
+}
+
+#[test]
+fn the_overview_counts_no_undated_and_no_future_message_and_never_minus_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let said = |n: u32, time: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"u{n}"{time},"message":{{"id":"m{n}","model":"claude-opus-5-5","content":[],"usage":{{"output_tokens":50000}}}}}}"#
+        ) + "\n"
+    };
+    let lines = said(1, "") + &said(2, r#","timestamp":"2026-12-24T10:00:00Z""#);
+    std::fs::write(folder.join("a.jsonl"), lines).unwrap();
+    let mut command = quipu();
+    command.env("QUIPU_TEST_NOW", "2026-11-15T12:00:00Z").env("TZ", "UTC").arg("--claude-dir").arg(dir.path());
+    let out = command.arg("--json").assert().success();
+    let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
+    let spend = &serde_json::from_str::<Value>(&text).unwrap()["spend_usd"];
+    assert_eq!(spend, &serde_json::json!({"today": 0.0, "this_week": 0.0, "this_month": 0.0}));
+    assert!(!text.contains("-0.0"), "{text}");
+}
+
+#[test]
+fn the_overview_warns_of_sessions_that_will_be_deleted_soon() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("a.jsonl");
+    std::fs::write(&file, "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n").unwrap();
+    let overview = || {
+        let out = quipu().arg("--claude-dir").arg(dir.path()).assert().success();
+        String::from_utf8_lossy(&out.get_output().stdout).into_owned()
+    };
+    assert!(!overview().contains("will be deleted"));
+    let written = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 24 * 3600);
+    std::fs::File::options().write(true).open(&file).unwrap().set_modified(written).unwrap();
+    let text = overview();
     assert!(
-        text.contains("\ntotal ") && text.contains("the prompt cache saved $") && !text.contains('\u{1b}'),
+        text.contains("1 session will be deleted by Claude Code within 7 days (cleanupPeriodDays is 30)"),
         "{text}"
     );
+    std::fs::write(dir.path().join("settings.json"), "{\"cleanupPeriodDays\": 365}").unwrap();
+    assert!(!overview().contains("will be deleted"));
+}
+
+#[test]
+fn the_examples_of_the_documentation_are_price_files() {
+    let config = tempfile::tempdir().unwrap();
+    std::fs::create_dir(config.path().join("quipu")).unwrap();
+    for page in ["docs/prices.md", "README.md", "README.zh.md"] {
+        let text = std::fs::read_to_string(kit::root().join(page)).unwrap();
+        let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        std::fs::write(config.path().join("quipu/prices.toml"), example.unwrap()).unwrap();
+        let mut command = quipu();
+        command.env("XDG_CONFIG_HOME", config.path()).arg("--claude-dir").arg(kit::fixture("demo"));
+        command.arg("usage").assert().success();
+    }
 }
