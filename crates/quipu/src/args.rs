@@ -404,7 +404,8 @@ Examples:
 
 With --json each item is one line with its session_id; a tool call comes again with its
 result. Items of a subagent also have an agent_id, and lines that say that a session waits
-have waiting_for: question, plan, permission or prompt.";
+have waiting_for: question, plan, permission or prompt. Files do not say whether a shell
+command runs or waits for a permission: both are shown as running.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {

@@ -101,7 +101,7 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
         return (index.code(), "it can be deleted: it is made anew from the sessions".to_owned());
     }
     if let Some(label) = error.downcast_ref::<LabelError>() {
-        return (label.code(), "the session is as it was".to_owned());
+        return (label.code(), String::new());
     }
     if let Some(delete) = error.downcast_ref::<DeleteError>() {
         return (delete.code(), "the session's file is still there".to_owned());

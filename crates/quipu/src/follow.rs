@@ -1,6 +1,6 @@
 //! `quipu follow`
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
-use quipu_conversation::{Live, LiveAgent, LiveItem};
+use quipu_conversation::{Live, LiveAgent, LiveItem, State};
 use quipu_transcript::{Changes, Followed, SessionFollower, Source};
 
 use crate::args::{FollowArgs, Global};
@@ -23,6 +23,9 @@ use newest::NewSessions;
 
 /// Long enough: something is waited for in any case.
 const WAIT: Duration = Duration::from_secs(60);
+
+/// Enough to see what a session does.
+const LAST_BYTES: u64 = 512 << 10;
 
 pub(crate) fn run(args: &FollowArgs, global: &Global, output: &Output) -> Result<ExitCode> {
     if args.all {
@@ -61,27 +64,42 @@ fn follow(
     loop {
         let changed = changes.wait(WAIT);
         while session.take()? {
-            let items = session.live.changes();
+            let items = session.news(args.tail)?;
             view.show(&place, items, Vec::new())?;
         }
-        if let Some(newer) = &mut newer
-            && let Some(path) = newer.look(&changed, changes)
-        {
+        let Some(newer) = &mut newer else { continue };
+        let began = newer.look(&changed, changes);
+        if let Some(path) = began.or_else(|| resumed(&session, &newer.sessions_of(&changed))) {
             view.finish(&place)?;
             return Ok(path);
         }
     }
 }
 
+/// Another session that goes on while this one waits for its user's next prompt.
+fn resumed(session: &Session, changed: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let own = session.live.activity();
+    let others = changed.iter().filter(|path| *path != session.follower.path());
+    let mut others = others.filter(|_| matches!(own.state, State::Prompt | State::Ended));
+    let is_later = |path: &&PathBuf| {
+        let mut other = Session::new(SessionFollower::open_near_end(path, LAST_BYTES).ok()?);
+        other.catch_up(0).ok()?;
+        Some(other.live.activity().since > own.since)
+    };
+    others.find(|path| is_later(path).unwrap_or_default()).cloned()
+}
+
 /// A session that is being followed.
 struct Session {
     follower: SessionFollower,
     live: Live,
+    /// Whether the file is read from its start again, because it was cut or replaced.
+    is_restarted: bool,
 }
 
 impl Session {
     fn new(follower: SessionFollower) -> Self {
-        Self { follower, live: Live::default() }
+        Self { follower, live: Live::default(), is_restarted: false }
     }
 
     /// Where its items belong.
@@ -100,7 +118,10 @@ impl Session {
                 (Source::Session, Followed::Line { number, bytes, .. }) => {
                     self.live.push_line(number, &String::from_utf8_lossy(&bytes));
                 }
-                (Source::Session, Followed::Truncated | Followed::Replaced) => self.live = Live::default(),
+                (Source::Session, Followed::Truncated | Followed::Replaced) => {
+                    self.live = Live::default();
+                    self.is_restarted = true;
+                }
                 (Source::Subagent(file), Followed::Line { number, bytes, .. }) => {
                     let task = file.description.or(file.agent_type);
                     let agent = LiveAgent { agent_id: Some(file.agent_id), tool_use_id: file.tool_use_id, task };
@@ -112,15 +133,24 @@ impl Session {
         Ok(any)
     }
 
+    /// What is new. Of a file that is read from its start again, the last items.
+    fn news(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
+        if std::mem::take(&mut self.is_restarted) { self.catch_up(tail) } else { Ok(self.live.changes()) }
+    }
+
     /// Reads all there is and returns the last items of it, by time.
     fn catch_up(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
         let (mut own, mut of_agents) = (VecDeque::new(), VecDeque::new());
-        while self.take()? {
+        loop {
             for change in self.live.changes() {
                 let list = if change.agent.is_some() { &mut of_agents } else { &mut own };
                 keep(list, change, tail);
             }
+            if !self.take()? {
+                break;
+            }
         }
+        self.is_restarted = false;
         let mut items: Vec<LiveItem> = own.into_iter().chain(of_agents).collect();
         items.sort_by(|a, b| a.item.timestamp.cmp(&b.item.timestamp));
         items.drain(..items.len().saturating_sub(tail));

@@ -12,7 +12,7 @@ use crate::append::{AppendError, Journal};
 #[derive(Debug, thiserror::Error)]
 pub enum LabelError {
     /// The title or tag is blank.
-    #[error("a {what} must say something")]
+    #[error("the {what} is blank")]
     Blank {
         /// `title` or `tag`.
         what: &'static str,

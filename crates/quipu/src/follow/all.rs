@@ -14,7 +14,7 @@ use quipu_transcript::{Changes, SessionFollower};
 use serde_json::json;
 
 use super::newest::NewSessions;
-use super::{Session, WAIT, say};
+use super::{LAST_BYTES, Session, WAIT, say};
 use crate::args::{FollowArgs, Global};
 use crate::live::{Place, View};
 use crate::output::Output;
@@ -23,8 +23,6 @@ use crate::output::Output;
 const RECENT: Duration = Duration::from_secs(12 * 3600);
 /// At most so many of them.
 const MAX_RECENT: usize = 50;
-/// How much of their ends is read.
-const END_BYTES: u64 = 512 << 10;
 /// After so long a silence a tool that takes no time must be waiting for something.
 const SILENCE: Duration = Duration::from_secs(3);
 
@@ -36,7 +34,7 @@ pub(super) fn run(args: &FollowArgs, global: &Global, output: &Output) -> Result
         let silence = SystemTime::now().duration_since(file.modified).unwrap_or_default();
         if silence < RECENT {
             // One that cannot be read now may be readable when it changes.
-            let _ = watched.open(&file.path, END_BYTES, silence);
+            let _ = watched.open(&file.path, LAST_BYTES, silence);
         }
     }
     say(global, "following all sessions; Ctrl-C to stop");
@@ -46,10 +44,10 @@ pub(super) fn run(args: &FollowArgs, global: &Global, output: &Output) -> Result
         if let Some(path) = new.look(&changed, &mut changes) {
             let _ = watched.open(&path, u64::MAX, Duration::ZERO);
         }
-        let concerned: BTreeSet<PathBuf> = changed.iter().filter_map(|path| new.session_of(path)).collect();
+        let concerned = new.sessions_of(&changed);
         for path in &concerned {
             if !watched.sessions.contains_key(path) {
-                let _ = watched.open(path, END_BYTES, Duration::ZERO);
+                let _ = watched.open(path, LAST_BYTES, Duration::ZERO);
             }
         }
         watched.take(&concerned)?;
@@ -110,7 +108,7 @@ impl Watched<'_> {
                     }
                 }
                 one.heard = Instant::now();
-                let items = one.session.live.changes();
+                let items = one.session.news(0)?;
                 self.view.show(&one.place, items, Vec::new())?;
             }
             if !path.exists() {

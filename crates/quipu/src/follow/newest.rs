@@ -73,12 +73,17 @@ impl NewSessions {
     }
 
     /// The session that a changed file or folder belongs to.
-    pub(super) fn session_of(&self, changed: &Path) -> Option<PathBuf> {
+    fn session_of(&self, changed: &Path) -> Option<PathBuf> {
         let projects = self.dirs.iter().map(|dir| dir.join("projects")).find(|dir| changed.starts_with(dir))?;
         let mut parts = changed.strip_prefix(&projects).ok()?.components();
         let (project, name) = (parts.next()?, parts.next()?);
         let path = projects.join(project).join(name);
         Some(if path.extension().is_some_and(|ext| ext == "jsonl") { path } else { path.with_extension("jsonl") })
+    }
+
+    /// The sessions that changed files and folders belong to.
+    pub(super) fn sessions_of(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+        changed.iter().filter_map(|path| self.session_of(path)).collect()
     }
 
     fn is_session(&self, path: &Path) -> bool {

@@ -305,3 +305,53 @@ fn ctrl_c_and_a_reader_that_leaves_end_it_quietly() {
     let out = child.wait_with_output().unwrap();
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }
+
+#[test]
+fn the_latest_is_left_for_one_that_goes_on_once_it_waits_for_its_user() {
+    let sessions = Sessions::new();
+    let at = |line: String, time: &str| line.replacen('{', &format!("{{\"timestamp\":\"2026-11-15T{time}Z\","), 1);
+    let done = answer("d", r#"{"type":"text","text":"done"}"#);
+    let done = done.replace("\"content\"", "\"stop_reason\":\"end_turn\",\"content\"");
+    sessions.append("s1", &at(user("a", "the older one"), "08:00:00"));
+    sessions.append("s2", &at(user("b", "the newer one"), "09:00:00"));
+    let mut shown = sessions.follow(&["--json"]);
+    shown.until("the newer one");
+    // While it works, it is not left.
+    sessions.append("s1", &at(user("c", "meanwhile"), "09:00:01"));
+    sessions.append("s2", &at(done, "09:00:02"));
+    let text = shown.until("done");
+    assert!(!text.contains("meanwhile"), "{text}");
+    sessions.append("s1", &at(user("e", "and now"), "09:00:03"));
+    assert_eq!(shown.json("and now")["session_id"], "s1");
+}
+
+#[test]
+fn a_file_that_is_replaced_is_not_shown_from_its_start() {
+    let sessions = Sessions::new();
+    for n in 0..30 {
+        sessions.append("s1", &user(&format!("u{n}"), &format!("prompt {n}.")));
+    }
+    let mut shown = sessions.follow(&["s1", "--tail", "3"]);
+    shown.until("prompt 29.");
+    let copy = sessions.dir.path().join("copy");
+    fs::copy(sessions.path("s1"), &copy).unwrap();
+    append(&copy, &user("last", "after the repair"));
+    fs::rename(&copy, sessions.path("s1")).unwrap();
+    let text = shown.until("after the repair");
+    assert!(text.contains("prompt 29.") && !text.contains("prompt 27."), "{text}");
+}
+
+#[test]
+fn on_a_terminal_all_lists_the_sessions_that_wait_at_the_bottom() {
+    let sessions = Sessions::new();
+    sessions.append("s1", &user("a", "go on"));
+    sessions.append("s1", &answer("b", ASKS));
+    sessions.append("s2", &user("c", "go on"));
+    let mut terminal = OnTerminal::start(&mut sessions.quipu(&["-q", "follow", "--all"]), None);
+    let waits = "s1 app waits for your answer: Which way?";
+    terminal.until(|screen| screen.trim_end().ends_with(waits) && screen.contains("s2 app works"));
+    sessions.append("s2", &answer("d", RUNS));
+    let screen = terminal.until(|screen| screen.contains("s2 app runs Bash"));
+    assert!(screen.contains("── s2 app") && screen.trim_end().ends_with(waits), "{screen}");
+    terminal.stop();
+}

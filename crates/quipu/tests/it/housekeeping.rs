@@ -131,7 +131,7 @@ fn sessions_are_renamed_and_tagged() {
 }
 
 #[test]
-fn rm_deletes_all_that_belongs_to_a_session_and_keeps_what_it_used() {
+fn rm_deletes_all_that_belongs_to_a_session() {
     let home = Home::new();
     let file = home.file(ID, "work it");
     let belongs = [

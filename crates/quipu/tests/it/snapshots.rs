@@ -152,3 +152,23 @@ fn wrong_usage() {
     ];
     check("wrong_usage", &commands);
 }
+
+#[test]
+fn housekeeping() {
+    check(
+        "housekeeping",
+        &[
+            &["resume", "05ef"],
+            &["resume", "05ef", "--json"],
+            &["rename", "7dc9", "Gauge readings"],
+            &["tag", "7dc9", "done"],
+            &["tag", "7dc9"],
+            &["tag", "7dc9", "--clear"],
+            &["rm", "7dc9"],
+            &["rm", "7dc9", "--yes"],
+            &["rename", "05ef", " "],
+            &["resume", "--help"],
+            &["rm", "--help"],
+        ],
+    );
+}
