@@ -98,7 +98,7 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
         return (script.code(), script.hint().to_owned());
     }
     if let Some(index) = error.downcast_ref::<IndexError>() {
-        return (index.code(), "it can be deleted: it is made anew from the sessions".to_owned());
+        return (index.code(), "delete the file: the next command builds it again from the sessions".to_owned());
     }
     if let Some(label) = error.downcast_ref::<LabelError>() {
         return (label.code(), String::new());

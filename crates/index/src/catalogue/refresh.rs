@@ -35,8 +35,7 @@ pub(super) fn refresh(catalogue: &mut Catalogue, progress: Progress<'_>) -> rusq
         histories: &histories,
         prices: catalogue.prices.fingerprint(),
         kept: catalogue.kept.as_ref().map_or(0, KeptUsage::len),
-        // What lies in a folder that cannot be listed has not vanished.
-        is_complete: errors.is_empty(),
+        hidden: hidden(&catalogue.store.db, &errors)?,
     };
     if known.changes(&target).is_none() {
         return Ok(errors);
@@ -69,8 +68,27 @@ struct Target<'a> {
     prices: u64,
     /// How much usage of vanished files is kept.
     kept: u64,
-    /// Whether all files are listed.
-    is_complete: bool,
+    /// Files in folders that cannot be listed: they have not vanished.
+    hidden: HashSet<i64>,
+}
+
+fn hidden(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<HashSet<i64>> {
+    let mut hidden = HashSet::new();
+    if unlisted.is_empty() {
+        return Ok(hidden);
+    }
+    let mut select = db.prepare_cached("SELECT id, path FROM file WHERE NOT gone")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let path = Path::new(row.get_ref(1)?.as_str()?);
+        let holds = |error: &FileError| match error {
+            FileError::Open { path: folder, .. } | FileError::Read { path: folder, .. } => path.starts_with(folder),
+        };
+        if unlisted.iter().any(holds) {
+            hidden.insert(row.get(0)?);
+        }
+    }
+    Ok(hidden)
 }
 
 /// What the database knows of a file.
@@ -174,11 +192,12 @@ impl Known {
             histories.iter().map(|history| history.files.iter().filter(|file| !is_same(file)).count() > 0).collect();
         let there = self.files.iter().filter(|(_, file)| !file.is_gone);
         let mut unseen: HashSet<i64> = HashSet::new();
-        if target.is_complete && seen < there.clone().count() {
+        if seen < there.clone().count() {
             unseen.extend(there.map(|(id, _)| id));
             for file in histories.iter().flat_map(|history| &history.files) {
                 unseen.remove(&place(&file.path));
             }
+            unseen.retain(|id| !target.hidden.contains(id));
         }
         // A session that lost a file is read anew.
         let lost: HashSet<i64> = unseen.iter().filter_map(|id| Some(self.files.get(id)?.session)).collect();

@@ -166,3 +166,26 @@ fn deleting_files_of_a_generated_tree_changes_no_total() {
         counter.report(now())
     });
 }
+
+/// Whoever may read everything sees no folder that cannot be listed.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_listed_has_not_vanished_and_hides_no_deletion_elsewhere() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempdir().unwrap();
+    let (folder, other) = (project(dir.path()), dir.path().join("projects/-q"));
+    fs::create_dir(&other).unwrap();
+    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(other.join("b.jsonl"), spent("m2", 2, 7)).unwrap();
+    refreshed(dir.path());
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&folder).is_ok() {
+        return;
+    }
+    fs::remove_file(other.join("b.jsonl")).unwrap();
+    let catalogue = Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], Prices::bundled()).unwrap();
+    let mut catalogue = catalogue.with_data(&dir.path().join("data"));
+    assert_eq!(catalogue.refresh(&|_, _| ()).unwrap().len(), 1);
+    assert_eq!(sessions(&catalogue), [("a".to_owned(), 5, false), ("b".to_owned(), 7, true)]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+}

@@ -16,7 +16,7 @@ use crate::table::{Column, Table};
 /// The table of a report that has rows.
 pub(super) fn table(report: &Report, group: Group, sessions: &[Listed], zone: &TimeZone, output: &Output) -> String {
     let names = Names::new(report, group, sessions);
-    let mut table = Table::new(columns(group));
+    let mut table = Table::new(columns(group, names.has_active_block));
     for row in &report.rows {
         table.row(cells(names.lead(row, zone), row, names.trail(row)));
         for (model, part) in &row.breakdown {
@@ -25,13 +25,13 @@ pub(super) fn table(report: &Report, group: Group, sessions: &[Listed], zone: &T
             table.row(cells(lead, part, Some(String::new())));
         }
     }
-    let mut lead = vec![String::new(); lead_columns(group).len()];
+    let mut lead = vec![String::new(); lead_columns(group, names.has_active_block).len()];
     lead[0] = "total".to_owned();
     table.total(cells(lead, &report.totals, Some(String::new())));
     table.render(output)
 }
 
-fn lead_columns(group: Group) -> Vec<Column> {
+fn lead_columns(group: Group, has_active_block: bool) -> Vec<Column> {
     match group {
         Group::Daily => vec![Column::text("day")],
         Group::Weekly => vec![Column::text("week of")],
@@ -40,7 +40,8 @@ fn lead_columns(group: Group) -> Vec<Column> {
         Group::Project => vec![Column::text("project").flexible(20)],
         Group::Tool => vec![Column::text("tool").flexible(20)],
         Group::Agent => vec![Column::text("agent").flexible(20)],
-        Group::Block => vec![Column::text("block"), Column::text("left").drop_rank(1)],
+        Group::Block if has_active_block => vec![Column::text("block"), Column::text("left").drop_rank(1)],
+        Group::Block => vec![Column::text("block")],
         Group::Session | Group::Turn => {
             let first = if group == Group::Session { "session" } else { "turn" };
             vec![
@@ -52,8 +53,8 @@ fn lead_columns(group: Group) -> Vec<Column> {
     }
 }
 
-fn columns(group: Group) -> Vec<Column> {
-    let mut columns = lead_columns(group);
+fn columns(group: Group, has_active_block: bool) -> Vec<Column> {
+    let mut columns = lead_columns(group, has_active_block);
     columns.extend([
         Column::number("messages").drop_rank(4),
         Column::number("input").drop_rank(3),
@@ -94,6 +95,7 @@ struct Names<'a> {
     sessions: HashMap<&'a str, &'a Listed>,
     /// Projects by their folder.
     projects: HashMap<&'a str, String>,
+    has_active_block: bool,
 }
 
 impl<'a> Names<'a> {
@@ -102,6 +104,7 @@ impl<'a> Names<'a> {
             group,
             sessions: sessions.iter().rev().map(|session| (session.session_id.as_str(), session)).collect(),
             projects: HashMap::new(),
+            has_active_block: report.rows.iter().any(|row| !left(row).is_empty()),
         };
         for session in sessions {
             let name = format::project(session.cwd.as_deref(), &session.project);
@@ -130,7 +133,8 @@ impl<'a> Names<'a> {
         let key = row.key.as_deref().unwrap_or_default();
         match self.group {
             Group::Project => vec![self.projects.get(key).cloned().unwrap_or_else(|| key.to_owned())],
-            Group::Block => vec![block(row, key, zone), left(row)],
+            Group::Block if self.has_active_block => vec![block(row, key, zone), left(row)],
+            Group::Block => vec![block(row, key, zone)],
             Group::Session | Group::Turn => {
                 let (session, turn) = match self.group {
                     Group::Turn => key.split_at(key.rfind(':').unwrap_or(key.len())),
