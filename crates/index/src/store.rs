@@ -1,4 +1,4 @@
-//! The database file: opened, made anew when its shape is old, set aside when it is
+//! The database file: opened, built again when its shape is old, set aside when it is
 //! broken. It can be deleted at any time; nothing in it is the only copy.
 
 use std::fs::{self, File, OpenOptions};
@@ -126,7 +126,7 @@ impl Store {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let mut db = Connection::open_with_flags(path, flags)?;
             db.busy_timeout(Duration::from_secs(60))?;
-            // What a power cut breaks is made anew: nothing here waits for the disk.
+            // What a power cut breaks is built again: nothing here waits for the disk.
             db.execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
                  PRAGMA cache_size = -16000; PRAGMA mmap_size = 0;",

@@ -230,11 +230,17 @@ pub(crate) struct UsageArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Group {
+    /// Days
     Daily,
+    /// Weeks, by their Monday
     Weekly,
+    /// Months
     Monthly,
+    /// Sessions, the most expensive first
     Session,
+    /// Models, the most expensive first
     Model,
+    /// Projects, the most expensive first
     Project,
     /// Five-hour blocks, with what is left of the active one
     Block,
