@@ -255,7 +255,7 @@ fn profile(findings: &[(&Part, Finding<'_>)], text: &str) -> Option<Profile> {
     }
     let reads = any(|finding| matches!(finding, Finding::Reads));
     let expands = ["$", "`", "\\\n", "<<", "<(", ">("].iter().any(|mark| text.contains(mark));
-    (!changes && !(reads && expands)).then_some(Profile::None)
+    (!changes && (!reads || !expands)).then_some(Profile::None)
 }
 
 /// The question about a command that would be allowed if a sandbox could hold it.

@@ -8,11 +8,15 @@ use super::{Behavior, Rules, files};
 use crate::sandbox::{Matcher, Refused};
 use crate::tool::{Place, Target};
 
-/// The files that deny rules keep from being read or changed. To be made again when the
-/// rules change.
+/// The files that deny rules keep from being read or changed, and whether a rule opens the
+/// network. To be made again when the rules change.
 pub fn refused(rules: &Rules, place: &Place) -> Refused {
     let of = |tool: fn(&str) -> bool| matcher(rules.saying(Behavior::Deny).filter(|rule| tool(&rule.rule.tool)), place);
-    Refused { reads: of(|tool| tool == "Read"), writes: of(files::changes) }
+    let anywhere = |rule: &Sourced| {
+        rule.rule.tool == "WebFetch" && rule.rule.content.as_deref().is_none_or(|what| what == "domain:*")
+    };
+    let network = rules.saying(Behavior::Allow).any(anywhere);
+    Refused { network, reads: of(|tool| tool == "Read"), writes: of(files::changes) }
 }
 
 fn matcher<'a>(rules: impl Iterator<Item = &'a Sourced>, place: &Place) -> Matcher {

@@ -111,11 +111,12 @@ impl Sandbox {
         if !mounts && !found.covered.is_empty() {
             return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
         }
-        let network = match (writes && settings.has_network(), settings.network.allow_all_unix_sockets) {
-            (false, _) => Network::None,
-            (true, Some(true)) => Network::WithUnixSockets,
-            (true, _) => Network::Internet,
-        };
+        let network =
+            match (writes && (settings.has_network() || refused.1.network), settings.network.allow_all_unix_sockets) {
+                (false, _) => Network::None,
+                (true, Some(true)) => Network::WithUnixSockets,
+                (true, _) => Network::Internet,
+            };
         let policy = Policy {
             mounts,
             read,

@@ -39,13 +39,15 @@ impl fmt::Debug for Matcher {
     }
 }
 
-/// What rules refuse.
+/// What rules say that concerns commands.
 #[derive(Debug, Clone, Default)]
 pub struct Refused {
     /// What may not be read.
     pub reads: Matcher,
     /// What may not be changed.
     pub writes: Matcher,
+    /// Whether a rule allows every address of the network.
+    pub network: bool,
 }
 
 /// Existing paths that a sandbox must hold back.

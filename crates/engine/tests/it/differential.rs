@@ -7,13 +7,16 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use quipu_engine::permission::{Mode, judge};
+use quipu_engine::sandbox::Profile;
+use quipu_engine::tool::{Call, Options};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::sandboxed::{kernel_can, sandbox};
 use crate::{Bench, rules, word};
 
 /// What commands are made of.
-const TOKENS: [&str; 62] = [
+const TOKENS: [&str; 76] = [
     "ok",
     "ok",
     "ok",
@@ -76,6 +79,21 @@ const TOKENS: [&str; 62] = [
     "xargs ",
     "time ",
     "~",
+    // Words and signs that a backslash at the end of a line cuts in two.
+    "\\\n",
+    "e\\\nvil",
+    "ev\\\nil",
+    "o\\\nk",
+    "$",
+    "$\\\n(",
+    "$\\\n{x",
+    "<\\\n<E",
+    "<<EOF",
+    "<<EO\\\nF",
+    "\nEOF\n",
+    "\nEO\\\nF\n",
+    "&\\\n&",
+    "|\\\n|",
 ];
 
 /// Numbers that look random and are the same each time.
@@ -165,6 +183,42 @@ fn what_an_allow_rule_lets_through_runs_nothing_else() {
 fn what_a_deny_rule_lets_through_does_not_run_what_it_names() {
     let run = play(0xD1B5_4A32_D192_ED03, rounds(), Mode::BypassPermissions, &["deny Bash(evil:*)"]);
     assert!(run > 20, "only {run} commands were tried");
+}
+
+/// How many commands one sandbox runs, one after another.
+const BATCH: usize = 100;
+
+#[tokio::test]
+async fn no_text_writes_anything_from_within_the_sandbox() {
+    if !kernel_can() {
+        return;
+    }
+    let stage = Stage::new();
+    let path = format!("{}:/usr/bin:/bin", stage.programs.path().display());
+    let env = [("PATH".into(), path.into())].into_iter().collect();
+    let bench = Bench::real(Options { env, sandbox: sandbox(), ..Options::default() });
+    bench.write("kept", "kept");
+    let call = Call { profile: Profile::Read, ..Call::new("toolu_1") };
+    // The program runs, and is refused.
+    let output = bench.call("Bash", json!({"command": "ok && evil"}), &call).await;
+    assert!(crate::bad(output).contains(&stage.mark.display().to_string()));
+    let mut dice = Dice(0x2545_F491_4F6C_DD1D);
+    let mut left = rounds() / 10;
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    while left > 0 {
+        let commands: Vec<String> = (0..left.min(BATCH)).map(|_| dice.command()).collect();
+        left -= commands.len();
+        // Whatever bash makes of one, the next is run too.
+        let lines = commands.iter().map(|command| format!("timeout 5 bash -c {} </dev/null\n", quoted(command)));
+        let script =
+            format!("{{ {}echo done > $TMPDIR/done; }} >/dev/null 2>&1; cat $TMPDIR/done", lines.collect::<String>());
+        let output = bench.call("Bash", json!({"command": script, "timeout": 600_000}), &call).await;
+        assert_eq!(crate::said(&output), "done", "{commands:?}");
+        assert!(!stage.mark.exists(), "one of {commands:?} ran and wrote");
+        let names = std::fs::read_dir(bench.place.root()).unwrap().flatten().map(|entry| entry.file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["kept"], "one of {commands:?}");
+        assert_eq!(bench.text("kept"), "kept");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod killed;
 mod own;
 mod recording;
 mod rough;
+mod sandboxed;
 mod shape;
 mod stage;
 

@@ -208,7 +208,7 @@ pub(super) fn searches(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool
         return false;
     }
     let recursive = |option: &&str| *option == "--recursive" || (!option.starts_with("--") && option.contains('r'));
-    let greps = first.text.ends_with("grep") && options(rest).iter().any(|option| recursive(option));
+    let greps = first.text.ends_with("grep") && options(rest).iter().any(recursive);
     greps || operands(rest).into_iter().any(is_folder)
 }
 

@@ -82,7 +82,7 @@ fn cover(file: &Path, folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(file, "")?;
     fs::create_dir(folder)?;
-    [file, folder].iter().try_for_each(|path| fs::set_permissions(path, fs::Permissions::from_mode(0)))
+    [file, folder].iter().try_for_each(|path| fs::set_permissions(path, fs::Permissions::from_mode(0o0)))
 }
 
 /// A mount and the flags it must keep, of a line of `mountinfo`.
