@@ -29,7 +29,7 @@ use crate::options::{Options, Start};
 use crate::output::Output;
 use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden, refused};
 use crate::queue::Queue;
-use crate::sandbox::{self, Level};
+use crate::sandbox;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
 use crate::structured::Structured;
@@ -191,7 +191,14 @@ impl Given {
         let summarise = crate::side::summariser(client.clone(), models.small().to_owned(), Arc::clone(&ledger));
         let place = self.place(&settings, summarise, checkpoints.clone());
         settings.problems.extend(place.sandbox().settings().warnings());
-        require_sandbox(&place)?;
+        match place.sandbox().missing() {
+            Some((reason, true)) => return Err(EngineError::NoSandbox { reason }),
+            Some((reason, false)) => {
+                let asked = "commands that nothing allows are asked about";
+                settings.problems.push(format!("sandbox.enabled: there is no sandbox ({reason}), so {asked}"));
+            }
+            None => {}
+        }
         place.hide(hidden(&rules, &place));
         place.sandbox().refuse(refused(&rules, &place));
         let state = State {
@@ -333,18 +340,6 @@ impl Given {
             ..tool::Options::default()
         };
         Place::new(&self.cwd, options)
-    }
-}
-
-/// Fails when a sandbox is required and the system has none.
-fn require_sandbox(place: &Place) -> Result<(), EngineError> {
-    let sandbox = place.sandbox();
-    if !sandbox.is_required() {
-        return Ok(());
-    }
-    match sandbox.level() {
-        Level::Unavailable(reason) => Err(EngineError::NoSandbox { reason: reason.clone() }),
-        _ => Ok(()),
     }
 }
 

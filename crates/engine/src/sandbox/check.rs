@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
 use std::process::ExitCode;
 
 use super::policy::Policy;
@@ -31,7 +30,7 @@ pub(super) fn check(policy: &Policy) -> ExitCode {
         refused("a TCP socket", TcpListener::bind("127.0.0.1:0").map(drop)),
         refused("a UDP socket", UdpSocket::bind("127.0.0.1:0").map(drop)),
         refused("a Unix socket", UnixDatagram::unbound().map(drop)),
-        refused("a folder that is not granted", fs::read_dir(Path::new("/proc/1/root")).map(drop)),
+        refused("a folder that is not granted", fs::read_dir(policy.cwd.join("..")).map(drop)),
     ];
     wrong.extend(policy.covered.iter().map(|path| refused("a covered file", fs::read(path).map(drop))));
     wrong.push(fs::write(policy.temp.join("own"), "own").err().map(|error| format!("the temporary folder: {error}")));

@@ -115,7 +115,8 @@ fn outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
     // It stays open as long as this process lives.
     let mut stdin = child.stdin.take();
     if let Some(stdin) = &mut stdin {
-        stdin.write_all(line).and_then(|()| stdin.write_all(b"\n")).map_err(failed("passing the policy"))?;
+        // In one go: once it has read the end of the line, the process inside closes its end.
+        stdin.write_all(line).map_err(failed("passing the policy"))?;
     }
     let status: ExitStatus = child.wait().map_err(failed("waiting"))?;
     Ok(exit_code(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))

@@ -98,6 +98,9 @@ impl Cache {
         }
         self.kept = None;
         let roots = roots(refused, folders, readable, guarded);
+        if roots.is_empty() {
+            return Found::default();
+        }
         // It watches before it looks, so that nothing is missed in between.
         let watch =
             Watch::start(&roots.iter().filter(|root| folders.iter().any(|f| root.starts_with(f))).collect::<Vec<_>>());

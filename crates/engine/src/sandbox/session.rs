@@ -87,11 +87,21 @@ impl Sandbox {
         &self.options.settings
     }
 
-    /// Whether the agent must not start without it.
-    pub(crate) fn is_required(&self) -> bool {
+    /// Why there is no sandbox though one was wanted, and whether the agent must not start
+    /// then; none when it is there, or nobody asked.
+    pub(crate) fn missing(&self) -> Option<(String, bool)> {
         let settings = &self.options.settings;
-        self.options.switch == Switch::Require
-            || (settings.enabled == Some(true) && settings.fail_if_unavailable == Some(true))
+        let fails = settings.fail_if_unavailable == Some(true) && settings.enabled != Some(false);
+        let required = self.options.switch == Switch::Require || fails;
+        if !required && settings.enabled != Some(true) {
+            return None;
+        }
+        match self.level() {
+            Level::Full => None,
+            Level::WithoutMounts if settings.enabled != Some(true) && !fails => None,
+            Level::WithoutMounts => Some(("the system gives it no namespaces".to_owned(), required)),
+            Level::Unavailable(why) => Some((why.clone(), required)),
+        }
     }
 
     /// How far the kernel can hold a command. Asked for the first time, it is tried out,

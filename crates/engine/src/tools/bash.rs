@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::read::size;
 use super::tasks::{Kind, Status, Task};
 use super::{input, settle};
+use crate::sandbox::Profile;
 use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
 use capture::Captured;
 use process::{End, Process};
@@ -64,7 +65,7 @@ impl Tool for Bash {
     }
 
     fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+        Box::pin(async move { explain(settle(run(call_input, place, call).await), call.profile) })
     }
 }
 
@@ -189,6 +190,26 @@ fn finished(command: &str, code: i32, captured: Captured, reset: Option<String>,
         words.push_str("(Bash completed with no output)");
     }
     Output::new(words, &raw)
+}
+
+/// What a command prints that was refused something.
+const REFUSED: [&str; 5] =
+    ["Permission denied", "Operation not permitted", "Read-only file system", "Could not resolve", "unreachable"];
+
+/// Tells the model of a command that failed that the sandbox may be why.
+fn explain(mut output: Output, profile: Profile) -> Output {
+    let text = output.content.to_text();
+    if profile != Profile::None && output.is_error && REFUSED.iter().any(|words| text.contains(words)) {
+        let could = match profile {
+            Profile::Read => "it could write nothing and had no network",
+            _ => "it could write only in the working folders, and had no network unless the settings give it one",
+        };
+        let note = format!(
+            "(It ran in a sandbox: {could}. With dangerouslyDisableSandbox, the user is asked to let it run without.)"
+        );
+        output.content = format!("{text}\n{note}").into();
+    }
+    output
 }
 
 fn failed(heading: &str, captured: &Captured, most: usize) -> Output {

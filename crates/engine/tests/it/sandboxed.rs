@@ -22,6 +22,7 @@ fn bench() -> Bench {
 }
 
 /// Whether the kernel can hold commands; where it cannot, that is said loudly.
+#[allow(clippy::print_stderr, reason = "whoever runs the tests must hear of it")]
 pub(crate) fn kernel_can() -> bool {
     let bench = bench();
     let level = bench.place.sandbox().level();
@@ -152,5 +153,41 @@ async fn without_a_launcher_nothing_is_started_in_a_profile() {
     bench.write("a", "x");
     for profile in [Profile::Read, Profile::Workspace] {
         assert!(bad(run(&bench, profile, "cat a").await).contains("cannot be held in a sandbox"));
+    }
+}
+
+#[tokio::test]
+async fn a_command_in_the_sandbox_ends_with_all_its_children() {
+    if !kernel_can() {
+        return;
+    }
+    let running = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+        lines.filter(|line| line.starts_with("sleep\0") && line.contains("98765.25")).count()
+    };
+    for level in [Level::Full, Level::WithoutMounts] {
+        let env = [("PATH", std::env::var_os("PATH").unwrap())];
+        let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let sandbox = sandbox::Options { assumed: Some(level), ..sandbox() };
+        let bench = Bench::real(Options { env, sandbox, ..Options::default() });
+        let call = Call { profile: Profile::Read, ..Call::new("toolu_1") };
+        let input = json!({"command": "sleep 98765.25 & sleep 98765.25", "timeout": 500});
+        assert!(bad(bench.call("Bash", input, &call).await).contains("timed out"));
+        assert_eq!(running(), 0);
+    }
+}
+
+#[tokio::test]
+async fn many_commands_at_once_are_all_held() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = bench();
+    bench.write("a", "text\n");
+    let commands = (0..40).map(|_| run(&bench, Profile::Read, "cat a; touch b"));
+    for output in futures_util::future::join_all(commands).await {
+        let text = bad(output);
+        assert!(text.contains("text\ntouch: ") && text.contains("It ran in a sandbox"), "{text}");
     }
 }

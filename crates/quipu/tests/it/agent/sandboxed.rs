@@ -94,6 +94,7 @@ fn tried(system: &System, prompt: &str, flags: &[&str]) -> &'static str {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "whoever runs the tests must hear of it")]
 fn what_runs_and_what_asks_is_as_the_docs_say() {
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     let has = |wrapper: &[&str]| {
