@@ -15,6 +15,8 @@ mod result;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use result::unnumbered;
+
 /// A tool call as people read it. All text is cleaned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call<'a> {

@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use quipu_conversation::{ScreenItem, Status, ToolCard};
 use quipu_message::tool::output::{EditOutput, Hunk, MultiEditOutput, NotebookEditOutput, ReadOutput, WriteOutput};
-use quipu_message::tool::{BashInput, ToolInput};
+use quipu_message::tool::{BashInput, ReadInput, ToolInput};
 use serde::Serialize;
 use similar::TextDiff;
+
+use crate::call::unnumbered;
 
 #[cfg(test)]
 mod tests;
@@ -120,7 +122,7 @@ impl Changes<'_> {
     fn card(&mut self, card: &ToolCard) {
         match ToolInput::read(&card.name, &card.input) {
             ToolInput::Read(input) => {
-                if let Some(text) = whole_file(card) {
+                if let Some(text) = whole_file(card, &input) {
                     self.seen.insert(input.file_path, text);
                 }
             }
@@ -222,10 +224,14 @@ fn step(card: &ToolCard, input: ToolInput) -> Option<Step> {
     match input {
         ToolInput::Write(input) => {
             let output = output::<WriteOutput>(card);
-            let before = output.as_ref().and_then(|output| match output.original_file.text() {
-                Some(text) => Some(Some(text.to_owned())),
-                None => (output.kind == "create").then_some(None),
-            });
+            let told = || card.result.as_ref().is_some_and(|result| result.to_text().starts_with(CREATED));
+            let before = match &output {
+                Some(output) => match output.original_file.text() {
+                    Some(text) => Some(Some(text.to_owned())),
+                    None => (output.kind == "create").then_some(None),
+                },
+                None => told().then_some(None),
+            };
             let content = output.map_or(input.content, |output| output.content);
             Some(Step { path: input.file_path, before, after: After::Whole(Some(content)) })
         }
@@ -262,11 +268,31 @@ fn output<T: serde::de::DeserializeOwned>(card: &ToolCard) -> Option<T> {
 }
 
 /// The text of a file that a call read from its first line to its last.
-fn whole_file(card: &ToolCard) -> Option<String> {
+fn whole_file(card: &ToolCard, input: &ReadInput) -> Option<String> {
+    if card.output.is_none() {
+        return told_file(card, input);
+    }
     let file = output::<ReadOutput>(card).filter(|output| output.kind == "text")?.file;
     let is_whole = file.start_line.get() == Some(&1) && file.num_lines.get()? >= file.total_lines.get()?;
     file.content.into_option().filter(|_| is_whole)
 }
+
+/// More lines than this, or longer ones, are cut in what the model is given.
+const READ_MAX: usize = 2_000;
+
+/// The same from the numbered lines that the model was given, for calls of which nothing
+/// else is recorded. Whether the last line ends in a line break is not known then.
+fn told_file(card: &ToolCard, input: &ReadInput) -> Option<String> {
+    let text = card.result.as_ref()?.to_text();
+    let is_numbered = text.trim_start().starts_with("1→") || text.trim_start().starts_with("1\t");
+    let is_whole = input.offset.get().is_none() && input.limit.get().is_none() && is_numbered;
+    let text = unnumbered(&text);
+    let is_cut = text.lines().count() >= READ_MAX || text.lines().any(|line| line.len() >= READ_MAX);
+    (is_whole && !is_cut).then(|| text.trim_end_matches('\n').to_owned() + "\n")
+}
+
+/// How the result for the model begins when a file was new.
+const CREATED: &str = "File created successfully";
 
 /// The text with each of the edits made in turn; `None` if one does not fit.
 fn replaced(text: &str, edits: &[(String, String, bool)]) -> Option<String> {

@@ -111,7 +111,7 @@ impl<'a> Call<'a> {
 }
 
 /// A file's text without the numbers before its lines (`  12→text`).
-fn unnumbered(text: &str) -> String {
+pub(crate) fn unnumbered(text: &str) -> String {
     fn bare(line: &str) -> Option<&str> {
         let line = line.trim_start_matches(' ');
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

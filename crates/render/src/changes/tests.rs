@@ -101,6 +101,13 @@ fn what_a_result_does_not_say_is_taken_from_earlier_calls_reads_and_backups() {
     let read = json!({"type": "text", "file": {"filePath": "/srv/app/a", "content": "a\nb\n", "numLines": 3, "startLine": 1, "totalLines": 3}});
     bare(Story::default().call("Read", json!({"file_path": "/srv/app/a"}), false, read))
         .gives(ChangeStatus::Modified, expected);
+    let mut told = Story::default().call("Read", json!({"file_path": "/srv/app/a"}), false, Value::Null);
+    told.lines[1]["message"]["content"][0]["content"] = "     1→a\n     2→b\n".into();
+    bare(told).gives(ChangeStatus::Modified, expected);
+    let mut created =
+        Story::default().call("Write", json!({"file_path": "/srv/app/n", "content": "x\n"}), false, Value::Null);
+    created.lines[1]["message"]["content"][0]["content"] = "File created successfully at: /srv/app/n".into();
+    created.gives(ChangeStatus::Created, "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n");
     bare(Story::default().write("/srv/app/a", None, "a\nb\n"))
         .gives(ChangeStatus::Created, "--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+a\n+B\n");
     let changes =
