@@ -263,7 +263,7 @@ impl Conversation {
         asked
     }
 
-    fn live_nodes(&self) -> Vec<&Node> {
+    pub(crate) fn live_nodes(&self) -> Vec<&Node> {
         let only_side = self.nodes.is_empty().then(|| self.sides.values().next()).flatten();
         let nodes = only_side.map_or(&self.nodes, |side| &side.nodes);
         nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.withdrawn.contains(uuid))).collect()

@@ -41,7 +41,7 @@ pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};
 pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};
-pub use screen::{Kind, ScreenItem, Subagent, ToolCard, messages_for_ui};
+pub use screen::{Kind, ScreenItem, Subagent, ToolCard, messages_for_ui, notice_of};
 pub use tally::{Key, MessageUse, Served, Spent, Tally, moment, number_of};
 pub use tree::Tree;
 pub use turns::Turn;

@@ -20,6 +20,8 @@ use crate::person::{Said, said};
 mod notice;
 mod place;
 
+pub use place::notice_of;
+
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

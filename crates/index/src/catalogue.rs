@@ -14,8 +14,9 @@ use quipu_transcript::{FileError, find};
 
 use crate::hashed::{hash, mix};
 use crate::kept::KeptUsage;
-use crate::search::{Hit, Query};
+use crate::search::{Found, Query};
 use crate::store::{IndexError, Store};
+use crate::terms::Terms;
 use crate::usage::{By, Used, Window};
 
 mod credit;
@@ -130,9 +131,10 @@ impl Catalogue {
         text::update(self, progress).map_err(|source| IndexError::Database { path, source })
     }
 
-    /// Finds what was said, best first.
-    pub fn search(&self, query: &Query) -> Result<Vec<Hit>, IndexError> {
-        search::search(&self.store.db, query).map_err(|source| self.store.error(source))
+    /// Finds what was said, best first, after [`index_text`](Self::index_text). Nothing if
+    /// the terms [have no words](Terms::has_words).
+    pub fn search(&self, terms: &Terms, query: &Query) -> Result<Found, IndexError> {
+        search::search(&self.store.db, terms, query).map_err(|source| self.store.error(source))
     }
 
     /// Hands out what was used in a window, as credited: message by message when the

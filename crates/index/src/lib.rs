@@ -22,6 +22,7 @@ mod said;
 mod scan;
 mod search;
 mod store;
+mod terms;
 mod usage;
 mod words;
 
@@ -30,6 +31,7 @@ pub use counter::Counter;
 pub use kept::kept_usage;
 pub use ledger::{Ledger, SessionUse};
 pub use scan::scan;
-pub use search::{Hit, Pattern, PatternError, Place, Query, Role, SessionKey, hits_at, places};
+pub use search::{Found, Hit, Pattern, PatternError, Place, Query, Role, SessionKey, hits_at, places};
 pub use store::IndexError;
+pub use terms::Terms;
 pub use usage::{Block, By, Report, Row, Unknown, Unpriced, Used, Window};

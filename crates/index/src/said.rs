@@ -1,114 +1,271 @@
-//! What a line says, block by block, for those who search.
+//! What a line says, text by text, for searching: all that the screen shows of it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use quipu_message::View;
+use quipu_conversation::{Conversation, Kind as ItemKind, Said as Typed, ScreenItem, notice_of, said as typed};
+use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::view::{BlockView, ContentView};
+use quipu_message::{Entry, View};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Who says it, and how.
+/// Who says it, and how. The index keeps these numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What a person asks, or the program in their name.
+    /// What the user typed.
     Prompt = 0,
-    /// What the model answers.
+    /// What the model answers; also what it asks a subagent.
     Answer = 1,
     /// What the model thinks.
     Thinking = 2,
     /// What a tool is called with.
     Call = 3,
-    /// What a tool gives back.
+    /// What a tool returned.
     Result = 4,
+    /// What the program says: notices, hooks, summaries, texts for the model alone.
+    Notice = 5,
+    /// A title of the session.
+    Title = 6,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [Self::Prompt, Self::Answer, Self::Thinking, Self::Call, Self::Result];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Prompt, Self::Answer, Self::Thinking, Self::Call, Self::Result, Self::Notice, Self::Title];
 
-    /// In the words of `--role` and of `search --json`.
+    /// The value of `role` in `search --json`.
     pub(crate) fn role(self) -> &'static str {
         match self {
             Self::Prompt => "user",
             Self::Answer | Self::Thinking | Self::Call => "assistant",
             Self::Result => "tool",
+            Self::Notice | Self::Title => "system",
         }
     }
 }
 
-/// One block that says something.
+/// One text of a line.
 #[derive(Debug)]
 pub(crate) struct Said<'a> {
-    /// Which block of the line it is.
-    pub(crate) block: usize,
     pub(crate) kind: Kind,
-    /// The tool called or answering.
+    /// The tool that is called or that returned it.
     pub(crate) tool: Option<String>,
     pub(crate) text: Cow<'a, str>,
 }
 
-/// Tools that were called, by the id of the call.
+/// Names of tools that were called, by the id of the call.
 pub(crate) type Calls = HashMap<String, String>;
 
-/// What a line says. Calls are remembered until they are answered.
-pub(crate) fn said<'a>(view: &'a View<'_>, calls: &mut Calls) -> Vec<Said<'a>> {
-    let kind = match view.kind.as_deref() {
-        Some("user") => Kind::Prompt,
-        Some("assistant") => Kind::Answer,
-        _ => return Vec::new(),
-    };
-    match view.message.as_ref().and_then(|message| message.content.as_ref()) {
-        None => Vec::new(),
-        Some(ContentView::Text(text)) => vec![Said { block: 0, kind, tool: None, text: Cow::Borrowed(text) }],
-        Some(ContentView::Blocks(blocks)) => {
-            blocks.iter().enumerate().filter_map(|(n, block)| one(n, block, kind, calls)).collect()
+/// Reads the lines of one file.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// Calls without a result so far.
+    pub(crate) calls: Calls,
+    path: PathBuf,
+    /// Whether a subagent has a file of its own, by its id.
+    has_file: HashMap<String, bool>,
+}
+
+impl Reader {
+    /// Begins or goes on to read a file; `calls` are those that the lines before left open.
+    pub(crate) fn new(path: &Path, calls: Calls) -> Self {
+        Self { calls, path: path.to_owned(), has_file: HashMap::new() }
+    }
+
+    /// What a line says. `line` is the text that `view` was read from.
+    pub(crate) fn said<'a>(&mut self, view: &'a View<'_>, line: &str) -> Vec<Said<'a>> {
+        let mut said = Vec::new();
+        match view.kind.as_deref().unwrap_or_default() {
+            "user" | "assistant" => self.message(view, line, &mut said),
+            // Titles are shown above the conversation, not in it.
+            "ai-title" | "custom-title" | "summary" => {
+                let titles = [&view.custom_title, &view.ai_title, &view.summary].into_iter().flatten();
+                said.extend(titles.map(|title| Said { kind: Kind::Title, tool: None, text: Cow::Borrowed(title) }));
+            }
+            "progress" => self.progress(line, &mut said),
+            kind if NOT_SHOWN.contains(&kind) => {}
+            _ => said.extend(Entry::read(line).ok().and_then(notice_of).and_then(shown)),
         }
+        said.retain(|said| !said.text.trim().is_empty());
+        said
+    }
+
+    fn message<'a>(&mut self, view: &'a View<'_>, line: &str, said: &mut Vec<Said<'a>>) {
+        let is_user = view.kind.as_deref() == Some("user");
+        let is_hidden = [view.is_meta, view.is_compact_summary, view.is_synthetic].contains(&Some(true));
+        let words = |text: &'a str, said: &mut Vec<Said<'a>>| match (is_hidden, is_user) {
+            (true, _) => said.push(notice(Cow::Borrowed(text))),
+            (false, false) => said.push(Said { kind: Kind::Answer, tool: None, text: Cow::Borrowed(text) }),
+            // A subagent's prompt is what the model asks of it.
+            (false, true) if view.is_sidechain == Some(true) => {
+                said.push(Said { kind: Kind::Answer, tool: None, text: Cow::Borrowed(text) });
+            }
+            (false, true) => prompt(text, said),
+        };
+        match view.message.as_ref().and_then(|message| message.content.as_ref()) {
+            None => {}
+            Some(ContentView::Text(text)) => words(text, said),
+            Some(ContentView::Blocks(blocks)) => {
+                for block in blocks {
+                    match (block.kind.as_deref(), block.text.as_deref()) {
+                        (Some("text"), Some(text)) => words(text, said),
+                        _ => said.extend(self.block(block, view)),
+                    }
+                }
+                if blocks.iter().any(is_rare) {
+                    said.extend(rare_blocks(line));
+                }
+            }
+        }
+    }
+
+    fn block<'a>(&mut self, block: &'a BlockView<'_>, view: &View<'_>) -> Option<Said<'a>> {
+        match block.kind.as_deref()? {
+            "thinking" => {
+                let text = Cow::Borrowed(block.text.as_deref()?);
+                Some(Said { kind: Kind::Thinking, tool: None, text })
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let name = block.name.as_deref()?.to_owned();
+                if let Some(id) = &block.id {
+                    self.calls.insert(id.to_string(), name.clone());
+                }
+                let mut text = format!("{name}\n");
+                block.input.into_iter().for_each(|input| strings(input, &mut text));
+                Some(Said { kind: Kind::Call, tool: Some(name), text: text.into() })
+            }
+            _ => {
+                let tool = self.calls.remove(block.tool_use_id.as_deref()?);
+                let mut text = String::new();
+                block.content.into_iter().for_each(|content| result(content, &mut text));
+                if text.trim().is_empty() {
+                    view.tool_use_result.into_iter().for_each(|output| strings(output, &mut text));
+                }
+                Some(Said { kind: Kind::Result, tool, text: text.into() })
+            }
+        }
+    }
+
+    /// A hook that runs, or what a subagent says whose own file is not there.
+    fn progress(&mut self, line: &str, said: &mut Vec<Said<'_>>) {
+        let Ok(entry) = Entry::read(line) else { return };
+        let Entry::Progress(progress) = &entry else { return };
+        match &progress.data {
+            ProgressData::Tagged(ProgressKind::Agent(data)) => {
+                let agent = data.agent_id.get().map(|id| id.as_str()).unwrap_or_default();
+                let Some(message) = data.message.get().filter(|_| !self.has_file(agent)) else { return };
+                let Ok(mut view) = View::read(message.text()) else { return };
+                view.is_sidechain = Some(true);
+                let mut inner = Vec::new();
+                self.message(&view, message.text(), &mut inner);
+                said.extend(inner.into_iter().map(|said| Said { text: said.text.into_owned().into(), ..said }));
+            }
+            _ => said.extend(notice_of(entry).and_then(shown)),
+        }
+    }
+
+    fn has_file(&mut self, agent: &str) -> bool {
+        if agent.is_empty() {
+            return false;
+        }
+        let path = &self.path;
+        *self.has_file.entry(agent.to_owned()).or_insert_with(|| {
+            let name = format!("agent-{agent}.jsonl");
+            path.with_extension("").join("subagents").join(&name).exists() || path.with_file_name(&name).exists()
+        })
     }
 }
 
-fn one<'a>(n: usize, block: &'a BlockView<'_>, kind: Kind, calls: &mut Calls) -> Option<Said<'a>> {
-    let (kind, tool, text) = match block.kind.as_deref()? {
-        "text" => (kind, None, Cow::Borrowed(&**block.text.as_ref()?)),
-        "thinking" => (Kind::Thinking, None, Cow::Borrowed(&**block.text.as_ref()?)),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-            let name = block.name.as_deref()?.to_owned();
-            if let Some(id) = &block.id {
-                calls.insert(id.to_string(), name.clone());
-            }
-            (Kind::Call, Some(name), Cow::Owned(strings(block.input?)))
-        }
-        _ => {
-            let tool = calls.remove(&**block.tool_use_id.as_ref()?);
-            (Kind::Result, tool, Cow::Owned(result(block.content?)))
-        }
-    };
-    (!text.trim().is_empty()).then_some(Said { block: n, kind, tool, text })
+/// Types of lines that no screen shows and that are many or large.
+const NOT_SHOWN: [&str; 8] = [
+    "file-history-snapshot",
+    "file-history-delta",
+    "queue-operation",
+    "last-prompt",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "stream_event",
+];
+
+fn notice(text: Cow<'_, str>) -> Said<'_> {
+    Said { kind: Kind::Notice, tool: None, text }
 }
 
-/// The strings in a tool's input, a line each.
-fn strings(raw: &RawValue) -> String {
-    fn collect(value: &serde_json::Value, out: &mut String) {
+/// What is typed in a text of a `user` line, and apart from it what the program wrote there.
+fn prompt<'a>(text: &'a str, said: &mut Vec<Said<'a>>) {
+    match typed(text) {
+        Typed::Prompt { text: shown, .. } => {
+            let is_all = shown.trim() == text.trim();
+            let rest = text.replacen(&shown, " ", 1);
+            let shown = if is_all { Cow::Borrowed(text) } else { Cow::Owned(shown) };
+            said.push(Said { kind: Kind::Prompt, tool: None, text: shown });
+            if !is_all {
+                said.push(notice(rest.into()));
+            }
+        }
+        Typed::Notice(shown) => said.push(notice(shown.into())),
+        Typed::Hidden => said.push(notice(text.into())),
+    }
+}
+
+/// What the screen shows of the rare blocks of a message: documents, and what nobody knows.
+fn rare_blocks(line: &str) -> Vec<Said<'static>> {
+    let mut alone = Conversation::default();
+    alone.push_line(1, line);
+    let items = alone.for_ui().into_iter();
+    items.filter(|item| matches!(item.kind, ItemKind::Attachment | ItemKind::Unknown)).filter_map(shown).collect()
+}
+
+/// The text of an item.
+fn shown(item: ScreenItem) -> Option<Said<'static>> {
+    let kind = if item.kind == ItemKind::User { Kind::Prompt } else { Kind::Notice };
+    Some(Said { kind, tool: None, text: item.text?.into() })
+}
+
+/// Whether a block is of a type that only the screen knows how to show.
+fn is_rare(block: &BlockView<'_>) -> bool {
+    let is_common = matches!(
+        block.kind.as_deref(),
+        Some("text" | "thinking" | "redacted_thinking" | "tool_use" | "server_tool_use" | "mcp_tool_use" | "image")
+    );
+    !is_common && block.tool_use_id.is_none()
+}
+
+/// Strings of more bytes without white space are data: pictures, signatures, ciphers.
+const MAX_STRING_BYTES: usize = 400;
+
+/// Appends the strings and numbers in a JSON value, a line each.
+fn strings(raw: &RawValue, out: &mut String) {
+    fn collect(value: &Value, out: &mut String) {
         match value {
-            serde_json::Value::String(text) => {
-                out.push_str(text);
-                out.push('\n');
-            }
-            serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, out)),
-            serde_json::Value::Object(fields) => fields.values().for_each(|value| collect(value, out)),
-            _ => {}
+            Value::String(text) if text.len() > MAX_STRING_BYTES && !text.contains(char::is_whitespace) => {}
+            Value::String(text) => out.extend([text, "\n"]),
+            Value::Number(number) => out.extend([&number.to_string(), "\n"]),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, out)),
+            Value::Object(fields) => fields.values().for_each(|value| collect(value, out)),
+            Value::Null | Value::Bool(_) => {}
         }
     }
-    let mut out = String::new();
     if let Ok(value) = serde_json::from_str(raw.get()) {
-        collect(&value, &mut out);
+        collect(&value, out);
     }
-    out
 }
 
-/// What a result says: a string, or the words in its blocks.
-fn result(raw: &RawValue) -> String {
-    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
-        return text;
+/// Appends what a result says: a string, the texts of its blocks, or whatever strings it has.
+fn result(raw: &RawValue, out: &mut String) {
+    if let Ok(text) = serde_json::from_str::<Cow<'_, str>>(raw.get()) {
+        out.push_str(&text);
+        return;
     }
-    let blocks: Vec<BlockView<'_>> = serde_json::from_str(raw.get()).unwrap_or_default();
-    blocks.iter().filter_map(|block| block.text.as_deref()).collect::<Vec<_>>().join("\n")
+    let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else { return strings(raw, out) };
+    for raw in blocks {
+        let block: BlockView<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        match (block.kind.as_deref(), block.text.as_deref()) {
+            (Some("image"), _) => {}
+            (_, Some(text)) => out.extend([text, "\n"]),
+            _ => strings(raw, out),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 5;
+const SHAPE: i64 = 6;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -267,7 +267,7 @@ CREATE TABLE file (
     gone INTEGER NOT NULL DEFAULT 0,
     indexed INTEGER NOT NULL DEFAULT 0,  -- so many bytes can be searched
     lines INTEGER NOT NULL DEFAULT 0,    -- so many lines are that
-    path TEXT NOT NULL,
+    path NOT NULL,                -- text; bytes where it is not Unicode
     is_beside INTEGER NOT NULL,   -- a subagent's, beside the sessions
     calls TEXT NOT NULL DEFAULT '{}'     -- tools called there and not answered
 );
@@ -294,7 +294,8 @@ CREATE INDEX used_last ON used (last);
 -- Every block that says something, and its words.
 CREATE TABLE said (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, offset INTEGER NOT NULL,
-    block INTEGER NOT NULL, kind INTEGER NOT NULL, tool TEXT, time INTEGER
+    block INTEGER NOT NULL, -- which text of the line, from 0
+    kind INTEGER NOT NULL, tool TEXT, time INTEGER
 );
 CREATE VIRTUAL TABLE text USING fts5(words, content='', contentless_delete=1, tokenize=ascii);
 -- Words are gathered in larger portions before they are sorted in.

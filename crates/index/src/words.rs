@@ -1,38 +1,81 @@
-//! Text as words to search for.
+//! Text as words of the index.
 //!
-//! A word is letters and digits. An identifier gives its parts: `getUserById` and
-//! `user_id` are *get user by id* and *user id*, and are looked for as these words one
-//! after the other. Chinese and Japanese, which have no spaces, give every pair of
-//! neighbours and the last character.
+//! A word is letters and digits in lower case. An identifier gives its parts, and as one
+//! word the whole of it: `getUserById` and `get_user_by_id` are *get user by id* and
+//! *getuserbyid*. The parts stand in the order of the text, so that phrases can be found;
+//! the wholes follow after all parts, once each. Chinese and Japanese, which have no
+//! spaces, give every pair of neighbours and the last character of a run.
 
-/// Words longer than this are data, not words.
-const LONGEST: usize = 64;
+use std::collections::HashSet;
 
-/// Appends the words of a text, in lower case, a space after each.
+use crate::hashed::hash;
+
+/// Words of more bytes are data, not words.
+pub(crate) const MAX_WORD_BYTES: usize = 64;
+
+/// Appends the words of a text, a space after each.
 pub(crate) fn words(text: &str, out: &mut String) {
+    let (mut wholes, mut seen) = (String::new(), HashSet::new());
+    // Where the identifier that is being read begins in `out`, and how many parts it has.
+    let (mut start, mut parts) = (out.len(), 0);
+    let mut close = |out: &String, start: usize, parts: usize| {
+        if parts > 1 {
+            let before = wholes.len();
+            wholes.extend(out[start..].split(' '));
+            let whole = &wholes[before..];
+            if whole.len() > MAX_WORD_BYTES || !seen.insert(hash(whole.as_bytes())) {
+                wholes.truncate(before);
+            } else {
+                wholes.push(' ');
+            }
+        }
+    };
+    each_run(text, |kind, run| match kind {
+        Kind::Word => {
+            if parts == 0 {
+                start = out.len();
+            }
+            each_part(run, |part| {
+                parts += 1;
+                push(part, out);
+            });
+        }
+        // An underscore joins the parts of an identifier.
+        Kind::Between if run.bytes().all(|byte| byte == b'_') => {}
+        _ => {
+            close(out, start, parts);
+            parts = 0;
+            if kind == Kind::Ideograph {
+                pairs(run, out);
+            }
+        }
+    });
+    close(out, start, parts);
+    out.push_str(&wholes);
+}
+
+/// Hands out the longest runs of one kind of character.
+pub(crate) fn each_run<'t>(text: &'t str, mut hand: impl FnMut(Kind, &'t str)) {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let kind = Kind::of(first);
         let end = rest.find(|c| Kind::of(c) != kind).unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
-        match kind {
-            Kind::Word => word(run, out),
-            Kind::Ideograph => pairs(run, out),
-            Kind::Between => {}
-        }
+        hand(kind, run);
         rest = after;
     }
 }
 
+/// What a character is to the index.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Word,
     Ideograph,
     Between,
 }
 
 impl Kind {
-    fn of(c: char) -> Self {
+    pub(crate) fn of(c: char) -> Self {
         match c {
             'a'..='z' | 'A'..='Z' | '0'..='9' => Self::Word,
             _ if c.is_ascii() => Self::Between,
@@ -49,36 +92,51 @@ impl Kind {
     }
 }
 
-fn word(run: &str, out: &mut String) {
-    let mut rest = run;
-    while !rest.is_empty() {
-        let (part, after) = rest.split_at(part_end(rest));
-        push(part, out);
-        rest = after;
+/// Hands out the parts of a run of letters and digits.
+pub(crate) fn each_part(run: &str, mut hand: impl FnMut(&str)) {
+    let mut start = 0;
+    for (at, _) in run.char_indices().skip(1) {
+        if is_joint(run, at) {
+            hand(&run[start..at]);
+            start = at;
+        }
     }
+    hand(&run[start..]);
 }
 
-/// Where the first part of an identifier ends: before a capital that follows a small
-/// letter, or that begins a word after an abbreviation (`HTTPServer`).
-fn part_end(run: &str) -> usize {
-    let mut letters = run.char_indices().peekable();
-    let mut before = letters.next().map(|(_, c)| c);
-    while let Some((at, c)) = letters.next() {
-        let begins = c.is_uppercase()
-            && before.is_some_and(|before| {
-                before.is_lowercase()
-                    || before.is_uppercase() && letters.peek().is_some_and(|(_, next)| next.is_lowercase())
-            });
-        if begins {
-            return at;
-        }
-        before = Some(c);
+/// Whether a word ends or begins at an offset of a text: at its ends, beside anything but
+/// letters and digits, and where the parts of an identifier meet.
+pub(crate) fn is_boundary(text: &str, at: usize) -> bool {
+    let kind = |c: Option<char>| c.map(Kind::of);
+    let is_inside =
+        kind(text[..at].chars().next_back()) == Some(Kind::Word) && kind(text[at..].chars().next()) == Some(Kind::Word);
+    !is_inside || is_joint(text, at)
+}
+
+/// Whether two parts of an identifier meet between two letters or digits: before a capital
+/// that follows a small letter (`userId`) or begins a word (`HTTPServer`, `v2Client`), and
+/// around the `T` of a time (`2026-02-12T22:40`).
+fn is_joint(text: &str, at: usize) -> bool {
+    let (mut left, mut right) = (text[..at].chars(), text[at..].chars());
+    let (Some(before), Some(c)) = (left.next_back(), right.next()) else { return false };
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    if c.is_ascii_lowercase() {
+        return false;
     }
-    run.len()
+    if c.is_ascii_digit() {
+        return before == 'T' && is_digit(left.next_back());
+    }
+    if !c.is_uppercase() {
+        return false;
+    }
+    let next = right.next();
+    before.is_lowercase()
+        || next.is_some_and(char::is_lowercase) && (before.is_uppercase() || before.is_ascii_digit())
+        || c == 'T' && before.is_ascii_digit() && is_digit(next)
 }
 
 fn push(word: &str, out: &mut String) {
-    if word.len() > LONGEST {
+    if word.len() > MAX_WORD_BYTES {
         return;
     }
     if word.is_ascii() {
@@ -89,7 +147,8 @@ fn push(word: &str, out: &mut String) {
     out.push(' ');
 }
 
-fn pairs(run: &str, out: &mut String) {
+/// Appends the pairs of a run of ideographs and its last character.
+pub(crate) fn pairs(run: &str, out: &mut String) {
     let mut before = None;
     for c in run.chars() {
         if let Some(before) = before {
@@ -100,57 +159,6 @@ fn pairs(run: &str, out: &mut String) {
     if let Some(last) = before {
         out.extend([last, ' ']);
     }
-}
-
-/// What a person looks for, as the database's own language: all terms must be there,
-/// those in quotes word for word. None when there is no word in it.
-pub(crate) fn query(text: &str) -> Option<String> {
-    let mut terms = Vec::new();
-    for (n, part) in text.split('"').enumerate() {
-        if n % 2 == 1 {
-            terms.extend(phrase(part));
-        } else {
-            terms.extend(part.split_whitespace().filter_map(term));
-        }
-    }
-    (!terms.is_empty()).then(|| terms.join(" AND "))
-}
-
-fn term(text: &str) -> Option<String> {
-    let is_start = text.ends_with('*');
-    let text = text.trim_end_matches('*');
-    let lone = {
-        let mut letters = text.chars();
-        matches!((letters.next().map(Kind::of), letters.next()), (Some(Kind::Ideograph), None))
-    };
-    let found = phrase(text);
-    found.map(|found| if is_start || lone { format!("{found}*") } else { found })
-}
-
-fn phrase(text: &str) -> Option<String> {
-    let mut found = String::new();
-    words(text, &mut found);
-    let mut list: Vec<&str> = found.split_whitespace().collect();
-    // The last character of a run stands alone only where the run ends.
-    let ends_in_pair = text.trim_end().chars().next_back().is_some_and(|c| Kind::of(c) == Kind::Ideograph);
-    if ends_in_pair && list.len() > 1 {
-        list.pop();
-    }
-    (!list.is_empty()).then(|| format!("\"{}\"", list.join(" ")))
-}
-
-/// The words of a query as they are written, to mark them in a text.
-pub(crate) fn spellings(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (n, part) in text.split('"').enumerate() {
-        if n % 2 == 1 {
-            found.push(part.trim().to_lowercase());
-        } else {
-            found.extend(part.split_whitespace().map(|term| term.trim_end_matches('*').to_lowercase()));
-        }
-    }
-    found.retain(|spelling| !spelling.is_empty());
-    found
 }
 
 #[cfg(test)]
@@ -164,11 +172,18 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_give_their_parts() {
-        check("getUserById(id)", "get user by id id");
-        check("user_id, HTTPServer2 __init__", "user id http server2 init");
+    fn identifiers_give_their_parts_and_their_whole() {
+        check("getUserById(id)", "get user by id id getuserbyid");
+        check("user_id, HTTPServer2 __init__", "user id http server2 init userid httpserver2");
+        check("userId user_id USER_ID userid", "user id user id user id userid userid");
+        check("getV2Client", "get v2 client getv2client");
         check("src/tide/table.rs:12", "src tide table rs 12");
         check("Größe ÜBER", "größe über");
+    }
+
+    #[test]
+    fn a_day_is_found_in_a_time() {
+        check("2026-02-12T22:40Z", "2026 02 12 t 22 40z 12t22");
     }
 
     #[test]
@@ -183,16 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_words_phrases_and_beginnings() {
-        let check = |text: &str, expect: Option<&str>| assert_eq!(query(text).as_deref(), expect, "{text}");
-        check("tide Table", Some("\"tide\" AND \"table\""));
-        check("getUserById", Some("\"get user by id\""));
-        check("\"the tide turns\" noon", Some("\"the tide turns\" AND \"noon\""));
-        check("src/tide.rs", Some("\"src tide rs\""));
-        check("抽奖", Some("\"抽奖\""));
-        check("抽奖脚本", Some("\"抽奖 奖脚 脚本\""));
-        check("潮", Some("\"潮\"*"));
-        check("har*", Some("\"har\"*"));
-        check(" -- ", None);
+    fn words_begin_and_end_where_the_index_parts_them() {
+        let check = |text: &str, at: usize, expect: bool| assert_eq!(is_boundary(text, at), expect, "{text} {at}");
+        check("tide", 0, true);
+        check("tide", 2, false);
+        check("tide", 4, true);
+        check("userId", 4, true);
+        check("USERID", 4, false);
+        check("HTTPServer", 4, true);
+        check("#104", 1, true);
+        check("12T22", 2, true);
+        check("12T22", 3, true);
+        check("T22", 1, false);
+        check("抽奖", 3, true);
     }
 }

@@ -264,17 +264,22 @@ const SEARCH_EXAMPLES: &str = "\
 Examples:
   quipu search harbour tide                both words, anywhere in one message
   quipu search '\"the tide turns\"'        these words in this order
+  quipu search 'tide OR ebb -harbour'      one of two words, without a third
   quipu search getUserById --tool Edit     an identifier, in edits only
   quipu search 抽奖 --role user --since 30d
   quipu search --exact 'index.html?v=2'    this very text, straight from the files
   quipu search --regex 'E0[0-9]{3}' --json
+  quipu show 05ef09b2:34 --around 5        read on from a hit
 
-Identifiers are found by their parts too: `user` finds getUserById and user_id. A word with
-a * at its end finds all that begin with it. The index is brought up to date first.";
+Case does not count, and identifiers are found by their parts and as a whole: `user` and
+`getuserbyid` find getUserById and get_user_by_id. Signs count: C++, #104, src/tide.rs. A *
+at the end of a word finds all words that begin with it.
+
+Exit status: 0 with a hit, 1 without one.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// What to search for
     #[arg(value_name = "QUERY", required = true, num_args = 1..)]
     pub(crate) query: Vec<String>,
     /// This very text, with its case and its signs, without the index
@@ -298,14 +303,16 @@ pub(crate) struct SearchArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Role {
-    /// The person
+    /// What the user typed
     User,
-    /// The model: answers, thinking and calls of tools
+    /// The model: answers, thinking and tool calls
     Assistant,
     /// The model's thinking alone
     Thinking,
-    /// Tools: what they are called with and what they give back
+    /// Tools: their calls and their results
     Tool,
+    /// The program: notices, hooks, summaries, titles, texts for the model alone
+    System,
 }
 
 const EXPORT_EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use quipu_api::answer::ScriptError;
 use quipu_conversation::price::PriceError;
-use quipu_index::{IndexError, PatternError};
+use quipu_index::IndexError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{DeleteError, FileError, LabelError, RepairError};
 use serde_json::json;
@@ -90,9 +90,6 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(prices) = error.downcast_ref::<PriceError>() {
         return (prices.code(), prices.hint().to_owned());
-    }
-    if error.is::<PatternError>() {
-        return ("search.bad_pattern", "--exact looks for a text as it is".to_owned());
     }
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());

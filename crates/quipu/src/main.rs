@@ -45,7 +45,7 @@ use crate::args::{Args, Command};
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(search::with_dashed_words(std::env::args_os())) {
         Ok(args) => args,
         Err(error) => return error::usage(&error),
     };

@@ -1,43 +1,79 @@
 //! `quipu search`
 
+use std::collections::HashSet;
+use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_index::{Hit, Pattern, Query, Role, hits_at, places};
+use quipu_index::{Found, Hit, Pattern, PatternError, Query, Role, Terms, hits_at, places};
 use quipu_render::clean;
-use quipu_transcript::find;
+use quipu_transcript::{Outline, find};
 
 use crate::args::{self, Global, SearchArgs};
 use crate::catalogue::{self, bar, step};
-use crate::error::{Failure, warn};
+use crate::error::{Failure, note, warn};
+use crate::format;
 use crate::output::Output;
 use crate::parallel;
 use crate::sessions::claude_dirs;
+use crate::table::truncate;
 use crate::time::{local_time, now};
 
+/// In text, a session shows no more hits than this; `--session` shows the others.
+const HITS_PER_SESSION: usize = 5;
+
 pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let words: Vec<&str> = args.query.iter().map(|word| word.strip_prefix(DASHED).unwrap_or(word)).collect();
+    let text = words.join(" ");
     let filter = args.filters.resolve(&now(), global)?;
+    let is_capped = !global.json && args.filters.session.is_none();
     let query = Query {
-        text: args.query.join(" "),
         sessions: filter.sessions(global)?,
         role: args.role.map(role),
         tool: args.tool.clone(),
         since: filter.since,
         until: filter.until,
         limit: args.limit,
+        per_session: if is_capped { HITS_PER_SESSION } else { usize::MAX },
     };
-    let hits = if args.exact || args.regex { in_files(args, &query, global)? } else { in_index(&query, global)? };
-    if global.json {
-        output.json(&hits)?;
-    } else if hits.is_empty() {
-        warn(&format!("nothing found for {}", clean(&query.text)));
+    let found = if args.exact {
+        in_files(&Pattern::exact(&text).map_err(refused)?, &query, global)
+    } else if args.regex {
+        in_files(&Pattern::regex(&text).map_err(refused)?, &query, global)
     } else {
-        output.text(&list(&hits, output)?)?;
+        in_index(Terms::parse(&text).map_err(refused)?, &query, global)?
+    };
+    if global.json {
+        output.json(&found.hits)?;
+    } else if found.hits.is_empty() {
+        note(global, &format!("no match for '{}'", clean(&truncate(&text, 60))));
+    } else {
+        output.text(&list(&found, output)?)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if found.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Stands before words of a query that begin with a dash and can be no option, such as `->`,
+/// which clap would refuse. Nobody types this character.
+const DASHED: char = '\u{2060}';
+
+/// The arguments of the command with [`DASHED`] where a query needs it.
+pub(crate) fn with_dashed_words(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut is_search = false;
+    let args = args.map(|arg| {
+        is_search |= arg == "search" || arg == "find";
+        let sign = arg.to_str().and_then(|arg| arg.strip_prefix('-')).and_then(|rest| rest.chars().next());
+        if is_search && sign.is_some_and(|sign| sign != '-' && !sign.is_alphanumeric()) {
+            OsString::from(format!("{DASHED}{}", arg.to_string_lossy()))
+        } else {
+            arg
+        }
+    });
+    args.collect()
 }
 
 fn role(role: args::Role) -> Role {
@@ -46,81 +82,140 @@ fn role(role: args::Role) -> Role {
         args::Role::Assistant => Role::Assistant,
         args::Role::Thinking => Role::Thinking,
         args::Role::Tool => Role::Tool,
+        args::Role::System => Role::System,
     }
 }
 
-fn in_index(query: &Query, global: &Global) -> Result<Vec<Hit>> {
-    if !query.text.chars().any(char::is_alphanumeric) {
-        let message = format!("no word to search for in '{}'", query.text);
-        return Err(Failure::usage("search.no_word", message, "--exact looks for any text"));
+fn refused(error: PatternError) -> anyhow::Error {
+    let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    let hint = match error {
+        PatternError::Empty => "name at least one word, such as `quipu search tide`",
+        PatternError::TooManyTerms { .. } => "--exact searches for a long text as it is",
+        PatternError::Syntax { .. } => "--exact searches for a text as it is",
+    };
+    Failure::usage(error.code(), format!("{error}{why}"), hint)
+}
+
+fn in_index(terms: Terms, query: &Query, global: &Global) -> Result<Found> {
+    if !terms.has_words() {
+        return Ok(in_files(&Pattern::terms(terms), query, global));
     }
     let begun = Instant::now();
-    let (hits, up_to_date) = catalogue::with(global, |catalogue| {
+    let (found, up_to_date) = catalogue::with(global, |catalogue| {
         let bar = bar("indexing (MB)", global);
         let errors = catalogue.index_text(&|done, all| step(&bar, done, all));
         bar.finish_and_clear();
         errors?.iter().for_each(|error| warn(error));
         let up_to_date = Instant::now();
-        Ok((catalogue.search(query)?, up_to_date))
+        Ok((catalogue.search(&terms, query)?, up_to_date))
     })?;
     if global.verbose {
         let (update, search) = (up_to_date - begun, up_to_date.elapsed());
-        warn(&format!("the index took {:.1} ms to bring up to date, the search {:.1} ms", ms(update), ms(search)));
+        note(global, &format!("index updated in {:.1} ms, searched in {:.1} ms", ms(update), ms(search)));
     }
-    Ok(hits)
+    // Where the index has many candidates and few have the signs, the files are quicker.
+    Ok(if found.is_partial { in_files(&Pattern::terms(terms), query, global) } else { found })
 }
 
 fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Looks into every file and shows the latest.
-fn in_files(args: &SearchArgs, query: &Query, global: &Global) -> Result<Vec<Hit>> {
-    let pattern = if args.exact { Pattern::exact(&query.text) } else { Pattern::regex(&query.text) }?;
+/// Searches every file; the latest sessions come first.
+fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
     let (projects, mut errors) = find::projects(&claude_dirs(global));
     let (mut histories, unread) = find::histories(&projects, &());
     errors.extend(unread);
     histories.retain(|history| query.wants_session(&history.project, history.id.as_str()));
     histories.sort_by_key(|history| std::cmp::Reverse(history.main().modified));
-    let (mut hits, mut lines) = (Vec::new(), 0);
-    let found = parallel::each(&histories, "searching", global, |history| places(history, &pattern));
-    for (history, (places, broken)) in histories.iter().zip(found) {
+    let (mut found, mut lines, mut seen) = (Found::default(), 0, HashSet::new());
+    let searched =
+        parallel::each(&histories, "searching", global, |history| (history.clone(), places(history, pattern)));
+    for (history, (places, unread)) in searched {
         lines += places.len();
-        errors.extend(broken);
+        errors.extend(unread);
+        let mut left = query.per_session;
         for place in places.iter().rev() {
-            if hits.len() < query.limit {
-                hits.extend(hits_at(history, place, &pattern, query));
+            if found.hits.len() >= query.limit {
+                break;
             }
+            if left == 0 {
+                found.capped.insert(history.id.to_string());
+                break;
+            }
+            let hits = hits_at(&history, place, pattern, query).into_iter();
+            let is_new = |hit: &Hit| {
+                let (entry, snippet) = hit.identity();
+                seen.insert((entry, snippet.to_owned()))
+            };
+            let new: Vec<Hit> = hits.filter(is_new).take(left).collect();
+            left -= new.len();
+            found.hits.extend(new);
         }
     }
     errors.iter().for_each(|error| warn(error));
-    hits.truncate(query.limit);
-    hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
-    if hits.len() == query.limit && lines > hits.len() && !global.quiet && !global.json {
-        warn(&format!("the latest of {lines} lines that match; --limit shows more"));
+    found.hits.truncate(query.limit);
+    found.hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
+    if found.hits.len() == query.limit && lines > query.limit {
+        note(global, &format!("the latest of {lines} lines that match; --limit shows more"));
     }
-    Ok(hits)
+    found
 }
 
-/// Each hit in two lines: where it is, and what is said there.
-fn list(hits: &[Hit], output: &Output) -> Result<String> {
+/// Hits by session, each in two lines: where it is, and what is said there.
+fn list(found: &Found, output: &Output) -> Result<String> {
     let cyan = output.style(AnsiColor::Cyan.on_default());
-    let dim = output.style(Style::new().dimmed());
+    let (bold, dim) = (output.style(Style::new().bold()), output.style(Style::new().dimmed()));
     let mark = output.style(AnsiColor::Yellow.on_default().bold());
+    let whose = |hit: &Hit| (hit.project.clone(), hit.session_id.clone());
+    let mut sessions: Vec<_> = found.hits.iter().map(whose).collect();
+    let mut seen = HashSet::new();
+    sessions.retain(|session| seen.insert(session.clone()));
     let mut text = String::new();
-    for hit in hits {
-        let session = hit.session_id.get(..8).unwrap_or(&hit.session_id);
-        let time = hit.timestamp.as_deref().map(local_time).unwrap_or_default();
-        let who = hit.tool.as_ref().map_or(hit.role.to_owned(), |tool| format!("{} {tool}", hit.role));
-        let place = format!("{time}  {}  {}:{}", clean(&who), clean(&hit.project), hit.line);
-        writeln!(text, "{cyan}{session}{cyan:#}  {dim}{place}{dim:#}")?;
-        let snippet = clean(&hit.snippet);
-        let shown = if output.color {
-            snippet.replace('«', &mark.to_string()).replace('»', &format!("{mark:#}"))
-        } else {
-            snippet.into_owned()
-        };
-        writeln!(text, "    {shown}")?;
+    for (n, session) in sessions.iter().enumerate() {
+        let hits: Vec<&Hit> = found.hits.iter().filter(|hit| whose(hit) == *session).collect();
+        let is_twice = sessions.iter().filter(|(_, id)| *id == session.1).count() > 1;
+        let name = name(session, is_twice);
+        let (title, project) = head(hits[0]);
+        let gap = if n > 0 { "\n" } else { "" };
+        writeln!(text, "{gap}{bold}{}{bold:#}  {dim}{}{dim:#}", clean(&title), clean(&project))?;
+        for hit in hits {
+            let place = format!("{}:{}", hit.agent.as_deref().unwrap_or(&name), hit.line);
+            let time = hit.timestamp.as_deref().map(local_time).unwrap_or_default();
+            let role = if hit.is_title { "title" } else { hit.role };
+            let who = hit.tool.as_ref().map_or(role.to_owned(), |tool| format!("{role} {tool}"));
+            let side = if hit.agent.is_some() { " (subagent)" } else { "" };
+            writeln!(text, "  {cyan}{}{cyan:#}  {dim}{time}  {}{side}{dim:#}", clean(&place), clean(&who))?;
+            let snippet = clean(&hit.snippet);
+            let shown = if output.color {
+                snippet.replace('«', &mark.to_string()).replace('»', &format!("{mark:#}"))
+            } else {
+                snippet.into_owned()
+            };
+            writeln!(text, "    {shown}")?;
+        }
+        if found.capped.contains(&session.1) {
+            writeln!(text, "  {dim}more in this session: --session {}{dim:#}", clean(&name))?;
+        }
     }
     Ok(text)
+}
+
+/// The name by which `quipu show` opens a session.
+fn name((project, id): &(String, String), is_twice: bool) -> String {
+    let is_uuid = id.len() == 36 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let id = if is_uuid { &id[..8] } else { id };
+    if is_twice { format!("{}/{id}", project.trim_start_matches('-')) } else { id.to_owned() }
+}
+
+/// The title and the project of a hit's session.
+fn head(hit: &Hit) -> (String, String) {
+    let above =
+        hit.path.ancestors().nth(2).filter(|folder| folder.file_name().is_some_and(|name| *name == *hit.session_id));
+    let beside = above.filter(|_| hit.agent.is_some()).unwrap_or(&hit.path);
+    let own = beside.with_file_name(format!("{}.jsonl", hit.session_id));
+    let outline = Outline::read(&own).unwrap_or_default();
+    let title = outline.headline().map(|title| truncate(title.lines().next().unwrap_or_default(), 80));
+    let project = format::project(outline.cwd.as_deref(), &hit.project).to_owned();
+    (title.unwrap_or_else(|| hit.session_id.clone()), project)
 }

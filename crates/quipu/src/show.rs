@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -63,8 +63,8 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
     if let Some(line) = line {
         must_exist(line, &path, &items)?;
     }
-    let opened = line.filter(|_| args.view == View::Screen).and_then(|line| talk.item_at_line(&items, line));
-    let opened = opened.map(|at| window(&mut items, at, args.around.unwrap_or_default()));
+    let opened = line.filter(|_| args.view == View::Screen).map(|line| talk.items_at_line(&items, line));
+    let opened = opened.map(|shown| window(&mut items, shown, args.around.unwrap_or_default()));
     if form == Form::Json {
         output.json(&items)?;
         return Ok(ExitCode::SUCCESS);
@@ -92,14 +92,11 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
             };
             let text = match opened {
                 // What was asked for is shown whole, what stands around it folded.
-                Some(at) => {
+                Some(Range { start, end }) => {
                     let whole = Terminal { thinking: Thinking::Full, full: true, ..terminal.clone() };
-                    let parts = [
-                        terminal.render(&items[..at]),
-                        whole.render(&items[at..=at]),
-                        terminal.render(&items[at + 1..]),
-                    ];
-                    parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+                    let [before, after] = [&items[..start], &items[end..]].map(|items| terminal.render(items));
+                    let parts = [before, whole.render(&items[start..end]), after];
+                    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
                 }
                 None if args.view == View::Screen && !is_stdin(&path) => {
                     format!("{}\n{}", terminal.head(&about), terminal.render(&items))
@@ -139,12 +136,12 @@ fn must_exist(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
     Err(Failure::error("line.none", message, format!("it has {count} lines")))
 }
 
-/// Keeps the item at an index and so many on either side; returns its new index.
-fn window(items: &mut Vec<ScreenItem>, at: usize, around: usize) -> usize {
-    items.truncate(at.saturating_add(around).saturating_add(1));
-    let first = at.saturating_sub(around);
+/// Keeps some items and as many as asked for on either side; returns where they are then.
+fn window(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) -> Range<usize> {
+    items.truncate(shown.end.saturating_add(around));
+    let first = shown.start.saturating_sub(around);
     items.drain(..first);
-    at - first
+    shown.start - first..shown.end - first
 }
 
 /// The numbers of a line and so many on either side; all lines if none is named.

@@ -1,27 +1,45 @@
 //! From a line of a file to its place on the screen.
 
+use std::ops::Range;
+
 use quipu_message::{Block, Entry, ToolUseId};
 
-use super::ScreenItem;
+use super::{ScreenItem, hook, notice};
 use crate::conversation::{Conversation, Node};
 
 impl Conversation {
-    /// The index of the item that shows a line of the session's own file.
+    /// The indices of the items that show a line of the session's own file.
     ///
     /// A tool result and a subagent's progress are shown by their tool call. A line that
     /// no item shows (a title, a text for the model alone) gives the item before it, or
-    /// the first one. `None` if there are no items. `items` are this conversation's, some
-    /// of them perhaps left out.
-    pub fn item_at_line(&self, items: &[ScreenItem], line: u64) -> Option<usize> {
-        let own = || items.iter().position(|item| item.line == line);
-        let of_call = || {
-            let calls: Vec<&ToolUseId> =
-                self.nodes.iter().filter(|node| node.line == line).flat_map(calls_of).collect();
-            items.iter().position(|item| item.tool.as_ref().is_some_and(|tool| calls.contains(&&tool.id)))
-        };
-        let inside = || items.iter().position(|item| holds(item, line));
-        let before = || Some(items.iter().rposition(|item| item.line <= line).unwrap_or_default());
-        (!items.is_empty()).then(|| own().or_else(of_call).or_else(inside).or_else(before)).flatten()
+    /// the first one. Empty if there are no items. `items` are this conversation's, some of
+    /// them perhaps left out.
+    pub fn items_at_line(&self, items: &[ScreenItem], line: u64) -> Range<usize> {
+        let nodes = self.live_nodes();
+        let calls: Vec<&ToolUseId> = nodes.into_iter().filter(|node| node.line == line).flat_map(calls_of).collect();
+        let is_call = |item: &ScreenItem| item.tool.as_ref().is_some_and(|tool| calls.contains(&&tool.id));
+        let before = items.iter().rposition(|item| item.line <= line).unwrap_or_default();
+        span(items, |item| item.line == line || is_call(item))
+            .or_else(|| span(items, |item| holds(item, line)))
+            .unwrap_or(before..items.len().min(before + 1))
+    }
+}
+
+/// From the first to the last item of a kind.
+fn span(items: &[ScreenItem], is_wanted: impl Fn(&ScreenItem) -> bool) -> Option<Range<usize>> {
+    let first = items.iter().position(&is_wanted)?;
+    let last = items.iter().rposition(&is_wanted)?;
+    Some(first..last + 1)
+}
+
+/// What an entry that is neither the user's nor the model's shows by itself: a notice, a
+/// hook, an attachment, a summary. `None` if no screen shows it. The item's line is 0.
+pub fn notice_of(entry: Entry) -> Option<ScreenItem> {
+    let node = Node { line: 0, entry };
+    match &node.entry {
+        Entry::User(_) | Entry::Assistant(_) => None,
+        Entry::Progress(_) => hook(&node),
+        _ => notice::item(&node),
     }
 }
 

@@ -10,6 +10,8 @@ use quipu_transcript::find::History;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
+use crate::search::lossy;
+
 /// One session, in the shape of `quipu ls --json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Listed {
@@ -20,6 +22,7 @@ pub struct Listed {
     /// The working directory it began in.
     pub cwd: Option<String>,
     /// Its file.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// The person's title, or the one made up.
     pub title: Option<String>,

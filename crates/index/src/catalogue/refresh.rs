@@ -450,7 +450,7 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
         let [inode, offset, tail] = [file.inode, offset, tail].map(u64::cast_signed);
         upsert.execute(params![
             place(&file.path),
-            file.path.to_string_lossy(),
+            rows::path_value(&file.path),
             number,
             file.is_subagent && file.path.parent() == Some(&*history.folder),
             inode,

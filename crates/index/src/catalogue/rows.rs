@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use quipu_conversation::{MessageUse, Served, Tokens};
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::hashed::Hashed;
@@ -237,4 +239,24 @@ fn label(db: &Connection, text: &str) -> rusqlite::Result<i64> {
 fn number(db: &Connection, known: &str, new: &str, key: &[&dyn ToSql]) -> rusqlite::Result<i64> {
     let number = db.prepare_cached(known)?.query_row(key, |row| row.get(0)).optional()?;
     number.map_or_else(|| db.prepare_cached(new)?.query_row(key, |row| row.get(0)), Ok)
+}
+
+/// A path as a value of the database: text, or bytes where it is not Unicode.
+pub(super) fn path_value(path: &Path) -> Value {
+    match path.to_str() {
+        Some(text) => Value::Text(text.to_owned()),
+        None => Value::Blob(path.as_os_str().as_encoded_bytes().to_vec()),
+    }
+}
+
+/// The path that a value of the database stands for.
+pub(super) fn path_of(value: ValueRef<'_>) -> PathBuf {
+    match value {
+        #[cfg(unix)]
+        ValueRef::Blob(bytes) => PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)),
+        #[cfg(not(unix))]
+        ValueRef::Blob(bytes) => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Text(bytes) => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
+        _ => PathBuf::new(),
+    }
 }

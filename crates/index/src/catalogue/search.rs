@@ -1,21 +1,20 @@
 //! Asking the index.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use grep_regex::RegexMatcher;
 use jiff::Timestamp;
 use quipu_message::View;
 use quipu_message::line::mend;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::said::{Calls, Kind, Said, said};
-use crate::search::{Hit, Query, found, line_at, marker, snippet};
-use crate::words;
+use super::rows::path_of;
+use crate::said::{Calls, Kind, Reader};
+use crate::search::{Found, Hit, Query, agent_name, line_at, snippet};
+use crate::terms::Terms;
 
-/// A block that fits, without its words.
-struct Found {
-    score: f64,
+/// A text that may match, without the text.
+struct Candidate {
     path: PathBuf,
     session: String,
     project: String,
@@ -26,44 +25,81 @@ struct Found {
     tool: Option<String>,
 }
 
-/// So many of the latest blocks that fit are ranked: a common word stands in hundreds
-/// of thousands.
-const LATEST: i64 = 500;
+/// This many of the latest candidates are ranked: a common word stands in hundreds of
+/// thousands of texts.
+const LATEST: usize = 500;
+/// Without filters, no more candidates than this are looked at.
+const MAX_CANDIDATES: usize = 10_000;
+/// Added to the score of texts that hold the words side by side, so that they come first.
+const ADJACENT: f64 = 100.0;
 
-pub(super) fn search(db: &Connection, query: &Query) -> rusqlite::Result<Vec<Hit>> {
-    let Some(terms) = words::query(&query.text) else { return Ok(Vec::new()) };
-    let marks = marker(&words::spellings(&query.text));
-    // Of the latest, the best: more are looked at only when filters leave too few.
+pub(super) fn search(db: &Connection, terms: &Terms, query: &Query) -> rusqlite::Result<Found> {
+    let Some(all) = terms.candidates() else { return Ok(Found::default()) };
+    let adjacent = terms.adjacent();
+    // Of the latest, the best: more are looked at only when these give too few hits.
     let mut looked = LATEST;
     loop {
-        let mut fits: Vec<(i64, f64)> = db
-            .prepare_cached("SELECT rowid, bm25(text) FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?")?
-            .query_map(params![terms, looked], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        let is_all = fits.len() < usize::try_from(looked).unwrap_or(usize::MAX);
-        // Lower is better; of equals the later comes first.
-        fits.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let (mut hits, mut seen) = (Vec::new(), HashSet::new());
-        for (id, rank) in fits {
-            if hits.len() == query.limit {
+        let mut ranked: HashMap<i64, f64> = HashMap::new();
+        let mut is_all = true;
+        for (expression, bonus) in adjacent.iter().map(|it| (it, ADJACENT)).chain([(&all, 0.0)]) {
+            let latest = latest(db, expression, looked)?;
+            is_all &= latest.len() < looked;
+            for (id, score) in latest {
+                ranked.entry(id).or_insert(score + bonus);
+            }
+            if ranked.len() >= looked {
+                is_all = false;
                 break;
             }
-            let Some(found) = fitting(db, id, rank, query)? else { continue };
-            if let Some(hit) = read(found, marks.as_ref())
-                // A fork holds the same lines: one is enough.
-                && seen.insert((hit.uuid.clone(), hit.snippet.clone()))
-            {
-                hits.push(hit);
-            }
         }
-        if is_all || hits.len() == query.limit {
-            return Ok(hits);
+        let found = best(db, ranked, terms, query)?;
+        if is_all || found.hits.len() >= query.limit {
+            return Ok(found);
+        }
+        if looked >= MAX_CANDIDATES && !query.is_filtered() {
+            return Ok(Found { is_partial: terms.has_signs(), ..found });
         }
         looked = looked.saturating_mul(20);
     }
 }
 
-fn fitting(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Result<Option<Found>> {
+/// The latest texts that an expression finds, each with its score.
+fn latest(db: &Connection, expression: &str, count: usize) -> rusqlite::Result<Vec<(i64, f64)>> {
+    let mut select =
+        db.prepare_cached("SELECT rowid, -bm25(text) FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?")?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    select.query_map(params![expression, count], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The best candidates that are what was looked for, best first.
+fn best(db: &Connection, ranked: HashMap<i64, f64>, terms: &Terms, query: &Query) -> rusqlite::Result<Found> {
+    let mut ranked: Vec<(i64, f64)> = ranked.into_iter().collect();
+    // Of equals the later comes first.
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    let mut found = Found::default();
+    let (mut seen, mut counts) = (HashSet::new(), HashMap::<String, usize>::new());
+    for (id, score) in ranked {
+        if found.hits.len() >= query.limit {
+            break;
+        }
+        let Some(candidate) = candidate(db, id, query)? else { continue };
+        let is_capped = counts.get(&candidate.session).is_some_and(|count| *count >= query.per_session);
+        if is_capped {
+            found.capped.insert(candidate.session);
+            continue;
+        }
+        let Some(hit) = read(candidate, terms, score) else { continue };
+        let (entry, snippet) = hit.identity();
+        if seen.insert((entry, snippet.to_owned())) {
+            *counts.entry(hit.session_id.clone()).or_default() += 1;
+            found.hits.push(hit);
+        }
+    }
+    Ok(found)
+}
+
+/// Looks up a candidate; `None` if it is filtered out.
+fn candidate(db: &Connection, id: i64, query: &Query) -> rusqlite::Result<Option<Candidate>> {
     let mut select = db.prepare_cached(
         "SELECT path, name, project, line, offset, block, kind, tool, said.time
          FROM said JOIN file ON file.id = said.file JOIN session ON session.id = file.session
@@ -72,9 +108,8 @@ fn fitting(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Resu
     let found = select.query_row([id], |row| {
         let kind = Kind::ALL.into_iter().find(|kind| Ok(*kind as i64) == row.get(6));
         let time: Option<i64> = row.get(8)?;
-        let found = Found {
-            score: -rank,
-            path: PathBuf::from(row.get::<_, String>(0)?),
+        let candidate = Candidate {
+            path: path_of(row.get_ref(0)?),
             session: row.get(1)?,
             project: row.get(2)?,
             line: row.get::<_, i64>(3)?.cast_unsigned(),
@@ -83,30 +118,33 @@ fn fitting(db: &Connection, id: i64, rank: f64, query: &Query) -> rusqlite::Resu
             kind: kind.unwrap_or(Kind::Answer),
             tool: row.get(7)?,
         };
-        Ok((found, time.and_then(|time| Timestamp::from_millisecond(time).ok())))
+        Ok((candidate, time.and_then(|time| Timestamp::from_millisecond(time).ok())))
     });
-    let wanted = |(found, time): &(Found, Option<Timestamp>)| {
+    let wanted = |(found, time): &(Candidate, Option<Timestamp>)| {
         query.wants(found.kind, found.tool.as_deref(), *time) && query.wants_session(&found.project, &found.session)
     };
     Ok(found.optional()?.filter(wanted).map(|(found, _)| found))
 }
 
-/// Reads the line again and shows what was looked for.
-fn read(place: Found, marks: Option<&RegexMatcher>) -> Option<Hit> {
+/// Reads a candidate's line again; `None` if it does not say what was looked for.
+fn read(place: Candidate, terms: &Terms, score: f64) -> Option<Hit> {
     let line = line_at(&place.path, place.offset).ok()?;
     let line = mend(&line);
     let view = View::read(&line).ok()?;
-    let Said { text, .. } = said(&view, &mut Calls::new()).into_iter().find(|said| said.block == place.block)?;
+    let said = Reader::new(&place.path, Calls::new()).said(&view, &line).into_iter().nth(place.block)?;
+    let marks = terms.marks(&said.text)?;
     Some(Hit {
         session_id: place.session,
         uuid: view.uuid.as_deref().map(str::to_owned),
-        path: place.path,
         line: place.line,
         timestamp: view.timestamp.as_deref().map(str::to_owned),
         role: place.kind.role(),
         tool: place.tool,
-        snippet: snippet(&text, &marks.map(|marks| found(marks, &text)).unwrap_or_default()),
-        score: place.score,
+        snippet: snippet(&said.text, &marks),
+        score,
         project: place.project,
+        agent: agent_name(&place.path),
+        is_title: place.kind == Kind::Title,
+        path: place.path,
     })
 }

@@ -12,8 +12,9 @@ use quipu_message::line::mend;
 use quipu_transcript::{FileError, Lines, Piece};
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::rows::path_of;
 use super::{Catalogue, Progress};
-use crate::said::{Calls, said};
+use crate::said::{Calls, Reader};
 use crate::words::words;
 
 /// So many bytes of words are kept at a time.
@@ -114,7 +115,7 @@ fn jobs(db: &Connection) -> rusqlite::Result<Vec<Job>> {
         let is_stale = indexed < 0;
         Ok(Job {
             file: row.get(0)?,
-            path: PathBuf::from(row.get::<_, String>(1)?),
+            path: path_of(row.get_ref(1)?),
             from: indexed.max(0).cast_unsigned(),
             to: row.get::<_, i64>(3)?.cast_unsigned(),
             line: if is_stale { 0 } else { row.get::<_, i64>(4)?.cast_unsigned() },
@@ -135,7 +136,7 @@ fn read(job: &Job, mut hand: impl FnMut(Portion) -> bool) -> Result<(), FileErro
     let mut input = File::open(&job.path).map_err(open)?;
     input.seek(SeekFrom::Start(job.from)).map_err(open)?;
     let mut lines = Lines::new(input.take(job.to.saturating_sub(job.from)));
-    let mut calls = job.calls.clone();
+    let mut reader = Reader::new(&job.path, job.calls.clone());
     let start = |is_stale| Portion { file: job.file, is_stale, ..Portion::default() };
     let mut portion = start(job.is_stale);
     let (mut bytes, mut line, mut since) = (0, job.line, job.from);
@@ -147,13 +148,14 @@ fn read(job: &Job, mut hand: impl FnMut(Portion) -> bool) -> Result<(), FileErro
         line += u64::from(!is_end);
         if let Some(Piece::Line { bytes: text, .. }) = piece {
             let text = String::from_utf8_lossy(text);
-            if let Ok(view) = View::read(&mend(&text)) {
+            let text = mend(&text);
+            if let Ok(view) = View::read(&text) {
                 let time = view.timestamp.as_deref().and_then(moment).map(|time| time.as_millisecond());
-                for said in said(&view, &mut calls) {
+                for (block, said) in reader.said(&view, &text).into_iter().enumerate() {
                     let mut found = String::new();
                     words(&said.text, &mut found);
                     bytes += found.len();
-                    let (block, kind, tool) = (said.block, said.kind as i64, said.tool);
+                    let (kind, tool) = (said.kind as i64, said.tool);
                     portion.docs.push(Doc { line, offset, block, kind, tool, time, words: found });
                 }
             }
@@ -161,7 +163,7 @@ fn read(job: &Job, mut hand: impl FnMut(Portion) -> bool) -> Result<(), FileErro
         if is_end || bytes >= PORTION {
             let to = if is_end { job.to } else { job.from + lines.offset() };
             let full = std::mem::replace(&mut portion, start(false));
-            let calls = calls.clone();
+            let calls = reader.calls.clone();
             if !hand(Portion { bytes: to - since, to, line, calls, ..full }) || is_end {
                 return Ok(());
             }

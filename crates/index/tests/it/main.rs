@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
 mod catalogue;
+mod complete;
 mod search;
 mod vanished;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use quipu_conversation::price::Prices;
-use quipu_index::{Catalogue, Hit, Pattern, Query, Role, SessionKey, hits_at, places};
+use quipu_index::{Catalogue, Hit, Pattern, Query, Role, SessionKey, Terms, hits_at, places};
 use quipu_transcript::find;
 use tempfile::tempdir;
 
@@ -53,8 +53,12 @@ fn indexed(dir: &Path) -> Catalogue {
     catalogue
 }
 
-fn query(text: &str) -> Query {
-    Query { text: text.to_owned(), limit: 20, ..Query::default() }
+fn search(catalogue: &Catalogue, text: &str, query: Query) -> Vec<Hit> {
+    catalogue.search(&Terms::parse(text).unwrap(), &query).unwrap().hits
+}
+
+fn found(catalogue: &Catalogue, text: &str) -> Vec<Hit> {
+    search(catalogue, text, Query::default())
 }
 
 fn ids(hits: &[Hit]) -> Vec<&str> {
@@ -69,8 +73,7 @@ fn words_identifiers_paths_phrases_and_chinese_are_found() {
     write(dir.path(), "s", &story());
     let catalogue = indexed(dir.path());
     let check = |text: &str, expect: &[&str]| {
-        let hits = catalogue.search(&query(text)).unwrap();
-        assert_eq!(ids(&hits), expect, "{text}");
+        assert_eq!(ids(&found(&catalogue, text)), expect, "{text}");
     };
     check("tide", &["a2", "a3", "u1"]);
     check("TIDE turn", &["u1"]);
@@ -79,8 +82,17 @@ fn words_identifiers_paths_phrases_and_chinese_are_found() {
     check("getUserById", &["a2", "u2"]);
     check("user", &["a2", "u2"]);
     check("user_id", &["u2"]);
-    check("httpserver", &[]);
+    check("httpserver", &["u3"]);
+    check("HTTP_Server", &["u3"]);
     check("HTTPServer", &["u3"]);
+    check("GETUSERBYID", &["a2", "u2"]);
+    check("tide OR harbour", &["a1", "a2", "a3", "u1"]);
+    check("noon -harbour", &["a3"]);
+    check("table.rs;", &["a2", "a3"]);
+    check("\"table.rs;\"", &["a3"]);
+    check("user_id:", &["u2"]);
+    check("getUserById(", &["u2"]);
+    check("bash", &["a2"]);
     check("server", &["u3"]);
     check("src/tide/table.rs", &["a2", "a3"]);
     check("抽奖", &["u1"]);
@@ -95,7 +107,7 @@ fn words_identifiers_paths_phrases_and_chinese_are_found() {
 fn hits_say_where_they_are_and_show_what_was_looked_for() {
     let dir = tempdir().unwrap();
     write(dir.path(), "s", &story());
-    let hits = indexed(dir.path()).search(&query("server")).unwrap();
+    let hits = found(&indexed(dir.path()), "server");
     let Hit { session_id, line, role, tool, snippet, timestamp, score, .. } = &hits[0];
     assert_eq!((session_id.as_str(), *line, *role), ("s", 5, "tool"));
     assert_eq!((tool.as_deref(), timestamp.as_deref()), (None, Some("2026-11-15T10:00:00Z")));
@@ -112,36 +124,142 @@ fn filters_narrow_what_is_found() {
     let dir = tempdir().unwrap();
     write(dir.path(), "s", &story());
     let catalogue = indexed(dir.path());
-    let check = |query: Query, expect: &[&str]| assert_eq!(ids(&catalogue.search(&query).unwrap()), expect);
-    check(Query { role: Some(Role::User), ..query("tide") }, &["u1"]);
-    check(Query { role: Some(Role::Assistant), ..query("tide") }, &["a2", "a3"]);
-    check(Query { role: Some(Role::Thinking), ..query("noon") }, &["a1"]);
-    check(Query { tool: Some("bash".to_owned()), ..query("user") }, &["a2", "u2"]);
+    let check = |text: &str, query: Query, expect: &[&str]| assert_eq!(ids(&search(&catalogue, text, query)), expect);
+    let all = Query::default;
+    check("tide", Query { role: Some(Role::User), ..all() }, &["u1"]);
+    check("tide", Query { role: Some(Role::Assistant), ..all() }, &["a2", "a3"]);
+    check("noon", Query { role: Some(Role::Thinking), ..all() }, &["a1"]);
+    check("user", Query { tool: Some("bash".to_owned()), ..all() }, &["a2", "u2"]);
     let only =
         |project: &str| Some([SessionKey { project: project.to_owned(), id: "s".to_owned() }].into_iter().collect());
-    check(Query { sessions: only("-home-dev-tidepool"), ..query("noon") }, &["a1", "a3"]);
-    check(Query { sessions: only("-home-dev-other"), ..query("noon") }, &[]);
-    check(Query { until: Some("2026-11-15T10:00:01Z".parse().unwrap()), ..query("tide") }, &["u1"]);
-    check(Query { since: Some("2026-11-15T10:00:01Z".parse().unwrap()), ..query("tide") }, &["a2", "a3"]);
-    check(Query { limit: 1, ..query("getUserById") }, &["u2"]);
+    check("noon", Query { sessions: only("-home-dev-tidepool"), ..all() }, &["a1", "a3"]);
+    check("noon", Query { sessions: only("-home-dev-other"), ..all() }, &[]);
+    check("tide", Query { until: Some("2026-11-15T10:00:01Z".parse().unwrap()), ..all() }, &["u1"]);
+    check("tide", Query { since: Some("2026-11-15T10:00:01Z".parse().unwrap()), ..all() }, &["a2", "a3"]);
+    check("getUserById", Query { limit: 1, ..all() }, &["u2"]);
+}
+
+#[test]
+fn a_session_gives_no_more_hits_than_it_may() {
+    let dir = tempdir().unwrap();
+    let lines = |name: &str| (0..9).map(|n| user(&format!("{name}{n}"), &format!("\"tide {n}\""))).collect::<Vec<_>>();
+    write(dir.path(), "s", &lines("s"));
+    write(dir.path(), "t", &lines("t")[..2]);
+    let query = Query { per_session: 3, limit: 20, ..Query::default() };
+    let found = indexed(dir.path()).search(&Terms::parse("tide").unwrap(), &query).unwrap();
+    let count = |session: &str| found.hits.iter().filter(|hit| hit.session_id == session).count();
+    assert_eq!((count("s"), count("t")), (3, 2));
+    assert_eq!(found.capped.into_iter().collect::<Vec<_>>(), ["s"]);
+}
+
+#[test]
+fn words_side_by_side_come_first() {
+    let dir = tempdir().unwrap();
+    let lines = [
+        user("u1", "\"the command failed with exit status 1 in the end, after a long time and much work\""),
+        user("u2", "\"Exit code 1: status\""),
+        user("u3", "\"status 1 exit\""),
+    ];
+    write(dir.path(), "s", &lines);
+    let hits = found(&indexed(dir.path()), "exit status 1");
+    assert_eq!(hits[0].uuid.as_deref(), Some("u1"));
+    assert_eq!(hits.len(), 3);
+    assert!(hits[0].snippet.contains("«exit» «status» «1»"), "{}", hits[0].snippet);
+    assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
+}
+
+#[test]
+fn signs_are_looked_at() {
+    let dir = tempdir().unwrap();
+    let lines = [
+        user("u1", "\"C++ and #104, 50% of @entire at 2026-02-12T22:40\""),
+        user("u2", "\"C and 104, 50 of entire in 2026, 02 and 12\""),
+    ];
+    write(dir.path(), "s", &lines);
+    let catalogue = indexed(dir.path());
+    for text in ["C++", "#104", "50%", "@entire", "2026-02-12", "\"C++ and\""] {
+        assert_eq!(ids(&found(&catalogue, text)), ["u1"], "{text}");
+    }
+    assert_eq!(ids(&found(&catalogue, "c")), ["u1", "u2"]);
+    assert_eq!(ids(&found(&catalogue, "c -c++")), ["u2"]);
+}
+
+/// One line of each sort that the screen shows.
+fn notices() -> Vec<String> {
+    let line = |uuid: &str, rest: &str| format!(r#"{{"uuid":"{uuid}","timestamp":"2026-11-15T10:00:02Z",{rest}}}"#);
+    let attachment = |uuid: &str, body: &str| line(uuid, &format!(r#""type":"attachment","attachment":{{{body}}}"#));
+    let said = |uuid: &str, flag: &str, text: &str| {
+        line(uuid, &format!(r#""type":"user",{flag}"message":{{"role":"user","content":"{text}"}}"#))
+    };
+    vec![
+        attachment("q1", r#""type":"queued_command","prompt":"gannet while you work","commandMode":"prompt""#),
+        attachment(
+            "h1",
+            r#""type":"hook_blocking_error","hookName":"Stop","blockingError":{"blockingError":"gannet blocked"}"#,
+        ),
+        line("y1", r#""type":"system","subtype":"informational","content":"going on with gannet""#),
+        said("m1", r#""isMeta":true,"#, "gannet for the model"),
+        said("c1", r#""isCompactSummary":true,"#, "this session is being continued: gannet"),
+        said("n1", "", "<task-notification>gannet is done</task-notification>"),
+        said("p1", "", r"see the gannet\n\n<system-reminder>\na puffin\n</system-reminder>"),
+        line(
+            "g1",
+            r#""type":"progress","toolUseID":"t","parentToolUseID":"t","data":{"type":"agent_progress","agentId":"x1","message":{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"the gannet's agent"}]}}}"#,
+        ),
+        line(
+            "g2",
+            r#""type":"progress","toolUseID":"t","parentToolUseID":"t","data":{"type":"agent_progress","agentId":"own","message":{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"gannet in its own file"}]}}}"#,
+        ),
+        r#"{"type":"ai-title","aiTitle":"All about the gannet","sessionId":"s"}"#.to_owned(),
+        r#"{"type":"ai-title","aiTitle":"All about the gannet","sessionId":"s"}"#.to_owned(),
+    ]
+}
+
+#[test]
+fn everything_the_screen_shows_is_found() {
+    let dir = tempdir().unwrap();
+    write(dir.path(), "s", &notices());
+    let agents = dir.path().join("projects/-home-dev-tidepool/s/subagents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(
+        agents.join("agent-own.jsonl"),
+        assistant("o1", r#"{"type":"text","text":"gannet in its own file"}"#) + "\n",
+    )
+    .unwrap();
+    let catalogue = indexed(dir.path());
+    let hits = found(&catalogue, "gannet");
+    assert_eq!(ids(&hits), ["c1", "g1", "h1", "m1", "n1", "o1", "p1", "q1", "y1"]);
+    assert_eq!(hits.iter().filter(|hit| hit.uuid.is_none()).count(), 1, "a title, once");
+    assert!(hits.iter().all(|hit| hit.snippet.contains("«gannet»")));
+    let agent = hits.iter().find(|hit| hit.uuid.as_deref() == Some("o1")).unwrap();
+    assert_eq!(agent.agent.as_deref(), Some("agent-own"));
+    let role = |role: Role| ids_of(search(&catalogue, "gannet", Query { role: Some(role), ..Query::default() }));
+    assert_eq!(role(Role::User), ["p1", "q1"], "what the user typed");
+    assert_eq!(role(Role::System), ["c1", "h1", "m1", "n1", "y1"]);
+    assert_eq!(ids(&search(&catalogue, "puffin", Query { role: Some(Role::User), ..Query::default() })), [""; 0]);
+    assert_eq!(ids(&found(&catalogue, "puffin")), ["p1"]);
+}
+
+fn ids_of(hits: Vec<Hit>) -> Vec<String> {
+    ids(&hits).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn new_lines_are_found_and_old_ones_of_a_rewritten_file_are_not() {
     let dir = tempdir().unwrap();
     write(dir.path(), "s", &story()[..3]);
-    assert_eq!(ids(&indexed(dir.path()).search(&query("getUserById")).unwrap()), ["a2"]);
+    assert_eq!(ids(&found(&indexed(dir.path()), "getUserById")), ["a2"]);
     write(dir.path(), "s", &story());
-    let hits = indexed(dir.path()).search(&query("getUserById")).unwrap();
+    let hits = found(&indexed(dir.path()), "getUserById");
     assert_eq!(ids(&hits), ["a2", "u2"]);
     let result = hits.iter().find(|hit| hit.uuid.as_deref() == Some("u2")).unwrap();
     assert_eq!((result.line, result.tool.as_deref()), (4, Some("Bash")), "the call was read the time before");
     write(dir.path(), "s", &[user("n1", "\"something else entirely\"")]);
     let catalogue = indexed(dir.path());
-    assert!(catalogue.search(&query("getUserById")).unwrap().is_empty());
-    assert_eq!(ids(&catalogue.search(&query("entirely")).unwrap()), ["n1"]);
+    assert!(found(&catalogue, "getUserById").is_empty());
+    assert_eq!(ids(&found(&catalogue, "entirely")), ["n1"]);
     fs::remove_file(dir.path().join("projects/-home-dev-tidepool/s.jsonl")).unwrap();
-    assert!(indexed(dir.path()).search(&query("entirely")).unwrap().is_empty());
+    assert!(found(&indexed(dir.path()), "entirely").is_empty());
 }
 
 #[test]
@@ -149,35 +267,67 @@ fn a_fork_is_found_once() {
     let dir = tempdir().unwrap();
     write(dir.path(), "a", &story());
     write(dir.path(), "b", &story());
-    assert_eq!(indexed(dir.path()).search(&query("harbour")).unwrap().len(), 1);
+    assert_eq!(found(&indexed(dir.path()), "harbour").len(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_name_is_not_unicode_is_searched_and_listed() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempdir().unwrap();
+    let folder = dir.path().join("projects").join(std::ffi::OsStr::from_bytes(b"bad\xff\xfename"));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("s.jsonl"), story().join("\n")).unwrap();
+    let catalogue = indexed(dir.path());
+    let hits = found(&catalogue, "harbour");
+    assert_eq!(ids(&hits), ["a1"]);
+    assert!(hits[0].path.is_file());
+    assert!(serde_json::to_string(&hits).is_ok());
+    assert_eq!(catalogue.sessions().unwrap().len(), 1);
 }
 
 #[test]
 fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
     let dir = tempdir().unwrap();
     let mut lines = story();
-    lines.push(user("e1", r#""one\ntwo \u62bd\u5956 \"three\"""#));
+    lines.push(user("e1", r#""one\ntwo \u62bd\u5956 \"three\" a\/b""#));
+    lines.push(user("e2", r#""Vec<u8> -> \u003cdiv\u003e a\\b C:\\x => 🚀 RÉSUMÉ""#));
     write(dir.path(), "s", &lines);
     let (projects, _) = find::projects(&[dir.path().to_owned()]);
     let (histories, _) = find::histories(&projects, &());
-    let check = |pattern: Pattern, query: Query, expect: &[&str]| {
+    let scan = |pattern: Pattern, query: Query, expect: &[&str]| {
         let (places, errors) = places(&histories[0], &pattern);
         assert!(errors.is_empty());
         let hits: Vec<Hit> = places.iter().flat_map(|place| hits_at(&histories[0], place, &pattern, &query)).collect();
-        assert_eq!(ids(&hits), expect);
+        assert_eq!(ids(&hits), expect, "{pattern:?}");
         hits
     };
-    check(Pattern::exact("getUserById(user_id").unwrap(), query(""), &["u2"]);
-    check(Pattern::exact("getuserbyid").unwrap(), query(""), &[]);
-    check(Pattern::exact("\"quoted\"").unwrap(), query(""), &["u2"]);
-    check(Pattern::exact("one\ntwo").unwrap(), query(""), &["e1"]);
-    check(Pattern::exact("抽奖").unwrap(), query(""), &["e1", "u1"]);
+    let exact = |text: &str, expect: &[&str]| {
+        scan(Pattern::exact(text).unwrap(), Query::default(), expect);
+    };
+    exact("getUserById(user_id", &["u2"]);
+    exact("getuserbyid", &[]);
+    exact("\"quoted\"", &["u2"]);
+    exact("one\ntwo", &["e1"]);
+    exact("抽奖", &["e1", "u1"]);
+    exact("a/b", &["e1"]);
+    for text in ["Vec<u8>", "->", "=>", "<div>", "a\\b", "C:\\x", "🚀"] {
+        exact(text, &["e2"]);
+    }
+    exact("\\bdiv\\b", &[]);
     // Bytes of the line that nobody said.
-    check(Pattern::exact("tool_result").unwrap(), query(""), &[]);
-    check(Pattern::regex("^two").unwrap(), query(""), &["e1"]);
-    check(Pattern::regex(r"get\w+ById").unwrap(), query(""), &["a2", "u2"]);
-    let hits = check(Pattern::exact("12: fn").unwrap(), Query { tool: Some("Bash".to_owned()), ..query("") }, &["u2"]);
+    exact("tool_result", &[]);
+    scan(Pattern::regex("^two").unwrap(), Query::default(), &["e1"]);
+    scan(Pattern::regex(r"get\w+ById").unwrap(), Query::default(), &["a2", "u2"]);
+    let tool = Query { tool: Some("Bash".to_owned()), ..Query::default() };
+    let hits = scan(Pattern::exact("12: fn").unwrap(), tool, &["u2"]);
     assert_eq!((hits[0].tool.as_deref(), hits[0].line), (Some("Bash"), 4));
     assert_eq!(hits[0].snippet, "«12: fn» getUserById(user_id: u32) \"quoted\"");
-    assert!(Pattern::regex("(").is_err());
+    for (query, expect) in [("🚀", &["e2"][..]), ("->", &["e2"]), ("résumé", &["e2"]), ("TABLE.RS", &["a2", "a3"])]
+    {
+        scan(Pattern::terms(Terms::parse(query).unwrap()), Query::default(), expect);
+    }
+    for bad in [Pattern::regex("("), Pattern::regex(""), Pattern::exact("")] {
+        assert!(bad.is_err());
+    }
 }

@@ -1,0 +1,331 @@
+//! What a user looks for: words, phrases and signs, as a question to the index and as a
+//! test of a text.
+//!
+//! The index knows words only. It finds candidates; each is read again and tested, which
+//! also says where the matches are. Terms are separated by spaces and must all be there:
+//!
+//! - `tide` is this word, or this part of an identifier, in any case
+//! - `user_id`, `userId` and `userid` are the same identifier
+//! - `C++`, `#104`, `src/tide.rs` have signs, which must be there too
+//! - `har*` is every word that begins so
+//! - `"the tide turns"` are these words one after the other
+//! - `tide OR ebb` is one of both, `-harbour` must not be there
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::search::PatternError;
+use crate::words::{Kind, MAX_WORD_BYTES, each_part, each_run, is_boundary, pairs};
+
+#[cfg(test)]
+mod tests;
+
+/// A query of more terms is refused.
+const MAX_TERMS: usize = 100;
+
+/// What a user looks for, parsed.
+#[derive(Debug)]
+pub struct Terms {
+    /// Of each group one term must be there.
+    groups: Vec<Vec<Term>>,
+    /// None of these may be there.
+    not: Vec<Term>,
+}
+
+/// A match: which group of the query, and where in the text.
+pub(crate) type Mark = (usize, Range<usize>);
+
+/// At most this many matches of a term in one text are marked.
+const MAX_MARKS: usize = 64;
+
+impl Terms {
+    /// Parses a query. Fails if nothing is looked for, or too much.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let mut terms = Self { groups: Vec::new(), not: Vec::new() };
+        let mut seen = HashSet::new();
+        let pieces = pieces(text);
+        let mut is_or = false;
+        for (at, piece) in pieces.iter().enumerate() {
+            let stands_between = !terms.groups.is_empty() && at + 1 < pieces.len();
+            if piece.text == "OR" && !piece.is_quoted && stands_between {
+                is_or = true;
+                continue;
+            }
+            // The same word twice asks for nothing more.
+            if !seen.insert(piece) && !is_or {
+                continue;
+            }
+            if seen.len() > MAX_TERMS {
+                return Err(PatternError::TooManyTerms { max: MAX_TERMS });
+            }
+            let term = Term::new(piece)?;
+            match terms.groups.last_mut() {
+                _ if piece.is_negative => terms.not.push(term),
+                Some(group) if is_or => group.push(term),
+                _ => terms.groups.push(vec![term]),
+            }
+            is_or = false;
+        }
+        if terms.groups.is_empty() { Err(PatternError::Empty) } else { Ok(terms) }
+    }
+
+    /// Whether the index can be asked: a query of signs alone has no words.
+    pub fn has_words(&self) -> bool {
+        self.candidates().is_some()
+    }
+
+    /// Whether any term has signs, which the index does not know.
+    pub fn has_signs(&self) -> bool {
+        self.groups.iter().flatten().any(|term| term.has_signs)
+    }
+
+    /// The expression for FTS5 that finds every text that may match; `None` without words.
+    pub(crate) fn candidates(&self) -> Option<String> {
+        let all = |group: &Vec<Term>| {
+            let each: Option<Vec<String>> = group.iter().map(Term::expression).collect();
+            each.map(|each| format!("({})", each.join(" OR ")))
+        };
+        let groups: Vec<String> = self.groups.iter().filter_map(all).collect();
+        (!groups.is_empty()).then(|| self.without(groups.join(" AND ")))
+    }
+
+    /// The expression that finds all words of the query in its order, side by side. `None`
+    /// if that is no narrower question than [`candidates`](Self::candidates).
+    pub(crate) fn adjacent(&self) -> Option<String> {
+        let single: Option<Vec<&Term>> =
+            self.groups.iter().map(|group| if let [term] = &group[..] { Some(term) } else { None }).collect();
+        let single = single?;
+        let words: Vec<&str> = single.iter().flat_map(|term| &term.words).map(String::as_str).collect();
+        let is_narrower = words.len() > 1 && (single.len() > 1 || single.iter().any(|term| term.has_signs));
+        let star = if single.last().is_some_and(|term| term.is_prefix) { "*" } else { "" };
+        is_narrower.then(|| self.without(format!("\"{}\"{star}", words.join(" "))))
+    }
+
+    fn without(&self, expression: String) -> String {
+        // What signs decide is decided when the text is read.
+        let not: Vec<String> = self.not.iter().filter(|term| !term.has_signs).filter_map(Term::expression).collect();
+        if not.is_empty() { expression } else { format!("({expression}) NOT ({})", not.join(" OR ")) }
+    }
+
+    /// Where the terms are in a text, in order; `None` if it is not what was looked for.
+    pub(crate) fn marks(&self, text: &str) -> Option<Vec<Mark>> {
+        if self.not.iter().any(|term| term.is_in(text)) {
+            return None;
+        }
+        let mut marks = Vec::new();
+        for (n, group) in self.groups.iter().enumerate() {
+            let before = marks.len();
+            marks.extend(group.iter().flat_map(|term| term.find(text).take(MAX_MARKS)).map(|found| (n, found)));
+            if marks.len() == before {
+                return None;
+            }
+        }
+        marks.sort_by_key(|(_, found)| found.start);
+        Some(marks)
+    }
+
+    /// The longest text that every match holds, in any case.
+    pub(crate) fn longest(&self) -> Option<&str> {
+        let single = self.groups.iter().filter(|group| group.len() == 1).flatten();
+        single.filter(|term| term.has_signs).map(|term| term.text.as_str()).max_by_key(|text| text.len())
+    }
+}
+
+/// A piece of a query as it was typed.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Piece<'q> {
+    text: &'q str,
+    is_quoted: bool,
+    is_negative: bool,
+}
+
+fn pieces(query: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = query.trim_start();
+    while !rest.is_empty() {
+        let after = rest.strip_prefix('-').filter(|after| after.starts_with(|c: char| c == '"' || c.is_alphanumeric()));
+        let is_negative = after.is_some();
+        let body = after.unwrap_or(rest);
+        let (text, is_quoted, next) = match body.strip_prefix('"') {
+            Some(quoted) => {
+                let (text, next) = quoted.split_once('"').unwrap_or((quoted, ""));
+                (text.trim(), true, next)
+            }
+            None => {
+                let (text, next) = body.split_at(body.find(char::is_whitespace).unwrap_or(body.len()));
+                (text, false, next)
+            }
+        };
+        if !text.is_empty() {
+            pieces.push(Piece { text, is_quoted, is_negative });
+        }
+        rest = next.trim_start();
+    }
+    pieces
+}
+
+#[derive(Debug)]
+struct Term {
+    /// As typed, without quotes and the star.
+    text: String,
+    /// The words of the index that it is made of, in order.
+    words: Vec<String>,
+    is_phrase: bool,
+    is_prefix: bool,
+    has_signs: bool,
+    matcher: Regex,
+}
+
+impl Term {
+    fn new(piece: &Piece<'_>) -> Result<Self, PatternError> {
+        let mut text = piece.text;
+        let is_prefix =
+            !piece.is_quoted && text.strip_suffix('*').is_some_and(|word| word.ends_with(char::is_alphanumeric));
+        if is_prefix {
+            text = text.trim_end_matches('*');
+        } else if !piece.is_quoted {
+            // The mark at the end of a sentence or a clause is no part of a word.
+            let bare = text.strip_suffix([',', '.', ';', '\u{ff0c}', '。', '\u{ff1b}']);
+            text = bare.filter(|bare| bare.ends_with(char::is_alphanumeric)).unwrap_or(text);
+        }
+        let is_word = |c: char| c == '_' || c.is_whitespace() || Kind::of(c) != Kind::Between;
+        let is_data = text.split(|c| Kind::of(c) == Kind::Between).any(|run| run.len() > MAX_WORD_BYTES);
+        let has_word = text.chars().any(|c| Kind::of(c) != Kind::Between);
+        let has_signs = is_data || !has_word || !text.chars().all(is_word);
+        let pattern = if has_signs { literal(text) } else { spellings(text) };
+        let matcher = RegexBuilder::new(&pattern)
+            .case_insensitive(true)
+            .size_limit(64 << 20)
+            .build()
+            .map_err(|source| PatternError::Syntax { pattern: text.to_owned(), source })?;
+        let words = identifiers(text).concat();
+        let is_phrase = piece.is_quoted && !has_signs;
+        Ok(Self { text: text.to_owned(), words, is_phrase, is_prefix, has_signs, matcher })
+    }
+
+    /// The expression for FTS5 that finds every text that may hold it; `None` without words.
+    fn expression(&self) -> Option<String> {
+        let star = if self.is_prefix { "*" } else { "" };
+        let either = |parts: &[String], star: &str| {
+            let quoted = |text: String| format!("\"{text}\"{star}");
+            match parts {
+                [word] if word.chars().count() == 1 && word.chars().all(|c| Kind::of(c) == Kind::Ideograph) => {
+                    // It may stand before another, in a pair.
+                    format!("\"{word}\"*")
+                }
+                [_] => quoted(parts.concat()),
+                _ if parts.iter().any(|part| part.chars().any(|c| Kind::of(c) == Kind::Ideograph)) => {
+                    quoted(parts.join(" "))
+                }
+                _ => format!("({} OR {})", quoted(parts.join(" ")), quoted(parts.concat())),
+            }
+        };
+        let identifiers = identifiers(&self.text);
+        if self.is_phrase && identifiers.len() > 1 {
+            let joined: Vec<String> = identifiers.iter().map(|parts| parts.concat()).collect();
+            let is_plain =
+                joined == self.words || self.words.iter().any(|w| w.chars().any(|c| Kind::of(c) == Kind::Ideograph));
+            let phrase = format!("\"{}\"", self.words.join(" "));
+            return Some(if is_plain { phrase } else { format!("({phrase} OR \"{}\")", joined.join(" ")) });
+        }
+        let last = identifiers.len().checked_sub(1)?;
+        let each = identifiers.iter().enumerate().map(|(n, parts)| either(parts, if n == last { star } else { "" }));
+        Some(format!("({})", each.collect::<Vec<_>>().join(" AND ")))
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.find(text).next().is_some()
+    }
+
+    /// Where it is in a text: as whole words, if it begins and ends with letters or digits.
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+        let is_letter = |c: Option<char>| c.is_some_and(|c| Kind::of(c) == Kind::Word);
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            loop {
+                let found = self.matcher.find_at(text, from)?;
+                let (start, mut end) = (found.start(), found.end());
+                let step = text[start..].chars().next().map_or(1, char::len_utf8);
+                if self.is_prefix {
+                    let word = |c: char| Kind::of(c) != Kind::Word;
+                    end = text[end..].find(word).map_or(text.len(), |at| end + at);
+                }
+                let begins = !is_letter(text[start..].chars().next()) || is_boundary(text, start);
+                let ends = !is_letter(text[..end].chars().next_back()) || is_boundary(text, end);
+                if begins && ends && end > start {
+                    from = end;
+                    return Some(start..end);
+                }
+                from = start + step;
+                if from > text.len() {
+                    return None;
+                }
+            }
+        })
+    }
+}
+
+/// The identifiers of a text, each as its words of the index.
+fn identifiers(text: &str) -> Vec<Vec<String>> {
+    let mut found: Vec<Vec<String>> = Vec::new();
+    let mut is_open = false;
+    each_run(text, |kind, run| match kind {
+        Kind::Word => {
+            if !is_open {
+                found.push(Vec::new());
+            }
+            is_open = true;
+            let last = found.len() - 1;
+            each_part(run, |part| {
+                if part.len() <= MAX_WORD_BYTES {
+                    found[last].push(part.chars().flat_map(char::to_lowercase).collect());
+                }
+            });
+        }
+        Kind::Between if run.bytes().all(|byte| byte == b'_') => {}
+        Kind::Between => is_open = false,
+        Kind::Ideograph => {
+            is_open = false;
+            let mut out = String::new();
+            pairs(run, &mut out);
+            let mut words: Vec<String> = out.split_whitespace().map(str::to_owned).collect();
+            // The last character stands alone only where the run ends, which a longer one may not.
+            if words.len() > 1 {
+                words.pop();
+            }
+            found.push(words);
+        }
+    });
+    found.retain(|words| !words.is_empty());
+    found
+}
+
+/// A pattern that matches a text as it is; white space matches any.
+fn literal(text: &str) -> String {
+    text.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+")
+}
+
+/// A pattern that matches every spelling of the words of a text that the index takes for the
+/// same: with signs between them, and identifiers with and without underscores.
+fn spellings(text: &str) -> String {
+    const SIGNS: &str = r"[^\p{L}\p{N}]*";
+    let text = text.trim_matches('_');
+    let mut pattern = String::new();
+    each_run(text, |kind, run| match kind {
+        Kind::Between => pattern.push_str(SIGNS),
+        Kind::Ideograph => pattern.push_str(run),
+        Kind::Word => {
+            let mut is_first = true;
+            each_part(run, |part| {
+                if !std::mem::take(&mut is_first) {
+                    pattern.push_str(SIGNS);
+                }
+                let letters: Vec<String> = part.chars().map(|c| regex::escape(c.encode_utf8(&mut [0; 4]))).collect();
+                pattern.push_str(&letters.join("_*"));
+            });
+        }
+    });
+    pattern
+}
