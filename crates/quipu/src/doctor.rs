@@ -63,7 +63,9 @@ impl Check {
 
 pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
     let mut checks: Vec<Check> = claude_dirs(global).iter().map(|dir| sessions(dir)).collect();
-    checks.extend([index(global), price_table(), settings(), program("claude"), program("quipu-agent")]);
+    checks.extend([index(global), price_table(), settings()]);
+    checks.push(program("claude", "`quipu resume --run` starts it"));
+    checks.push(program("quipu-agent", "it is installed with quipu"));
     checks.extend(sandbox::checks());
     let failed = checks.iter().any(|check| check.status == Status::Failed);
     if global.json {
@@ -173,14 +175,13 @@ fn settings() -> Check {
 }
 
 /// A program on the PATH, or beside this one.
-fn program(name: &'static str) -> Check {
+fn program(name: &'static str, hint: &str) -> Check {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();
     let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
     let mut found = env::split_paths(&path).chain(beside).map(|folder| folder.join(&file));
     match found.find(|path| path.is_file()) {
         Some(path) => Check::new(name, Status::Ok, path.display().to_string()).at(path),
-        None => Check::new(name, Status::Missing, "not on your PATH")
-            .hint(format!("`quipu resume --run` and chats need `{name}`")),
+        None => Check::new(name, Status::Missing, "not on your PATH").hint(hint),
     }
 }

@@ -64,6 +64,8 @@ struct Watched<'o> {
 struct One {
     session: Session,
     place: Rc<Place>,
+    /// What it does, as of its last line.
+    activity: Activity,
     /// When its last line came.
     heard: Instant,
     reported: (State, Option<String>),
@@ -87,7 +89,8 @@ impl Watched<'_> {
         let place = Rc::new(Place { heading: Some(heading), base, ..session.place() });
         self.view.show(&place, recent, Vec::new())?;
         let heard = Instant::now().checked_sub(silence).unwrap_or_else(Instant::now);
-        self.sessions.insert(path.to_owned(), One { session, place, heard, reported: (State::New, None) });
+        let activity = session.live.activity();
+        self.sessions.insert(path.to_owned(), One { session, place, activity, heard, reported: (State::New, None) });
         Ok(())
     }
 
@@ -109,6 +112,7 @@ impl Watched<'_> {
                 }
                 one.heard = Instant::now();
                 let items = one.session.news(0)?;
+                one.activity = one.session.live.activity();
                 self.view.show(&one.place, items, Vec::new())?;
             }
             if !path.exists() {
@@ -123,7 +127,7 @@ impl Watched<'_> {
     fn report(&mut self, json: bool) -> Result<()> {
         let mut status = Vec::new();
         for one in self.sessions.values_mut() {
-            let mut activity = one.session.live.activity();
+            let mut activity = one.activity.clone();
             if one.heard.elapsed() >= SILENCE {
                 activity = activity.after_silence();
             }
