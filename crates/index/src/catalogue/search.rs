@@ -56,8 +56,12 @@ pub(super) fn search(db: &Connection, terms: &Terms, query: &Query) -> rusqlite:
         if is_all || found.hits.len() >= query.limit {
             return Ok(found);
         }
+        // Reading candidate after candidate for a rare sign takes longer than scanning files.
+        if terms.has_signs() {
+            return Ok(Found { is_partial: true, ..found });
+        }
         if looked >= MAX_CANDIDATES && !query.is_filtered() {
-            return Ok(Found { is_partial: terms.has_signs(), ..found });
+            return Ok(found);
         }
         looked = looked.saturating_mul(20);
     }

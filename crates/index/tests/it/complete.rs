@@ -186,8 +186,9 @@ fn compare(dir: &Path, cache: &Path, queries: &[&'static str]) -> BTreeSet<&'sta
 
 fn search(catalogue: &Catalogue, dir: &Path, text: &str) -> Found {
     let (terms, query) = (Terms::parse(text).unwrap(), Query::default());
-    if terms.has_words() {
-        return catalogue.search(&terms, &query).unwrap();
+    let found = catalogue.search(&terms, &query).unwrap();
+    if terms.has_words() && !found.is_partial {
+        return found;
     }
     let pattern = Pattern::terms(terms);
     let (histories, _) = find::histories(&find::projects(&[dir.to_owned()]).0, &());
