@@ -131,7 +131,7 @@ fn sessions_are_renamed_and_tagged() {
 }
 
 #[test]
-fn rm_deletes_all_that_belongs_to_a_session() {
+fn rm_deletes_all_that_belongs_to_a_session_and_keeps_what_it_used() {
     let home = Home::new();
     let file = home.file(ID, "work it");
     let belongs = [
@@ -144,10 +144,13 @@ fn rm_deletes_all_that_belongs_to_a_session() {
     }
     assert_eq!(home.fails(&["rm", "7dc9"]), ("rm.not_confirmed".to_owned(), 2));
     assert!(file.exists());
+    let used = home.json(&["usage"])["totals"].clone();
     let deleted = home.json(&["rm", "7dc9", "--yes"]);
     assert_eq!((&deleted["deleted"], &deleted["subagents"]), (&true.into(), &1.into()));
     assert!(!file.exists() && belongs.iter().all(|path| !path.exists()));
     assert!(home.file(OTHER, "gone").exists());
+    let still = home.json(&["usage"])["totals"].clone();
+    assert_eq!((&still["output_tokens"], &still["cost_usd"]), (&used["output_tokens"], &used["cost_usd"]), "{still}");
     assert_eq!(home.fails(&["rm", "7dc9", "--yes"]), ("session.not_found".to_owned(), 1));
 }
 
