@@ -36,6 +36,9 @@ const PROC: [&str; 9] = [
     "/proc/version",
 ];
 
+/// How many files of git's settings are looked at for others that they name.
+const MAX_GIT_SETTINGS: usize = 16;
+
 /// Folders of programs: the system's and those on PATH.
 pub(super) fn programs(place: &Place) -> Vec<PathBuf> {
     let home = place.home();
@@ -55,16 +58,7 @@ pub(super) fn programs(place: &Place) -> Vec<PathBuf> {
 /// what the kernel tells.
 pub(super) fn files(place: &Place, own_proc: bool) -> Vec<PathBuf> {
     let mut files = place.folders();
-    let home = place.home();
-    let config = place.env().get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = config.or_else(|| home.as_ref().map(|home| home.join(".config")));
-    // Not the folder: it may hold credentials.
-    files.extend(
-        config
-            .into_iter()
-            .flat_map(|config| ["config", "ignore", "attributes"].map(|name| config.join("git").join(name))),
-    );
-    files.extend(home.map(|home| home.join(".gitconfig")));
+    files.extend(git_settings(place));
     files.extend(place.folders().iter().flat_map(|folder| repository(folder)));
     match own_proc {
         true => files.push(PathBuf::from("/proc")),
@@ -74,6 +68,38 @@ pub(super) fn files(place: &Place, own_proc: bool) -> Vec<PathBuf> {
     files.sort();
     files.dedup();
     files
+}
+
+/// The user's settings of git, and the files that they name.
+fn git_settings(place: &Place) -> Vec<PathBuf> {
+    let home = place.home();
+    let config = place.env().get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = config.or_else(|| home.as_ref().map(|home| home.join(".config")));
+    // Not the folder: it may hold credentials.
+    let names = ["config", "ignore", "attributes"].map(|name| Path::new("git").join(name));
+    let mut files: Vec<PathBuf> =
+        config.into_iter().flat_map(|config| names.clone().map(|name| config.join(name))).collect();
+    files.extend(home.map(|home| home.join(".gitconfig")));
+    let mut at = 0;
+    while let Some(file) = files.get(at).filter(|_| at < MAX_GIT_SETTINGS) {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let named: Vec<PathBuf> = text.lines().filter_map(|line| named_file(line, file, place)).collect();
+        files.extend(named);
+        at += 1;
+    }
+    files
+}
+
+/// The file that a line of git's settings names.
+fn named_file(line: &str, settings: &Path, place: &Place) -> Option<PathBuf> {
+    let (key, value) = line.split_once('=')?;
+    let key = key.trim().to_lowercase();
+    let value = value.trim().trim_matches('"');
+    match key.as_str() {
+        "path" | "excludesfile" | "attributesfile" if value.starts_with(['~', '/']) => Some(place.absolute(value)),
+        "path" => Some(settings.parent()?.join(value)),
+        _ => None,
+    }
 }
 
 /// The git folders of the repository that a folder belongs to, when they lie outside it:

@@ -191,3 +191,26 @@ async fn many_commands_at_once_are_all_held() {
         assert!(text.contains("text\ntouch: ") && text.contains("It ran in a sandbox"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn the_settings_of_git_are_readable_and_the_rest_of_home_is_not() {
+    if !kernel_can() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::create_dir_all(home.path().join(name).parent().unwrap()).unwrap();
+        std::fs::write(home.path().join(name), text).unwrap();
+    };
+    write(".gitconfig", "[include]\n\tpath = ~/dotfiles/git\n[core]\n\texcludesFile = ~/ignored\n");
+    write("dotfiles/git", "[user]\n\tname = Somebody\n");
+    write("ignored", "x\n");
+    write(".config/git/credentials", "SECRET");
+    let env = [("PATH", std::env::var_os("PATH").unwrap()), ("HOME", home.path().into())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let bench = Bench::real(Options { env, sandbox: sandbox(), ..Options::default() });
+    let read = async |command: &str| run(&bench, Profile::Read, command).await;
+    assert_eq!(good(read("git config user.name; cat ~/ignored").await), "Somebody\nx");
+    bad(read("cat ~/.config/git/credentials").await);
+    bad(read("ls ~").await);
+}
