@@ -25,7 +25,7 @@ pub struct Endpoint {
     pub user_agent: String,
     /// The way there; none goes straight.
     pub proxy: Option<Proxy>,
-    /// How long to wait for what.
+    /// How long to wait for what, and how much is taken.
     pub limits: Limits,
     /// When to try again.
     pub policy: Policy,
@@ -60,12 +60,14 @@ pub struct Limits {
     pub answer: Duration,
     /// Between two pieces of a streamed answer; servers send pings.
     pub idle: Duration,
+    /// The most bytes of a streamed answer: each token may take some hundred.
+    pub max_answer_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(30), answer: seconds(600), idle: seconds(120) }
+        Self { connect: seconds(30), answer: seconds(600), idle: seconds(120), max_answer_bytes: 128 << 20 }
     }
 }
 

@@ -12,7 +12,7 @@ use reqwest::{Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::client::{Answer, Heard};
 use crate::endpoint::{Credential, Endpoint};
@@ -22,6 +22,9 @@ use crate::retry::{Pace, retry_after};
 
 /// The most bytes of an answer in one piece.
 const LARGEST: usize = 64 << 20;
+
+/// The most blocks of an answer.
+const MAX_BLOCKS: usize = 20_000;
 
 /// The most bytes of an error that are kept.
 const LARGEST_ERROR: usize = 64 << 10;
@@ -122,10 +125,26 @@ impl Line {
         let mut parser = sse::Parser::new();
         let mut growing = Accumulator::default();
         let bad = |reason: String| self.bad_answer(reason, &request_id);
+        let (mut received, mut blocks, mut last_news) = (0_usize, 0_usize, Instant::now());
         while let Some(bytes) = attempt!(self.piece(&mut response).await) {
+            received += bytes.len();
+            if received > self.endpoint.limits.max_answer_bytes {
+                return Ok(Err(bad(format!("it is longer than {} bytes", self.endpoint.limits.max_answer_bytes))));
+            }
+            // Pings keep the connection, and say nothing of whether an answer will come.
+            if last_news.elapsed() > self.endpoint.limits.answer {
+                return Ok(Err(ApiError::Silent { after: self.endpoint.limits.answer }));
+            }
             for event in parser.push(&bytes) {
                 let event = attempt!(event.map_err(|oversize| bad(oversize.to_string())));
                 let event: StreamEvent = attempt!(read_event(&event.data).map_err(|e| bad(format!("bad event: {e}"))));
+                if !matches!(event, StreamEvent::Ping(_)) {
+                    last_news = Instant::now();
+                }
+                blocks += usize::from(matches!(event, StreamEvent::BlockStart(_)));
+                if blocks > MAX_BLOCKS {
+                    return Ok(Err(bad(format!("it has more than {MAX_BLOCKS} blocks"))));
+                }
                 match growing.push(&event) {
                     // What the model wrote is no JSON, most often because it ran out of room
                     // in the middle: the tool refuses the empty input and the model hears of it.

@@ -145,6 +145,36 @@ async fn an_answer_that_does_not_begin_is_given_up() {
 }
 
 #[tokio::test]
+async fn an_answer_without_end_is_broken_off() {
+    let long = "word ".repeat(20_000);
+    let change = |endpoint: &mut quipu_api::Endpoint| endpoint.limits.max_answer_bytes = 50_000;
+    let stage = stage_with(&format!("- {{reply: \"{long}\", chunk: 5}}"), change).await;
+    let error = error_of(&stage.client, &says("hi")).await;
+    assert!(matches!(&error, ApiError::BadAnswer { reason, .. } if reason.contains("longer than")), "{error:?}");
+    assert_eq!(stage.answerer.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_of_pings_alone_is_given_up() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut endpoint = quipu_api::Endpoint::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    endpoint.limits.answer = Duration::from_millis(300);
+    endpoint.policy.retries = 0;
+    tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.read(&mut [0; 65536]).await;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        while stream.write_all(b"event: ping\ndata: {\"type\": \"ping\"}\n\n: still here\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let client = quipu_api::Client::new(endpoint).unwrap();
+    assert!(matches!(error_of(&client, &says("hi")).await, ApiError::Silent { .. }));
+}
+
+#[tokio::test]
 async fn dropping_the_call_breaks_it_off() {
     let stage = stage("- {reply: one two three four, chunk: 4, hang_after: 4}").await;
     let mut asking = stage.client.ask(&says("hi"));
