@@ -151,12 +151,20 @@ pub struct Journal {
     whole: bool,
 }
 
+/// Makes a folder and those above it that are not there, for their owner alone.
+pub(crate) fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
 impl Journal {
     /// Makes a new file, readable by its owner alone, with the folders it needs.
     pub fn create(path: &Path) -> Result<Self, AppendError> {
         let fail = |source| AppendError::Create { path: path.to_owned(), source };
         let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(fail)?;
+        private_folder(folder).map_err(fail)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]

@@ -70,7 +70,7 @@ impl Fork<'_> {
         let open = |source| AppendError::Open { path: self.from.to_owned(), source };
         let chosen = self.at.map(|at| self.lines_to(at)).transpose()?;
         let mut lines = Lines::new(File::open(self.from).map_err(open)?);
-        std::fs::create_dir_all(self.folder()).map_err(create)?;
+        crate::append::private_folder(self.folder()).map_err(create)?;
         let mut file = NamedTempFile::new_in(self.folder()).map_err(create)?;
         let mut out = BufWriter::new(file.as_file_mut());
         let mut put = |line: &Line| writeln!(out, "{}", line.as_str()).map_err(create);
