@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
 use quipu_message::system::{System, live};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::BufReader;
 use tokio_util::sync::CancellationToken;
 
 use crate::ending::{self, in_full, stillborn};
@@ -66,6 +67,7 @@ pub async fn run(
     let session = given.set_up(chosen, output)?;
     let ended = live(&session, begun, gone).await;
     session.mcp.close().await;
+    session.place.close();
     ending::say_held(&session);
     session.output.end();
     let Printed { last, failed } = printer.finish();
@@ -74,19 +76,17 @@ pub async fn run(
         return Err(EngineError::Output(source));
     }
     Ok(match signal {
-        // Who presses Ctrl-C knows; who sends a SIGTERM is told as every program tells it.
-        Some(Signal::Interrupt) => 0,
-        Some(Signal::Terminate) => 128 + 15,
+        // Who presses Ctrl-C knows; who sends another signal is told as every program tells it.
+        Some(SIGINT) => 0,
+        Some(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
         None => u8::from(last.is_some_and(|result| result.is_error)),
     })
 }
 
-/// Why somebody wants the agent to stop.
-#[derive(Debug, Clone, Copy)]
-enum Signal {
-    Interrupt,
-    Terminate,
-}
+/// The number of a signal that asks the agent to stop.
+type Signal = i32;
+
+const SIGINT: Signal = 2;
 
 /// What a session begins with.
 struct Begun {
@@ -263,12 +263,12 @@ async fn listen(
     let desk = crate::control::Desk::new(Arc::clone(session));
     let reading = async {
         if session.options.stream_input {
-            let mut lines = BufReader::new(tokio::io::stdin()).lines();
+            let mut stdin = BufReader::new(tokio::io::stdin());
             loop {
-                let said = match lines.next_line().await {
+                let said = match crate::input::next_line(&mut stdin).await {
                     Ok(Some(line)) => crate::input::read(&line),
                     Ok(None) => break,
-                    Err(error) => Err(InputError::Read(error)),
+                    Err(error) => Err(error),
                 };
                 match said {
                     Ok(said) => desk.hear(said),
@@ -313,17 +313,32 @@ async fn listen(
     }
 }
 
-/// Waits until somebody wants the agent to stop.
+/// Waits for a signal that would end the agent: it ends by itself then, with its children.
 #[cfg(unix)]
 async fn signal() -> Signal {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut stop), Ok(mut end)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = stop.recv() => Signal::Interrupt,
-        _ = end.recv() => Signal::Terminate,
+    let mut kinds = vec![
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+        SignalKind::user_defined1(),
+        SignalKind::user_defined2(),
+        SignalKind::alarm(),
+        SignalKind::io(),
+    ];
+    if cfg!(target_os = "linux") {
+        // SIGSTKFLT, SIGXCPU, SIGVTALRM, SIGPROF, SIGPWR.
+        kinds.extend([16, 24, 26, 27, 30].map(SignalKind::from_raw));
     }
+    let streams = kinds.into_iter().filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?)));
+    let waiting = streams.map(|(number, mut stream)| {
+        Box::pin(async move {
+            stream.recv().await;
+            number
+        })
+    });
+    select_all(waiting).await.0
 }
 
 /// Waits until somebody wants the agent to stop.
@@ -332,5 +347,5 @@ async fn signal() -> Signal {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-    Signal::Interrupt
+    SIGINT
 }

@@ -104,8 +104,9 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     entries.extend(prompt::plan_note(session));
     entries.extend(prompt::budget_note(session));
     if !std::mem::replace(&mut session.state().instructed, true) {
-        let files = session.instructions();
+        let (files, left_out) = session.find_instructions();
         entries.extend(prompt::instructions(&files));
+        left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
     }
     // The person's words are on disk before the model is asked.
     session.log().record(entries)?;

@@ -9,6 +9,11 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::settings::Source;
+use crate::text_file;
+use crate::trust::repository;
+
+/// How many commands, skills or subagents a folder may hold.
+const MAX_FILES: usize = 1000;
 
 /// A slash command or a skill: a prompt under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +32,8 @@ pub(crate) struct Saved {
     pub is_skill: bool,
     /// The folder its own files are in.
     pub folder: PathBuf,
+    /// Whether it comes with the project, and not from the user or a plugin.
+    pub of_project: bool,
 }
 
 /// A subagent.
@@ -64,7 +71,7 @@ impl Plugin {
         struct Manifest {
             name: String,
         }
-        let manifest = fs::read_to_string(path.join(".claude-plugin/plugin.json")).ok();
+        let manifest = text_file::read(&path.join(".claude-plugin/plugin.json"), None, text_file::MAX_BYTES).ok();
         let named = manifest.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).map(|known| known.name);
         let folder = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self { name: named.unwrap_or_else(folder), path: path.to_owned() }
@@ -72,7 +79,7 @@ impl Plugin {
 
     /// The settings in it: its hooks.
     pub(crate) fn settings(&self) -> Option<serde_json::Value> {
-        let text = fs::read_to_string(self.path.join("hooks/hooks.json")).ok()?;
+        let text = text_file::read(&self.path.join("hooks/hooks.json"), None, text_file::MAX_BYTES).ok()?;
         serde_json::from_str(&text.replace("${CLAUDE_PLUGIN_ROOT}", &self.path.to_string_lossy())).ok()
     }
 }
@@ -89,30 +96,33 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Reads the folders of the given sources; the project's win over the person's.
+    /// Reads the folders of the given sources: the user's, and those of the project from its
+    /// repository's root down to `cwd`. The project's subagents win over the user's, the
+    /// user's commands and skills over the project's.
     pub(crate) fn load(config: &Path, cwd: &Path, sources: &[Source]) -> Self {
         let mut catalog = Self::default();
         for agent in builtin_agents() {
             catalog.agents.insert(agent.name.clone(), agent);
         }
         if sources.contains(&Source::User) {
-            catalog.take(config, "");
+            catalog.take(config, "", None);
         }
         if sources.contains(&Source::Project) {
-            let folders: Vec<&Path> = cwd.ancestors().collect();
-            folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude"), ""));
+            let top = repository(cwd).unwrap_or(cwd);
+            let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(top)).collect();
+            folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude"), "", Some(folder)));
         }
         catalog
     }
 
     /// Adds what a folder of the project holds that was opened later.
     pub(crate) fn add_root(&mut self, root: &Path) {
-        self.take(&root.join(".claude"), "");
+        self.take(&root.join(".claude"), "", Some(root));
     }
 
     /// Adds what a plugin's folder holds, under the plugin's name.
     pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
-        self.take(&plugin.path, &format!("{}:", plugin.name));
+        self.take(&plugin.path, &format!("{}:", plugin.name), None);
         self.plugins.push(plugin.clone());
     }
 
@@ -144,29 +154,34 @@ impl Catalog {
         self.saved.values().filter(|saved| saved.is_skill)
     }
 
-    fn take(&mut self, folder: &Path, prefix: &str) {
+    /// Adds what a folder holds; a project's files must not lead out of `project`.
+    fn take(&mut self, folder: &Path, prefix: &str, project: Option<&Path>) {
         let commands = folder.join("commands");
         for path in markdown(&commands) {
             let name = path.strip_prefix(&commands).unwrap_or(&path).with_extension("");
             let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
-            self.take_saved(&path, name.join(":"), prefix, false);
+            self.take_saved(&path, format!("{prefix}{}", name.join(":")), false, project);
         }
         let skills = fs::read_dir(folder.join("skills")).into_iter().flatten().flatten();
-        let mut skills: Vec<PathBuf> = skills.map(|entry| entry.path().join("SKILL.md")).collect();
+        let mut skills: Vec<PathBuf> = skills.take(MAX_FILES).map(|entry| entry.path().join("SKILL.md")).collect();
         skills.sort();
         for path in skills {
             let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-            self.take_saved(&path, name, prefix, true);
+            self.take_saved(&path, format!("{prefix}{name}"), true, project);
         }
         for path in markdown(&folder.join("agents")) {
-            self.take_agent(&path, prefix);
+            self.take_agent(&path, prefix, project);
         }
     }
 
-    fn take_saved(&mut self, path: &Path, name: String, prefix: &str, is_skill: bool) {
-        let Ok(text) = fs::read_to_string(path) else { return };
+    fn take_saved(&mut self, path: &Path, name: String, is_skill: bool, project: Option<&Path>) {
+        let Ok(text) = text_file::read(path, project, text_file::MAX_BYTES) else { return };
         let (front, body) = front_matter(&text);
-        let name = format!("{prefix}{}", front.name.filter(|_| is_skill).unwrap_or(name));
+        let prefix = name.rfind(':').filter(|_| is_skill).map_or("", |end| &name[..=end]);
+        let name = front.name.filter(|_| is_skill).map_or_else(|| name.clone(), |own| format!("{prefix}{own}"));
+        if project.is_some() && self.saved.get(&name).is_some_and(|known| !known.of_project) {
+            return;
+        }
         let first_line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let saved = Saved {
             description: front.description.unwrap_or_else(|| first_line.trim_start_matches('#').trim().to_owned()),
@@ -175,13 +190,14 @@ impl Catalog {
             body: body.to_owned(),
             is_skill,
             folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
+            of_project: project.is_some(),
             name: name.clone(),
         };
         self.saved.insert(name, saved);
     }
 
-    fn take_agent(&mut self, path: &Path, prefix: &str) {
-        let Ok(text) = fs::read_to_string(path) else { return };
+    fn take_agent(&mut self, path: &Path, prefix: &str, project: Option<&Path>) {
+        let Ok(text) = text_file::read(path, project, text_file::MAX_BYTES) else { return };
         let (front, body) = front_matter(&text);
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{prefix}{}", front.name.unwrap_or_else(stem));
@@ -295,8 +311,8 @@ fn front_matter(text: &str) -> (Front, &str) {
 fn markdown(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(folder) = folders.pop().filter(|_| found.len() < MAX_FILES) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES) {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clock::now;
+use crate::private;
 use crate::session::Session;
 use crate::tool::BeforeChange;
 
@@ -160,8 +161,7 @@ impl Checkpoints {
             let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
             let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
             let name = format!("{hash}@v{version}");
-            fs::create_dir_all(&self.folder)?;
-            fs::write(self.folder.join(&name), bytes)?;
+            private::write(&self.folder.join(&name), bytes)?;
             copy.backup_file_name = Some(name);
         }
         Ok(copy)

@@ -84,6 +84,8 @@ pub(crate) async fn expand(
     if prompt.notice.is_some() {
         return Ok(Expanded::Words { beside: Vec::new() });
     }
+    // What a saved prompt allows, it allows for its own turn.
+    session.state().rules.remove_from(Source::Command);
     let command =
         plain(&prompt.content).and_then(split).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
     let Some((name, args)) = command else {
@@ -97,8 +99,12 @@ pub(crate) async fn expand(
     let Some(saved) = saved else {
         return Ok(Expanded::Words { beside: vec![unknown(session, name)] });
     };
-    for rule in saved.allowed_tools.iter().filter_map(|text| Rule::parse(text)) {
-        session.state().rules.add(Behavior::Allow, Source::Session, rule);
+    if saved.of_project && !session.trusted && !saved.allowed_tools.is_empty() {
+        session.output.note(format!("ignoring allowed-tools of /{name}: this folder is not trusted"));
+    } else {
+        for rule in saved.allowed_tools.iter().filter_map(|text| Rule::parse(text)) {
+            session.state().rules.add(Behavior::Allow, Source::Command, rule);
+        }
     }
     let text = format!(
         "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n\

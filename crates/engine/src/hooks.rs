@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::fresh;
 use crate::host::Host;
 use crate::output::Output;
-use crate::settings::Settings;
+use crate::settings::{Layer, Settings, Source};
 
 mod command;
 mod effects;
@@ -29,6 +29,9 @@ pub(crate) use effects::{Effects, Ran};
 
 /// How long a hook may take when nobody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a hook may hold the exit up when nobody says otherwise.
+const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Events that are not reported: nobody reads any more, or nobody reads yet.
 const QUIET: [&str; 2] = ["InstructionsLoaded", "SessionEnd"];
@@ -76,10 +79,15 @@ pub(crate) struct With<'a> {
 }
 
 impl Hooks {
-    /// The hooks of settings files.
+    /// The hooks of settings files. A project can turn off its own, the user and flags
+    /// turn off all.
     pub(crate) fn new(settings: &Settings, report: bool) -> Self {
-        let off = settings.last(|known| known.disable_all_hooks.then_some(true)).is_some();
-        let layers = settings.layers.iter().filter(|_| !off);
+        let of_project = |layer: &Layer| matches!(layer.source, Source::Project | Source::Local);
+        let off = |layer: &Layer| {
+            let turns_off = |other: &&Layer| !of_project(other) || of_project(layer);
+            settings.layers.iter().filter(turns_off).any(|other| other.known.disable_all_hooks)
+        };
+        let layers = settings.layers.iter().filter(|layer| !off(layer));
         let events = layers.flat_map(|layer| &layer.known.hooks);
         let hooks = events.flat_map(|(event, matchers)| {
             let commands = matchers.iter().flat_map(|m| m.hooks.iter().map(move |hook| (m.matcher.clone(), hook)));
@@ -87,7 +95,10 @@ impl Hooks {
                 event: event.clone(),
                 matcher,
                 what: What::Command(hook.command.clone()),
-                patience: patience(hook.timeout),
+                patience: match hook.timeout {
+                    None if event == "SessionEnd" => SESSION_END_TIMEOUT,
+                    timeout => patience(timeout),
+                },
                 guards: false,
             })
         });
@@ -261,6 +272,23 @@ fn ended(id: &str, name: &str, event: &str, ran: &Ran, output: &Output) -> Entry
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Known;
+
+    #[test]
+    fn a_project_turns_off_its_own_hooks_and_no_others() {
+        let layer = |source, disable_all_hooks| {
+            let all = serde_json::json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}});
+            let known = Known { disable_all_hooks, ..serde_json::from_value(all.clone()).unwrap() };
+            Layer { source, all, known }
+        };
+        let count = |layers: Vec<Layer>| Hooks::new(&Settings { layers, ..Settings::default() }, false).list().len();
+        assert_eq!(count(vec![layer(Source::User, false), layer(Source::Project, true)]), 1);
+        assert_eq!(
+            count(vec![layer(Source::User, false), layer(Source::Project, false), layer(Source::Local, true)]),
+            1
+        );
+        assert_eq!(count(vec![layer(Source::User, true), layer(Source::Project, false)]), 0);
+    }
 
     #[test]
     fn a_matcher_is_a_pattern_for_the_whole_name() {

@@ -3,6 +3,7 @@
 use quipu_message::control::{ControlRequest, ControlResponse};
 use quipu_message::turn::{Origin, User};
 use quipu_message::{Content, Entry, Head, Maybe, ReadError, Role, Uuid};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
 /// The word for words that tell of a background task.
 const NOTIFICATION: &str = "task-notification";
@@ -68,6 +69,9 @@ pub enum InputError {
     /// A known line has a bad body.
     #[error("cannot read a line of stdin")]
     Malformed(#[source] ReadError),
+    /// A line is longer than anything that could be sent on.
+    #[error("a line of stdin is longer than {} MiB", MAX_LINE_BYTES >> 20)]
+    TooLong,
     /// Reading failed.
     #[error("cannot read stdin")]
     Read(#[source] std::io::Error),
@@ -80,9 +84,27 @@ impl InputError {
             Self::NotJson { .. } => "input.not_json",
             Self::Role { .. } => "input.role",
             Self::Malformed(_) => "input.malformed",
+            Self::TooLong => "input.too_long",
             Self::Read(_) => "input.read",
         }
     }
+}
+
+/// The longest line of stdin, in bytes: more than the API takes in one request.
+pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// The next line, without its end; none at the end of the input.
+pub(crate) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<String>, InputError> {
+    let mut line = Vec::new();
+    let count = input.take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).await.map_err(InputError::Read)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        line.pop_if(|last| *last == b'\r');
+    } else if line.len() > MAX_LINE_BYTES {
+        return Err(InputError::TooLong);
+    }
+    let no_text = |error| InputError::Read(std::io::Error::new(std::io::ErrorKind::InvalidData, error));
+    if count == 0 { Ok(None) } else { String::from_utf8(line).map(Some).map_err(no_text) }
 }
 
 /// Reads one line.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use process_wrap::tokio::ChildWrapper;
 use quipu_message::control::answer::{McpServer, McpServerInfo, McpTool as Listed};
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
 use quipu_message::turn::ToolUseMeta;
@@ -18,10 +19,12 @@ use crate::error::EngineError;
 use crate::options::{Format, Options};
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::text_file;
 use crate::tool::Tool;
 
 mod connect;
 mod inside;
+mod limit;
 mod tool;
 
 pub(crate) use tool::McpTool;
@@ -60,7 +63,7 @@ enum Standing {
         tools: Vec<Offered>,
         info: Option<McpServerInfo>,
         /// The process of a program.
-        program: Option<u32>,
+        program: Option<Box<dyn ChildWrapper>>,
     },
     Failed(String),
     Disabled,
@@ -85,7 +88,8 @@ impl Mcp {
         for text in &options.mcp_config {
             let text = match text.trim_start().starts_with('{') {
                 true => text.clone(),
-                false => std::fs::read_to_string(text).map_err(|error| bad(format!("{text}: {error}")))?,
+                false => text_file::read(Path::new(text), None, text_file::MAX_BYTES)
+                    .map_err(|error| bad(format!("{text}: {error}")))?,
             };
             let listing: McpConfig = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
             for (name, config) in listing.servers {
@@ -100,8 +104,12 @@ impl Mcp {
         let all = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
         let named: Vec<&String> =
             settings.layers.iter().flat_map(|layer| &layer.known.enabled_mcpjson_servers).collect();
-        let Some(text) = std::fs::read_to_string(path).ok().filter(|_| all || !named.is_empty()) else {
+        if !(all || !named.is_empty()) || path.symlink_metadata().is_err() {
             return Vec::new();
+        }
+        let text = match text_file::read(path, path.parent(), text_file::MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) => return vec![format!("{}: {error}", path.display())],
         };
         let listing: McpConfig = match serde_json::from_str(&text) {
             Ok(listing) => listing,
@@ -281,9 +289,11 @@ impl Mcp {
             _ => None,
         });
         join_all(parting.map(|(mut running, program)| async move {
-            let gone = running.close_with_timeout(PARTING).await;
-            if let (Some(program), false) = (program, matches!(gone, Ok(Some(_)))) {
-                kill(program);
+            let _ = running.close_with_timeout(PARTING).await;
+            if let Some(mut program) = program {
+                let _ = tokio::time::timeout(PARTING, program.wait()).await;
+                // What it started may be there still.
+                let _ = program.start_kill();
             }
         }))
         .await;
@@ -349,18 +359,6 @@ fn read_config(name: &str, json: &Json) -> Result<Config, String> {
         McpServerConfig::Unknown(other) => return Err(format!("server {name}: unknown type {:?}", other.tag())),
     })
 }
-
-/// Ends a program and all it has started.
-#[cfg(unix)]
-fn kill(program: u32) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    let group = i32::try_from(program).ok().and_then(Pid::from_raw);
-    // It may just have gone.
-    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-}
-
-#[cfg(not(unix))]
-fn kill(_program: u32) {}
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

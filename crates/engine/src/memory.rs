@@ -2,14 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::settings::Source;
+use crate::text_file;
+use crate::tool::{Hides, Place, Target, resolve};
 
 /// How deep files may name further files.
 const DEEPEST: usize = 5;
+
+/// How many files there may be, and how much they may say together, in bytes.
+const MAX_FILES: usize = 500;
+const MAX_TOTAL_BYTES: usize = 4 << 20;
 
 /// One instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,27 +31,36 @@ pub(crate) struct Instructions {
     pub content: String,
 }
 
-/// Finds the instruction files, outermost first: the person's, then those of every
-/// folder from the root down to `cwd`, those of `roots`, each followed by the files it
-/// names.
-pub(crate) fn find(config: &Path, cwd: &Path, roots: &[PathBuf], sources: &[Source]) -> Vec<Instructions> {
-    let mut found = Found::default();
+/// Finds the instruction files, outermost first: the user's, then those of every folder
+/// from the root down to the session's, those of `roots`, each followed by the files it
+/// names. Also says what was left out, and why.
+///
+/// The user's own files may name any other. Those of a project may name files of the folder
+/// they are for and of the session's folders; none may name what rules refuse.
+pub(crate) fn find(
+    config: &Path,
+    place: &Place,
+    roots: &[PathBuf],
+    sources: &[Source],
+) -> (Vec<Instructions>, Vec<String>) {
+    let mut found = Found { hides: place.hidden(), folders: place.folders(), ..Found::new() };
     if sources.contains(&Source::User) {
-        found.take(&config.join("CLAUDE.md"), "User", 0);
-        found.rules(&config.join("rules"), "User");
+        found.take(&config.join("CLAUDE.md"), "User", None, 0);
+        found.rules(&config.join("rules"), "User", None);
     }
-    let folders: Vec<&Path> = cwd.ancestors().collect();
+    let folders: Vec<&Path> = place.root().ancestors().collect();
     for folder in folders.into_iter().rev().chain(roots.iter().map(PathBuf::as_path)) {
+        let within = Some(folder);
         if sources.contains(&Source::Project) {
-            found.take(&folder.join("CLAUDE.md"), "Project", 0);
-            found.take(&folder.join(".claude/CLAUDE.md"), "Project", 0);
-            found.rules(&folder.join(".claude/rules"), "Project");
+            found.take(&folder.join("CLAUDE.md"), "Project", within, 0);
+            found.take(&folder.join(".claude/CLAUDE.md"), "Project", within, 0);
+            found.rules(&folder.join(".claude/rules"), "Project", within);
         }
         if sources.contains(&Source::Local) {
-            found.take(&folder.join("CLAUDE.local.md"), "Local", 0);
+            found.take(&folder.join("CLAUDE.local.md"), "Local", within, 0);
         }
     }
-    found.files
+    (found.files, found.left_out)
 }
 
 /// What the model is told of the files.
@@ -62,40 +79,64 @@ pub(crate) fn render(files: &[Instructions]) -> String {
     text
 }
 
-#[derive(Default)]
 struct Found {
     files: Vec<Instructions>,
+    left_out: Vec<String>,
     seen: BTreeSet<PathBuf>,
+    bytes: usize,
+    /// Which files rules keep from being read.
+    hides: Hides,
+    /// The session's folders.
+    folders: Vec<PathBuf>,
 }
 
 impl Found {
-    fn take(&mut self, path: &Path, kind: &'static str, depth: usize) {
-        let Ok(real) = fs::canonicalize(path) else { return };
-        if depth > DEEPEST || !real.is_file() || !self.seen.insert(real) {
-            return;
-        }
-        let Ok(bytes) = fs::read(path) else { return };
-        let content = match String::from_utf8(bytes) {
-            Ok(content) => content,
-            // What a file only names may be a picture.
-            Err(_) if depth > 0 => return,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        };
-        let named = imports(&content, path.parent().unwrap_or(Path::new("/")));
-        self.files.push(Instructions { path: path.to_owned(), kind, content });
-        named.iter().for_each(|path| self.take(path, kind, depth + 1));
+    fn new() -> Self {
+        let hides: Hides = Arc::new(|_| false);
+        Self { files: Vec::new(), left_out: Vec::new(), seen: BTreeSet::new(), bytes: 0, hides, folders: Vec::new() }
     }
 
-    /// All Markdown files of a folder, by name.
-    fn rules(&mut self, folder: &Path, kind: &'static str) {
+    /// Takes a file and what it names. `within` is the folder it is for; none for the user's own.
+    fn take(&mut self, path: &Path, kind: &'static str, within: Option<&Path>, depth: usize) {
+        let target = Target::new(path);
+        let Some(real) = target.real.clone().filter(|real| real.symlink_metadata().is_ok()) else { return };
+        if depth > DEEPEST || real.is_dir() || !self.seen.insert(real.clone()) {
+            return;
+        }
+        let may_hold = |folder: &Path| resolve(folder).is_some_and(|folder| real.starts_with(folder));
+        let inside = within.is_none_or(|folder| may_hold(folder) || self.folders.iter().any(|open| may_hold(open)));
+        let read = match () {
+            () if (self.hides)(&target) => Err(io::Error::other("a rule refuses to read it")),
+            () if !inside => Err(io::Error::other("it is outside the folders of this session")),
+            () if self.files.len() == MAX_FILES || self.bytes > MAX_TOTAL_BYTES => {
+                Err(io::Error::other("there are too many instructions"))
+            }
+            () => text_file::read_bytes(path, None, text_file::MAX_BYTES),
+        };
+        let content = match read.map(String::from_utf8) {
+            Ok(Ok(content)) => content,
+            // What a file only names may be a picture.
+            Ok(Err(_)) if depth > 0 => return,
+            Ok(Err(error)) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            Err(error) => return self.left_out.push(format!("{}: {error}", path.display())),
+        };
+        self.bytes += content.len();
+        let named = imports(&content, path.parent().unwrap_or(Path::new("/")));
+        self.files.push(Instructions { path: path.to_owned(), kind, content });
+        named.iter().for_each(|path| self.take(path, kind, within, depth + 1));
+    }
+
+    /// All Markdown files of a folder, by name; a folder that was seen is not gone into again.
+    fn rules(&mut self, folder: &Path, kind: &'static str, within: Option<&Path>) {
+        let Some(real) = resolve(folder).filter(|real| self.seen.insert(real.clone())) else { return };
         let mut paths: Vec<PathBuf> =
-            fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+            fs::read_dir(real).into_iter().flatten().flatten().take(MAX_FILES).map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths {
             if path.is_dir() {
-                self.rules(&path, kind);
+                self.rules(&path, kind, within);
             } else if path.extension().is_some_and(|ext| ext == "md") {
-                self.take(&path, kind, 0);
+                self.take(&path, kind, within, 0);
             }
         }
     }

@@ -10,6 +10,7 @@ use quipu_message::{Block, Entry, Image, Json, Maybe, factory};
 
 use crate::clock::Clock;
 use crate::input::Prompt;
+use crate::private;
 use crate::session::Session;
 use crate::talk::told;
 use crate::tool::{Target, open};
@@ -99,11 +100,9 @@ fn companion(session: &Session, image: &Image, number: usize) -> Option<Entry> {
     let data = image.source.data.text()?;
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok()?;
     let kind = image.source.media_type.text().and_then(|kind| kind.strip_prefix("image/")).unwrap_or("png");
-    let folder = session.scratch().join("images");
-    fs::create_dir_all(&folder).ok()?;
     let kind: String = kind.chars().filter(char::is_ascii_alphanumeric).collect();
-    let path = folder.join(format!("{number}.{kind}"));
-    fs::write(&path, bytes).ok()?;
+    let path = session.scratch().join(format!("images/{number}.{kind}"));
+    private::write(&path, &bytes).ok()?;
     let text = format!("[Image: source: {}]", path.display());
     let mut user = factory::meta(vec![Block::new_text(text)], &mut Clock);
     user.prompt_id = session.prompt_id();

@@ -101,6 +101,12 @@ pub struct Options {
     pub settings: Option<String>,
     /// Which settings files to read; none means all.
     pub setting_sources: Option<Vec<String>>,
+    /// The folder the session starts in is trusted.
+    pub trust_folder: bool,
+    /// Folders that the user trusts, from quipu's own settings.
+    pub trusted_folders: Vec<PathBuf>,
+    /// Hooks of the project run though its folder is not trusted.
+    pub allow_project_hooks: bool,
     /// Folders with commands, skills, subagents and hooks of their own.
     pub plugin_dirs: Vec<PathBuf>,
     /// Subagents as JSON.

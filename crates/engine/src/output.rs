@@ -23,6 +23,8 @@ pub(crate) struct Output {
 #[derive(Debug)]
 enum Said {
     Line(Box<Entry>),
+    /// For whoever reads stderr, whatever the format.
+    Note(String),
     End,
 }
 
@@ -58,6 +60,7 @@ impl Output {
             for said in said {
                 match said {
                     Said::Line(entry) => press.take(*entry),
+                    Said::Note(text) => press.note(&text),
                     Said::End => break,
                 }
             }
@@ -71,6 +74,11 @@ impl Output {
     pub(crate) fn say(&self, entry: Entry) {
         // Nobody listens only while the process ends.
         let _ = self.lines.send(Said::Line(Box::new(entry)));
+    }
+
+    /// Says a warning on stderr, whatever the format.
+    pub(crate) fn note(&self, text: String) {
+        let _ = self.lines.send(Said::Note(text));
     }
 
     /// Nothing more will be said.
@@ -131,17 +139,21 @@ impl<W: Write, E: Write> Press<W, E> {
         match self.format {
             Format::StreamJson => {
                 if let Ok(line) = Line::of(&entry) {
-                    self.print(line.as_str());
+                    self.print_json(line.as_str());
                 }
             }
             Format::Json if self.verbose => self.all.push(entry),
             Format::Json | Format::Text => {
                 if let Some(text) = warning(&entry) {
-                    // Who does not read it does not need it.
-                    let _ = writeln!(self.err, "warning: {text}");
+                    self.note(&text);
                 }
             }
         }
+    }
+
+    fn note(&mut self, text: &str) {
+        // Who does not read it does not need it.
+        let _ = writeln!(self.err, "warning: {text}");
     }
 
     fn finish(mut self) -> Printed {
@@ -149,11 +161,11 @@ impl<W: Write, E: Write> Press<W, E> {
             Format::StreamJson => {}
             Format::Json if self.verbose => {
                 let text = serde_json::to_string(&self.all).unwrap_or_default();
-                self.print(&text);
+                self.print_json(&text);
             }
             Format::Json => {
                 if let Some(Ok(line)) = self.last.as_ref().map(Line::of) {
-                    self.print(line.as_str());
+                    self.print_json(line.as_str());
                 }
             }
             Format::Text => {
@@ -163,6 +175,15 @@ impl<W: Write, E: Write> Press<W, E> {
             }
         }
         Printed { last: self.last, failed: self.failed }
+    }
+
+    /// Prints a line of JSON. Some readers take U+2028 and U+2029 for line ends, so they are
+    /// escaped; JSON has them only inside strings.
+    fn print_json(&mut self, text: &str) {
+        match text.contains(['\u{2028}', '\u{2029}']) {
+            true => self.print(&text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")),
+            false => self.print(text),
+        }
     }
 
     fn print(&mut self, text: &str) {

@@ -23,3 +23,13 @@ pub use mode::Mode;
 pub use refused::refused;
 pub use rule::{Behavior, Rule, Source};
 pub use rules::{Rules, Sourced, UpdateError};
+
+use crate::tool::Place;
+
+/// Makes the rules known to the sandbox and to tools that find files and hosts by
+/// themselves: searches, mentions, redirects. To be done again when the rules change.
+pub fn enforce(rules: &Rules, place: &Place) {
+    place.hide(hidden(rules, place));
+    place.sandbox().refuse(refused(rules, place));
+    place.refuse_hosts(web::refused(rules));
+}

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::hooks::Effects;
 use crate::host::HostError;
-use crate::permission::{Mode, Question, Reason, Verdict, hidden, judge_at, refused, target};
+use crate::permission::{Mode, Question, Reason, Verdict, enforce, judge_at, target};
 use crate::sandbox::Profile;
 use crate::talk::Talk;
 use crate::tool::{Call, Output, Target};
@@ -222,8 +222,7 @@ impl Talk<'_> {
             let mode = {
                 let mut state = self.session.state();
                 let mode = state.rules.apply(&update, self.place);
-                self.place.hide(hidden(&state.rules, self.place));
-                self.place.sandbox().refuse(refused(&state.rules, self.place));
+                enforce(&state.rules, self.place);
                 mode
             };
             if let Ok(Some(mode)) = mode

@@ -38,10 +38,16 @@ pub(crate) struct Session {
     pub options: Options,
     /// The environment the agent was started in.
     pub env: BTreeMap<String, String>,
+    /// The environment of hooks.
+    pub hook_env: BTreeMap<String, String>,
     /// The person's folder of settings and sessions.
     pub config: PathBuf,
     /// Which settings files count.
     pub sources: Vec<Source>,
+    /// Whether the user trusts the folder.
+    pub trusted: bool,
+    /// How many more subagents may work at once.
+    pub subagents: tokio::sync::Semaphore,
     /// The way out.
     pub output: Output,
     /// The host at the other end.
@@ -141,8 +147,13 @@ impl State {
 impl Session {
     /// The instruction files of the person, the project and the folders opened later.
     pub(crate) fn instructions(&self) -> Vec<Instructions> {
+        self.find_instructions().0
+    }
+
+    /// The same, and what was left out of them.
+    pub(crate) fn find_instructions(&self) -> (Vec<Instructions>, Vec<String>) {
         let roots = self.state().roots.clone();
-        memory::find(&self.config, self.place.root(), &roots, &self.sources)
+        memory::find(&self.config, &self.place, &roots, &self.sources)
     }
 
     /// What changes while the session runs.
@@ -251,7 +262,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Effects {
         let root = self.place.root();
-        let with = With { host: &self.host, output: &self.output, env: &self.env, root, cancel };
+        let with = With { host: &self.host, output: &self.output, env: &self.hook_env, root, cancel };
         let effects = self.hooks.run(E::NAME, Json::of(&input), subject, call, with).await;
         if !cancel.is_cancelled() {
             effects.failures().for_each(|failure| self.warn(failure));
@@ -325,7 +336,9 @@ impl Session {
 
     /// The folder for files of this session that are not its conversation.
     pub(crate) fn scratch(&self) -> PathBuf {
-        let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        // Below a folder whose name nobody else knows.
+        let private = || self.place.outputs().to_owned();
+        let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(private, PathBuf::from);
         base.join("quipu-agent").join(self.state().id.as_str())
     }
 

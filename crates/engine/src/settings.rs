@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::permission::{Behavior, Rule};
 use crate::sandbox;
+use crate::text_file;
 
 /// Where settings come from; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -153,6 +154,9 @@ pub(crate) struct Command {
     pub timeout: Option<f64>,
 }
 
+/// What is said of a text that is no rule.
+const NO_RULE: &str = "is not a rule; write Tool or Tool(pattern)";
+
 /// Why settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -174,6 +178,16 @@ pub enum SettingsError {
         #[source]
         source: serde_json::Error,
     },
+    /// A rule that refuses or asks cannot be read.
+    #[error("{place}: permissions.{list}: '{text}' {NO_RULE}")]
+    BadRule {
+        /// The file, or the flag.
+        place: String,
+        /// `deny` or `ask`.
+        list: &'static str,
+        /// What stands there.
+        text: String,
+    },
     /// A source that does not exist.
     #[error("no setting source '{name}'; there are user, project and local")]
     NoSource {
@@ -188,6 +202,7 @@ impl SettingsError {
         match self {
             Self::Read { .. } => "settings.unreadable",
             Self::Invalid { .. } => "settings.invalid",
+            Self::BadRule { .. } => "settings.bad_rule",
             Self::NoSource { .. } => "settings.no_source",
         }
     }
@@ -214,36 +229,54 @@ impl Settings {
         let mut read = BTreeSet::new();
         for source in sources {
             let path = source.path(config, cwd);
-            let Ok(text) = fs::read_to_string(&path) else { continue };
+            let within = (*source != Source::User).then_some(cwd);
+            let text = match text_file::read(&path, within, text_file::MAX_BYTES) {
+                Ok(text) => text,
+                Err(error) => {
+                    if path.symlink_metadata().is_ok() {
+                        settings.problems.push(format!("{}: {error}", path.display()));
+                    }
+                    continue;
+                }
+            };
             // At home, the person's file is the project's too; its hooks run once.
             if !read.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
                 continue;
             }
             match layer(*source, &text) {
-                Ok(layer) => settings.put(layer, &path.display().to_string()),
+                Ok(layer) => settings.put(layer, &path.display().to_string())?,
+                // What it would have refused cannot be known.
+                Err(source) if text.contains("\"deny\"") => {
+                    return Err(SettingsError::Invalid { place: path.display().to_string(), source });
+                }
                 Err(error) => settings.problems.push(format!("{}: {error}", path.display())),
             }
         }
         if let Some(flag) = flag {
-            settings.put(from_flag(flag)?, "--settings");
+            settings.put(from_flag(flag)?, "--settings")?;
         }
         Ok(settings)
     }
 
-    /// Puts a layer on top; what is no rule in it is told of.
-    fn put(&mut self, layer: Layer, place: &str) {
-        let told =
-            |(list, text)| format!("{place}: permissions.{list}: '{text}' is no rule; write Tool or Tool(pattern)");
-        self.problems.extend(layer.known.permissions.unreadable().map(told));
+    /// Puts a layer on top. What is no rule in it is told of; where it should refuse or ask,
+    /// it is an error, for nobody knows what it was to keep from happening.
+    fn put(&mut self, layer: Layer, place: &str) -> Result<(), SettingsError> {
+        for (list, text) in layer.known.permissions.unreadable() {
+            if list != "allow" {
+                let (place, text) = (place.to_owned(), text.clone());
+                return Err(SettingsError::BadRule { place, list, text });
+            }
+            self.problems.push(format!("{place}: permissions.{list}: '{text}' {NO_RULE}"));
+        }
         self.layers.push(layer);
+        Ok(())
     }
 
     /// Adds a layer on top, as a host may.
     pub(crate) fn add(&mut self, all: Value) -> Result<(), SettingsError> {
         let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
-        self.put(Layer { source: Source::Flag, all, known }, "the request");
-        Ok(())
+        self.put(Layer { source: Source::Flag, all, known }, "the request")
     }
 
     /// The strongest value of a setting.
@@ -306,7 +339,8 @@ fn from_flag(flag: &str) -> Result<Layer, SettingsError> {
         ("--settings".to_owned(), flag.to_owned())
     } else {
         let path = PathBuf::from(flag);
-        let text = fs::read_to_string(&path).map_err(|source| SettingsError::Read { path, source })?;
+        let text = text_file::read(&path, None, text_file::MAX_BYTES);
+        let text = text.map_err(|source| SettingsError::Read { path, source })?;
         (flag.to_owned(), text)
     };
     layer(Source::Flag, &text).map_err(|source| SettingsError::Invalid { place, source })

@@ -27,17 +27,21 @@ use crate::mcp::Mcp;
 use crate::model::Models;
 use crate::options::{Options, Start};
 use crate::output::Output;
-use crate::permission::{Behavior, Mode, Rule, Rules, Source, hidden, refused};
+use crate::permission::{Behavior, Mode, Rule, Rules, Source, enforce};
 use crate::queue::Queue;
 use crate::sandbox;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
 use crate::structured::Structured;
 use crate::tool::{self, Place};
+use crate::trust;
 use crate::waiting::Waiting;
 
 /// How many broken lines of a session file are told of.
 const SHOWN: usize = 5;
+
+/// How many subagents work at once.
+const MAX_SUBAGENTS: usize = 10;
 
 /// What the agent is started with.
 #[derive(Debug)]
@@ -141,6 +145,11 @@ impl Given {
         let sources = settings::sources(self.options.setting_sources.as_deref())?;
         let mut settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
         settings.problems.extend(chosen.problems.iter().take(SHOWN).cloned());
+        let trusted = trust::is_trusted(&self.options, &self.cwd, self.var("HOME").map(Path::new), &config);
+        if !trusted {
+            let left_out = trust::restrict(&mut settings, &self.options, &self.cwd, &config);
+            left_out.into_iter().for_each(|text| output.note(text));
+        }
         let plugins: Vec<Plugin> =
             self.options.plugin_dirs.iter().map(|path| Plugin::at(&self.cwd.join(path))).collect();
         for hooks in plugins.iter().filter_map(Plugin::settings) {
@@ -199,8 +208,7 @@ impl Given {
             }
             None => {}
         }
-        place.hide(hidden(&rules, &place));
-        place.sandbox().refuse(refused(&rules, &place));
+        enforce(&rules, &place);
         let state = State {
             id: chosen.id,
             mode,
@@ -230,6 +238,10 @@ impl Given {
             planning: false,
             settings: settings.clone(),
         };
+        let mut hook_env = self.env.clone();
+        if scrubs(&self.env) {
+            tool::SECRETS.iter().for_each(|name| drop(hook_env.remove(*name)));
+        }
         let session = Arc::new(Session {
             hooks: Hooks::new(&settings, self.options.hook_events),
             mcp,
@@ -241,9 +253,12 @@ impl Given {
             ledger,
             state: Mutex::new(state),
             options: self.options,
+            hook_env,
             env: self.env,
             config,
             sources,
+            trusted,
+            subagents: tokio::sync::Semaphore::new(MAX_SUBAGENTS),
             output,
             client,
             models,
@@ -413,6 +428,11 @@ impl Session {
         let names = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"];
         names.into_iter().find(|name| self.var(name).is_some()).unwrap_or("none")
     }
+}
+
+/// Whether hooks and MCP servers are kept from what the agent signs in with.
+pub(crate) fn scrubs(env: &BTreeMap<String, String>) -> bool {
+    env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
 }
 
 /// Whether nothing is said after a line but the turn of one prompt.

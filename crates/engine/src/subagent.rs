@@ -1,8 +1,6 @@
 //! Subagents: a talk of their own, in a file of their own, for one call.
 
-use std::fs::{DirBuilder, File};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -21,6 +19,7 @@ use crate::catalog::Agent;
 use crate::clock::{Clock, fresh, millis, run_id};
 use crate::ledger::filled;
 use crate::log::Log;
+use crate::private;
 use crate::prompt;
 use crate::session::Session;
 use crate::talk::{Aside, Sub, Talk, Voice};
@@ -156,6 +155,8 @@ impl Job {
 
     async fn run(self) -> Output {
         let session = &self.session;
+        // The others wait for their turn.
+        let _turn = session.subagents.acquire().await;
         let log = Mutex::new(self.log());
         let inherited = session.state().model.clone();
         let chosen = self.asked.model.text().map(str::to_owned);
@@ -235,7 +236,7 @@ impl Launch {
             let output = work.await;
             let text = output.content.to_text();
             // Who reads it finds the report in the notice, too.
-            let _ = save(&file, &text);
+            let _ = private::write(&file, text.as_bytes());
             let status = match output.is_error {
                 _ if stop.is_cancelled() => Status::Killed,
                 true => Status::Ended(1),
@@ -245,15 +246,6 @@ impl Launch {
         });
         Output::new(vec![Block::new_text(words)], &raw)
     }
-}
-
-/// Writes a report to a file that only the person may read.
-fn save(file: &Path, text: &str) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-    if let Some(folder) = file.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    File::options().write(true).create_new(true).mode(0o600).open(file)?.write_all(text.as_bytes())
 }
 
 /// What the subagent says in the end, or why it says nothing.
@@ -306,7 +298,8 @@ impl Job {
             finished: finished.then_some(true).into(),
             ..SubagentMeta::default()
         };
-        std::fs::write(&path, Json::of(&meta).text()).map_err(|source| AppendError::Create { path, source })
+        let written = private::write(&path, Json::of(&meta).text().as_bytes());
+        written.map_err(|source| AppendError::Create { path, source })
     }
 
     fn say_started(&self) {

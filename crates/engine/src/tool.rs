@@ -18,6 +18,7 @@ pub use check::check;
 pub(crate) use path::without_dots;
 pub use path::{Target, resolve};
 pub use place::{BeforeChange, Hides, Knows, Options, Place, Summarise};
+pub(crate) use place::{RefusesHost, SECRETS};
 
 /// Something the model can call.
 pub trait Tool: Send + Sync {

@@ -12,7 +12,7 @@ use crate::tool::Tool;
 use crate::{questions, tools};
 
 /// How deep subagents may have subagents.
-const DEEPEST: u64 = 3;
+const DEEPEST: u64 = 1;
 
 /// The tools of the session's own talk.
 pub(crate) fn for_main(session: &Arc<Session>, structured: Option<&Arc<Structured>>) -> Vec<Arc<dyn Tool>> {

@@ -1,7 +1,7 @@
 //! The tools of one answer: calls that only read run beside each other, the others
 //! one at a time; results come in the order they are done.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,9 @@ mod long;
 /// After how many seconds a call is told of as a task.
 const LONG: u64 = 3;
 
+/// How many calls run beside each other.
+const MAX_AT_ONCE: usize = 32;
+
 /// How long subagents have to end when a turn is broken off.
 const MERCY: Duration = Duration::from_secs(2);
 
@@ -60,7 +63,9 @@ pub(crate) struct Works<'a> {
     running: FuturesUnordered<BoxFuture<'a, Done>>,
     /// The calls under way.
     open: Vec<Work>,
-    finished: Vec<Done>,
+    finished: VecDeque<Done>,
+    /// The calls that were added.
+    ids: HashSet<ToolUseId>,
     /// Whether the answer is whole: only then may anything change.
     released: bool,
     /// Stops all of them.
@@ -102,14 +107,19 @@ impl<'a> Works<'a> {
             waiting: VecDeque::new(),
             running: FuturesUnordered::new(),
             open: Vec::new(),
-            finished: Vec::new(),
+            finished: VecDeque::new(),
+            ids: HashSet::new(),
             released: false,
             stop: talk.cancel.child_token(),
         }
     }
 
-    /// Adds a call and begins what may begin.
+    /// Adds a call and begins what may begin. One with the id of another is left out: its
+    /// result could not be told from the other's.
     pub(crate) fn add(&mut self, call: ToolUse, source: Uuid) {
+        if !self.ids.insert(call.id.clone()) {
+            return;
+        }
         let input = call.input.value();
         let effect = self.talk.tool(&call.name).map_or(Effect::Reads, |tool| tool.effect(&input));
         self.waiting.push_back(Work { call, source, effect, stop: self.stop.clone() });
@@ -138,8 +148,8 @@ impl<'a> Works<'a> {
     /// The next call that is done; none when all are.
     pub(crate) async fn next(&mut self) -> Option<Done> {
         loop {
-            if !self.finished.is_empty() {
-                return Some(self.finished.remove(0));
+            if let Some(done) = self.finished.pop_front() {
+                return Some(done);
             }
             let done = self.running.next().await?;
             self.took(done);
@@ -173,18 +183,19 @@ impl<'a> Works<'a> {
             Done { refused, ..Done::new(work, output) }
         };
         finished.extend(open.into_iter().chain(waiting).map(rejected));
-        finished
+        finished.into()
     }
 
     fn took(&mut self, done: Done) {
         self.open.retain(|work| !work.is(&done));
-        self.finished.push(done);
+        self.finished.push_back(done);
         self.begin();
     }
 
     fn begin(&mut self) {
         while let Some(next) = self.waiting.front() {
-            let beside = self.open.iter().all(|work| work.effect != Effect::Changes);
+            let room = self.open.len() < MAX_AT_ONCE;
+            let beside = room && self.open.iter().all(|work| work.effect != Effect::Changes);
             let may = match next.effect {
                 Effect::Reads => beside,
                 Effect::Apart => self.released && beside,

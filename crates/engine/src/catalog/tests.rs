@@ -9,6 +9,7 @@ fn saved(body: &str) -> Saved {
         body: body.into(),
         is_skill: false,
         folder: PathBuf::new(),
+        of_project: false,
     }
 }
 

@@ -14,6 +14,9 @@ use super::{Ran, With};
 /// The exit code with which a hook blocks.
 const BLOCKS: i32 = 2;
 
+/// How much of what a hook prints is kept, in bytes.
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
+
 /// How long what a hook left running may keep its output open.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -106,10 +109,14 @@ impl Drop for Shell {
     }
 }
 
+/// Reads to the end, and keeps the beginning.
 async fn gather(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
-    if let Some(mut pipe) = pipe {
-        // What came before an error counts.
-        let _ = pipe.read_to_end(into).await;
+    let Some(mut pipe) = pipe else { return };
+    let mut buffer = vec![0; 64 << 10];
+    // What came before an error counts.
+    while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
+        let room = MAX_OUTPUT_BYTES.saturating_sub(into.len());
+        into.extend_from_slice(&buffer[..count.min(room)]);
     }
 }
 

@@ -1,21 +1,26 @@
 //! Connecting to a server, whatever it is reached by.
 
 use std::collections::HashMap;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use quipu_message::Json;
 use quipu_message::control::answer::McpServerInfo;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::service::{RunningService, serve_client};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, service::ClientInitializeError};
 
 use super::inside::Inside;
+use super::limit::LineLimit;
 use super::{Config, Standing};
 use crate::session::Session;
+use crate::setup::scrubs;
+use crate::tool::SECRETS;
 
 type Running = RunningService<RoleClient, ()>;
 
@@ -44,26 +49,32 @@ pub(super) async fn connect(
     }
 }
 
-/// Reaches a server; a program also has a process.
+/// Reaches a server; a program is also a process, which ends when it is dropped.
 async fn reach(
     session: &Arc<Session>,
     name: &str,
     config: &Config,
     manifest: Option<Json>,
-) -> Result<(Running, Option<u32>), String> {
+) -> Result<(Running, Option<Box<dyn ChildWrapper>>), String> {
     let failed = |error: ClientInitializeError| error.to_string();
     let running = match config {
         Config::Stdio { command, args, env } => {
             let mut program = CommandWrap::with_new(command, |program| {
                 program.args(args).envs(env).current_dir(session.place.root());
+                program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+                if scrubs(&session.env) {
+                    SECRETS.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {
+                        program.env_remove(name);
+                    });
+                }
             });
-            program.wrap(ProcessGroup::leader()).wrap(KillOnDrop);
-            let (transport, _) = TokioChildProcess::builder(program)
-                .stderr(std::process::Stdio::null())
-                .spawn()
-                .map_err(|error| format!("cannot start {command}: {error}"))?;
-            let id = transport.id();
-            return Ok((serve_client((), transport).await.map_err(failed)?, id));
+            let cannot_start = |error: std::io::Error| format!("cannot start {command}: {error}");
+            let mut child = program.wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn().map_err(cannot_start)?;
+            let (Some(output), Some(input)) = (child.stdout().take(), child.stdin().take()) else {
+                return Err(format!("cannot start {command}: it has no input or output"));
+            };
+            let transport = AsyncRwTransport::new(LineLimit::new(output), input).with_max_line_length(usize::MAX);
+            return Ok((serve_client((), transport).await.map_err(failed)?, Some(child)));
         }
         Config::Http { url, headers } => {
             let mut named = HashMap::new();

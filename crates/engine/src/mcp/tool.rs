@@ -48,22 +48,25 @@ impl Tool for McpTool {
             let mut meta = rmcp::model::RequestMetaObject::default();
             meta.insert("claudecode/toolUseId".to_owned(), Value::from(call.id.as_str()));
             params.meta = Some(meta);
-            let patience = patience(place);
+            let timeout = timeout(place);
             let result = tokio::select! {
                 result = self.peer.call_tool(params) => result,
                 () = call.cancel.cancelled() => return Output::failure("The call was broken off"),
-                () = late(patience) => {
-                    let seconds = patience.unwrap_or_default().as_secs_f64();
+                () = tokio::time::sleep(timeout) => {
+                    let seconds = timeout.as_secs_f64();
                     return Output::failure(format!("The MCP server did not answer within {seconds} s (MCP_TOOL_TIMEOUT)"));
                 }
             };
             match result {
                 Ok(result) if result.is_error == Some(true) => {
                     let text: Vec<String> = result.content.iter().filter_map(words).collect();
-                    Output::failure(text.join("\n"))
+                    let mut text = text.join("\n");
+                    cut(&mut text, &mut max_chars(place));
+                    Output::failure(text)
                 }
                 Ok(result) => {
-                    let blocks: Vec<Block> = result.content.iter().map(block).collect();
+                    let mut room = max_chars(place);
+                    let blocks: Vec<Block> = result.content.iter().map(|content| block(content, &mut room)).collect();
                     let raw = Json::of(&blocks).value();
                     Output { content: Content::Blocks(blocks), raw: Some(raw), is_error: false }
                 }
@@ -76,16 +79,36 @@ impl Tool for McpTool {
     }
 }
 
-/// How long a call may take; without end unless `MCP_TOOL_TIMEOUT` says so.
-fn patience(place: &Place) -> Option<Duration> {
-    let set = place.env().get(OsStr::new("MCP_TOOL_TIMEOUT"))?;
-    set.to_str()?.parse().ok().map(Duration::from_millis)
+/// How long a call may take, unless `MCP_TOOL_TIMEOUT` says otherwise.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// How much text of a result the model is given, in tokens, unless `MAX_MCP_OUTPUT_TOKENS` says otherwise.
+const MAX_TOKENS: usize = 25_000;
+/// How many characters a token is taken for.
+const CHARS_PER_TOKEN: usize = 4;
+/// The longest picture the API takes, in characters of base64.
+const MAX_IMAGE_CHARS: usize = 7 << 20;
+
+fn number(place: &Place, name: &str) -> Option<u64> {
+    place.env().get(OsStr::new(name))?.to_str()?.parse().ok()
 }
 
-async fn late(patience: Option<Duration>) {
-    match patience {
-        Some(patience) => tokio::time::sleep(patience).await,
-        None => std::future::pending().await,
+fn timeout(place: &Place) -> Duration {
+    number(place, "MCP_TOOL_TIMEOUT").map_or(CALL_TIMEOUT, Duration::from_millis)
+}
+
+fn max_chars(place: &Place) -> usize {
+    let tokens = number(place, "MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| usize::try_from(tokens).ok());
+    tokens.unwrap_or(MAX_TOKENS).saturating_mul(CHARS_PER_TOKEN)
+}
+
+/// Cuts a text to the room there is, and says so in it.
+fn cut(text: &mut String, room: &mut usize) {
+    let end = text.char_indices().nth(*room).map(|(end, _)| end);
+    *room = room.saturating_sub(text.chars().count());
+    if let Some(end) = end {
+        let left_out = text[end..].chars().count();
+        text.truncate(end);
+        text.push_str(&format!("\n\n[{left_out} characters left out: the result is too long. Ask the tool for less.]"));
     }
 }
 
@@ -105,10 +128,17 @@ fn words(content: &ContentBlock) -> Option<String> {
     }
 }
 
-/// What a server sends, as the model can take it.
-fn block(content: &ContentBlock) -> Block {
+/// What a server sends, as the model can take it and as far as there is room.
+fn block(content: &ContentBlock, room: &mut usize) -> Block {
+    let text = |mut text: String, room: &mut usize| {
+        cut(&mut text, room);
+        Block::new_text(text)
+    };
     match content {
-        ContentBlock::Text(text) => Block::new_text(text.text.to_string()),
+        ContentBlock::Text(content) => text(content.text.to_string(), room),
+        ContentBlock::Image(image) if image.data.len() > MAX_IMAGE_CHARS => {
+            Block::new_text("[An image was left out: it is too large.]".to_owned())
+        }
         ContentBlock::Image(image) => Block::Image(Box::new(Image {
             source: Source {
                 kind: "base64".to_owned(),
@@ -118,7 +148,7 @@ fn block(content: &ContentBlock) -> Block {
             },
             ..Image::default()
         })),
-        other => Block::new_text(serde_json::to_string(other).unwrap_or_default()),
+        other => text(serde_json::to_string(other).unwrap_or_default(), room),
     }
 }
 

@@ -46,10 +46,12 @@ pub enum Source {
     Local,
     /// This session only.
     Session,
+    /// A saved prompt, for the turn it begins.
+    Command,
 }
 
 impl Source {
-    /// Reads the word of the wire.
+    /// Reads the word of the wire; what a saved prompt says is no destination.
     pub fn read(word: &str) -> Option<Self> {
         let all =
             [Self::Flags, Self::FlagSettings, Self::Policy, Self::User, Self::Project, Self::Local, Self::Session];
@@ -66,6 +68,7 @@ impl Source {
             Self::Project => "projectSettings",
             Self::Local => "localSettings",
             Self::Session => "session",
+            Self::Command => "command",
         }
     }
 }

@@ -60,6 +60,11 @@ impl Rules {
         }
     }
 
+    /// Removes all rules from one source.
+    pub(crate) fn remove_from(&mut self, source: Source) {
+        self.rules.retain(|rule| rule.source != source);
+    }
+
     /// All rules, in the order they came.
     pub fn iter(&self) -> impl Iterator<Item = &Sourced> {
         self.rules.iter()

@@ -1,15 +1,32 @@
 //! Web pages, and rules about domains.
 
+use std::sync::Arc;
+
 use url::Url;
 
 use super::judge::{Court, Reason, Verdict, ask, suggest_rules};
 use super::rules::Sourced;
-use super::{Behavior, Mode, Rule, Source};
+use super::{Behavior, Mode, Rule, Rules, Source};
+use crate::tool::RefusesHost;
+
+/// Tells which hosts rules refuse or ask about, for redirects: nobody was asked about those.
+pub(super) fn refused(rules: &Rules) -> RefusesHost {
+    let kept: Vec<Sourced> = rules.iter().filter(|rule| rule.behavior != Behavior::Allow).cloned().collect();
+    Arc::new(move |url| {
+        let host = host(Some(url));
+        kept.iter().any(|rule| matches(rule, &host))
+    })
+}
+
+fn host(url: Option<&Url>) -> String {
+    let host = url.and_then(|url| url.host_str().map(str::to_lowercase)).unwrap_or_default();
+    host.trim_end_matches('.').to_owned()
+}
 
 /// Judges a call that reads a web page.
 pub(super) fn judge(court: &Court<'_>, url: &str) -> Verdict {
-    let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase)).unwrap_or_default();
-    let host = host.trim_end_matches('.');
+    let host = host(Url::parse(url).ok().as_ref());
+    let host = host.as_str();
     if let Some(verdict) = court.before_allowing(|rule| matches(rule, host)) {
         return verdict;
     }

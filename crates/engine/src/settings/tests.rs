@@ -50,11 +50,25 @@ fn a_mistake_is_told_with_its_place() {
     );
     check("{\"env\": {\"A\": []}}", &["the variable A must be a string at line 1 column 18"]);
     let settings = check(
-        r#"{"permissions": {"deny": ["Bash(rm", "Read(.env)"]}, "env": {"A": 1}}"#,
-        &["permissions.deny: 'Bash(rm' is no rule; write Tool or Tool(pattern)"],
+        r#"{"permissions": {"allow": ["Bash(rm", "Read(.env)"]}, "env": {"A": 1}}"#,
+        &["permissions.allow: 'Bash(rm' is not a rule; write Tool or Tool(pattern)"],
     );
     assert_eq!(settings.layers[0].known.env["A"], "1");
-    assert_eq!(settings.layers[0].known.permissions.deny.len(), 2);
+    assert_eq!(settings.layers[0].known.permissions.allow.len(), 2);
+}
+
+#[test]
+fn refusals_that_cannot_be_read_are_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    let check = |text: &str, code: &str| {
+        fs::write(home.path().join("settings.json"), text).unwrap();
+        let error = Settings::load(home.path(), Path::new("/nonexistent"), &[Source::User], None).unwrap_err();
+        assert_eq!(error.code(), code, "{text}");
+    };
+    check(r#"{"permissions": {"deny": ["Bash(rm", "Read(.env)"]}}"#, "settings.bad_rule");
+    check(r#"{"permissions": {"ask": ["(x)"]}}"#, "settings.bad_rule");
+    check(r#"{"permissions": {"deny": ["Bash(rm:*)"]"#, "settings.invalid");
+    check(r#"{"permissions": {"deny": "Bash(rm:*)"}}"#, "settings.invalid");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 use quipu_message::Json;
+use url::Url;
 
 use super::{Target, resolve};
 use crate::sandbox::{self, Sandbox};
@@ -26,6 +27,9 @@ pub trait BeforeChange: Send + Sync {
 
 /// Answers a question about a text: prompt and text in, answer out.
 pub type Summarise = Arc<dyn Fn(String, String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+
+/// Tells whether a rule refuses or asks about the host of a URL.
+pub(crate) type RefusesHost = Arc<dyn Fn(&Url) -> bool + Send + Sync>;
 
 /// Tells whether a rule keeps a file from being read.
 pub type Hides = Arc<dyn Fn(&Target) -> bool + Send + Sync>;
@@ -62,6 +66,11 @@ pub struct Place {
 struct Shared {
     folders: RwLock<Vec<PathBuf>>,
     hides: RwLock<Option<Hides>>,
+    refuses_host: RwLock<Option<RefusesHost>>,
+    /// Shells whose children were left running, by their process group.
+    left_running: Mutex<Vec<u32>>,
+    /// Whether the folder for outputs is ours to remove.
+    own_outputs: bool,
     tasks: Tasks,
     pages: Pages,
     outputs: PathBuf,
@@ -71,13 +80,13 @@ struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Only an empty folder goes: what was saved may still be read.
+        // Only an empty folder goes: what hosts were told of may still be read.
         let _ = std::fs::remove_dir(&self.outputs);
     }
 }
 
 /// What the agent itself signs in with, which no command needs to know.
-const SECRETS: [&str; 6] = [
+pub(crate) const SECRETS: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_CUSTOM_HEADERS",
@@ -97,6 +106,7 @@ impl Place {
             options.env.remove(OsStr::new(name));
         }
         let folders = std::mem::take(&mut options.folders);
+        let own_outputs = options.outputs.is_none();
         let outputs = options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-")));
         let place = Self {
             cwd: Mutex::new(root.clone()),
@@ -105,6 +115,9 @@ impl Place {
             shared: Arc::new(Shared {
                 folders: RwLock::new(vec![root.clone()]),
                 hides: RwLock::default(),
+                refuses_host: RwLock::default(),
+                left_running: Mutex::default(),
+                own_outputs,
                 tasks: Tasks::default(),
                 pages: Pages::default(),
                 sandbox: Sandbox::new(std::mem::take(&mut options.sandbox), &outputs),
@@ -224,6 +237,37 @@ impl Place {
         &self.shared.sandbox
     }
 
+    /// Says which hosts rules speak of ([`enforce`](crate::permission::enforce)).
+    pub(crate) fn refuse_hosts(&self, refuses: RefusesHost) {
+        *self.shared.refuses_host.write().unwrap_or_else(PoisonError::into_inner) = Some(refuses);
+    }
+
+    /// Whether a rule refuses or asks about the host of a URL.
+    pub(crate) fn refuses_host(&self, url: &Url) -> bool {
+        let refuses = self.shared.refuses_host.read().unwrap_or_else(PoisonError::into_inner).clone();
+        refuses.is_some_and(|refuses| refuses(url))
+    }
+
+    /// Notes that a shell has ended; what it left running ends with the session.
+    pub(crate) fn note_group(&self, shell: u32) {
+        use rustix::process::{Pid, test_kill_process_group};
+        let group = i32::try_from(shell).ok().and_then(Pid::from_raw);
+        if group.is_some_and(|group| test_kill_process_group(group).is_ok()) {
+            lock(&self.shared.left_running).push(shell);
+        }
+    }
+
+    /// Ends what ended shells have left running, and removes what was saved for the model.
+    /// Output of background tasks stays: hosts were told where it is.
+    pub(crate) fn close(&self) {
+        std::mem::take(&mut *lock(&self.shared.left_running)).into_iter().for_each(end_group);
+        let kept: Vec<PathBuf> = self.tasks().list().into_iter().map(|task| task.file).collect();
+        let saved = std::fs::read_dir(self.outputs()).into_iter().flatten().flatten().map(|entry| entry.path());
+        for path in saved.filter(|path| self.shared.own_outputs && !kept.contains(path)) {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
+    }
+
     /// What runs in the background.
     pub fn tasks(&self) -> &Tasks {
         &self.shared.tasks
@@ -284,6 +328,16 @@ pub enum Knows {
     AsItWas,
     /// It has seen what is there.
     AsItIs,
+}
+
+/// Kills a process group whose leader is gone. While a group has members its number is
+/// given to no other process, so one with a living leader is another's.
+fn end_group(leader: u32) {
+    use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
+    let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
+    if let Some(group) = group.filter(|group| test_kill_process(*group).is_err()) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

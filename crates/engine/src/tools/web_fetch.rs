@@ -161,7 +161,7 @@ async fn fetch(mut url: Url, place: &Place) -> Result<Fetched, Output> {
             return Err(Output::failure(format!("{url} leads elsewhere without saying where.")));
         };
         let to = read_url(to.as_str())?;
-        if !same_host(&url, &to) {
+        if !same_host(&url, &to) || (url.host_str() != to.host_str() && place.refuses_host(&to)) {
             return Ok(Fetched::Elsewhere { status: status.as_u16(), to });
         }
         url = to;
@@ -171,7 +171,7 @@ async fn fetch(mut url: Url, place: &Place) -> Result<Fetched, Output> {
 
 /// Whether two URLs are on one host, `www.` aside, and neither leaves TLS.
 fn same_host(a: &Url, b: &Url) -> bool {
-    let host = |url: &Url| url.host_str().map(|host| host.trim_start_matches("www.").to_owned());
+    let host = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
     let port = |url: &Url| url.port();
     host(a) == host(b) && port(a) == port(b) && (a.scheme() == b.scheme() || b.scheme() == "https")
 }

@@ -14,6 +14,9 @@ use quipu_engine::{EngineError, VERSION, flags};
 /// How long stdin may stay silent beside a prompt before it is left alone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How much may be piped in beside a prompt, in bytes.
+const MAX_PIPED_BYTES: u64 = 64 << 20;
+
 const OUTPUT: &str = "Input and output";
 const SESSION: &str = "Sessions";
 const MODEL: &str = "The model and its answer";
@@ -153,6 +156,12 @@ struct Flags {
     /// Which settings files to read: user, project, local
     #[arg(long, value_name = "SOURCES", help_heading = SETTINGS)]
     setting_sources: Option<String>,
+    /// Trust this folder: its settings may allow, and its hooks run
+    #[arg(long, help_heading = SETTINGS)]
+    trust_folder: bool,
+    /// Run the project's hooks even where its folder is not trusted
+    #[arg(long, help_heading = SETTINGS)]
+    allow_project_hooks: bool,
     /// Folders with commands, skills, agents and hooks of their own
     #[arg(long, num_args = 1.., value_name = "DIR", help_heading = SETTINGS)]
     plugin_dir: Vec<PathBuf>,
@@ -232,6 +241,7 @@ fn main() -> ExitCode {
     if let Some(code) = quipu_engine::sandbox::launch() {
         return code;
     }
+    hide_from_others();
     let flags = Flags::parse();
     if flags.version {
         let line = format!("{VERSION} (quipu-agent {})\n", env!("CARGO_PKG_VERSION"));
@@ -246,6 +256,16 @@ fn main() -> ExitCode {
             complain(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Keeps other processes of the same user from reading the key out of this one's
+/// environment and memory. Where the system does not offer it, nothing is lost.
+fn hide_from_others() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 
@@ -322,6 +342,9 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         strict_mcp: flags.strict_mcp_config,
         settings: flags.settings,
         setting_sources: flags.setting_sources.map(|text| text.split(',').map(str::to_owned).collect()),
+        trust_folder: flags.trust_folder,
+        trusted_folders: trusted_folders()?,
+        allow_project_hooks: flags.allow_project_hooks,
         plugin_dirs: flags.plugin_dir,
         agents: flags.agents,
         system_prompt: from_file("--system-prompt-file", flags.system_prompt_file)?.or(flags.system_prompt),
@@ -346,9 +369,35 @@ fn sandbox() -> Result<Switch, EngineError> {
     word.to_str().and_then(Switch::read).ok_or(EngineError::Flag { flag: "QUIPU_SANDBOX", reason })
 }
 
+/// The folders that `trusted` in quipu's settings names, `~/` filled in.
+fn trusted_folders() -> Result<Vec<PathBuf>, EngineError> {
+    #[derive(serde::Deserialize)]
+    struct Settings {
+        #[serde(default)]
+        trusted: Vec<String>,
+    }
+    let home = std::env::home_dir();
+    let set = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let Some(config) = set.or_else(|| Some(home.as_ref()?.join(".config"))) else { return Ok(Vec::new()) };
+    let path = config.join("quipu/config.toml");
+    let bad =
+        |reason: String| EngineError::Flag { flag: "config.toml", reason: format!("{}: {reason}", path.display()) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(bad(error.to_string())),
+    };
+    let settings: Settings = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
+    let absolute = |text: &String| match (text.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    };
+    Ok(settings.trusted.iter().map(absolute).collect())
+}
+
 /// The prompt, followed by what is piped in.
 fn prompt(given: Option<String>) -> Result<String, EngineError> {
-    let piped = if std::io::stdin().is_terminal() { None } else { piped(given.is_some()) };
+    let piped = if std::io::stdin().is_terminal() { None } else { piped(given.is_some())? };
     match (given, piped.filter(|text| !text.trim().is_empty())) {
         (Some(prompt), Some(piped)) => Ok(format!("{prompt}\n\n{piped}")),
         (Some(prompt), None) if !prompt.trim().is_empty() => Ok(prompt),
@@ -358,7 +407,7 @@ fn prompt(given: Option<String>) -> Result<String, EngineError> {
 }
 
 /// What is piped in. Beside a prompt, a pipe that nobody writes to is not waited for.
-fn piped(has_prompt: bool) -> Option<String> {
+fn piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
     let (begun, heard) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
@@ -366,14 +415,19 @@ fn piped(has_prompt: bool) -> Option<String> {
         let begins = stdin.fill_buf().map(|_| ());
         let _ = begun.send(());
         let mut bytes = Vec::new();
-        begins.and_then(|()| stdin.read_to_end(&mut bytes)).ok().map(|_| bytes)
+        let mut bounded = stdin.take(MAX_PIPED_BYTES + 1);
+        begins.and_then(|()| bounded.read_to_end(&mut bytes)).ok().map(|_| bytes)
     });
     if has_prompt && heard.recv_timeout(PATIENCE).is_err() {
         warn("nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will");
-        return None;
+        return Ok(None);
     }
-    let bytes = reader.join().ok().flatten()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    let Some(bytes) = reader.join().ok().flatten() else { return Ok(None) };
+    if bytes.len() as u64 > MAX_PIPED_BYTES {
+        let reason = format!("more than {} MiB were piped in", MAX_PIPED_BYTES >> 20);
+        return Err(EngineError::Flag { flag: "stdin", reason });
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// An amount of money that can be spent.

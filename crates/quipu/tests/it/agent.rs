@@ -9,6 +9,7 @@ mod control;
 mod drive;
 mod flags;
 mod folder;
+mod guard;
 mod killed;
 mod own;
 mod recording;

@@ -49,6 +49,8 @@ pub(super) struct Process {
     capture: Capture,
     file: PathBuf,
     cwd_file: PathBuf,
+    /// The shell's process group.
+    group: Option<u32>,
     ended: bool,
     /// What holds it, unless it may do everything.
     plan: Option<Plan>,
@@ -99,9 +101,10 @@ impl Process {
             let mut wrap = CommandWrap::from(shell);
             let child = wrap.wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
             drop(wrap);
+            let group = child.id();
             let pipe = Receiver::from_owned_fd(read.into())?;
             let capture = Capture::start(pipe, file.clone(), at_once)?;
-            Ok(Self { id, child, capture, file, cwd_file, ended: false, plan })
+            Ok(Self { id, child, capture, file, cwd_file, group, ended: false, plan })
         };
         spawn().map_err(|e| Output::failure(format!("The command could not be started: {e}.")))
     }
@@ -168,6 +171,7 @@ impl Process {
 
     /// Goes where the command went. Outside the folders it goes back, and says so.
     pub(super) fn follow_cwd(&self, place: &Place) -> Option<String> {
+        self.group.into_iter().for_each(|group| place.note_group(group));
         let text = read_small(&self.cwd_file)?;
         let cwd = PathBuf::from(text.strip_suffix('\n').unwrap_or(&text));
         if !cwd.is_absolute() || !cwd.is_dir() {

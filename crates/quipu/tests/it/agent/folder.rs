@@ -75,6 +75,11 @@ impl Folder {
         Self { _temp: temp, path }
     }
 
+    /// The recording it is for.
+    pub(super) fn name(&self) -> &str {
+        self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     /// A config folder as a host restores it from its own copy of a session: the
     /// conversation without what the session cost.
     pub(super) fn restored(&self, theirs: &str) -> PathBuf {

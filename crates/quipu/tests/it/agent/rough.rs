@@ -117,19 +117,24 @@ fn a_hook_that_fails_is_told_of_and_one_that_hangs_ends_with_its_children() {
 #[test]
 fn mistakes_of_settings_are_told_with_their_place_and_the_rest_counts() {
     let stage = Stage::new("hello.yaml");
-    let settings = r#"{"permissions":{"deny":["Bash(rm"],"defaultMode":"silly"},"enabledMcpjsonServers":["a"]}"#;
+    let settings = r#"{"permissions":{"allow":["Bash(rm"],"defaultMode":"silly"},"enabledMcpjsonServers":["a"]}"#;
     stage.write(".claude/settings.json", settings);
     stage.write(".mcp.json", r#"{"mcpServers":{"a":{"comand":"x"},"b":{}}}"#);
     let lines = stage.lines(&["hello"]);
     let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
     let [rule, mode, server] = told[..] else { panic!("{told:?}") };
-    assert!(rule.contains(".claude/settings.json: permissions.deny: 'Bash(rm' is no rule"), "{rule}");
+    assert!(rule.contains(".claude/settings.json: permissions.allow: 'Bash(rm' is not a rule"), "{rule}");
     assert!(mode.contains("permissions.defaultMode: no mode 'silly'"), "{mode}");
     assert!(server.ends_with(".mcp.json: server a: missing field `command`"), "{server}");
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
     let out = stage.run(&["-p", "hello", "--mcp-config", r#"{"mcpServers":{"a":{"comand":"x"}}}"#]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(said, "error: --mcp-config: server a: missing field `command`\n");
+    // What was to be refused must not run because of a slip.
+    stage.write(".claude/settings.json", r#"{"permissions":{"deny":["Bash(rm"]}}"#);
+    let out = stage.run(&["-p", "hello"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(1) && said.contains("permissions.deny: 'Bash(rm' is not a rule"), "{said}");
 }
 
 #[test]

@@ -30,8 +30,17 @@ pub(super) struct Talk {
 pub(super) const STREAM: [&str; 4] = ["--output-format", "stream-json", "--input-format", "stream-json"];
 
 impl Stage {
+    /// With a script of `fixtures/agent`.
     pub(super) fn new(script: &str) -> Self {
-        let script = Script::read(&quipu_testkit::fixture("agent").join(script)).unwrap();
+        Self::with(Script::read(&quipu_testkit::fixture("agent").join(script)).unwrap())
+    }
+
+    /// With the text of a script.
+    pub(super) fn playing(script: &str) -> Self {
+        Self::with(Script::parse(script).unwrap())
+    }
+
+    fn with(script: Script) -> Self {
         let runtime = Runtime::new().unwrap();
         let answerer = runtime.block_on(Answerer::start(script)).unwrap();
         Self { folder: Folder::new("own"), answerer, runtime }

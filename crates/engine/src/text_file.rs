@@ -1,0 +1,61 @@
+//! Reading small text files that others may have put there: settings, instructions,
+//! commands. Regular files only, of a bounded size, and from where they belong.
+
+use std::io;
+use std::path::Path;
+
+use crate::tool::{open, resolve};
+
+/// The largest file of settings, instructions or commands, in bytes.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
+
+/// Reads a file. Links are followed, for people keep their settings elsewhere; `within`
+/// is the folder that a project's files must not lead out of.
+pub(crate) fn read(path: &Path, within: Option<&Path>, max_bytes: u64) -> io::Result<String> {
+    let bytes = read_bytes(path, within, max_bytes)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// The same, whatever the bytes are.
+pub(crate) fn read_bytes(path: &Path, within: Option<&Path>, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let real = resolve(&std::path::absolute(path)?).ok_or_else(|| io::Error::other("its links form a ring"))?;
+    let folder = within.map(|folder| resolve(folder).unwrap_or_else(|| folder.to_owned()));
+    if folder.is_some_and(|folder| !real.starts_with(folder)) {
+        return Err(io::Error::other("it leads out of its folder"));
+    }
+    // What the kernel shows there is no text of anybody's, and may hold secrets.
+    if ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder)) {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    open::read(&real, max_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_their_own_folder_are_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        fs::create_dir(root.join("project")).unwrap();
+        fs::write(root.join("secret"), "s").unwrap();
+        fs::write(root.join("project/own"), "own").unwrap();
+        for (target, name) in [("../secret", "out"), ("own", "in"), ("/dev/stdin", "stdin"), ("/dev/zero", "zero")] {
+            symlink(target, root.join("project").join(name)).unwrap();
+        }
+        symlink("/proc/self/environ", root.join("project/environ")).unwrap();
+        let project = root.join("project");
+        let within = |name: &str| read(&project.join(name), Some(&project), 3);
+        assert_eq!((within("own").unwrap().as_str(), within("in").unwrap().as_str()), ("own", "own"));
+        for name in ["out", "stdin", "zero", "environ", "none"] {
+            assert!(within(name).is_err(), "{name}");
+        }
+        assert!(read(&project.join("own"), None, 2).is_err());
+        assert_eq!(read(&project.join("out"), None, 9).unwrap(), "s");
+        assert!(read(&project.join("environ"), None, 9999).is_err());
+    }
+}

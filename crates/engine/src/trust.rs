@@ -1,0 +1,167 @@
+//! Whether the user trusts a folder. What a folder that is not trusted says of itself may
+//! restrict the agent, and never give it leave.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::options::Options;
+use crate::permission::Mode;
+use crate::settings::{Layer, Settings, Source};
+use crate::text_file;
+use crate::tool::resolve;
+
+/// The largest `.claude.json` that is read, in bytes: it grows with every project.
+const MAX_STATE_BYTES: u64 = 64 << 20;
+
+/// Whether the user trusts a folder: by a flag, by quipu's own list, because a host names
+/// project or local settings, or because the folder or its repository was accepted in the
+/// program whose settings these are.
+pub(crate) fn is_trusted(options: &Options, cwd: &Path, home: Option<&Path>, config: &Path) -> bool {
+    let names = |word: &String| matches!(word.trim(), "project" | "local");
+    if options.trust_folder || options.setting_sources.iter().flatten().any(names) {
+        return true;
+    }
+    let folders: Vec<&Path> = [Some(cwd), repository(cwd)].into_iter().flatten().collect();
+    let listed = |folder: &PathBuf| resolve(folder).is_some_and(|folder| folders.contains(&folder.as_path()));
+    if options.trusted_folders.iter().any(listed) {
+        return true;
+    }
+    let files = [home.map(|home| home.join(".claude.json")), Some(config.join(".claude.json"))];
+    files.into_iter().flatten().any(|file| is_accepted(&file, &folders))
+}
+
+/// The root of the repository a folder belongs to.
+pub(crate) fn repository(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join(".git").exists())
+}
+
+fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
+    let Ok(text) = text_file::read(file, None, MAX_STATE_BYTES) else { return false };
+    let state: Value = serde_json::from_str(&text).unwrap_or_default();
+    let accepted = |folder: &&Path| state["projects"][&*folder.to_string_lossy()]["hasTrustDialogAccepted"] == true;
+    folders.iter().any(accepted)
+}
+
+/// Takes out of a project's settings what only a trusted folder may say. Returns a
+/// sentence that names what was left out; none when nothing was.
+pub(crate) fn restrict(settings: &mut Settings, options: &Options, cwd: &Path, config: &Path) -> Option<String> {
+    let left_out: Vec<String> =
+        settings.layers.iter_mut().filter_map(|layer| left_out(layer, options.allow_project_hooks)).collect();
+    let state = config.parent().unwrap_or(config).join(".claude.json");
+    (!left_out.is_empty()).then(|| {
+        format!(
+            "ignoring {}: this folder is not trusted; start with --trust-folder, or set \
+             projects[\"{}\"].hasTrustDialogAccepted to true in {}",
+            left_out.join(" and "),
+            cwd.display(),
+            state.display()
+        )
+    })
+}
+
+/// What is left out of one file, in words with its number of entries.
+fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
+    let file = match layer.source {
+        Source::Project => ".claude/settings.json",
+        Source::Local => ".claude/settings.local.json",
+        Source::User | Source::Flag => return None,
+    };
+    let known = &mut layer.known;
+    let mut parts = Vec::new();
+    let mut count = |name: &str, entries: usize| match entries {
+        0 => {}
+        1 => parts.push(format!("1 {name} entry")),
+        more => parts.push(format!("{more} {name} entries")),
+    };
+    count("permissions.allow", std::mem::take(&mut known.permissions.allow).len());
+    let folders = std::mem::take(&mut known.permissions.additional_directories);
+    count("permissions.additionalDirectories", folders.len());
+    let raises = |word: &String| matches!(Mode::read(word), Some(Mode::AcceptEdits | Mode::BypassPermissions));
+    if known.permissions.default_mode.as_ref().is_some_and(raises) {
+        known.permissions.default_mode = None;
+        count("permissions.defaultMode", 1);
+    }
+    count("env", std::mem::take(&mut known.env).len());
+    count("enabledMcpjsonServers", std::mem::take(&mut known.enabled_mcpjson_servers).len());
+    if known.enable_all_project_mcp_servers.take() == Some(true) {
+        count("enableAllProjectMcpServers", 1);
+    }
+    if !hooks {
+        count("hooks", std::mem::take(&mut known.hooks).values().flatten().map(|matcher| matcher.hooks.len()).sum());
+    }
+    (!parts.is_empty()).then(|| format!("{} of {file}", parts.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A home, and in it a repository with a folder.
+    fn home() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path().canonicalize().unwrap();
+        let folder = home.join("repo/sub");
+        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir(home.join("repo/.git")).unwrap();
+        (temp, home, folder)
+    }
+
+    #[test]
+    fn a_folder_is_trusted_when_the_user_or_the_host_says_so() {
+        let (_temp, home, folder) = home();
+        let check = |options: Options| is_trusted(&options, &folder, Some(&home), &home.join(".claude"));
+        assert!(!check(Options::default()));
+        assert!(check(Options { trust_folder: true, ..Options::default() }));
+        assert!(check(Options { trusted_folders: vec![home.join("repo")], ..Options::default() }));
+        assert!(check(Options { trusted_folders: vec![folder.clone()], ..Options::default() }));
+        assert!(!check(Options { trusted_folders: vec![home.clone()], ..Options::default() }));
+        let sources = |text: &str| Options {
+            setting_sources: Some(text.split(',').map(str::to_owned).collect()),
+            ..Options::default()
+        };
+        assert!(check(sources("user,project")) && check(sources("local")));
+        assert!(!check(sources("user")) && !check(sources("")));
+    }
+
+    #[test]
+    fn a_folder_is_trusted_when_it_or_its_repository_was_accepted() {
+        let (_temp, home, folder) = home();
+        let check = |named: &Path, value: &str| {
+            let text = format!(r#"{{"projects": {{"{}": {{"hasTrustDialogAccepted": {value}}}}}}}"#, named.display());
+            fs::write(home.join(".claude.json"), text).unwrap();
+            is_trusted(&Options::default(), &folder, Some(&home), &home.join(".claude"))
+        };
+        assert!(check(&folder, "true") && check(&home.join("repo"), "true"));
+        assert!(!check(&home, "true") && !check(&folder, "false") && !check(&folder, "\"true\""));
+    }
+
+    #[test]
+    fn an_untrusted_project_restricts_and_does_not_allow() {
+        let (_temp, home, folder) = home();
+        fs::create_dir_all(folder.join(".claude")).unwrap();
+        let text = r#"{"permissions": {"allow": ["Bash", "Edit"], "deny": ["Read(.env)"], "ask": ["Bash(git push:*)"],
+            "defaultMode": "bypassPermissions", "additionalDirectories": ["/"]}, "env": {"BASH_ENV": "x"},
+            "enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["a"],
+            "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#;
+        fs::write(folder.join(".claude/settings.json"), text).unwrap();
+        fs::write(folder.join(".claude/settings.local.json"), r#"{"permissions": {"defaultMode": "plan"}}"#).unwrap();
+        let config = home.join(".claude");
+        let load = || Settings::load(&config, &folder, &[Source::Project, Source::Local], None).unwrap();
+        let mut settings = load();
+        let said = restrict(&mut settings, &Options::default(), &folder, &config).unwrap();
+        let left_out = "ignoring 2 permissions.allow entries, 1 permissions.additionalDirectories entry, 1 \
+                        permissions.defaultMode entry, 1 env entry, 1 enabledMcpjsonServers entry, 1 \
+                        enableAllProjectMcpServers entry, 1 hooks entry of .claude/settings.json: this folder";
+        assert!(said.starts_with(left_out), "{said}");
+        let known = &settings.layers[0].known;
+        assert_eq!((known.permissions.deny.len(), known.permissions.ask.len()), (1, 1));
+        assert!(known.permissions.allow.is_empty() && known.env.is_empty() && known.hooks.is_empty());
+        assert_eq!(settings.layers[1].known.permissions.default_mode.as_deref(), Some("plan"));
+        let mut settings = load();
+        restrict(&mut settings, &Options { allow_project_hooks: true, ..Options::default() }, &folder, &config);
+        assert_eq!(settings.layers[0].known.hooks.len(), 1);
+    }
+}
