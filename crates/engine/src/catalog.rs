@@ -311,7 +311,9 @@ fn front_matter(text: &str) -> (Front, &str) {
 fn markdown(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop().filter(|_| found.len() < MAX_FILES) {
+    let mut visited = 0;
+    while let Some(folder) = folders.pop().filter(|_| found.len() < MAX_FILES && visited < MAX_FILES) {
+        visited += 1;
         for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES) {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

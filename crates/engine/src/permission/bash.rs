@@ -114,9 +114,10 @@ fn unclear(court: &Court<'_>, views: Option<&Views>) -> Option<Verdict> {
 /// The question about a command that may use a file that rules speak of: a word that only
 /// the shell knows, or a folder that the command goes to in a way that is not followed.
 fn unclear_files(court: &Court<'_>, views: Option<&Views>, folders: &Folders) -> Option<Verdict> {
+    let searches = |command: &Vec<Word>| hides_files(court) && known::searches(command, |name| folders.is_folder(name));
     let is_clear = views.is_some_and(|views| {
         let words = views.commands.iter().flat_map(|command| command.iter().skip(1));
-        words.chain(&views.files).all(|word| word.plain) && !views.moves
+        words.chain(&views.files).all(|word| word.plain) && !views.moves && !views.commands.iter().any(searches)
     });
     if (is_clear && folders.0.is_some()) || !guards_files(court) {
         return None;
@@ -161,6 +162,9 @@ fn touches(rule: &Sourced, views: &Views, court: &Court<'_>, folders: &Folders) 
     let elsewhere = court.place.cwd();
     let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
     let is_file = |name: &str| {
+        if name.is_empty() {
+            return false;
+        }
         let home = name.starts_with('~').then(|| court.place.absolute(name));
         let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
         paths.into_iter().any(|path| pattern.matches(&Target::new(path)))
@@ -172,7 +176,12 @@ fn touches(rule: &Sourced, views: &Views, court: &Court<'_>, folders: &Folders) 
         (tool == "Read" || !reads) && words.iter().skip(1).any(named)
     };
     let written = |word: &Word| tool == "Read" || views.written.contains(word);
-    views.commands.iter().any(command) || views.files.iter().filter(|word| written(word)).any(named)
+    // In code for other programs a name stands between quotes or brackets.
+    let in_code =
+        |code: &String| code.split(|c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c)).any(is_file);
+    views.commands.iter().any(command)
+        || views.files.iter().filter(|word| written(word)).any(named)
+        || views.code.iter().any(in_code)
 }
 
 /// What in a word may be the name of a file: the word, and what follows `=`, `:` or the
@@ -327,7 +336,8 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
     };
     if let Some(rule) = court.rule(Behavior::Allow, allows) {
         // What the shell puts in place of a word may be a file that is refused.
-        let vague = words.iter().skip(1).any(|word| !word.plain) && guards_files(court);
+        let unknown = words.iter().skip(1).any(|word| !word.plain) && guards_files(court);
+        let vague = unknown || hides_files(court) && known::searches(inner, |name| folders.is_folder(name));
         return if vague { Finding::Nothing { path: None } } else { Finding::Rule(rule) };
     }
     let Some((first, rest)) = inner.split_first() else { return Finding::Reads };

@@ -73,7 +73,7 @@ fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     let mut names: Vec<String> = names.collect();
     // A worktree is a working folder like any other, though it is kept below `.claude`.
     if let Some(at) = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees") {
-        names.drain(..names.len().min(at + 3));
+        names.drain(at..names.len().min(at + 3));
     }
     let below_config = names.windows(2).any(|pair| pair[0] == ".config" && pair[1] == "git");
     let below_config = below_config.then(|| ".config".to_owned());

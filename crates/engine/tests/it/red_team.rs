@@ -107,6 +107,10 @@ pub(crate) const ROWS: &[Row] = &[
     ("D25: the clock", Mode::Default, &[], "date 010100002020"),
     ("D27: a file that Write may not change", Mode::AcceptEdits, &["deny Write(./a.txt)"], "echo x > a.txt"),
     ("D31: a folder of that name", Mode::Default, &["deny Read(src/**)"], "cat src/.env"),
+    // A second round, from docs/permissions.md alone.
+    ("a search where all commands are allowed", Mode::Default, &["allow Bash", "deny Read(**/.env)", "deny Read(./.env)"], "grep -r SECRET ."),
+    ("names from a pipe", Mode::Default, &["allow Bash", "deny Read(./.env)"], "ls -a | xargs cat"),
+    ("code of another program", Mode::Default, &["allow Bash", "deny Read(./.env)"], "python3 -c 'print(open(\".env\").read())'"),
     ("D1 c: a split variable in braces", Mode::Default, &[], "cat \"$\\\n{HOME}/.ssh/id_rsa\""),
     ("D9 braces for a link", Mode::Default, &[], "cat li{},nk}"),
     ("D10 mv, then cp into a folder", Mode::AcceptEdits, &[], "mv linkdir d && cp a.txt d/x"),

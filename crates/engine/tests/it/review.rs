@@ -115,6 +115,7 @@ fn options_that_hold_a_path_are_not_passed_over() {
         "grep -rn --include='*.rs' main .",
         "grep -A3 -e x a.txt",
         "cut -d, -f1 a.txt",
+        "cut -f1-3 a.txt",
         "sort -k2 -t, -u a.txt",
         "wc -l a.txt",
         "date +%Y-%m-%d",
@@ -212,7 +213,25 @@ fn what_may_read_a_refused_file_is_asked_about() {
     // The same where a rule allows every command.
     let unsure = ["cat .e*", "cat $F", "cat ${PWD}/.env", "cat .e{},nv}", "cat $((1))"];
     assert_eq!(differing(&bench, Mode::Default, &["allow Bash", "deny Read(./.env)"], "ask", &unsure), none());
-    let usual = ["cat list", "make all", "git status", "git log --oneline -3", "ls ."];
+    let searching = [
+        "grep -r KEY .",
+        "grep -r KEY",
+        "rg KEY",
+        "ls -a | xargs cat",
+        "find . -type f -exec cat {} +",
+        "diff . empty",
+        "git diff",
+        "git log -p",
+    ];
+    for allow in ["allow Bash", "allow Bash(grep:*)"] {
+        let rules = [allow, "deny Read(./.env)"];
+        assert_eq!(differing(&bench, Mode::Default, &rules, "ask", &searching), none(), "{allow}");
+    }
+    let code = ["python3 -c 'print(open(\".env\").read())'", "perl -e 'open(F, \"<.env\")'", "awk '{print}' .env"];
+    for mode in [Mode::Default, Mode::BypassPermissions] {
+        assert_eq!(differing(&bench, mode, &["allow Bash", "deny Read(./.env)"], "deny", &code), none());
+    }
+    let usual = ["cat list", "make all", "git status", "git log --oneline -3", "ls .", "find . -name '*.rs'"];
     assert_eq!(differing(&bench, Mode::Default, &["allow Bash", "deny Read(./.env)"], "allow", &usual), none());
     let usual = ["cat list", "git status", "git log --oneline -3", "ls -la .", "grep KEY list"];
     assert_eq!(differing(&bench, Mode::Default, &["deny Read(./.env)"], "allow", &usual), none());
@@ -417,6 +436,9 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
         let command = format!("echo x > {path}");
         assert_eq!(bench.bash(Mode::Default, &["allow Edit"], &command), "ask", "{command}");
     }
+    assert_eq!(decide(&["allow Write"], ".git/x/.claude/worktrees/a/b"), "ask");
+    assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/.git/config"), "ask");
+    assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/src/main.rs"), "allow");
     assert_eq!(decide(&["allow Edit(.claude/**)"], ".claude/settings.json"), "allow");
     assert_eq!(decide(&["allow Edit(/.mcp.json)"], ".mcp.json"), "allow");
     assert_eq!(decide(&["allow Write"], "src/main.rs"), "allow");

@@ -140,6 +140,9 @@ const TEST: &str = "-a -b -c -d -e -ef -eq -f -g -G -ge -gt -h -k -L -le -lt -n 
 const ATTRIBUTES: &str = "[ basename cd dirname df du echo exit false find id ls printf pwd readlink realpath seq sleep \
                           stat test true uname which whoami :";
 
+/// Commands that look through folders, or at whatever files they are told of, by themselves.
+const SEARCHERS: &str = "ack ag parallel rg ripgrep tar xargs zip";
+
 /// What a command does; none when that is not known from its words.
 pub(super) fn does(words: &[Word]) -> Option<Does> {
     let (first, rest) = words.split_first()?;
@@ -172,7 +175,7 @@ impl Known {
     fn takes(&self, option: &str) -> bool {
         match option.strip_prefix("--") {
             Some(_) => self.2.contains(&option.split('=').next().unwrap_or(option)),
-            None => option[1..].chars().all(|c| self.1.contains(c) || c.is_ascii_digit() || "+,;:|%= ".contains(c)),
+            None => option[1..].chars().all(|c| self.1.contains(c) || c.is_ascii_digit() || "+-,;:|%= ".contains(c)),
         }
     }
 }
@@ -203,6 +206,10 @@ pub(super) fn searches(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool
     let Some((first, rest)) = words.split_first() else { return false };
     if first.text == "git" {
         return git::shows_contents(rest);
+    }
+    let runs = |word: &Word| word.text.starts_with("-exec") || word.text.starts_with("-ok");
+    if is_among(SEARCHERS, &first.text) || (first.text == "find" && rest.iter().any(runs)) {
+        return true;
     }
     if is_among(ATTRIBUTES, &first.text) {
         return false;
