@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::attribution::{Agent, Attribution};
 use crate::person::{Said, said};
 use crate::price::{Cost, Prices, Usd};
-use crate::tally::{Spent, Tally};
+use crate::tally::{Spent, Tally, iso, moment};
 
 /// Token counts of one message or a sum of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,12 +226,12 @@ impl Session {
     /// Takes one line.
     pub fn push(&mut self, view: &View<'_>) {
         let story = &mut self.story;
-        if let Some(time) = view.timestamp.as_deref() {
-            if story.first.as_deref().is_none_or(|first| time < first) {
-                story.first = Some(time.to_owned());
+        if let Some(time) = view.timestamp.as_deref().map(iso) {
+            if story.first.as_deref().is_none_or(|first| &*time < first) {
+                story.first = Some(time.to_string());
             }
-            if story.last.as_deref().is_none_or(|last| time > last) {
-                story.last = Some(time.to_owned());
+            if story.last.as_deref().is_none_or(|last| &*time > last) {
+                story.last = Some(time.into_owned());
             }
         }
         story.facts.push(view);
@@ -395,8 +395,7 @@ impl Session {
 }
 
 fn seconds(first: Option<&str>, last: Option<&str>) -> f64 {
-    let time = |text: Option<&str>| text?.parse::<jiff::Timestamp>().ok();
-    match (time(first), time(last)) {
+    match (first.and_then(moment), last.and_then(moment)) {
         (Some(first), Some(last)) => last.duration_since(first).as_secs_f64(),
         _ => 0.0,
     }

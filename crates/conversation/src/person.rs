@@ -64,7 +64,7 @@ pub fn prompt(user: &User) -> Option<String> {
     }
     let texts: Vec<&str> = match &user.message.content {
         Content::Text(text) => vec![text],
-        Content::Blocks(blocks) => blocks.iter().filter_map(Block::text).collect(),
+        content => content.blocks().iter().filter_map(Block::text).collect(),
     };
     let asked: Vec<String> = texts
         .into_iter()

@@ -1,14 +1,16 @@
 //! What each API message used: one message counts once, however many lines carry it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
+use quipu_message::View;
 use quipu_message::view::{UsageLine, UsageView};
-use quipu_message::{View, text::Str};
 
 use crate::metrics::Tokens;
 use crate::price::{Cost, Counts, Prices, Usd};
@@ -104,7 +106,7 @@ pub struct Spent<'a> {
     pub is_progress: bool,
 }
 
-fn text<'a>(text: &'a Option<Str<'_>>) -> Option<&'a str> {
+fn text<T: Deref<Target = str>>(text: &Option<T>) -> Option<&str> {
     // An empty id is no id.
     text.as_deref().filter(|text| !text.is_empty())
 }
@@ -141,10 +143,23 @@ impl<'a> From<&'a UsageLine<'_>> for Spent<'a> {
     }
 }
 
-/// The moment a timestamp names; one without an offset is taken as UTC.
+/// The moment a timestamp names; one without an offset is taken as UTC, one of digits
+/// alone as milliseconds since 1970, or seconds when they are few.
 pub fn moment(timestamp: &str) -> Option<Timestamp> {
+    if let Ok(number) = timestamp.parse::<i64>() {
+        let is_seconds = number < 100_000_000_000;
+        return if is_seconds { Timestamp::from_second(number) } else { Timestamp::from_millisecond(number) }.ok();
+    }
     let civil = || timestamp.parse::<DateTime>().ok().and_then(|time| Offset::UTC.to_timestamp(time).ok());
     timestamp.parse().ok().or_else(civil)
+}
+
+/// A timestamp as ISO 8601 text: digits are turned into it, anything else stays as it is.
+pub fn iso(timestamp: &str) -> Cow<'_, str> {
+    match moment(timestamp).filter(|_| timestamp.parse::<i64>().is_ok()) {
+        Some(time) => format!("{time:.3}").into(),
+        None => timestamp.into(),
+    }
 }
 
 impl Tally {

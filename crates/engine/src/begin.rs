@@ -212,5 +212,6 @@ pub(crate) fn plain(content: &Content) -> Option<&str> {
             [Block::Text(block)] => Some(&block.text),
             _ => None,
         },
+        Content::Other(_) => None,
     }
 }

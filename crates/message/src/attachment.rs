@@ -5,6 +5,8 @@ use serde_json::Number;
 use crate::macros::{open_enum, wire};
 use crate::{Content, Envelope, Json, ToolUseId, Uuid};
 
+mod for_model;
+
 wire! {
     /// An `attachment` line. It stands in the chain of parents: the parent of an
     /// answer is usually an attachment, not the prompt.

@@ -2,11 +2,44 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use crate::macros::{open_enum, wire};
-use crate::{Json, Maybe, ToolUseId};
+use crate::text::Str;
+use crate::{Extra, Json, Maybe, ToolUseId};
+
+mod server;
+#[cfg(test)]
+mod tests;
+
+/// A tool call, whoever runs the tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCall<'a> {
+    /// Joins the call to its result.
+    pub id: &'a ToolUseId,
+    /// Name of the tool.
+    pub name: &'a str,
+    /// Name of the MCP server, when the API's server called one.
+    pub server: Option<&'a str>,
+    /// Arguments; none when the block has none.
+    pub input: Option<&'a Json>,
+}
+
+/// The result of a tool call, whoever ran the tool.
+#[derive(Debug, Clone)]
+pub struct ToolOutcome<'a> {
+    /// The call it belongs to.
+    pub tool_use_id: &'a ToolUseId,
+    /// Whether the tool failed, as the block or the server's own error says.
+    pub is_error: bool,
+    /// What the model is given; of a server's result its text, or the result as it came.
+    /// None where the block has no content.
+    pub content: Option<Content>,
+    /// A server's result as it came; none for `tool_result`.
+    pub raw: Option<&'a Json>,
+}
 
 open_enum! {
     /// One block of message content.
@@ -103,9 +136,65 @@ impl Block {
         }
     }
 
-    /// Whether this is reasoning, shown or redacted.
-    pub fn is_thinking(&self) -> bool {
-        matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
+    /// The tool call that the block makes, whoever runs the tool: the agent
+    /// (`tool_use`), the API's server (`server_tool_use`) or an MCP server it asks
+    /// (`mcp_tool_use`).
+    pub fn tool_call(&self) -> Option<ToolCall<'_>> {
+        Some(match self {
+            Self::ToolUse(call) => ToolCall { id: &call.id, name: &call.name, server: None, input: Some(&call.input) },
+            Self::ServerToolUse(call) => {
+                ToolCall { id: &call.id, name: &call.name, server: None, input: call.input.get() }
+            }
+            Self::McpToolUse(call) => {
+                ToolCall { id: &call.id, name: &call.name, server: call.server_name.text(), input: call.input.get() }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The result that the block gives a tool call, whoever ran the tool.
+    pub fn tool_outcome(&self) -> Option<ToolOutcome<'_>> {
+        macro_rules! server {
+            ($result:expr) => {
+                ToolOutcome {
+                    tool_use_id: &$result.tool_use_id,
+                    is_error: $result.is_error.is_true() || $result.content.get().is_some_and(server::is_failure),
+                    content: $result.content.get().map(server::content),
+                    raw: $result.content.get(),
+                }
+            };
+        }
+        Some(match self {
+            Self::ToolResult(result) => ToolOutcome {
+                tool_use_id: &result.tool_use_id,
+                is_error: result.is_error.is_true(),
+                content: result.content.get().cloned(),
+                raw: None,
+            },
+            Self::WebSearchResult(result) => server!(result),
+            Self::WebFetchResult(result) => server!(result),
+            Self::CodeResult(result) => server!(result),
+            Self::ShellResult(result) => server!(result),
+            Self::EditorResult(result) => server!(result),
+            Self::ToolSearchResult(result) => server!(result),
+            Self::McpToolResult(result) => server!(result),
+            _ => return None,
+        })
+    }
+
+    /// The call that the block's result belongs to; cheaper than [`Self::tool_outcome`].
+    pub fn outcome_of(&self) -> Option<&ToolUseId> {
+        Some(match self {
+            Self::ToolResult(result) => &result.tool_use_id,
+            Self::WebSearchResult(result) => &result.tool_use_id,
+            Self::WebFetchResult(result) => &result.tool_use_id,
+            Self::CodeResult(result) => &result.tool_use_id,
+            Self::ShellResult(result) => &result.tool_use_id,
+            Self::EditorResult(result) => &result.tool_use_id,
+            Self::ToolSearchResult(result) => &result.tool_use_id,
+            Self::McpToolResult(result) => &result.tool_use_id,
+            _ => return None,
+        })
     }
 
     /// Marks this block as the end of a cached prefix; false when such a block
@@ -332,40 +421,46 @@ wire! {
     }
 }
 
-/// Message content: a string or a list of blocks, remembered which.
+/// Message content: a string or a list of blocks, remembered which. Some programs put
+/// any other JSON value there, mostly into tool results; it is kept as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Plain text.
     Text(String),
     /// Blocks.
     Blocks(Vec<Block>),
+    /// An object, a number or a boolean.
+    Other(Json),
 }
 
 /// The content of a tool result has the same two forms.
 pub type ResultContent = Content;
 
 impl Content {
-    /// The content as blocks; a string is one text block.
+    /// The content as blocks; a string is one text block, and so is the JSON text of
+    /// any other value.
     pub fn into_blocks(self) -> Vec<Block> {
         match self {
             Self::Text(text) => vec![Block::new_text(text)],
             Self::Blocks(blocks) => blocks,
+            Self::Other(json) => vec![Block::new_text(json.text())],
         }
     }
 
-    /// The blocks; none when the content is plain text.
+    /// The blocks; none when the content is no list.
     pub fn blocks(&self) -> &[Block] {
         match self {
-            Self::Text(_) => &[],
             Self::Blocks(blocks) => blocks,
+            Self::Text(_) | Self::Other(_) => &[],
         }
     }
 
-    /// All prose, blocks joined by line breaks.
+    /// All prose, blocks joined by line breaks; JSON text of any other value.
     pub fn to_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Blocks(blocks) => blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n"),
+            Self::Other(json) => json.text().to_owned(),
         }
     }
 
@@ -374,6 +469,7 @@ impl Content {
         match self {
             Self::Text(text) => text.is_empty(),
             Self::Blocks(blocks) => blocks.is_empty(),
+            Self::Other(_) => false,
         }
     }
 }
@@ -413,6 +509,26 @@ impl<'de> Deserialize<'de> for Content {
             fn visit_str<E>(self, text: &str) -> Result<Content, E> {
                 Ok(Content::Text(text.to_owned()))
             }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
+                // The values keep their bytes, so that numbers come back as they went in.
+                let mut fields = Extra::default();
+                while let Some(key) = map.next_key::<Str<'de>>()? {
+                    fields.push(&key, map.next_value()?);
+                }
+                Ok(Content::Other(Json::of(&Fields(fields))))
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
+                Ok(Content::Other(Json::of(&value)))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
+                Ok(Content::Other(Json::of(&value)))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
+                Ok(Content::Other(Json::of(&value)))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+                Ok(Content::Other(Json::of(&value)))
+            }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
                 let mut blocks = Vec::new();
                 while let Some(block) = seq.next_element()? {
@@ -430,6 +546,18 @@ impl Serialize for Content {
         match self {
             Self::Text(text) => text.serialize(s),
             Self::Blocks(blocks) => blocks.serialize(s),
+            Self::Other(json) => json.serialize(s),
         }
+    }
+}
+
+/// The fields of an object, in order.
+struct Fields(Extra);
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        self.0.emit(&mut map)?;
+        map.end()
     }
 }

@@ -196,9 +196,12 @@ impl Entry {
         content.blocks().iter().map(Block::unknown_blocks).sum()
     }
 
-    /// Whether it attaches something this build has no model for.
-    pub fn has_unknown_attachment(&self) -> bool {
-        matches!(self, Self::Attachment(line) if matches!(line.attachment, Attachment::Unknown(_)))
+    /// The type of an attachment that this build has no model for.
+    pub fn unknown_attachment(&self) -> Option<&str> {
+        match self {
+            Self::Attachment(line) if matches!(line.attachment, Attachment::Unknown(_)) => Some(line.attachment.tag()),
+            _ => None,
+        }
     }
 
     /// What stands around the payload, where the type has an envelope.
@@ -217,6 +220,7 @@ impl Entry {
             Self::Error(line) => &line.envelope,
             Self::ConversationReset(line) => &line.envelope,
             Self::PromptSuggestion(line) => &line.envelope,
+            Self::Unknown(line) => return line.envelope(),
             _ => return None,
         })
     }

@@ -33,8 +33,12 @@ part! {
         agent_id: AgentId = "agentId" | "agent_id",
         /// The line's own id.
         uuid: Uuid = "uuid",
-        /// When, as ISO 8601 text.
-        timestamp: String = "timestamp",
+        /// When, as ISO 8601 text; some programs write milliseconds since 1970, which
+        /// are kept as digits.
+        timestamp: String or number = "timestamp",
+        /// Meant for the model, hidden from the user; where the type has no such field
+        /// of its own.
+        is_meta: bool = "isMeta",
         /// The tool call whose subagent said it (stream).
         parent_tool_use_id: ToolUseId = "parent_tool_use_id",
         /// The subagent's type (stream).

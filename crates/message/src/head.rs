@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::text::Str;
+use crate::text::{Str, TimeStr};
 use crate::view::borrowed;
 
 borrowed! {
@@ -28,7 +28,7 @@ borrowed! {
         /// The session.
         session_id: Str<'a> = "sessionId" | "session_id",
         /// When.
-        timestamp: Str<'a> = "timestamp",
+        timestamp: TimeStr<'a> = "timestamp",
         /// Whether a subagent said it.
         is_sidechain: bool = "isSidechain",
         /// The prompt that the line belongs to.

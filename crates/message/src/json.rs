@@ -248,6 +248,8 @@ impl Spelling {
     pub const FILE: Self = Self(0);
     /// The names that the live stream uses (`session_id`).
     pub const STREAM: Self = Self(u64::MAX);
+    /// The bit that says that a field of text came as a number.
+    pub(crate) const NUMBER: u32 = 63;
 
     pub(crate) fn set(&mut self, field: u32) {
         self.0 |= 1 << field;

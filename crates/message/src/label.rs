@@ -1,6 +1,6 @@
 //! What a line says of its session, for lists of sessions: titles, tags, places.
 
-use crate::text::Str;
+use crate::text::{Str, TimeStr};
 use crate::view::borrowed;
 
 borrowed! {
@@ -20,7 +20,7 @@ borrowed! {
         /// The line's id.
         uuid: Str<'a> = "uuid",
         /// When.
-        timestamp: Str<'a> = "timestamp",
+        timestamp: TimeStr<'a> = "timestamp",
         /// The working directory.
         cwd: Str<'a> = "cwd",
         /// The git branch.

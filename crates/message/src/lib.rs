@@ -53,8 +53,8 @@ pub mod view;
 
 pub use block::{
     Block, CodeResult, ContainerUpload, Content, Document, EditorResult, Image, McpToolResult, McpToolUse,
-    RedactedThinking, ResultContent, SearchResult, ServerToolUse, ShellResult, Source, Text, Thinking, ToolReference,
-    ToolResult, ToolSearchResult, ToolUse, WebFetchResult, WebSearchResult,
+    RedactedThinking, ResultContent, SearchResult, ServerToolUse, ShellResult, Source, Text, Thinking, ToolCall,
+    ToolOutcome, ToolReference, ToolResult, ToolSearchResult, ToolUse, WebFetchResult, WebSearchResult,
 };
 pub use entry::{Entry, ReadError};
 pub use envelope::Envelope;

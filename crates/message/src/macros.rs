@@ -117,7 +117,7 @@ macro_rules! part {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $( $(#[$fmeta:meta])* $field:ident: $ty:ty = $key:literal $(| $alt:literal)? ),* $(,)?
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ident $(or $number:ident)? = $key:literal $(| $alt:literal)? ),* $(,)?
         }
     ) => {
         $(#[$meta])*
@@ -136,7 +136,7 @@ macro_rules! part {
                 match key {
                     $(
                         $key if !self.spelling.is_set(At::$field as u32) => {
-                            self.$field = $crate::macros::named($key, map.next_value())?;
+                            self.$field = $crate::macros::part_field!(read self map $key $ty $($number)?);
                         }
                         $( $alt if self.$field.is_absent() => {
                             self.$field = $crate::macros::named($alt, map.next_value())?;
@@ -156,11 +156,39 @@ macro_rules! part {
                         #[allow(unused_mut)]
                         let mut name = $key;
                         $( if self.spelling.is_set(At::$field as u32) { name = $alt; } )?
-                        map.serialize_entry(name, &self.$field)?;
+                        $crate::macros::part_field!(emit self map name (&self.$field) $($number)?);
                     }
                 )*
                 Ok(())
             }
+        }
+    };
+}
+
+/// How a field of a [`part!`] is read and written; `or number` fields take a number as
+/// well, keep its digits as text, and write a number again.
+macro_rules! part_field {
+    (read $self:ident $map:ident $key:literal $ty:ident) => {
+        $crate::macros::named($key, $map.next_value())?
+    };
+    (read $self:ident $map:ident $key:literal $ty:ident $number:ident) => {{
+        let raw: $crate::Json = $map.next_value()?;
+        if raw.text().starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+            $self.spelling.set($crate::Spelling::NUMBER);
+            $crate::Maybe::Value(raw.text().to_owned())
+        } else {
+            $crate::macros::named($key, raw.read()).map_err(serde::de::Error::custom)?
+        }
+    }};
+    (emit $self:ident $map:ident $name:ident ($value:expr)) => {
+        $map.serialize_entry($name, $value)?
+    };
+    (emit $self:ident $map:ident $name:ident ($value:expr) $number:ident) => {
+        // Set for every field of an envelope made for the stream, whose times are no numbers.
+        let digits = $value.text().filter(|_| $self.spelling.is_set($crate::Spelling::NUMBER));
+        match digits.and_then(|text| text.parse::<serde_json::Number>().ok()) {
+            Some(number) => $map.serialize_entry($name, &number)?,
+            None => $map.serialize_entry($name, $value)?,
         }
     };
 }
@@ -208,8 +236,9 @@ macro_rules! open_enum {
 
             /// Reads an object whose tag has been found.
             pub(crate) fn of_tag(tag: Option<&str>, object: &str) -> serde_json::Result<Self> {
+                // An object without the tag reads as the variant of the empty tag, if there is one.
                 let level = $crate::macros::Level::enter();
-                match tag.filter(|_| level.is_some()) {
+                match level.is_some().then_some(tag.unwrap_or_default()) {
                     $( Some($tag) => serde_json::from_str(object).map(Self::$variant), )+
                     _ => Ok(Self::Unknown($crate::Unknown::new(tag, serde_json::from_str(object)?))),
                 }
@@ -220,7 +249,11 @@ macro_rules! open_enum {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 use serde::de::Error as _;
                 let raw = <&serde_json::value::RawValue>::deserialize(d)?;
-                let tag = $crate::text::field(raw.get(), $key).map_err(D::Error::custom)?;
+                // A value that is no object has no tag.
+                let tag = match raw.get().starts_with('{') {
+                    true => $crate::text::field(raw.get(), $key).map_err(D::Error::custom)?,
+                    false => return Ok(Self::Unknown($crate::Unknown::new(None, raw))),
+                };
                 let read = Self::of_tag(tag.as_deref(), raw.get());
                 read.map_err(|e| D::Error::custom(format_args!("{}: {e}", tag.as_deref().unwrap_or_default())))
             }
@@ -372,7 +405,7 @@ macro_rules! ids {
     )+ };
 }
 
-pub(crate) use {ids, open_enum, open_words, part, slot, wire};
+pub(crate) use {ids, open_enum, open_words, part, part_field, slot, wire};
 
 /// Says in which field a value was bad.
 pub(crate) fn named<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {

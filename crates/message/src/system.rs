@@ -3,6 +3,8 @@
 //! Those that are part of the conversation are here and occur in files too; those
 //! that only the live stream carries are in [`live`].
 
+use std::collections::BTreeMap;
+
 use serde_json::Number;
 
 use crate::macros::{open_enum, wire};
@@ -106,17 +108,54 @@ open_enum! {
         "session_writes_lost" => SessionWritesLost(SessionWritesLost),
         /// The host should draw its interface again.
         "ui_invalidate" => UiInvalidate(UiInvalidate),
+        /// A notice of version 1.0, which has no subtype.
+        "" => Plain(Plain),
     }
 }
 
 impl System {
-    /// The same line with its fields lifted out of `data`, where some writers
-    /// nest them; `None` when they are at the top already.
+    /// The same line with its fields lifted out of `data`, where some programs nest
+    /// them; fields that stand at the top win. `None` when there is no such object.
     pub fn unnested(&self) -> Option<Self> {
-        let data = self.parts()?.1.get("data")?;
-        let line = crate::Line::parse(data.text()).ok()?;
-        let line = line.with(&["type"], "system").ok()?.with(&["subtype"], self.tag()).ok()?;
-        serde_json::from_str(line.as_str()).ok()
+        let data: BTreeMap<String, Json> = self.parts()?.1.get("data")?.read().ok()?;
+        let mut fields: BTreeMap<String, Json> = Json::of(self).read().ok()?;
+        for (key, value) in data {
+            fields.entry(key).or_insert(value);
+        }
+        Json::of(&fields).read().ok()
+    }
+
+    /// Whether the line is meant for the model and hidden from the user.
+    pub fn is_meta(&self) -> bool {
+        let own = match self {
+            Self::CompactBoundary(line) => &line.is_meta,
+            Self::MicrocompactBoundary(line) => &line.is_meta,
+            Self::LocalCommand(line) => &line.is_meta,
+            Self::Informational(line) => &line.is_meta,
+            Self::TurnDuration(line) => &line.is_meta,
+            Self::ModelFallback(line) => &line.is_meta,
+            Self::ModelRefusal(line) => &line.is_meta,
+            Self::Plain(line) => &line.is_meta,
+            _ => return self.envelope().is_some_and(|envelope| envelope.is_meta.is_true()),
+        };
+        own.is_true()
+    }
+}
+
+impl MicrocompactBoundary {
+    /// The tool calls whose results were cleared from the context.
+    pub fn cleared_calls(&self) -> Vec<ToolUseId> {
+        self.cleared("compactedToolIds")
+    }
+
+    /// The attachments that were cleared from the context.
+    pub fn cleared_attachments(&self) -> Vec<Uuid> {
+        self.cleared("clearedAttachmentUUIDs")
+    }
+
+    fn cleared<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
+        let fields: Option<BTreeMap<String, Json>> = self.microcompact_metadata.get().and_then(|meta| meta.read().ok());
+        fields.and_then(|fields| fields.get(key)?.read().ok()).unwrap_or_default()
     }
 }
 
@@ -124,9 +163,13 @@ impl System {
 macro_rules! parts {
     ($($variant:ident),+ $(,)?) => {
         impl System {
-            /// What stands around the payload; `None` when the subtype is unknown.
+            /// What stands around the payload; `None` when the subtype is unknown and the line
+            /// has no id.
             pub fn envelope(&self) -> Option<&Envelope> {
-                self.parts().map(|(envelope, _)| envelope)
+                match self {
+                    Self::Unknown(line) => line.envelope(),
+                    _ => self.parts().map(|(envelope, _)| envelope),
+                }
             }
 
             /// The same, to be filled in.
@@ -155,7 +198,22 @@ parts! {
     TaskStarted, TaskProgress, TaskUpdated, TaskNotification, BackgroundTasksChanged, HookStarted,
     HookProgress, HookResponse, Notification, PermissionDenied, SessionStateChanged, SessionTitleChanged,
     ControlRequestProgress, CommandsChanged, FilesPersisted, MemoryRecall, MirrorError, PluginInstall,
-    ElicitationComplete, WorkerShuttingDown, SessionWritesLost, UiInvalidate,
+    ElicitationComplete, WorkerShuttingDown, SessionWritesLost, UiInvalidate, Plain,
+}
+
+wire! {
+    /// A notice of version 1.0, such as a change of the model: a `system` line without a
+    /// subtype.
+    pub struct Plain ["type" = "system"] with envelope: Envelope {
+        /// Text of the notice.
+        content: opt String = "content",
+        /// `info`, `warning` or `error`.
+        level: opt String = "level",
+        /// Hidden from the user.
+        is_meta: opt bool = "isMeta",
+        /// The tool call it is about.
+        tool_use_id: opt ToolUseId = "toolUseID",
+    }
 }
 
 wire! {

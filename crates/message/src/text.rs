@@ -44,6 +44,17 @@ impl<'de> Deserialize<'de> for Str<'de> {
     }
 }
 
+/// A time as a line has it: ISO 8601 text, or the digits of a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct TimeStr<'a>(pub Str<'a>);
+
+impl Deref for TimeStr<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
 /// One string field of an object, without reading the others.
 ///
 /// `Ok(None)` when the object has no such field or it is not a string; the last

@@ -37,9 +37,10 @@ impl ToolInput {
         Self::read(&call.name, &call.input)
     }
 
-    /// Reads an input by the tool's name.
+    /// Reads an input by the tool's name, in any case.
     pub fn read(name: &str, input: &Json) -> Self {
-        let read = match name {
+        let known = MODELLED.iter().find(|known| known.eq_ignore_ascii_case(name));
+        let read = match known.copied().unwrap_or_default() {
             "Read" => input.read().map(Self::Read),
             "Write" => input.read().map(Self::Write),
             "Edit" => input.read().map(Self::Edit),
@@ -65,6 +66,26 @@ impl ToolInput {
 pub fn is_agent(name: &str) -> bool {
     matches!(name, "Task" | "Agent")
 }
+
+/// The tools that [`ToolInput`] has a model for.
+const MODELLED: [&str; 16] = [
+    "Read",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+    "Bash",
+    "Glob",
+    "Grep",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Task",
+    "Agent",
+    "Skill",
+    "ExitPlanMode",
+    "AskUserQuestion",
+];
 
 /// Whether a tool searches the web, which costs money beside tokens.
 pub fn is_web_search(name: &str) -> bool {
@@ -94,7 +115,7 @@ const TOLD_BY: [(&str, &str); 14] = [
 
 /// The one argument that tells what a call does, for tools without a model.
 pub fn telling_argument(name: &str, input: &Json) -> Option<String> {
-    let (_, key) = TOLD_BY.iter().find(|(tool, _)| *tool == name)?;
+    let (_, key) = TOLD_BY.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name))?;
     Some(crate::text::field(input.text(), key).ok()??.to_string())
 }
 

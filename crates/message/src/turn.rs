@@ -182,6 +182,14 @@ wire! {
     }
 }
 
+impl User {
+    /// Whether the line tells the model that a background task has ended.
+    pub fn is_task_notification(&self) -> bool {
+        let origin = self.origin.get().and_then(|origin| origin.read::<Origin>().ok());
+        origin.is_some_and(|origin| origin.kind == "task-notification")
+    }
+}
+
 impl Assistant {
     /// Whether the program wrote this to show a failed call.
     pub fn is_api_error(&self) -> bool {

@@ -2,18 +2,28 @@
 
 use serde_json::value::RawValue;
 
-use crate::Json;
+use crate::macros::wire;
+use crate::{Envelope, Json};
 
 /// A tagged object this build has no model for, kept whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Unknown {
     tag: Box<str>,
     json: Json,
+    envelope: Option<Box<Envelope>>,
 }
 
 impl Unknown {
     pub(crate) fn new(tag: Option<&str>, raw: &RawValue) -> Self {
-        Self { tag: tag.unwrap_or_default().into(), json: raw.into() }
+        let chained = || serde_json::from_str::<Chained>(raw.get()).ok().map(|line| Box::new(line.envelope));
+        let envelope = raw.get().contains("\"uuid\"").then(chained).flatten();
+        Self { tag: tag.unwrap_or_default().into(), json: raw.into(), envelope }
+    }
+
+    /// The fields that most lines share, when the object has an id: a line of an unknown
+    /// type still has its place in the conversation.
+    pub fn envelope(&self) -> Option<&Envelope> {
+        self.envelope.as_deref()
     }
 
     /// The tag; empty when the object has none.
@@ -25,4 +35,10 @@ impl Unknown {
     pub fn json(&self) -> &Json {
         &self.json
     }
+}
+
+wire! {
+    /// Any line, read for its place alone.
+    #[allow(unreachable_pub, reason = "the macro declares public types")]
+    pub struct Chained with envelope: Envelope {}
 }

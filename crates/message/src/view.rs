@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::text::{Scalar, Str};
+use crate::text::{Scalar, Str, TimeStr};
 
 /// Reads a value of another type than expected as none: the same key may hold words
 /// on one type of line and a message on another, and what one line says of its cost
@@ -40,6 +40,16 @@ impl<'de> Loose<'de> for f64 {
         Ok(match map.next_value()? {
             Scalar::Number(number) => Some(number),
             Scalar::Count(count) => Some(count as f64),
+            _ => None,
+        })
+    }
+}
+
+impl<'de> Loose<'de> for TimeStr<'de> {
+    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        Ok(match map.next_value()? {
+            Scalar::Text(text) => Some(Self(text)),
+            Scalar::Count(count) => Some(Self(Str(count.to_string().into()))),
             _ => None,
         })
     }
@@ -163,7 +173,7 @@ borrowed! {
         /// The session.
         session_id: Str<'a> = "sessionId" | "session_id",
         /// When.
-        timestamp: Str<'a> = "timestamp",
+        timestamp: TimeStr<'a> = "timestamp",
         /// The subagent.
         agent_id: Str<'a> = "agentId" | "agent_id",
         /// The tool call whose subagent said it.
@@ -451,7 +461,7 @@ borrowed! {
         /// The line's id.
         uuid: Str<'a> = "uuid",
         /// When.
-        timestamp: Str<'a> = "timestamp",
+        timestamp: TimeStr<'a> = "timestamp",
         /// The call of the API.
         request_id: Str<'a> = "requestId" | "request_id",
         /// The message without what it says.
@@ -562,7 +572,7 @@ mod tests {
 
     #[test]
     fn a_field_of_another_type_hides_nothing_else() {
-        let text = r#"{"type":"assistant","cost":{"usd":1},"isMeta":"yes","timestamp":7,"summary":[1],
+        let text = r#"{"type":"assistant","cost":{"usd":1},"isMeta":"yes","timestamp":[7],"summary":[1],
             "message":{"id":"m","content":{"odd":1},"usage":{"input_tokens":5,"output_tokens":-1,"speed":null}}}"#;
         let view = View::read(text).unwrap();
         let message = view.message.unwrap();
@@ -572,6 +582,12 @@ mod tests {
             let text = format!(r#"{{"message":{{"content":{content},"id":"m"}}}}"#);
             assert_eq!(View::read(&text).unwrap().message.unwrap().id.as_deref(), Some("m"), "{content}");
         }
+    }
+
+    #[test]
+    fn a_time_may_be_a_number() {
+        let view = View::read(r#"{"type":"user","timestamp":1731600000000}"#).unwrap();
+        assert_eq!(view.timestamp.as_deref(), Some("1731600000000"));
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Deref;
 use std::path::Path;
 
 use quipu_conversation::{Said, prompt, said};
 use quipu_message::local_command::{bash_input, command};
 use quipu_message::synthetic::is_automatic;
-use quipu_message::text::Str;
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, Label, line::mend};
 
@@ -157,7 +157,7 @@ impl Outline {
         let commanded = |text: &str| command(text).is_some() || bash_input(text).is_some();
         let is_command = match &user.message.content {
             Content::Text(text) => commanded(text),
-            Content::Blocks(blocks) => blocks.iter().filter_map(Block::text).any(commanded),
+            content => content.blocks().iter().filter_map(Block::text).any(commanded),
         };
         self.has_prompt = !is_command;
         if !is_command || self.first_prompt.is_none() {
@@ -166,13 +166,13 @@ impl Outline {
     }
 }
 
-fn first(slot: &mut Option<String>, value: &Option<Str<'_>>) {
+fn first(slot: &mut Option<String>, value: &Option<impl Deref<Target = str>>) {
     if slot.is_none() {
         last(slot, value);
     }
 }
 
-fn last(slot: &mut Option<String>, value: &Option<Str<'_>>) {
+fn last(slot: &mut Option<String>, value: &Option<impl Deref<Target = str>>) {
     if let Some(value) = value.as_deref().filter(|value| !value.is_empty() && slot.as_deref() != Some(*value)) {
         *slot = Some(value.to_owned());
     }

@@ -101,7 +101,7 @@ fn result_blocks(message: &Message) -> impl Iterator<Item = &quipu_message::Tool
 fn texts(message: &Message) -> Vec<String> {
     match &message.content {
         Content::Text(text) => vec![text.clone()],
-        Content::Blocks(blocks) => blocks.iter().filter_map(Block::text).map(str::to_owned).collect(),
+        content => content.blocks().iter().filter_map(Block::text).map(str::to_owned).collect(),
     }
 }
 

@@ -32,7 +32,7 @@ fn tally(files: &[PathBuf]) -> Tally {
                 Err(ReadError::Foreign) => *tally.unknown.entry("foreign".into()).or_default() += 1,
                 Err(error @ ReadError::Malformed(_)) => tally.faults.push(format!("{place}: {error}")),
                 Ok(entry) => {
-                    if !entry.is_modelled() || entry.unknown_blocks() > 0 || entry.has_unknown_attachment() {
+                    if !entry.is_modelled() || entry.unknown_blocks() > 0 || entry.unknown_attachment().is_some() {
                         *tally.unknown.entry(entry.kind()).or_default() += 1;
                     }
                     let back = serde_json::to_string(&entry).unwrap();
