@@ -68,7 +68,6 @@ fn converse(text: &str) {
     serde_json::to_string(&talk.for_ui()).expect("the screen can be sent");
     talk.turns();
     talk.branches();
-    talk.orphans();
     let messages = talk.for_api();
     fits_the_api(&messages);
     assert_eq!(normalise(messages.clone()), messages);

@@ -195,7 +195,7 @@ fn set(slot: &mut Maybe<Json>, input: serde_json::Result<Json>, name: &str) -> R
 }
 
 /// Writes the end of a message into it; fields left out keep their first value.
-pub(crate) fn end(message: &mut Message, delta: &MessageDelta) {
+fn end(message: &mut Message, delta: &MessageDelta) {
     let MessageDelta { delta: change, usage, context_management, .. } = delta;
     keep_newer(&mut message.stop_reason, &change.stop_reason);
     keep_newer(&mut message.stop_sequence, &change.stop_sequence);

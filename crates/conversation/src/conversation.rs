@@ -2,16 +2,17 @@
 //! same conversation.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem;
 
-use quipu_message::api::{MessageDelta, StreamEvent};
+use quipu_message::api::StreamEvent;
 use quipu_message::progress::{AgentProgress, ProgressData, ProgressKind};
 use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::tool::{AgentOutput, ToolInput};
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{AgentId, Block, Entry, Message, MessageId, ReadError, SessionId, ToolUseId, Uuid};
+use quipu_message::{AgentId, Block, Entry, Message, ReadError, SessionId, ToolUse, ToolUseId, Uuid};
 
-use crate::accumulate::{Accumulator, end};
+use crate::accumulate::Accumulator;
 use crate::tree::Tree;
 
 /// One entry that is part of the conversation, and where it stands.
@@ -39,6 +40,20 @@ impl Node {
         self.assistant()?.message.id.text()
     }
 
+    /// The blocks of a `user` or `assistant` line; none when its content is no list.
+    pub fn blocks(&self) -> &[Block] {
+        match &self.entry {
+            Entry::User(line) => line.message.content.blocks(),
+            Entry::Assistant(line) => line.message.content.blocks(),
+            _ => &[],
+        }
+    }
+
+    /// The calls of the agent's own tools that the line makes.
+    pub(crate) fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
+        self.blocks().iter().filter_map(Block::tool_use)
+    }
+
     /// The `user` line, when it is one.
     pub fn user(&self) -> Option<&User> {
         match &self.entry {
@@ -54,6 +69,13 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// A branch that the user left by going back to an earlier point.
+#[derive(Debug, Clone)]
+pub struct Branch<'a> {
+    /// Its entries, in the order of the file; at least one.
+    pub nodes: Vec<&'a Node>,
 }
 
 /// A conversation: push lines in the order they come, then look at it.
@@ -77,7 +99,6 @@ pub struct Conversation {
     side_lines: HashMap<Uuid, Side>,
     agents: HashMap<ToolUseId, AgentId>,
     writing: Option<Accumulator>,
-    ends: HashMap<MessageId, MessageDelta>,
     results: Vec<TurnResult>,
     faults: Vec<Fault>,
     session_id: Option<SessionId>,
@@ -85,6 +106,37 @@ pub struct Conversation {
     ai_title: Option<String>,
     /// How deep it lies: 0, or 1 for a side, 2 for a side of a side.
     depth: usize,
+}
+
+/// Whether a line with the id of an earlier one says the same again.
+fn is_copy(earlier: &Node, later: &Node) -> bool {
+    match (&earlier.entry, &later.entry) {
+        (Entry::User(a), Entry::User(b)) => {
+            b.is_replay.is_true() || a.is_replay.is_true() || same_content(&a.message, &b.message)
+        }
+        (Entry::Assistant(a), Entry::Assistant(b)) => {
+            // The same message again, perhaps with more in it; not another block of it.
+            let tags = |line: &Assistant| line.message.content.blocks().first().map(|block| block.tag().to_owned());
+            let same_id = a.message.id.is_value() && a.message.id == b.message.id;
+            same_id && tags(a) == tags(b) || same_content(&a.message, &b.message)
+        }
+        (Entry::System(a), Entry::System(b)) => {
+            let bare = |system: &System| {
+                let mut system = system.clone();
+                system.envelope_mut().map(mem::take);
+                system
+            };
+            bare(a) == bare(b)
+        }
+        (Entry::Attachment(a), Entry::Attachment(b)) => a.attachment == b.attachment,
+        (Entry::Progress(a), Entry::Progress(b)) => a.data == b.data,
+        (a, b) => a == b,
+    }
+}
+
+/// Whether two messages have the same content; a string and one text block are the same.
+fn same_content(a: &Message, b: &Message) -> bool {
+    a.content == b.content || a.content.clone().into_blocks() == b.content.clone().into_blocks()
 }
 
 /// How deep subagents of subagents are followed.
@@ -102,7 +154,7 @@ pub(crate) enum Side {
 /// A line that could not be read, kept in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The line, counted from 1.
+    /// The line, counted from 1; 0 when a whole file is meant.
     pub line: u64,
     /// A stable name.
     pub code: &'static str,
@@ -140,9 +192,14 @@ impl Conversation {
         {
             self.session_id = Some(id.clone());
         }
-        if let Some(side) = Self::side_of_entry(&entry, &self.side_lines) {
-            return self.add_beside(side, Node { line, entry });
+        match Self::side_of_entry(&entry, &self.side_lines) {
+            Some(side) => self.push_beside(side, line, entry),
+            None => self.push_here(line, entry),
         }
+    }
+
+    /// Takes what belongs to this conversation itself.
+    fn push_here(&mut self, line: u64, entry: Entry) {
         match entry {
             Entry::StreamEvent(event) => self.stream(&event.event),
             Entry::Tombstone(tombstone) => self.withdrawn.extend(tombstone.message.uuid.into_option()),
@@ -150,12 +207,16 @@ impl Conversation {
             Entry::Summary(title) if !title.is_compact_summary.is_true() => self.ai_title = Some(title.summary),
             Entry::CustomTitle(title) => self.custom_title = Some(title.title),
             Entry::AiTitle(title) => self.ai_title = Some(title.title),
+            Entry::System(system) => {
+                let system = system.unnested().map_or(system, Box::new);
+                self.add(Node { line, entry: Entry::System(system) });
+            }
             Entry::User(_)
             | Entry::Assistant(_)
-            | Entry::System(_)
             | Entry::Attachment(_)
             | Entry::Progress(_)
             | Entry::Summary(_)
+            | Entry::ToolUseSummary(_)
             | Entry::Error(_)
             | Entry::ConversationReset(_)
             | Entry::Unknown(_) => self.add(Node { line, entry }),
@@ -210,33 +271,26 @@ impl Conversation {
         Some(path.into_iter().map(|i| nodes[i]).collect())
     }
 
-    /// First nodes of branches that were left by a rewind.
-    pub fn branches(&self) -> Vec<&Node> {
-        let nodes = self.live_nodes();
-        let tree = Tree::new(&nodes);
-        let Some(leaf) = tree.leaf() else { return Vec::new() };
-        let path = tree.path(&nodes, leaf);
-        tree.branches(&nodes, &path).into_iter().map(|i| nodes[i]).collect()
+    /// The branches that were left by a rewind, in the order of the file. Every entry is
+    /// either in [`path`](Self::path) or in one of them.
+    pub fn branches(&self) -> Vec<Branch<'_>> {
+        self.path_and_branches().1
     }
 
-    /// Nodes whose parent is not there.
-    pub fn orphans(&self) -> Vec<&Node> {
+    /// Both the path and the branches beside it, for less than asking twice.
+    pub(crate) fn path_and_branches(&self) -> (Vec<&Node>, Vec<Branch<'_>>) {
         let nodes = self.live_nodes();
-        Tree::new(&nodes).orphans.iter().map(|&i| nodes[i]).collect()
+        let tree = Tree::new(&nodes);
+        let Some(leaf) = tree.leaf() else { return Default::default() };
+        let path = tree.path(&nodes, leaf);
+        let all = |places: Vec<usize>| places.into_iter().map(|i| nodes[i]).collect();
+        let branches = tree.branches(&nodes, &path).into_iter().map(|places| Branch { nodes: all(places) }).collect();
+        (all(path), branches)
     }
 
     /// The message that is being written on the stream and has not come whole.
     pub fn writing(&self) -> Option<Message> {
         self.writing.as_ref()?.so_far()
-    }
-
-    /// A message with the stop reason and usage that the stream gave it later.
-    pub fn with_end(&self, message: &Message) -> Message {
-        let mut message = message.clone();
-        if let Some(delta) = message.id.get().and_then(|id| self.ends.get(id)) {
-            end(&mut message, delta);
-        }
-        message
     }
 
     /// The side conversation of a tool call.
@@ -264,17 +318,21 @@ impl Conversation {
     }
 
     pub(crate) fn live_nodes(&self) -> Vec<&Node> {
-        let only_side = self.nodes.is_empty().then(|| self.sides.values().next()).flatten();
-        let nodes = only_side.map_or(&self.nodes, |side| &side.nodes);
-        nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.withdrawn.contains(uuid))).collect()
+        if self.nodes.is_empty()
+            && let Some(side) = self.sides.values().next()
+        {
+            return side.live_nodes();
+        }
+        self.nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.withdrawn.contains(uuid))).collect()
     }
 
     /// Takes a node as part of the main conversation, whatever its entry says.
     pub(crate) fn add(&mut self, node: Node) {
         self.learn(&node);
         match node.uuid().and_then(|uuid| self.by_uuid.get(uuid)) {
-            // A replayed line takes the place of the first, with all it says.
-            Some(&at) if self.nodes[at].entry.tag() == node.entry.tag() => self.nodes[at] = node,
+            // A replayed line takes the place of the first, with all it says. Another
+            // message under the same id is another line.
+            Some(&at) if is_copy(&self.nodes[at], &node) => self.nodes[at] = node,
             _ => {
                 if let Some(uuid) = node.uuid() {
                     self.by_uuid.insert(uuid.clone(), self.nodes.len());
@@ -284,19 +342,27 @@ impl Conversation {
         }
     }
 
-    fn add_beside(&mut self, side: Side, node: Node) {
-        if let Some(uuid) = node.uuid() {
+    fn push_beside(&mut self, side: Side, line: u64, entry: Entry) {
+        // Only lines can be named as a parent later; events of the stream are many.
+        if let Some(uuid) = entry.envelope().and_then(|e| e.uuid.get())
+            && !matches!(entry, Entry::StreamEvent(_) | Entry::Tombstone(_))
+        {
             self.side_lines.insert(uuid.clone(), side.clone());
         }
         let talk = self.sides.entry(side).or_default();
         talk.depth = self.depth + 1;
-        talk.add(node);
+        talk.push_here(line, entry);
     }
 
     /// Which side conversation an entry belongs to; none for the main one. `known` are the
     /// sides of earlier lines.
     pub(crate) fn side_of_entry(entry: &Entry, known: &HashMap<Uuid, Side>) -> Option<Side> {
         let envelope = entry.envelope()?;
+        if let Entry::Tombstone(tombstone) = entry
+            && let Some(side) = tombstone.message.uuid.get().and_then(|uuid| known.get(uuid))
+        {
+            return Some(side.clone());
+        }
         if let Some(call) = envelope.parent_tool_use_id.get() {
             return Some(Side::Call(call.clone()));
         }
@@ -349,7 +415,7 @@ impl Conversation {
             && let Some(message) = data.message.get()
             && let Ok(entry) = Entry::read(message.text())
         {
-            self.add_beside(Side::Call(call), Node { line, entry });
+            self.push_beside(Side::Call(call), line, entry);
         }
     }
 
@@ -359,19 +425,13 @@ impl Conversation {
             self.writing = None;
             return;
         }
-        match event {
-            StreamEvent::MessageDelta(delta) => {
-                if let Some(id) = writing.so_far().and_then(|message| message.id.into_option()) {
-                    self.ends.insert(id, (**delta).clone());
-                }
-            }
-            StreamEvent::MessageStop(_) => self.writing = None,
-            _ => {}
+        if matches!(event, StreamEvent::MessageStop(_)) {
+            self.writing = None;
         }
     }
 
     /// The prompt of a call that sets a subagent to work.
-    pub(crate) fn asked(call: &quipu_message::ToolUse) -> Option<String> {
+    pub(crate) fn asked(call: &ToolUse) -> Option<String> {
         match ToolInput::of(call) {
             ToolInput::Agent(input) => Some(input.prompt),
             _ => None,

@@ -5,9 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 
 use quipu_message::system::System;
-use quipu_message::{Block, Content, Entry, Maybe, ToolUseId, Uuid};
+use quipu_message::{Entry, ToolUseId};
 
 use crate::Node;
+
+mod children;
+mod parents;
+
+use children::Children;
+pub(crate) use parents::is_root;
 
 /// The tree over some nodes, by position in their list.
 #[derive(Debug)]
@@ -15,46 +21,20 @@ pub struct Tree {
     parents: Vec<Option<usize>>,
     children: Children,
     leaf: Option<usize>,
-    /// Nodes whose parent is not in the file.
-    pub orphans: Vec<usize>,
 }
 
 impl Tree {
-    /// Links nodes to their parents. A line of the stream names no parent: it
-    /// follows the one before it. So does a line whose parent is missing.
+    /// Links nodes to their parents.
+    ///
+    /// A line of the stream names no parent: it follows the one before it. So does a
+    /// line whose parent is missing. A line that begins a tree of its own goes on from
+    /// the leaf before it, because old versions compacted that way; but where it repeats
+    /// an earlier tree, it takes that tree's place.
     pub fn new(nodes: &[&Node]) -> Self {
-        // Room for all: growing would hash every id again.
-        let mut by_uuid: HashMap<&Uuid, usize> = HashMap::with_capacity(nodes.len());
-        by_uuid.extend(nodes.iter().enumerate().filter_map(|(i, node)| Some((node.uuid()?, i))));
-        let mut parents = vec![None; nodes.len()];
-        let mut orphans = Vec::new();
-        for (i, node) in nodes.iter().enumerate() {
-            let before = i.checked_sub(1);
-            let Some(envelope) = node.entry.envelope() else {
-                parents[i] = before;
-                continue;
-            };
-            let named = match &envelope.parent_uuid {
-                Maybe::Value(parent) => Some(parent),
-                Maybe::Null => match envelope.logical_parent_uuid.get() {
-                    Some(parent) => Some(parent),
-                    None if begins_branch(node) && !follows_summary(nodes, i) => continue,
-                    None => None,
-                },
-                Maybe::Absent => None,
-            };
-            parents[i] = match named.map(|uuid| by_uuid.get(uuid).copied().filter(|&p| p != i)) {
-                Some(Some(parent)) => Some(parent),
-                Some(None) => {
-                    orphans.push(i);
-                    before
-                }
-                None => before,
-            };
-        }
+        let parents = parents::link(nodes);
         let children = Children::new(&parents);
         let leaf = nodes.iter().rposition(|node| !matches!(node.entry, Entry::Progress(_)));
-        Self { parents, children, leaf, orphans }
+        Self { parents, children, leaf }
     }
 
     /// The node a resume goes on from.
@@ -81,22 +61,22 @@ impl Tree {
     pub fn path(&self, nodes: &[&Node], leaf: usize) -> Vec<usize> {
         let chain = self.chain(leaf);
         let mut rank = vec![None; nodes.len()];
-        let mut messages = HashSet::with_capacity(chain.len());
+        let mut messages = HashMap::with_capacity(chain.len());
         let mut calls = HashSet::with_capacity(chain.len());
         for (r, &i) in chain.iter().enumerate() {
             rank[i] = Some(r);
-            messages.extend(nodes[i].message_id());
-            calls.extend(self::calls(&nodes[i].entry));
+            note_message(nodes[i], i, &mut messages);
+            calls.extend(nodes[i].tool_uses().map(|call| &call.id));
         }
         let mut path = chain.clone();
         let mut queue = chain.clone();
         while let Some(i) = queue.pop() {
             for &child in self.children.of(i) {
-                if rank[child].is_some() || !hangs_on(nodes[child], &messages, &calls) {
+                if rank[child].is_some() || !hangs_on(nodes, child, &messages, &calls) {
                     continue;
                 }
-                messages.extend(nodes[child].message_id());
-                calls.extend(self::calls(&nodes[child].entry));
+                note_message(nodes[child], child, &mut messages);
+                calls.extend(nodes[child].tool_uses().map(|call| &call.id));
                 rank[child] = rank[i];
                 path.push(child);
                 queue.push(child);
@@ -110,87 +90,63 @@ impl Tree {
         path
     }
 
-    /// Where the conversation was rewound: nodes from which another branch,
-    /// begun by a person, leaves the path.
-    pub fn branches(&self, nodes: &[&Node], path: &[usize]) -> Vec<usize> {
-        let mut on_path = vec![false; nodes.len()];
-        path.iter().for_each(|&i| on_path[i] = true);
-        let off = |i: &usize| !on_path[*i] && !matches!(nodes[*i].entry, Entry::Progress(_));
+    /// The branches that a rewind left: for each place where another branch leaves the
+    /// path or stands beside it, all its nodes in the order of the file.
+    pub fn branches(&self, nodes: &[&Node], path: &[usize]) -> Vec<Vec<usize>> {
+        let mut taken = vec![false; nodes.len()];
+        path.iter().for_each(|&i| taken[i] = true);
         let roots = (0..nodes.len()).filter(|&i| self.parents[i].is_none());
         let beside = path.iter().flat_map(|&i| self.children.of(i).iter().copied());
-        let mut starts: Vec<usize> = roots.chain(beside).filter(off).collect();
+        let mut starts: Vec<usize> = roots.chain(beside).filter(|&i| !taken[i]).collect();
         starts.sort_unstable();
-        starts.dedup();
-        starts
-    }
-}
-
-/// Whether a line without a parent begins another branch: a prompt said instead of
-/// the first one does. A hook or a notice there begins a cleared context, and what
-/// came before is still the same conversation.
-fn begins_branch(node: &Node) -> bool {
-    matches!(node.entry, Entry::User(_) | Entry::Assistant(_))
-}
-
-/// Whether nothing but the summary of an earlier file stands before: the old layout
-/// of a compaction, in which the new file begins with it.
-fn follows_summary(nodes: &[&Node], i: usize) -> bool {
-    i > 0 && nodes[..i].iter().all(|node| matches!(node.entry, Entry::Summary(_) | Entry::System(_)))
-}
-
-/// The children of every node, in the order of the file: those of all nodes in
-/// one list, and where each node's begin.
-#[derive(Debug)]
-struct Children {
-    starts: Vec<usize>,
-    list: Vec<usize>,
-}
-
-impl Children {
-    fn new(parents: &[Option<usize>]) -> Self {
-        let mut starts = vec![0; parents.len() + 1];
-        parents.iter().flatten().for_each(|&parent| starts[parent + 1] += 1);
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut free = starts.clone();
-        let mut list = vec![0; starts[parents.len()]];
-        for (i, parent) in parents.iter().enumerate() {
-            if let Some(parent) = *parent {
-                list[free[parent]] = i;
-                free[parent] += 1;
+        let mut branches = Vec::new();
+        for start in starts {
+            let mut branch = Vec::new();
+            let mut queue = vec![start];
+            while let Some(i) = queue.pop() {
+                if !mem::replace(&mut taken[i], true) {
+                    branch.push(i);
+                    queue.extend(self.children.of(i));
+                }
+            }
+            branch.sort_unstable();
+            if branch.iter().any(|&i| !matches!(nodes[i].entry, Entry::Progress(_))) {
+                branches.push(branch);
             }
         }
-        Self { starts, list }
+        branches
     }
+}
 
-    fn of(&self, parent: usize) -> &[usize] {
-        &self.list[self.starts[parent]..self.starts[parent + 1]]
+/// With how many blocks of a message another is compared: all of a real message, not all
+/// of a file that has one message.
+const MOST_BLOCKS: usize = 64;
+
+/// The API messages of the path, each with the nodes that hold its blocks.
+type Messages<'a> = HashMap<&'a str, Vec<usize>>;
+
+fn note_message<'a>(node: &'a Node, i: usize, messages: &mut Messages<'a>) {
+    if let Some(id) = node.message_id() {
+        messages.entry(id).or_default().push(i);
     }
 }
 
 /// Whether a node beside the chain belongs to it.
-fn hangs_on(node: &Node, messages: &HashSet<&str>, calls: &HashSet<&ToolUseId>) -> bool {
+fn hangs_on(nodes: &[&Node], child: usize, messages: &Messages<'_>, calls: &HashSet<&ToolUseId>) -> bool {
+    let node = nodes[child];
     match &node.entry {
         Entry::Progress(_) | Entry::Attachment(_) => true,
         Entry::System(system) => !matches!(system.as_ref(), System::CompactBoundary(_)),
-        Entry::Assistant(_) => node.message_id().is_some_and(|id| messages.contains(id)),
+        // Another block of the same message; the same block again is a copy of it.
+        Entry::Assistant(line) => {
+            let others = node.message_id().and_then(|id| messages.get(id));
+            let is_copy = |&i: &usize| nodes[i].assistant().is_some_and(|o| o.message.content == line.message.content);
+            others.is_some_and(|others| !others.iter().rev().take(MOST_BLOCKS).any(is_copy))
+        }
         Entry::User(user) => {
-            let mut results = user.message.content.blocks().iter().filter_map(Block::tool_result).peekable();
+            let mut results = user.message.content.blocks().iter().filter_map(|block| block.tool_result()).peekable();
             results.peek().is_some() && results.all(|result| calls.contains(&result.tool_use_id))
         }
         _ => false,
     }
-}
-
-/// The tool calls a line makes.
-fn calls(entry: &Entry) -> impl Iterator<Item = &ToolUseId> {
-    let content: &[Block] = match entry {
-        Entry::Assistant(line) => match &line.message.content {
-            Content::Blocks(blocks) => blocks,
-            Content::Text(_) => &[],
-        },
-        _ => &[],
-    };
-    content.iter().filter_map(|block| block.tool_use().map(|call| &call.id))
 }

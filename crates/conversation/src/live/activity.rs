@@ -126,7 +126,7 @@ fn user_state(user: &User) -> Option<State> {
     }
     let texts: Vec<&str> = match &user.message.content {
         Content::Text(text) => vec![text],
-        Content::Blocks(blocks) => blocks.iter().filter_map(Block::text).collect(),
+        content => content.blocks().iter().filter_map(Block::text).collect(),
     };
     if texts.iter().any(|text| [INTERRUPT, INTERRUPT_FOR_TOOL_USE].contains(&text.trim())) {
         return Some(State::Prompt);

@@ -8,7 +8,7 @@ use quipu_message::{Entry, ToolUseId, Uuid};
 use super::activity::{self, Activity};
 use crate::conversation::{Conversation, Fault, Node};
 use crate::pair::{Results, Status};
-use crate::screen::ScreenItem;
+use crate::screen::{Kind, ScreenItem};
 
 /// With more entries than this, or more bytes, the older ones are dropped.
 const MAX_NODES: usize = 48;
@@ -82,7 +82,7 @@ impl Window {
         }
         let mut seen: HashMap<Origin, usize> = HashMap::new();
         let mut changes = Vec::new();
-        for item in self.talk.for_ui().into_iter().filter(|item| !is_growing(item)) {
+        for item in self.talk.for_ui().into_iter().filter(|item| !is_growing(item) && item.kind != Kind::Branch) {
             let origin = origin(&item);
             let nth = seen.entry(origin.clone()).or_default();
             let status = item.tool.as_ref().map(|card| card.status);
@@ -125,7 +125,7 @@ impl Window {
         self.talk.withdrawn = old.withdrawn;
         let mut kept = HashSet::new();
         for (i, node) in old.nodes.into_iter().enumerate() {
-            let waits = node.calls().any(|call| waiting.contains(&call.id));
+            let waits = node.tool_uses().any(|call| waiting.contains(&call.id));
             if i + KEPT_NODES >= count || waits || Some(i) == split {
                 kept.extend([node.uuid().cloned().map(Origin::Entry), Some(Origin::Line(node.line))]);
                 self.talk.add(node);
@@ -160,7 +160,7 @@ fn is_split(node: &Node) -> bool {
 /// The latest calls that have no result.
 fn waiting_calls(nodes: &[Node]) -> HashSet<ToolUseId> {
     let results = Results::new(nodes);
-    let calls = nodes.iter().rev().flat_map(|node| node.calls());
+    let calls = nodes.iter().rev().flat_map(|node| node.tool_uses());
     let waiting = calls.map(|call| &call.id).filter(|id| results.get(id).is_none());
     waiting.take(KEPT_CALLS).cloned().collect()
 }

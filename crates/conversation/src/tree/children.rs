@@ -1,0 +1,32 @@
+//! The children of every node.
+
+/// The children of every node, in the order of the file: those of all nodes in
+/// one list, and where each node's begin.
+#[derive(Debug)]
+pub(super) struct Children {
+    starts: Vec<usize>,
+    list: Vec<usize>,
+}
+
+impl Children {
+    pub(super) fn new(parents: &[Option<usize>]) -> Self {
+        let mut starts = vec![0; parents.len() + 1];
+        parents.iter().flatten().for_each(|&parent| starts[parent + 1] += 1);
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut free = starts.clone();
+        let mut list = vec![0; starts[parents.len()]];
+        for (i, parent) in parents.iter().enumerate() {
+            if let Some(parent) = *parent {
+                list[free[parent]] = i;
+                free[parent] += 1;
+            }
+        }
+        Self { starts, list }
+    }
+
+    pub(super) fn of(&self, parent: usize) -> &[usize] {
+        &self.list[self.starts[parent]..self.starts[parent + 1]]
+    }
+}

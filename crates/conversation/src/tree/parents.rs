@@ -1,0 +1,133 @@
+//! Who follows whom.
+
+use std::collections::HashMap;
+
+use quipu_message::{Block, Entry, Maybe, Uuid};
+
+use crate::Node;
+
+/// The parent of each node, by position. No circles: where lines name each other in
+/// one, those that name a later line follow the line before them instead.
+pub(super) fn link(nodes: &[&Node]) -> Vec<Option<usize>> {
+    // A file in which no line names a parent has no tree; its lines follow each other.
+    let is_chained = nodes.iter().any(|node| named(node).is_some());
+    // Room for all: growing would hash every id again.
+    let mut latest: HashMap<&Uuid, usize> = HashMap::with_capacity(nodes.len());
+    let mut parents = vec![None; nodes.len()];
+    let (mut roots, mut unseen) = (Vec::new(), Vec::new());
+    let mut leaf = None;
+    let mut only_summary = true;
+    for (i, node) in nodes.iter().enumerate() {
+        parents[i] = i.checked_sub(1);
+        if let Some(uuid) = named(node) {
+            // An id that was used twice means its latest line.
+            match latest.get(uuid) {
+                Some(&parent) => parents[i] = Some(parent),
+                None => unseen.push((i, uuid)),
+            }
+        } else if is_chained && is_root(node) && !(only_summary && i > 0) {
+            parents[i] = leaf;
+            roots.push(i);
+        }
+        // The old layout of a compaction: the new file begins with the summary.
+        only_summary &= matches!(node.entry, Entry::Summary(_) | Entry::System(_));
+        if !matches!(node.entry, Entry::Progress(_)) {
+            leaf = Some(i);
+        }
+        latest.extend(node.uuid().map(|uuid| (uuid, i)));
+    }
+    let later: Vec<(usize, usize)> =
+        unseen.into_iter().filter_map(|(i, uuid)| Some((i, *latest.get(uuid)?))).filter(|(i, p)| i != p).collect();
+    later.iter().for_each(|&(i, parent)| parents[i] = Some(parent));
+    if !later.is_empty() && has_circle(&parents) {
+        later.iter().for_each(|&(i, _)| parents[i] = i.checked_sub(1));
+    }
+    if roots.iter().any(|&root| root > 0) {
+        replace_repeated(nodes, &mut parents, &roots);
+    }
+    parents
+}
+
+/// The parent that a node names.
+fn named(node: &Node) -> Option<&Uuid> {
+    let envelope = node.entry.envelope()?;
+    envelope.parent_uuid.get().or(envelope.logical_parent_uuid.get().filter(|_| envelope.parent_uuid == Maybe::Null))
+}
+
+/// Whether a line of a file begins a tree: a message without a parent. A hook or a
+/// notice without one begins a cleared context in the same tree.
+pub(crate) fn is_root(node: &Node) -> bool {
+    let is_message = matches!(node.entry, Entry::User(_) | Entry::Assistant(_));
+    is_message && named(node).is_none() && node.entry.envelope().is_some_and(|e| e.parent_uuid == Maybe::Null)
+}
+
+/// Whether following the parents ever comes back to where it began.
+fn has_circle(parents: &[Option<usize>]) -> bool {
+    // The walk in which a node was met first; meeting it again in the same is a circle.
+    let mut walk = vec![usize::MAX; parents.len()];
+    for start in 0..parents.len() {
+        let mut at = Some(start);
+        while let Some(i) = at {
+            if walk[i] != usize::MAX {
+                if walk[i] == start {
+                    return true;
+                }
+                break;
+            }
+            walk[i] = start;
+            at = parents[i];
+        }
+    }
+    false
+}
+
+/// Puts each root that repeats an earlier tree (editors copy the conversation so far
+/// under new ids) in that tree's place. A tree is repeated when it holds the same API
+/// message, or begins with the same words at the same time.
+fn replace_repeated(nodes: &[&Node], parents: &mut [Option<usize>], roots: &[usize]) {
+    let tops = tops(parents, roots);
+    let mut first_in: HashMap<&str, usize> = HashMap::new();
+    let mut began: HashMap<(&str, String), usize> = HashMap::new();
+    let mut repeats: HashMap<usize, usize> = HashMap::new();
+    let mut repeat = |top: usize, earlier: usize| {
+        if earlier < top {
+            repeats.entry(top).and_modify(|known| *known = earlier.min(*known)).or_insert(earlier);
+        }
+    };
+    for &root in roots {
+        if let Some(time) = nodes[root].timestamp() {
+            let words = nodes[root].blocks().first().and_then(Block::text).unwrap_or_default();
+            repeat(root, *began.entry((time, words.to_owned())).or_insert(root));
+        }
+    }
+    for (i, node) in nodes.iter().enumerate() {
+        if let Some(id) = node.message_id() {
+            repeat(tops[i], *first_in.entry(id).or_insert(tops[i]));
+        }
+    }
+    for root in roots {
+        if let Some(&earlier) = repeats.get(root) {
+            parents[*root] = parents[earlier];
+        }
+    }
+}
+
+/// The root of the tree that each node stands in.
+fn tops(parents: &[Option<usize>], roots: &[usize]) -> Vec<usize> {
+    let mut tops = vec![usize::MAX; parents.len()];
+    roots.iter().for_each(|&root| tops[root] = root);
+    for start in 0..parents.len() {
+        let mut walked = Vec::new();
+        let mut at = start;
+        while tops[at] == usize::MAX {
+            walked.push(at);
+            match parents[at] {
+                Some(parent) => at = parent,
+                None => tops[at] = at,
+            }
+        }
+        let top = tops[at];
+        walked.into_iter().for_each(|i| tops[i] = top);
+    }
+    tops
+}
