@@ -34,14 +34,14 @@ pub mod price;
 
 pub use accumulate::{AccumulateError, Accumulator};
 pub use attribution::Agent;
-pub use conversation::{Conversation, Fault, Node};
-pub use for_api::{for_api, normalise, since_compaction};
+pub use conversation::{Branch, Conversation, Fault, Node};
+pub use for_api::{clear_microcompacted, for_api, normalise, since_compaction};
 pub use live::{Activity, Live, LiveAgent, LiveItem, State};
 pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};
 pub use pair::{Answer, Results, Status};
 pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};
-pub use screen::{Kind, ScreenItem, Subagent, ToolCard, messages_for_ui, notice_of};
-pub use tally::{Key, MessageUse, Served, Spent, Tally, moment, number_of};
+pub use screen::{Kind, ScreenItem, Subagent, ToolCard, UiOptions, messages_for_ui, notice_of};
+pub use tally::{Key, MessageUse, Served, Spent, Tally, iso, moment, number_of};
 pub use tree::Tree;
 pub use turns::Turn;

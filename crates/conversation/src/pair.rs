@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use quipu_message::{Block, Json, Maybe, ToolResult, ToolUseId};
+use quipu_message::synthetic::is_missing_result;
+use quipu_message::{Block, Content, Json, ToolOutcome, ToolUseId};
 use serde::Serialize;
 
 use crate::Node;
@@ -28,44 +29,72 @@ pub struct Results<'a> {
 /// A result and what came with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
-    /// What the model is told.
-    pub result: &'a ToolResult,
+    /// The block that holds it.
+    pub block: &'a Block,
     /// What the tool gave, in its own form.
     pub output: Option<&'a Json>,
-    /// The line it came in.
-    pub node: &'a Node,
 }
 
 impl<'a> Results<'a> {
-    /// Collects the results; of several for one call the last wins.
+    /// Collects the results of all tools, the agent's and the server's, in `user` and
+    /// `assistant` entries; of several for one call the last wins.
     pub fn new(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
         let nodes = nodes.into_iter();
         // Room for a result in every other: growing would hash every id again.
         let mut by_call = HashMap::with_capacity(nodes.size_hint().0 / 2);
         for node in nodes {
-            let Some(user) = node.user() else { continue };
-            let results: Vec<_> = user.message.content.blocks().iter().filter_map(Block::tool_result).collect();
-            // The raw output belongs to the line; with several results nobody
-            // can say whose it is.
-            let output = user.tool_use_result.get().filter(|_| results.len() == 1);
-            for result in results {
-                by_call.insert(&result.tool_use_id, Answer { result, output, node });
+            for block in node.blocks() {
+                if let Some(call) = block.outcome_of() {
+                    by_call.insert(call, Answer { block, output: node.tool_output() });
+                }
             }
         }
         Self { by_call }
+    }
+
+    /// The results in the messages of a request.
+    pub(crate) fn of_blocks(blocks: impl Iterator<Item = &'a Block>) -> Self {
+        let found = |block: &'a Block| Some((block.outcome_of()?, Answer { block, output: None }));
+        Self { by_call: blocks.filter_map(found).collect() }
     }
 
     /// The result of a call.
     pub fn get(&self, call: &ToolUseId) -> Option<&Answer<'a>> {
         self.by_call.get(call)
     }
+}
 
-    /// How a call stands.
-    pub fn status(&self, call: &ToolUseId) -> Status {
-        match self.get(call).map(|answer| &answer.result.is_error) {
-            None => Status::Pending,
-            Some(Maybe::Value(true)) => Status::Failed,
-            Some(_) => Status::Success,
+impl Node {
+    /// What the tool gave in its own form. It belongs to the line: with several results
+    /// nobody can say whose it is.
+    pub(crate) fn tool_output(&self) -> Option<&Json> {
+        let results = self.blocks().iter().filter(|block| block.tool_result().is_some()).count();
+        self.user()?.tool_use_result.get().filter(|_| results == 1)
+    }
+}
+
+/// What a tool card says of a result.
+pub(crate) struct Outcome {
+    pub(crate) status: Status,
+    /// Whether the result is only a placeholder for one that was lost.
+    pub(crate) is_missing: bool,
+    pub(crate) result: Option<Content>,
+    pub(crate) output: Option<Json>,
+}
+
+impl Outcome {
+    /// Reads a result; none yet is a pending call.
+    pub(crate) fn of(answer: Option<&Answer<'_>>) -> Self {
+        let Some((answer, outcome)) = answer.and_then(|answer| Some((answer, answer.block.tool_outcome()?))) else {
+            return Self { status: Status::Pending, is_missing: false, result: None, output: None };
+        };
+        let ToolOutcome { is_error, content, raw, .. } = outcome;
+        let is_missing = content.as_ref().is_some_and(|content| is_missing_result(&content.to_text()));
+        Self {
+            status: if is_error || is_missing { Status::Failed } else { Status::Success },
+            is_missing,
+            result: content.filter(|_| !is_missing),
+            output: answer.output.or(raw).cloned(),
         }
     }
 }

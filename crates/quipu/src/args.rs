@@ -501,6 +501,7 @@ Examples:
   quipu show session.jsonl --tail 20            only the end
   quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after it
   quipu show agent-a3bbbbd4                     a subagent's own conversation
+  quipu show latest --branch all                with the branches left by a rewind
   quipu show session.jsonl --as html > s.html   a page to share
   quipu show session.jsonl --view api --json    the messages that would be sent
   quipu show -                                  a live stream from standard input";
@@ -522,9 +523,33 @@ pub(crate) struct ShowArgs {
     pub(crate) form: Option<Form>,
     #[command(flatten)]
     pub(crate) parts: PartArgs,
-    /// Unfold reasoning and long results; show hooks that succeeded silently
+    /// Only the Nth branch that was left by going back, counted from 1 in the order of the
+    /// file; `all` shows each in its place
+    #[arg(long, value_name = "N|all", conflicts_with = "turn")]
+    pub(crate) branch: Option<BranchChoice>,
+    /// Unfold reasoning and long results; show hooks that succeeded silently and texts that
+    /// only the model was given
     #[arg(long)]
     pub(crate) full: bool,
+}
+
+/// Which left branches to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BranchChoice {
+    All,
+    Number(usize),
+}
+
+impl std::str::FromStr for BranchChoice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, text.parse()) {
+            ("all", _) => Ok(Self::All),
+            (_, Ok(number)) if number > 0 => Ok(Self::Number(number)),
+            _ => Err("expected a number from 1 on, or `all`"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

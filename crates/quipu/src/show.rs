@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::{Conversation, ScreenItem, messages_for_ui};
+use quipu_conversation::{Conversation, Kind, ScreenItem, UiOptions, messages_for_ui};
 use quipu_render::{Html, Markdown, Terminal, Thinking};
 use quipu_transcript::{FileError, Lines, load, load_reader, measure};
 
 use crate::about::about;
-use crate::args::{Form, Global, ShowArgs, View};
+use crate::args::{BranchChoice, Form, Global, ShowArgs, View};
 use crate::error::Failure;
 use crate::live;
 use crate::output::Output;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
             }
             messages_for_ui(&messages)
         }
-        _ => talk.for_ui(),
+        _ => screen(&talk, args, line)?,
     };
     args.parts.select(&mut items, &talk)?;
     if let Some(line) = line {
@@ -104,10 +104,35 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
                 None => terminal.render(&items),
             };
             output.text(&text)?;
-            notes(&talk, args, global, output);
+            if line.is_none() {
+                notes(&talk, args, global, output);
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The items of the conversation, or of one left branch. Where a line is named that stands
+/// in a left branch or in a hidden text, these are there too.
+fn screen(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<Vec<ScreenItem>> {
+    let options = UiOptions { hidden: args.full, branches: args.branch == Some(BranchChoice::All) };
+    let Some(BranchChoice::Number(n)) = args.branch else {
+        let items = talk.for_ui_with(options);
+        let is_there = |items: &[ScreenItem]| items.iter().any(|i| Some(i.line) == line && i.kind != Kind::Branch);
+        if line.is_none() || is_there(&items) {
+            return Ok(items);
+        }
+        let all = talk.for_ui_with(UiOptions { hidden: true, branches: true });
+        return Ok(if is_there(&all) { all } else { items });
+    };
+    talk.branch_for_ui(n, options).ok_or_else(|| {
+        let hint = match talk.branches().len() {
+            0 => "it has no left branches".to_owned(),
+            1 => "it has 1 left branch".to_owned(),
+            n => format!("it has {n} left branches"),
+        };
+        Failure::error("branch.none", format!("no branch {n} in {}", args.session), hint)
+    })
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -152,12 +177,20 @@ fn near(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
 
 /// Says on stderr what the text leaves out.
 fn notes(talk: &Conversation, args: &ShowArgs, global: &Global, output: &Output) {
-    if global.quiet || !output.is_terminal || args.view == View::Api {
+    let is_part = args.parts.turn.is_some() || args.parts.tail.is_some() || args.branch.is_some();
+    if global.quiet || !output.is_terminal || args.view == View::Api || is_part {
         return;
     }
+    let mut stderr = anstream::stderr().lock();
+    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
     let branches = talk.branches().len();
     if branches > 0 {
-        let mut stderr = anstream::stderr().lock();
-        let _ = writeln!(stderr, "note: {branches} branches left by a rewind are not shown; --view raw has every line");
+        let branches = count(branches, "left branch is", "left branches are");
+        let _ = writeln!(stderr, "note: {branches} not shown; `--branch all` shows them");
+    }
+    let hidden = talk.hidden_items();
+    if hidden > 0 && !args.full {
+        let hidden = count(hidden, "text that only the model was given is", "texts that only the model was given are");
+        let _ = writeln!(stderr, "note: {hidden} not shown; `--full` shows them");
     }
 }

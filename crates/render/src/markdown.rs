@@ -137,6 +137,10 @@ impl Markdown {
                 blocks.push("---".to_owned());
                 blocks.push(quoted(&format!("**Summary of the conversation so far**\n\n{}", tame(text))));
             }
+            Kind::Branch => {
+                blocks.push("---".to_owned());
+                blocks.push(format!("*{}*", escaped(&one_line(text))));
+            }
             Kind::Unknown => blocks.push(format!("? unknown: {}", code_span(&self.cut_line(&one_line(text))))),
             Kind::Problem => blocks.push(format!("⚠ {}", escaped(&one_line(text)))),
         }

@@ -30,7 +30,7 @@ impl Speaker {
                     Some(Self::Model(one_line(name)))
                 }
             },
-            Kind::Hook | Kind::System | Kind::Summary | Kind::Unknown | Kind::Problem => None,
+            Kind::Hook | Kind::System | Kind::Summary | Kind::Branch | Kind::Unknown | Kind::Problem => None,
         }
     }
 }
@@ -50,9 +50,14 @@ pub(crate) fn context_label(kind: &context::Kind) -> String {
     use context::Kind as Context;
     match kind {
         Context::File { path } => format!("📄 {}", one_line(path)),
-        Context::Web { url, title } => format!("🌐 {}", one_line(title.as_deref().unwrap_or(url))),
+        Context::Web { url, title } => match title.as_deref() {
+            Some(title) => format!("🌐 {} ({})", one_line(title), one_line(url)),
+            None => format!("🌐 {}", one_line(url)),
+        },
         Context::Folder { path, file_count } => format!("📁 {} ({file_count})", one_line(path)),
-        Context::Symbol { name, file, line, .. } => format!("🔗 {} {}:{line}", one_line(name), one_line(file)),
+        Context::Symbol { name, symbol_type, file, line } => {
+            format!("🔗 {} ({}) {}:{line}", one_line(name), one_line(symbol_type), one_line(file))
+        }
         Context::Terminal { lines, is_error } => {
             format!("💻 terminal, {lines} lines{}", if *is_error { ", error" } else { "" })
         }

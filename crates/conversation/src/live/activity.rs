@@ -79,7 +79,7 @@ pub(super) fn of(path: &[&Node]) -> Activity {
 fn waiting_call(path: &[&Node]) -> Option<Activity> {
     let turn = path.iter().rposition(|node| node.user().and_then(prompt).is_some()).unwrap_or(0);
     let results = Results::new(path[turn..].iter().copied());
-    let calls = path[turn..].iter().flat_map(|node| node.calls());
+    let calls = path[turn..].iter().flat_map(|node| node.tool_uses());
     let waiting: Vec<&ToolUse> = calls.filter(|call| results.get(&call.id).is_none()).collect();
     let states = waiting.iter().map(|call| of_call(call));
     states.min_by_key(|activity| (!activity.state.is_waiting(), activity.is_certain))

@@ -13,8 +13,8 @@ use crate::person::{Said, said};
 pub(super) fn item(node: &Node) -> Option<ScreenItem> {
     match &node.entry {
         Entry::System(system) => {
-            let lifted = system.unnested();
-            self::system(node, lifted.as_ref().unwrap_or(system))
+            let item = self::system(node, system)?;
+            Some(ScreenItem { hidden: item.hidden || system.is_meta(), ..item })
         }
         Entry::Attachment(line) => match hook(node, &line.attachment) {
             Some(item) => Some(item),
@@ -24,6 +24,9 @@ pub(super) fn item(node: &Node) -> Option<ScreenItem> {
             }
         },
         Entry::Summary(line) => Some(ScreenItem { text: Some(line.summary.clone()), ..plain(node, Kind::Summary) }),
+        Entry::ToolUseSummary(line) => {
+            Some(ScreenItem { text: Some(line.summary.clone()), ..plain(node, Kind::System) })
+        }
         Entry::Error(line) => {
             let text = line.error.get().or(line.message.get()).map(Json::words).unwrap_or_default();
             Some(ScreenItem { text: Some(text), is_error: true, ..plain(node, Kind::System) })
@@ -51,7 +54,27 @@ fn system(node: &Node, system: &System) -> Option<ScreenItem> {
                 None => content(&line.content).unwrap_or_else(|| "Conversation compacted".to_owned()),
             })
         }
-        System::MicrocompactBoundary(line) => content(&line.content),
+        System::MicrocompactBoundary(line) => Some(match line.cleared_calls().len() {
+            0 => content(&line.content).unwrap_or_else(|| "Context cleared of old results".to_owned()),
+            1 => "Context cleared of 1 old tool result".to_owned(),
+            n => format!("Context cleared of {n} old tool results"),
+        }),
+        System::Plain(line) => {
+            is_error = line.level.text() == Some("error");
+            content(&line.content)
+        }
+        System::TurnDuration(line) => {
+            let took = duration(line.duration_ms.get()?.as_f64()?);
+            let text = Some(format!("The turn took {took}"));
+            return Some(ScreenItem { text, hidden: true, ..plain(node, Kind::System) });
+        }
+        System::ApiMetrics(line) => {
+            let first = line.ttft_ms.get().and_then(|n| Some(format!("first token after {}", duration(n.as_f64()?))));
+            let speed = line.otps.get().map(|n| format!("{n} output tokens a second"));
+            let facts: Vec<String> = [first, speed].into_iter().flatten().collect();
+            let text = (!facts.is_empty()).then(|| format!("API call: {}", facts.join(", ")));
+            return text.is_some().then(|| ScreenItem { text, hidden: true, ..plain(node, Kind::System) });
+        }
         System::LocalCommand(line) => return local(node, line.content.text()?),
         System::LocalCommandOutput(line) => return local(node, line.content.text()?),
         System::ApiError(line) => {
@@ -100,6 +123,16 @@ fn system(node: &Node, system: &System) -> Option<ScreenItem> {
     };
     let text = Some(text?).filter(|text| !text.trim().is_empty());
     text.is_some().then(|| ScreenItem { text, is_error, ..plain(node, Kind::System) })
+}
+
+/// Milliseconds as `0.8 s`, `12 s` or `3 min 5 s`.
+fn duration(ms: f64) -> String {
+    let seconds = (ms / 1000.0).round() as u64;
+    match seconds {
+        _ if ms < 10_000.0 => format!("{:.1} s", ms / 1000.0),
+        0..60 => format!("{seconds} s"),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
 }
 
 /// A local command's words: what was typed, or what it printed.

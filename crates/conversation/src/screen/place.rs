@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use quipu_message::{Block, Entry, ToolUseId};
 
-use super::{ScreenItem, hook, notice};
+use super::{Kind, ScreenItem, hooks, notice};
 use crate::conversation::{Conversation, Node};
 
 impl Conversation {
@@ -19,7 +19,8 @@ impl Conversation {
         let calls: Vec<&ToolUseId> = nodes.into_iter().filter(|node| node.line == line).flat_map(calls_of).collect();
         let is_call = |item: &ScreenItem| item.tool.as_ref().is_some_and(|tool| calls.contains(&&tool.id));
         let before = items.iter().rposition(|item| item.line <= line).unwrap_or_default();
-        span(items, |item| item.line == line || is_call(item))
+        let is_own = |item: &ScreenItem| item.line == line && item.kind != Kind::Branch;
+        span(items, |item| is_own(item) || is_call(item))
             .or_else(|| span(items, |item| holds(item, line)))
             .unwrap_or(before..items.len().min(before + 1))
     }
@@ -38,18 +39,15 @@ pub fn notice_of(entry: Entry) -> Option<ScreenItem> {
     let node = Node { line: 0, entry };
     match &node.entry {
         Entry::User(_) | Entry::Assistant(_) => None,
-        Entry::Progress(_) => hook(&node),
-        _ => notice::item(&node),
+        Entry::Progress(_) => hooks::item(&node),
+        _ => notice::item(&node).filter(|item| !item.hidden),
     }
 }
 
 /// The tool calls that an entry tells something of.
 fn calls_of(node: &Node) -> Vec<&ToolUseId> {
     match &node.entry {
-        Entry::User(user) => {
-            let results = user.message.content.blocks().iter().filter_map(Block::tool_result);
-            results.map(|result| &result.tool_use_id).collect()
-        }
+        Entry::User(_) | Entry::Assistant(_) => node.blocks().iter().filter_map(Block::outcome_of).collect(),
         Entry::Progress(line) => line.parent_tool_use_id.get().or(line.tool_use_id.get()).into_iter().collect(),
         _ => Vec::new(),
     }

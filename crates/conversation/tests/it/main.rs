@@ -1,11 +1,15 @@
 //! The conversation crate against real recordings, and its laws.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
+mod complete;
 mod laws;
 mod live;
 mod parity_api;
 mod parity_sources;
 mod prices;
+mod roots;
+mod sent;
+mod shown;
 mod stories;
 
 use std::fs;

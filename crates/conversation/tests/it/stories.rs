@@ -5,34 +5,34 @@ use quipu_conversation::{Conversation, Kind, Session, Status};
 use quipu_message::View;
 use serde_json::{Value, json};
 
-fn talk(lines: &[Value]) -> Conversation {
+pub(crate) fn talk(lines: &[Value]) -> Conversation {
     let mut talk = Conversation::default();
     lines.iter().enumerate().for_each(|(i, line)| talk.push_line(i as u64 + 1, &line.to_string()));
     talk
 }
 
-fn user(uuid: &str, parent: Option<&str>, content: Value) -> Value {
+pub(crate) fn user(uuid: &str, parent: Option<&str>, content: Value) -> Value {
     json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"role": "user", "content": content}})
 }
 
-fn says(uuid: &str, parent: &str, id: &str, block: Value) -> Value {
+pub(crate) fn says(uuid: &str, parent: &str, id: &str, block: Value) -> Value {
     json!({"type": "assistant", "uuid": uuid, "parentUuid": parent,
         "message": {"role": "assistant", "id": id, "model": "claude-opus-5-5", "content": [block]}})
 }
 
-fn call(id: &str) -> Value {
+pub(crate) fn call(id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}})
 }
 
-fn result(id: &str) -> Value {
+pub(crate) fn result(id: &str) -> Value {
     json!([{"type": "tool_result", "tool_use_id": id, "content": format!("from {id}")}])
 }
 
-fn words(text: &str) -> Value {
+pub(crate) fn words(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn shown(talk: &Conversation) -> Vec<String> {
+pub(crate) fn shown(talk: &Conversation) -> Vec<String> {
     let show = |item: quipu_conversation::ScreenItem| match item.tool {
         Some(tool) => format!("{} {:?}", tool.id, tool.status),
         None => item.text.unwrap_or_default(),
@@ -61,8 +61,8 @@ fn parallel_calls_are_no_branches_and_a_rewind_is() {
         user("q", Some("r2"), json!("again")),
         says("a4", "q", "m3", words("kept")),
     ]);
-    assert_eq!(shown(&talk), ["go", "t1 Success", "t2 Success", "again", "kept"]);
-    let branches: Vec<_> = talk.branches().iter().filter_map(|n| n.uuid()).map(|u| u.to_string()).collect();
+    assert_eq!(shown(&talk), ["go", "t1 Success", "t2 Success", "Branch 1 was left here: 1 item", "again", "kept"]);
+    let branches: Vec<_> = talk.branches().iter().filter_map(|b| b.nodes[0].uuid()).map(|u| u.to_string()).collect();
     assert_eq!(branches, ["a3"]);
 }
 
@@ -194,7 +194,7 @@ fn hooks_stand_with_their_call() {
         hook("h1", "h2", "PreToolUse"),
         user("r", Some("h1"), result("t1")),
     ]);
-    assert_eq!(shown(&talk), ["go", "t1 Success", "PreToolUse:Bash", "PostToolUse:Bash", "meanwhile"]);
+    assert_eq!(shown(&talk), ["go", "PreToolUse:Bash", "t1 Success", "PostToolUse:Bash", "meanwhile"]);
 }
 
 #[test]

@@ -229,6 +229,10 @@ fn texts(item: &ScreenItem, agents: &HashSet<String>) -> Vec<String> {
             _ => {}
         }
     }
+    // What announces a branch is no text of the session.
+    if item.kind == quipu_conversation::Kind::Branch {
+        return Vec::new();
+    }
     let mut out: Vec<String> = item.text.clone().into_iter().collect();
     let Some(tool) = &item.tool else { return out };
     out.push(tool.name.clone());
@@ -236,6 +240,7 @@ fn texts(item: &ScreenItem, agents: &HashSet<String>) -> Vec<String> {
     match &tool.result {
         Some(Content::Text(text)) => out.push(text.clone()),
         Some(Content::Blocks(blocks)) => out.extend(blocks.iter().filter_map(Block::text).map(str::to_owned)),
+        Some(Content::Other(json)) => strings(&json.value(), &mut out),
         None => tool.output.iter().for_each(|output| strings(&output.value(), &mut out)),
     }
     if let Some(side) = &tool.subagent

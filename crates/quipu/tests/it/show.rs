@@ -46,6 +46,7 @@ fn the_screen_as_json_has_the_promised_shape() {
         "system",
         "summary",
         "attachment",
+        "branch",
         "unknown",
         "problem",
     ];
@@ -161,6 +162,46 @@ fn a_session_is_found_by_its_id_its_beginning_or_as_the_latest() {
     show("nothing-like-it").code(1);
     let out = quipu().arg("--claude-dir").arg(&dir).args(["--json", "show", ""]).assert().code(1);
     assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("session.not_found"));
+}
+
+#[test]
+fn left_branches_and_hidden_texts_are_shown_when_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let line = |uuid: &str, parent: Value, text: &str, meta: bool| {
+        let line = serde_json::json!({"type": "user", "uuid": uuid, "parentUuid": parent, "isMeta": meta,
+            "message": {"role": "user", "content": text}});
+        format!("{line}\n")
+    };
+    let lines = [
+        line("a", Value::Null, "go", false),
+        line("b", "a".into(), "for the model", true),
+        line("x", "b".into(), "wrong way", false),
+        line("c", "b".into(), "right way", false),
+    ];
+    std::fs::write(&path, lines.concat()).unwrap();
+    let texts = |args: &[&str]| -> Vec<String> {
+        let items: Vec<Value> = serde_json::from_str(&shown(args, &path)).unwrap();
+        items.iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let left = "Branch 1 was left here: 1 item";
+    assert_eq!(texts(&["--json"]), ["go", left, "right way"]);
+    assert_eq!(texts(&["--json", "--full"]), ["go", "for the model", left, "right way"]);
+    assert_eq!(texts(&["--json", "--branch", "1"]), ["wrong way"]);
+    assert_eq!(texts(&["--json", "--branch", "all"]), ["go", left, "wrong way", "End of branch 1", "right way"]);
+    // A line that is named is opened wherever it stands.
+    for (n, text) in [(2, "for the model"), (3, "wrong way")] {
+        let out = quipu().args(["show", "--json"]).arg(format!("{}:{n}", path.display())).assert().success();
+        let items: Vec<Value> = serde_json::from_slice(&out.get_output().stdout).unwrap();
+        assert_eq!(items[0]["text"], text);
+    }
+    let out = quipu().args(["show", "--json", "--branch", "2"]).arg(&path).assert().code(1);
+    assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("it has 1 left branch"));
+    quipu().args(["show", "--branch", "0"]).arg(&path).assert().code(2);
+    for form in ["text", "markdown", "html"] {
+        let text = shown(&["--as", form], &path);
+        assert!(text.contains("Branch 1 was left here: 1 item") && !text.contains("wrong way"), "{form}: {text}");
+    }
 }
 
 #[test]

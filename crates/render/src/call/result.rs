@@ -9,9 +9,13 @@ use crate::clean::clean;
 impl<'a> Call<'a> {
     /// Adds whatever the tool gave.
     pub(super) fn add_result(&mut self, card: &'a ToolCard) {
+        if card.result_missing {
+            return self.parts.push(Part::Failure(NO_RESULT.to_owned()));
+        }
         match &card.result {
             Some(Content::Text(text)) => self.add_text(text, card.status),
             Some(Content::Blocks(blocks)) => blocks.iter().for_each(|block| self.add_block(block, card.status)),
+            Some(Content::Other(json)) => self.parts.push(Part::Json(clean(json.text()).into_owned())),
             None => {
                 let json = card.output.as_ref().filter(|json| !json.is_null());
                 self.parts.extend(json.map(|json| Part::Json(clean(json.text()).into_owned())));
@@ -109,6 +113,9 @@ impl<'a> Call<'a> {
         });
     }
 }
+
+/// What stands for a result that was lost.
+const NO_RESULT: &str = "no result recorded";
 
 /// A file's text without the numbers before its lines (`  12→text`).
 pub(crate) fn unnumbered(text: &str) -> String {

@@ -10,6 +10,7 @@ fn card(name: &str, input: &str, result: &str) -> ToolCard {
         input: Json::parse(input).unwrap(),
         status: Status::Success,
         result: Some(Content::from(result)),
+        result_missing: false,
         output: None,
         subagent: None,
     }

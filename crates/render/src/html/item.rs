@@ -139,6 +139,7 @@ impl<'p> Page<'p> {
                 prose::push(words, self.out);
                 self.out.push_str("</div></details>\n");
             }
+            Kind::Branch => self.notice("branch", &id, words),
             Kind::Unknown => {
                 self.out.push_str(&format!(
                     "<details class=\"unknown\"{id}><summary>? unknown: {}</summary><pre>",

@@ -138,6 +138,11 @@ impl Flow {
                 self.limited(marked("· ", text, style, room), NOTICE)
             }
             Kind::Summary => self.summary(text, room),
+            Kind::Branch => {
+                let words = format!("── {} ", one_line(text));
+                let rule = "─".repeat(room.saturating_sub(words.chars().count()));
+                vec![cut(&[Span::new(paint::WAITING, &words), Span::new(DIM, &rule)], room)]
+            }
             Kind::Unknown => {
                 let row = [Span::new(paint::WAITING, "? unknown: "), Span::new(DIM, &one_line(text))];
                 if self.terminal.full { wrap(&row, room) } else { vec![cut(&row, room)] }

@@ -92,7 +92,16 @@ fn card() -> impl Strategy<Value = ToolCard> {
             } else {
                 Content::Text(said)
             };
-            ToolCard { id: "t".into(), name, input, status, result: Some(result), output: None, subagent: None }
+            ToolCard {
+                id: "t".into(),
+                name,
+                input,
+                status,
+                result: Some(result),
+                result_missing: false,
+                output: None,
+                subagent: None,
+            }
         },
     )
 }
@@ -100,7 +109,8 @@ fn card() -> impl Strategy<Value = ToolCard> {
 fn item() -> impl Strategy<Value = ScreenItem> {
     use Kind::*;
     let kind = prop::sample::select(vec![
-        User, Assistant, Assistant, Thinking, Tool, Tool, Image, Hook, System, Summary, Attachment, Unknown, Problem,
+        User, Assistant, Assistant, Thinking, Tool, Tool, Image, Hook, System, Summary, Attachment, Branch, Unknown,
+        Problem,
     ]);
     let words = (text(), text(), text(), text());
     (kind, words, prop::option::of(card()), any::<bool>(), 1..9u64).prop_map(
@@ -122,6 +132,9 @@ fn item() -> impl Strategy<Value = ScreenItem> {
                 source: None,
                 is_error,
                 is_silent: is_error,
+                hidden: false,
+                branch: None,
+                items: None,
                 line,
             }
         },

@@ -1,0 +1,227 @@
+//! What is shown of blocks, notices and hidden texts.
+
+use quipu_conversation::{Conversation, Kind, Status, UiOptions, messages_for_ui};
+use serde_json::{Value, json};
+
+use crate::stories::{call, result, says, shown, talk, user, words};
+
+fn full(talk: &Conversation) -> Vec<(bool, String)> {
+    let items = talk.for_ui_with(UiOptions { hidden: true, ..UiOptions::default() });
+    items.into_iter().map(|item| (item.hidden, item.text.unwrap_or_default())).collect()
+}
+
+#[test]
+fn texts_for_the_model_alone_are_shown_when_asked_for() {
+    let mut skill = user("s", Some("p"), json!([words("Base directory for this skill: /x")]));
+    skill["isMeta"] = true.into();
+    let mut seen_later = user("v", Some("s"), json!("only in the transcript"));
+    seen_later["isVisibleInTranscriptOnly"] = true.into();
+    let reminder = user("r", Some("v"), json!("<system-reminder>mind the gap</system-reminder>"));
+    let notice = json!({"type": "system", "subtype": "informational", "uuid": "i", "parentUuid": "r", "content": "for later", "isMeta": true});
+    let took =
+        json!({"type": "system", "subtype": "turn_duration", "uuid": "d", "parentUuid": "i", "durationMs": 83_000});
+    let speed =
+        json!({"type": "system", "subtype": "api_metrics", "uuid": "e", "parentUuid": "d", "ttftMs": 900, "otps": 50});
+    let talk = talk(&[user("p", None, json!("go")), skill, seen_later, reminder, notice, took, speed]);
+    assert_eq!(shown(&talk), ["go"]);
+    assert_eq!(talk.hidden_items(), 6);
+    let hidden = |text: &str| (true, text.to_owned());
+    assert_eq!(
+        full(&talk)[1..],
+        [
+            hidden("Base directory for this skill: /x"),
+            hidden("only in the transcript"),
+            hidden("<system-reminder>mind the gap</system-reminder>"),
+            hidden("for later"),
+            hidden("The turn took 1 min 23 s"),
+            hidden("API call: first token after 0.9 s, 50 output tokens a second"),
+        ]
+    );
+}
+
+#[test]
+fn notices_without_a_subtype_and_summaries_of_tool_calls_are_shown() {
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        json!({"type": "system", "uuid": "n", "parentUuid": "p", "content": "limit reached, now using Sonnet 4", "level": "warning"}),
+        json!({"type": "tool_use_summary", "uuid": "t", "session_id": "s", "summary": "Read 3 files", "preceding_tool_use_ids": ["t1"]}),
+    ]);
+    assert_eq!(shown(&talk), ["go", "limit reached, now using Sonnet 4", "Read 3 files"]);
+}
+
+#[test]
+fn a_time_that_is_a_number_is_shown_as_a_time() {
+    let mut line = user("p", None, json!("go"));
+    line["timestamp"] = json!(1_731_600_000_000_u64);
+    let talk = talk(&[line]);
+    assert_eq!(talk.for_ui()[0].timestamp.as_deref(), Some("2024-11-14T16:00:00.000Z"));
+    assert!(talk.faults().is_empty());
+}
+
+fn tools(talk: &Conversation) -> Vec<(String, Status, String)> {
+    let tool = |item: quipu_conversation::ScreenItem| {
+        let tool = item.tool?;
+        Some((tool.name, tool.status, tool.result.map(|result| result.to_text()).unwrap_or_default()))
+    };
+    talk.for_ui().into_iter().filter_map(tool).collect()
+}
+
+#[test]
+fn tools_of_the_server_are_paired_across_lines_and_say_how_they_ended() {
+    let server = |id: &str, name: &str| json!({"type": "server_tool_use", "id": id, "name": name, "input": {}});
+    let line = |uuid: &str, parent: &str, block: Value| says(uuid, parent, "m", block);
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        line("a", "p", server("s1", "bash_code_execution")),
+        line(
+            "b",
+            "a",
+            json!({"type": "bash_code_execution_tool_result", "tool_use_id": "s1",
+            "content": {"type": "bash_code_execution_result", "stdout": "hi", "stderr": "", "return_code": 0}}),
+        ),
+        line("c", "b", server("s2", "web_search")),
+        line(
+            "d",
+            "c",
+            json!({"type": "web_search_tool_result", "tool_use_id": "s2",
+            "content": {"type": "web_search_tool_result_error", "error_code": "unavailable"}}),
+        ),
+        line(
+            "e",
+            "d",
+            json!({"type": "mcp_tool_use", "id": "s3", "name": "find", "server_name": "docs", "input": {"q": 1}}),
+        ),
+        line(
+            "f",
+            "e",
+            json!({"type": "mcp_tool_result", "tool_use_id": "s3", "is_error": false, "content": [words("found")]}),
+        ),
+        line("g", "f", server("s4", "text_editor_code_execution")),
+        line(
+            "h",
+            "g",
+            json!({"type": "text_editor_code_execution_tool_result", "tool_use_id": "s9", "content": {"content": "x"}}),
+        ),
+    ]);
+    let tool = |name: &str, status, text: &str| (name.to_owned(), status, text.to_owned());
+    assert_eq!(
+        tools(&talk),
+        [
+            tool("bash_code_execution", Status::Success, "hi"),
+            tool("web_search", Status::Failed, "unavailable"),
+            tool("mcp__docs__find", Status::Success, "found"),
+            tool("text_editor_code_execution", Status::Pending, ""),
+            tool("", Status::Success, "x"),
+        ]
+    );
+}
+
+#[test]
+fn calls_and_results_are_shown_whoever_holds_them() {
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m1", call("t1")),
+        says("b", "a", "m2", result("t1")[0].clone()),
+        user("c", Some("b"), json!([call("t2")])),
+        user("d", Some("c"), result("t2")),
+    ]);
+    let done = |id: &str| ("Bash".to_owned(), Status::Success, format!("from {id}"));
+    assert_eq!(tools(&talk), [done("t1"), done("t2")]);
+}
+
+#[test]
+fn a_result_that_is_an_object_is_shown_and_sent_as_its_json() {
+    let content = json!({"rows": [1, 2]});
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m1", call("t1")),
+        user("r", Some("a"), json!([{"type": "tool_result", "tool_use_id": "t1", "content": content}, words("and?")])),
+    ]);
+    assert!(talk.faults().is_empty());
+    let items = serde_json::to_value(talk.for_ui()).unwrap();
+    assert_eq!(items[1]["tool"]["result"], content);
+    assert_eq!(items[2]["text"], "and?");
+    let sent = serde_json::to_value(talk.for_api()).unwrap();
+    assert_eq!(sent[2]["content"][0]["content"], content.to_string());
+}
+
+#[test]
+fn the_placeholder_of_a_lost_result_is_no_result() {
+    let lost = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true,
+        "content": "[Tool result missing due to internal error]"}]);
+    let lines = [user("p", None, json!("go")), says("a", "p", "m1", call("t1")), user("r", Some("a"), lost)];
+    let talk = talk(&lines);
+    for items in [talk.for_ui(), messages_for_ui(&talk.for_api())] {
+        let tool = items.into_iter().find_map(|item| item.tool).unwrap();
+        assert_eq!((tool.status, tool.result, tool.result_missing), (Status::Failed, None, true));
+    }
+}
+
+#[test]
+fn the_view_of_a_request_shows_every_block() {
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m", json!({"type": "redacted_thinking", "data": "x"})),
+        says(
+            "b",
+            "a",
+            "m",
+            json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}),
+        ),
+        says("c", "b", "m", json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []})),
+        says("d", "c", "m", words("found")),
+    ]);
+    let kinds: Vec<Kind> = messages_for_ui(&talk.for_api()).into_iter().map(|item| item.kind).collect();
+    assert_eq!(kinds, [Kind::User, Kind::Thinking, Kind::Tool, Kind::Assistant]);
+}
+
+#[test]
+fn problems_keep_hooks_with_their_call() {
+    let hook = |uuid: &str, parent: &str, event: &str| {
+        json!({"type": "progress", "uuid": uuid, "parentUuid": parent, "toolUseID": "t1",
+            "data": {"type": "hook_progress", "hookEvent": event, "hookName": format!("{event}:Bash")}})
+    };
+    let mut talk = Conversation::default();
+    let lines = [
+        user("p", None, json!("go")).to_string(),
+        says("a", "p", "m", call("t1")).to_string(),
+        "not json".to_owned(),
+        hook("h1", "a", "PreToolUse").to_string(),
+        user("r", Some("h1"), result("t1")).to_string(),
+        hook("h2", "r", "PostToolUse").to_string(),
+        says("b", "h2", "m2", words("done")).to_string(),
+    ];
+    (1..).zip(&lines).for_each(|(n, line)| talk.push_line(n, line));
+    let shown = shown(&talk);
+    assert_eq!(shown[..4], ["go", "PreToolUse:Bash", "t1 Success", "PostToolUse:Bash"]);
+    assert!(shown[4].starts_with("line 3: not JSON") && shown[5] == "done", "{shown:?}");
+}
+
+#[test]
+fn a_subagents_tombstone_takes_back_what_it_said() {
+    let side = |mut line: Value| {
+        line["parent_tool_use_id"] = json!("t1");
+        line.as_object_mut().unwrap().remove("parentUuid");
+        line
+    };
+    let event = |event: Value| side(json!({"type": "stream_event", "event": event, "session_id": "s", "uuid": "e"}));
+    let mut task = call("t1");
+    task["name"] = json!("Agent");
+    let mut lines = vec![
+        says("a", "p", "m", task),
+        side(says("x", "", "m1", words("half an ans"))),
+        side(json!({"type": "tombstone", "message": {"uuid": "x"}})),
+        side(says("y", "", "m2", words("whole answer"))),
+        event(json!({"type": "message_start", "message": {"id": "m3", "role": "assistant", "content": []}})),
+        event(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})),
+        event(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "More"}})),
+    ];
+    let inside = |lines: &[Value]| -> Vec<String> {
+        let items = talk(lines).for_ui();
+        let subagent = items[0].tool.as_ref().unwrap().subagent.as_ref().unwrap();
+        subagent.items.iter().map(|item| item.text.clone().unwrap_or_default()).collect()
+    };
+    assert_eq!(inside(&lines), ["whole answer", "More"]);
+    lines[2] = json!({"type": "tombstone", "message": {"uuid": "x"}});
+    assert_eq!(inside(&lines), ["whole answer", "More"]);
+}
