@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use quipu_message::attachment::{Attachment, AttachmentLine};
+use quipu_message::local_command::{self, Part, Tag};
 use quipu_message::synthetic::{self, NO_CONTENT};
 use quipu_message::system::{CompactBoundary, System};
 use quipu_message::turn::{Assistant, User};
 use quipu_message::{Block, Content, Entry, Maybe, Message, Role, ToolUseId, Uuid};
 
 use crate::conversation::{Conversation, Node};
+use crate::tree::is_root;
 
 impl Conversation {
     /// The messages to send to go on from here.
@@ -22,22 +23,48 @@ impl Conversation {
 /// what was too large, bring each call's blocks together, then [`normalise`].
 pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
     let too_large = too_large(nodes);
-    let drafts = nodes.iter().filter_map(|node| draft(node, &too_large)).collect();
+    let cleared = Cleared::new(nodes);
+    let drafts = nodes.iter().filter_map(|node| draft(node, &too_large, &cleared)).collect();
     normalise(whole_messages(drafts))
+}
+
+/// Takes out of some entries what their microcompactions cleared, for those who make
+/// messages of the entries piece by piece and not of all at once.
+pub fn clear_microcompacted(nodes: &mut Vec<Node>) {
+    let cleared = Cleared::new(&nodes.iter().collect::<Vec<_>>());
+    nodes.retain(|node| node.uuid().is_none_or(|uuid| !cleared.attachments.contains(uuid)));
+    for node in nodes {
+        if let Entry::User(line) = &mut node.entry
+            && let Content::Blocks(blocks) = &mut line.message.content
+        {
+            cleared.strip(blocks);
+        }
+    }
 }
 
 /// What is still in the context: everything from the last compaction or cleared
 /// context on, with the kept lines put back after the summary they hang on.
 pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
-    let Some(start) = path.iter().rposition(|node| begins_context(node)) else { return path.to_vec() };
+    let is_chained = path.iter().any(|node| node.entry.envelope().is_some_and(|e| e.parent_uuid.is_value()));
+    let begun = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
+    let begins = |(i, node): (usize, &&Node)| {
+        begins_context(node) || is_chained && begun.is_some_and(|begun| begun < i) && begins_tree(node)
+    };
+    let Some(start) = path.iter().enumerate().rposition(begins) else { return path.to_vec() };
+    let Some(line) = boundary(path[start]) else { return path[start..].to_vec() };
     let mut rest: Vec<&Node> = path[start + 1..].to_vec();
-    if let Some(line) = boundary(path[start]) {
-        let kept = kept(line, &path[..start]);
-        let anchor = anchor(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
-        let at = anchor.map_or(rest.len().min(1), |at| at + 1);
-        rest.splice(at..at, kept);
-    }
+    let kept = kept(line, &path[..start]);
+    let anchor = anchor(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
+    let at = anchor.map_or(rest.len().min(1), |at| at + 1);
+    rest.splice(at..at, kept);
     rest
+}
+
+/// Whether a prompt without a parent stands here, which the compactions of version 1.0
+/// begin with. What answers something (the model, a tool) begins nothing.
+fn begins_tree(node: &Node) -> bool {
+    let is_prompt = |line: &User| !line.message.content.blocks().iter().any(|block| block.tool_result().is_some());
+    is_root(node) && node.user().is_some_and(is_prompt)
 }
 
 /// Whether the model sees nothing of what came before: a boundary, a reset, or a
@@ -94,7 +121,7 @@ struct Draft {
 
 /// What an entry sends; none for progress, what is virtual, failed calls and
 /// everything that is not said to the model.
-fn draft(node: &Node, too_large: &HashMap<u64, Media>) -> Option<Draft> {
+fn draft(node: &Node, too_large: &HashMap<u64, Media>, cleared: &Cleared) -> Option<Draft> {
     let user = |blocks| Some(Draft { id: None, role: Role::User, blocks });
     match &node.entry {
         Entry::User(line) if !line.is_virtual.is_true() => {
@@ -102,18 +129,28 @@ fn draft(node: &Node, too_large: &HashMap<u64, Media>) -> Option<Draft> {
             if let Some(media) = too_large.get(&node.line) {
                 blocks.retain(|block| !media.covers(block));
             }
+            cleared.strip(&mut blocks);
+            if line.is_task_notification() {
+                blocks.iter_mut().for_each(as_reminder);
+            }
+            // The program tells the model so after a search over tools.
+            if blocks.iter().any(loads_tools) {
+                blocks.push(Block::new_text(TOOL_LOADED));
+            }
             user(blocks)
         }
         Entry::Assistant(line) if is_sent(line) => Some(Draft {
             id: line.message.id.text().map(str::to_owned),
             role: Role::Assistant,
-            blocks: line.message.content.clone().into_blocks(),
+            blocks: line.message.content.clone().into_blocks().into_iter().filter(is_models).collect(),
         }),
         Entry::System(system) => match system.as_ref() {
             System::LocalCommand(line) => user(vec![Block::new_text(line.content.text()?)]),
             _ => None,
         },
-        Entry::Attachment(line) => user(attached(line)),
+        Entry::Attachment(line) if node.uuid().is_none_or(|uuid| !cleared.attachments.contains(uuid)) => {
+            user(line.for_model())
+        }
         Entry::Summary(line) if line.is_compact_summary.is_true() => user(vec![Block::new_text(&line.summary)]),
         _ => None,
     }
@@ -125,27 +162,68 @@ fn is_sent(line: &Assistant) -> bool {
     !line.is_virtual.is_true() && !line.is_api_error() && !line.local_command_source.is_value()
 }
 
-/// What an attachment became in the request. What it says in the system's voice
-/// is not part of the history: whoever sends the messages says it anew.
-fn attached(line: &AttachmentLine) -> Vec<Block> {
-    let as_user = line.rendered_role.text() != Some("system");
-    let rendered = line.rendered.get().filter(|_| as_user);
-    let pieces = rendered.into_iter().flatten().filter_map(|piece| piece.content.get());
-    let blocks: Vec<Block> = pieces.map(|piece| Block::new_text(reminder(&piece.to_text()))).collect();
-    match &line.attachment {
-        Attachment::QueuedCommand(queued) if blocks.is_empty() => {
-            queued.prompt.get().cloned().map(Content::into_blocks).unwrap_or_default()
-        }
-        _ => blocks,
+/// Whether the model said a block of an answer: old files hold what a local command
+/// printed, and the caveat before it, as text of the model.
+fn is_models(block: &Block) -> bool {
+    let Some(text) = block.text() else { return true };
+    let parts = local_command::parts(text);
+    let is_command = |part: &Part<'_>| match part {
+        Part::Tagged { tag, .. } => *tag != Tag::SystemReminder,
+        Part::Typed(text) => text.trim().is_empty(),
+    };
+    parts.is_empty() || !parts.iter().all(is_command)
+}
+
+/// What the real program says after the result of a search over tools.
+const TOOL_LOADED: &str = "Tool loaded.";
+
+fn loads_tools(block: &Block) -> bool {
+    let result = block.tool_result();
+    result.is_some_and(|result| result.blocks().iter().any(|block| matches!(block, Block::ToolReference(_))))
+}
+
+/// Puts a text into the tags that tell the model that not the user speaks.
+fn as_reminder(block: &mut Block) {
+    if let Block::Text(text) = block
+        && !text.text.trim_start().starts_with("<system-reminder>")
+    {
+        text.text = format!("<system-reminder>\n{}\n</system-reminder>", text.text);
     }
 }
 
-/// Text in the tags that tell the model it is not the person who speaks.
-fn reminder(text: &str) -> String {
-    if text.trim_start().starts_with("<system-reminder>") {
-        text.to_owned()
-    } else {
-        format!("<system-reminder>\n{text}\n</system-reminder>")
+/// What stands in place of a result that was cleared from the context.
+const CLEARED: &str = "[Old tool result cleared from the context]";
+
+/// What microcompactions cleared from the context.
+#[derive(Default)]
+struct Cleared {
+    calls: HashSet<ToolUseId>,
+    attachments: HashSet<Uuid>,
+}
+
+impl Cleared {
+    fn new(nodes: &[&Node]) -> Self {
+        let mut cleared = Self::default();
+        for node in nodes {
+            if let Entry::System(system) = &node.entry
+                && let System::MicrocompactBoundary(line) = system.as_ref()
+            {
+                cleared.calls.extend(line.cleared_calls());
+                cleared.attachments.extend(line.cleared_attachments());
+            }
+        }
+        cleared
+    }
+
+    /// Empties the results that were cleared.
+    fn strip(&self, blocks: &mut [Block]) {
+        for block in blocks.iter_mut().filter(|_| !self.calls.is_empty()) {
+            if let Block::ToolResult(result) = block
+                && self.calls.contains(&result.tool_use_id)
+            {
+                result.content = Maybe::Value(CLEARED.into());
+            }
+        }
     }
 }
 
@@ -269,7 +347,11 @@ fn take_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, HashMap<Too
         for block in message.content.into_blocks() {
             place += 1;
             match block {
-                Block::ToolResult(result) => {
+                Block::ToolResult(mut result) => {
+                    // The API takes a string or blocks.
+                    if let Maybe::Value(Content::Other(json)) = &result.content {
+                        result.content = Maybe::Value(json.text().into());
+                    }
                     found.insert(result.tool_use_id.clone(), (place, Block::ToolResult(result)));
                 }
                 Block::ToolUse(call) if role == Role::Assistant => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use quipu_api::{Client, Endpoint};
 use quipu_conversation::price::Prices;
-use quipu_conversation::{Conversation, Node, since_compaction};
+use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
 use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::CostState;
 use quipu_message::turn::User;
@@ -407,7 +407,8 @@ impl Chosen {
         if let (Some(line), Some(prompt)) = (&at, dropping) {
             drops_only(&talk.path(), line, prompt)?;
         }
-        let context = since_compaction(&nodes).into_iter().cloned().collect();
+        let mut context = since_compaction(&nodes).into_iter().cloned().collect();
+        clear_microcompacted(&mut context);
         let turns = talk.turns().len() as u64;
         let title = talk.title().map(str::to_owned);
         // Who goes back to an earlier line leaves the rest behind.

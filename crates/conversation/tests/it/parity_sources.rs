@@ -65,7 +65,7 @@ fn stdout_and_file_of_one_run_show_the_same_conversation() {
     }
     let names: Vec<&str> = differ.keys().map(String::as_str).collect();
     assert_eq!(names, DIFFERENT.map(|(name, _)| name), "{differ:#?}");
-    assert_eq!(same, 53);
+    assert_eq!(same, 78);
 }
 
 #[test]
