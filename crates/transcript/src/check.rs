@@ -1,15 +1,19 @@
 //! Checking files: what is in them, and what is wrong with them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use quipu_conversation::RequestLog;
 use quipu_message::line::mend;
-use quipu_message::{Line, Uuid, same_json};
+use quipu_message::{Line, same_json};
 use serde::Serialize;
 
 use crate::problem::Problem;
 use crate::read::{Entries, Located};
+
+mod links;
+
+use links::Links;
 
 /// How many problems are listed; the counts are always complete.
 const MOST_LISTED: usize = 1000;
@@ -85,48 +89,26 @@ impl Report {
     }
 }
 
-/// Who names whom as parent; no more of the entries is kept.
-#[derive(Default)]
-struct Parents {
-    known: HashSet<Uuid>,
-    named: Vec<(u64, u64, Uuid)>,
-}
-
-impl Parents {
-    fn push(&mut self, located: &Located) {
-        let Some(envelope) = located.entry.envelope() else { return };
-        self.known.extend(envelope.uuid.get().cloned());
-        if let Some(parent) = envelope.parent_uuid.get() {
-            self.named.push((located.line, located.offset, parent.clone()));
-        }
-    }
-
-    fn missing(self) -> impl Iterator<Item = (u64, u64, Uuid)> {
-        self.named.into_iter().filter(move |(_, _, parent)| !self.known.contains(parent))
-    }
-}
-
 impl Check {
     /// Checks one source to its end.
     pub fn run<R: Read>(self, mut entries: Entries<R>, path: &str) -> Report {
         let mut report = Report { files: 1, ..Report::default() };
         let mut log = RequestLog::default();
-        let mut parents = Parents::default();
+        let mut links = Links::default();
         for read in entries.by_ref() {
             match read {
                 Err(problem) => report.problem(problem),
                 Ok(located) => {
                     self.entry(&located, path, &mut report);
                     log.push(located.line, &located.entry);
-                    parents.push(&located);
+                    links.push(&located);
                 }
             }
         }
         report.bytes = entries.bytes();
         report.proof(log, path);
-        for (line, offset, parent) in parents.missing() {
-            let message = format!("its parent {parent} is not in the file");
-            report.note(Problem { code: "tree.no_parent", path: path.to_owned(), line, offset, message });
+        for (place, code, message) in links.problems() {
+            report.note(Problem { code, path: path.to_owned(), line: place.line, offset: place.offset, message });
         }
         report
     }
@@ -140,16 +122,23 @@ impl Check {
         let kind = entry.kind();
         if !entry.is_modelled() {
             report.unknown += 1;
-            note(report, "entry.unknown", format!("no model for {kind}; kept as it is"));
+            note(report, "entry.unknown", format!("entry of unknown type `{kind}`; kept as it is"));
         }
         let blocks = entry.unknown_blocks() as u64;
         if blocks > 0 {
             report.unknown_blocks += blocks;
-            note(report, "block.unknown", format!("{blocks} blocks without a model; kept as they are"));
+            note(
+                report,
+                "block.unknown",
+                match blocks {
+                    1 => "1 block of an unknown type; kept as it is".to_owned(),
+                    n => format!("{n} blocks of unknown types; kept as they are"),
+                },
+            );
         }
-        if entry.has_unknown_attachment() {
+        if let Some(kind) = entry.unknown_attachment() {
             report.unknown_attachments += 1;
-            note(report, "attachment.unknown", "an attachment without a model; kept as it is".to_owned());
+            note(report, "attachment.unknown", format!("attachment of unknown type `{kind}`; kept as it is"));
         }
         if self.roundtrip {
             // A file may end between the two bytes of a line end.

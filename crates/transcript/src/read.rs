@@ -133,14 +133,24 @@ fn entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (&'static str, String)> {
     Ok((text.into(), entry))
 }
 
-/// Folds a session file, with the files of its subagents beside it.
+/// Folds a session file, with the files of its subagents beside it. A subagent's file
+/// that cannot be opened becomes a fault of the conversation.
 pub fn load(path: &Path) -> Result<Conversation, FileError> {
     let mut talk = load_alone(path)?;
-    for subagent in find::subagents(path) {
-        let side = fold(Entries::open(&subagent.path)?);
-        talk.attach(&subagent.agent_id, subagent.tool_use_id.as_ref(), side);
-    }
+    attach(&mut talk, find::subagents(path));
     Ok(talk)
+}
+
+fn attach(talk: &mut Conversation, subagents: Vec<find::SubagentFile>) {
+    for subagent in subagents {
+        match Entries::open(&subagent.path) {
+            Ok(entries) => talk.attach(&subagent.agent_id, subagent.tool_use_id.as_ref(), fold(entries)),
+            Err(error) => {
+                let why = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+                talk.push_fault(Fault { line: 0, code: error.code(), message: format!("{error}{why}") });
+            }
+        }
+    }
 }
 
 /// Folds one file, without the files beside it.
@@ -165,4 +175,29 @@ fn fold<R: Read>(entries: Entries<R>) -> Conversation {
         }
     }
     talk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subagent_file_that_cannot_be_opened_is_a_fault_and_not_the_end() {
+        let line = r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}"#;
+        let mut talk = load_reader(line.as_bytes());
+        let gone = find::SubagentFile {
+            path: "/nonexistent/agent-a1.jsonl".into(),
+            agent_id: "a1".into(),
+            tool_use_id: None,
+            parent_agent_id: None,
+            agent_type: None,
+            description: None,
+        };
+        attach(&mut talk, vec![gone]);
+        let fault = &talk.faults()[0];
+        assert_eq!((fault.line, fault.code), (0, "file.not_found"));
+        let texts: Vec<_> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
+        assert_eq!(texts[0], "hi");
+        assert!(texts[1].starts_with("cannot open /nonexistent/agent-a1.jsonl: "), "{texts:?}");
+    }
 }

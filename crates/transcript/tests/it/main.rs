@@ -5,6 +5,7 @@ mod backups;
 mod crash;
 mod faults;
 mod follow;
+mod links;
 mod record;
 mod repair;
 mod state_machine;
@@ -80,12 +81,6 @@ fn a_line_too_long_to_hold_costs_one_line_and_still_counts() {
     assert_eq!(lines.next().unwrap(), Some(Piece::TooLong { number: 2, offset: 2, len: 5000, ending: Ending::CrLf }));
     assert!(matches!(lines.next().unwrap(), Some(Piece::Line { number: 3, offset: 5004, bytes: b"b", .. })));
     assert_eq!(lines.next().unwrap(), None);
-}
-
-#[test]
-fn an_entry_that_names_a_parent_elsewhere_is_listed() {
-    let report = check(b"{\"type\":\"user\",\"uuid\":\"a\",\"parentUuid\":\"gone\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n");
-    assert_eq!(codes(&report), [("tree.no_parent", 1, 0)]);
 }
 
 #[test]

@@ -61,6 +61,7 @@ fn every_broken_fixture_is_clean_after_repair() {
                     | "line.foreign"
                     | "entry.malformed"
                     | "line.not_compared"
+                    | "tool.no_call"
             )
         });
         assert_eq!(left, None, "{}", source.display());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use quipu_message::turn::{Assistant, User};
 use quipu_message::{Entry, Stamp, Uuid, factory};
-use quipu_transcript::{Durability, Entries, Facts};
+use quipu_transcript::{Check, Durability, Entries, Facts};
 
 /// Ids and times that only grow.
 pub(crate) struct Counter(pub(crate) u64);
@@ -57,4 +57,10 @@ pub(crate) fn chain(path: &Path) -> Vec<(Uuid, Option<Uuid>)> {
             Some((envelope.uuid.get()?.clone(), envelope.parent_uuid.get().cloned()))
         })
         .collect()
+}
+
+/// Whether a check of a file finds a problem of a kind.
+pub(crate) fn has_problem(path: &Path, code: &str) -> bool {
+    let report = Check::default().run(Entries::open(path).unwrap(), "x");
+    report.problems.iter().any(|problem| problem.code == code)
 }
