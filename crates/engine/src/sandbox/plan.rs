@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::PoisonError;
 
 use super::policy::{Network, Policy};
-use super::refusals::guarded_paths;
+use super::refusals::{Guarded, guarded_paths};
 use super::session::{Level, Sandbox, written};
 use super::{LAUNCHER_FLAG, Profile, readable};
 use crate::tool::{Place, resolve};
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     profile: Profile,
     folders: Vec<PathBuf>,
     /// The guarded paths that were there before.
-    guarded: Vec<PathBuf>,
+    guarded: Vec<Guarded>,
 }
 
 impl Sandbox {
@@ -70,9 +70,9 @@ impl Sandbox {
     }
 
     /// What a command in a profile may do, and the guarded paths that are there.
-    pub(super) fn policy(&self, profile: Profile, place: &Place) -> Result<(Policy, Vec<PathBuf>), String> {
+    pub(super) fn policy(&self, profile: Profile, place: &Place) -> Result<(Policy, Vec<Guarded>), String> {
         let mounts = match (self.level(), profile) {
-            (_, Profile::None) => return Ok(<(Policy, Vec<PathBuf>)>::default()),
+            (_, Profile::None) => return Ok(<(Policy, Vec<Guarded>)>::default()),
             (Level::Full, _) => true,
             (Level::WithoutMounts, Profile::Read) => false,
             (Level::WithoutMounts, Profile::Workspace) => {
@@ -176,7 +176,7 @@ impl Plan {
             return Vec::new();
         }
         let mut made = guarded_paths(&self.folders);
-        made.retain(|path| !self.guarded.contains(path));
+        made.retain(|guarded| !self.guarded.contains(guarded));
         let aside = |path: PathBuf| {
             let name = path.file_name()?.to_string_lossy().into_owned();
             let names = (1..).map(|n| path.with_file_name(format!("{}.moved-aside-{n}", name.trim_start_matches('.'))));
@@ -184,7 +184,7 @@ impl Plan {
             fs::rename(&path, &to).ok()?;
             Some((path, to))
         };
-        made.into_iter().filter_map(aside).collect()
+        made.into_iter().map(|guarded| guarded.path).filter_map(aside).collect()
     }
 }
 

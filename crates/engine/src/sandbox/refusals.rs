@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,9 +59,17 @@ pub(super) struct Found {
     /// Those that may not be changed: guarded ones and those that rules name.
     pub(super) read_only: Vec<PathBuf>,
     /// The guarded ones, as they are named.
-    pub(super) guarded: Vec<PathBuf>,
+    pub(super) guarded: Vec<Guarded>,
     /// Whether there are too many files to be sure.
     pub(super) incomplete: bool,
+}
+
+/// A guarded path, and which file it is: another one may take its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Guarded {
+    pub(super) path: PathBuf,
+    device: u64,
+    inode: u64,
 }
 
 /// What was found last, until something changes.
@@ -148,7 +157,7 @@ fn walk(roots: &[PathBuf], refused: &Refused, folders: &[PathBuf], guarded: bool
         }
         let named = guarded && !held && is_named_guarded(&path, folders);
         if named {
-            found.guarded.push(path.clone());
+            found.guarded.push(Guarded { path: path.clone(), device: data.dev(), inode: data.ino() });
         }
         if named || (guarded && !held && (refused.writes.matches)(&path)) {
             held = true;
@@ -173,7 +182,7 @@ fn is_named_guarded(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// The guarded paths in some folders; none that lie below another one.
-pub(super) fn guarded_paths(folders: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn guarded_paths(folders: &[PathBuf]) -> Vec<Guarded> {
     walk(folders, &Refused::default(), folders, true).guarded
 }
 

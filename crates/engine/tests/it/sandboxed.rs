@@ -130,6 +130,21 @@ async fn a_guarded_file_that_a_command_makes_is_moved_aside() {
 }
 
 #[tokio::test]
+async fn a_guarded_file_cannot_be_replaced_by_moving_the_folder_above_it() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = bench();
+    bench.write("sub/.git/config", "old");
+    let command = "mv sub away; mkdir -p sub/.git; echo new > sub/.git/config";
+    let text = bad(run(&bench, Profile::Workspace, command).await);
+    assert!(text.contains(&bench.name("sub/.git")), "{text}");
+    assert!(!bench.path("sub/.git").exists());
+    let kept = ["away/.git/config", "away/git.moved-aside-1/config"].iter().any(|name| bench.path(name).exists());
+    assert!(kept);
+}
+
+#[tokio::test]
 async fn files_that_rules_refuse_are_found_again_when_they_change() {
     if !kernel_can() {
         return;
