@@ -75,6 +75,9 @@ pub struct Story {
     last: Option<String>,
     attribution: Attribution,
     facts: Facts,
+    /// Whether the first prompt is a local command that the model has not answered: the
+    /// next prompt says more.
+    is_first_unanswered: bool,
     made_up_title: Option<String>,
     live: Option<Tokens>,
     live_cost: Option<f64>,
@@ -100,7 +103,8 @@ pub struct Facts {
     pub cwd: Option<String>,
     /// The person's title, or the one made up.
     pub title: Option<String>,
-    /// What the person asked first.
+    /// What the user asked first. Local commands without an answer, such as `/clear`, count
+    /// only when nothing else was asked.
     pub first_prompt: Option<String>,
     /// The git branch it began on.
     pub git_branch: Option<String>,
@@ -309,10 +313,12 @@ impl Session {
         };
         if let Some(prompt) = asked {
             let story = &mut self.story;
-            story.attribution.prompted(prompt.starts_with('/') || prompt.starts_with("! "));
+            let is_local_command = prompt.starts_with('/') || prompt.starts_with("! ");
+            story.attribution.prompted(is_local_command);
             let first = story.facts.first_prompt.get_or_insert_default();
-            if first.is_empty() {
+            if first.is_empty() || story.is_first_unanswered {
                 *first = prompt;
+                story.is_first_unanswered = is_local_command;
             }
         }
     }
@@ -328,7 +334,9 @@ impl Session {
         let agent = agent.map(str::to_owned);
         if agent.is_none() && message.model.as_deref() != Some(MODEL) {
             attribution.answered();
+            self.story.is_first_unanswered = false;
         }
+        let attribution = &mut self.story.attribution;
         if let (Some(agent), Some(kind)) = (&agent, &view.attribution_agent) {
             attribution.learn(agent, None, Some(kind));
         }
@@ -352,7 +360,7 @@ impl Session {
 
     /// Adds it all up.
     pub fn finish(&self, prices: &Prices) -> Metrics {
-        let Story { first, last, attribution, facts, made_up_title, live, live_cost } = &self.story;
+        let Story { first, last, attribution, facts, made_up_title, live, live_cost, .. } = &self.story;
         let (first, last, facts) = (first.clone(), last.clone(), facts.clone());
         let mut metrics = Metrics {
             duration_secs: seconds(first.as_deref(), last.as_deref()),

@@ -1,6 +1,9 @@
 //! Turns: a person's request until the final answer.
 
+use quipu_message::synthetic::MODEL;
+
 use crate::conversation::{Conversation, Node};
+use crate::headline::headline;
 use crate::person::prompt;
 
 /// One turn: what was asked, and the nodes from there to the next request.
@@ -13,37 +16,47 @@ pub struct Turn<'a> {
 }
 
 impl Conversation {
-    /// The turns of the conversation as it stands. A local command that the model
-    /// never answered is no turn of its own; it belongs to the one before.
+    /// The turns of the conversation as it stands, as many as [`Metrics::turns`]. A local
+    /// command that the model never answered is no turn of its own: it belongs to the turn
+    /// before it, or to the first.
+    ///
+    /// [`Metrics::turns`]: crate::Metrics::turns
     pub fn turns(&self) -> Vec<Turn<'_>> {
         let mut turns: Vec<Turn<'_>> = Vec::new();
+        let mut before: Vec<&Node> = Vec::new();
         for node in self.path() {
-            match node.user().and_then(prompt) {
-                Some(prompt) => {
-                    unite_unanswered(&mut turns);
-                    turns.push(Turn { prompt, nodes: vec![node] });
+            let prompt = node.user().and_then(prompt);
+            if prompt.is_some() {
+                drop_unanswered(&mut turns, &mut before);
+            }
+            match (prompt, turns.last_mut()) {
+                (Some(prompt), _) => {
+                    let nodes = before.drain(..).chain([node]).collect();
+                    turns.push(Turn { prompt, nodes });
                 }
-                None => {
-                    if let Some(turn) = turns.last_mut() {
-                        turn.nodes.push(node);
-                    }
-                }
+                (None, Some(turn)) => turn.nodes.push(node),
+                (None, None) => before.push(node),
             }
         }
-        unite_unanswered(&mut turns);
+        drop_unanswered(&mut turns, &mut before);
         turns
+    }
+
+    /// What to call the conversation: its title, or what was asked first.
+    pub fn headline(&self) -> Option<String> {
+        let turns = self.turns();
+        headline(self.title(), turns.first().map(|turn| turn.prompt.as_str())).map(str::to_owned)
     }
 }
 
-/// Gives the nodes of a local command nobody answered to the turn before it.
-fn unite_unanswered(turns: &mut Vec<Turn<'_>>) {
-    let Some(last) = turns.last() else { return };
-    let local = last.prompt.starts_with('/') || last.prompt.starts_with("! ");
-    if local
-        && !last.nodes.iter().any(|node| node.assistant().is_some())
-        && let Some(last) = turns.pop()
-        && let Some(before) = turns.last_mut()
+/// Gives the nodes of a last turn that is a local command without an answer to the turn
+/// before it, or to those `before` all turns.
+fn drop_unanswered<'a>(turns: &mut Vec<Turn<'a>>, before: &mut Vec<&'a Node>) {
+    let is_answer = |node: &&Node| node.assistant().is_some_and(|line| line.message.model.text() != Some(MODEL));
+    let is_local = |turn: &Turn<'_>| turn.prompt.starts_with('/') || turn.prompt.starts_with("! ");
+    if turns.last().is_some_and(|turn| is_local(turn) && !turn.nodes.iter().any(is_answer))
+        && let Some(command) = turns.pop()
     {
-        before.nodes.extend(last.nodes);
+        turns.last_mut().map_or(before, |turn| &mut turn.nodes).extend(command.nodes);
     }
 }

@@ -6,16 +6,16 @@ use quipu_conversation::{Conversation, Metrics};
 use quipu_render::About;
 
 use crate::format;
+use crate::table::truncate;
 
 /// The head of a conversation. Without metrics only what the conversation itself says.
 pub(crate) fn about(conversation: &Conversation, metrics: Option<&Metrics>) -> About {
     let path = conversation.path();
     let envelopes = || path.iter().filter_map(|node| node.entry.envelope());
     let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
-    let first_prompt = || conversation.turns().first().map(|turn| first_line(&turn.prompt));
     let time = |mut stamps: Box<dyn Iterator<Item = &str> + '_>| stamps.next().map(with_zone);
     let mut about = About {
-        title: conversation.title().map(str::to_owned).or_else(first_prompt),
+        title: conversation.headline().map(|line| truncate(&line, 80)),
         session_id: conversation.session_id().map(ToString::to_string),
         cwd: envelopes().find_map(|e| e.cwd.text()).map(str::to_owned),
         git_branch: envelopes().find_map(|e| e.git_branch.text()).filter(|b| *b != "HEAD").map(str::to_owned),
@@ -77,10 +77,6 @@ fn duration(seconds: f64) -> String {
         .map(|(unit, n)| format!("{n} {unit}"))
         .collect();
     units.join(" ")
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(80).collect()
 }
 
 #[cfg(test)]

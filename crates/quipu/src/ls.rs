@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::Tokens;
+use quipu_conversation::{Tokens, headline};
 use quipu_index::Listed;
 
 use crate::args::{Global, LsArgs, Sort};
@@ -96,14 +96,10 @@ pub(crate) fn short_id(row: &Listed) -> &str {
     row.session_id.get(..8).unwrap_or(&row.session_id)
 }
 
-fn title(row: &Listed) -> String {
-    row.title.as_ref().or(row.first_prompt.as_ref()).map(|text| one_line(text)).unwrap_or_default()
-}
-
 /// How much of a title is shown where nothing limits it.
 const MAX_TITLE_CHARS: usize = 120;
 
-fn one_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+fn title(row: &Listed) -> String {
+    let line = headline(row.title.as_deref(), row.first_prompt.as_deref()).unwrap_or_default();
     truncate(line, MAX_TITLE_CHARS)
 }

@@ -5,6 +5,7 @@ mod catalogue;
 mod complete;
 mod search;
 mod vanished;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::path::Path;
