@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::tz::TimeZone;
 
@@ -13,10 +13,14 @@ use crate::time::time_zone;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
 #[derive(Debug, Parser)]
-#[command(name = "quipu", version, about, after_help = EXAMPLES, propagate_version = true)]
+#[command(name = "quipu", version, about, after_help = EXAMPLES)]
+#[command(disable_help_flag = true, disable_version_flag = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
     /// What to do; without a command, an overview
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -35,31 +39,35 @@ Examples:
   quipu completions zsh > ~/.zfunc/_quipu";
 
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Common options")]
 pub(crate) struct Global {
     /// Folder with the agent's sessions; may be repeated
     /// [default: $CLAUDE_CONFIG_DIR, then ~/.claude and ~/.config/claude]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) claude_dir: Vec<PathBuf>,
-    /// One JSON document on standard output, errors as JSON on standard error
+    /// Print one JSON document; errors are JSON on stderr
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// When to use colours
+    /// When to use colours; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub(crate) color: ColorWhen,
-    /// Never page long output
+    /// Do not page long output
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
-    /// Say nothing but the result
+    /// Print nothing but results and errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Say more
+    /// Also print where sessions were read from and how long it took
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+    /// Print help
+    #[arg(short, long, global = true, action = ArgAction::Help)]
+    help: Option<bool>,
 }
 
+// Variants without documentation keep the help compact: one line an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
     Auto,
     Always,
     Never,
@@ -67,24 +75,18 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check session files: what is in them, what is unknown, what is broken
-    #[command(after_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
-    /// Read a conversation
-    #[command(after_help = SHOW_EXAMPLES)]
-    Show(ShowArgs),
     /// List sessions: when, where, what about, how much
     #[command(after_help = LS_EXAMPLES, visible_alias = "list")]
     Ls(LsArgs),
-    /// Count tokens and cost by day, session, model, project, tool, turn and more
-    #[command(after_help = USAGE_EXAMPLES)]
-    Usage(UsageArgs),
-    /// Print a status line for Claude Code: model, cost, block and context
-    #[command(after_help = STATUSLINE_EXAMPLES)]
-    Statusline,
+    /// Read a conversation
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
     /// Find what was said, done or returned
     #[command(after_help = SEARCH_EXAMPLES, visible_alias = "find")]
     Search(SearchArgs),
+    /// Count tokens and cost by day, session, model, project, tool, turn and more
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArgs),
     /// Write a conversation to a file to share
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
@@ -109,6 +111,12 @@ pub(crate) enum Command {
     /// Delete a session with its subagents; its usage stays in the reports
     #[command(after_help = RM_EXAMPLES)]
     Rm(RmArgs),
+    /// Print a status line for Claude Code: model, cost, block and context
+    #[command(after_help = STATUSLINE_EXAMPLES)]
+    Statusline,
+    /// Check session files: what is in them, what is unknown, what is broken
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
     /// Check that sessions, index, prices, programs and sandbox are as they should be
     #[command(
         after_help = "Examples:\n  quipu doctor\n  quipu doctor --json | jq '.checks[] | select(.status != \"ok\")'"
@@ -126,6 +134,11 @@ pub(crate) enum Command {
     /// Sessions for shells to complete: id, tab, title
     #[command(hide = true)]
     CompleteSessions,
+    /// Print help, of the program or of a command
+    Help {
+        /// The command
+        command: Option<String>,
+    },
     /// Print the manual page
     #[command(after_help = "Examples:\n  quipu man | man -l -\n  quipu man show | man -l -")]
     Man {
@@ -163,8 +176,9 @@ pub(crate) struct CheckArgs {
 const LS_EXAMPLES: &str = "\
 Examples:
   quipu ls                                 the latest sessions
-  quipu ls --project tidepool --since 7d   of one project, of the last seven days
-  quipu ls --sort cost --limit 10          the dearest
+  quipu ls .                               those of the current folder
+  quipu ls -p tidepool --since 'last week' those of a project, since last week
+  quipu ls --sort cost -n 10               the most expensive
   quipu ls --json | jq '.[].session_id'";
 
 #[derive(Debug, ClapArgs)]
@@ -172,7 +186,7 @@ pub(crate) struct LsArgs {
     /// The same as --project; `.` lists the sessions of the current folder
     #[arg(value_name = "PROJECT", conflicts_with = "project")]
     pub(crate) folder: Option<String>,
-    /// Sort order
+    /// Sort order: latest, most expensive, most tokens or most turns first
     #[arg(long, value_enum, default_value_t = Sort::Time)]
     pub(crate) sort: Sort,
     /// List at most N sessions [default: all with --json, 30 otherwise]
@@ -184,13 +198,9 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// Latest first
     Time,
-    /// Dearest first
     Cost,
-    /// Largest first
     Tokens,
-    /// Longest first
     Turns,
 }
 

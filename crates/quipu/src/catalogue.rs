@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use quipu_index::{Catalogue, IndexError, Listed};
 
 use crate::args::Global;
-use crate::error::warn;
+use crate::error::{warn, warn_all};
 use crate::prices;
 use crate::sessions::claude_dirs;
 
@@ -46,7 +46,7 @@ fn refresh(catalogue: &mut Catalogue, global: &Global) -> Result<()> {
     let bar = bar("reading sessions", global);
     let errors = catalogue.refresh(&|done, all| step(&bar, done, all));
     bar.finish_and_clear();
-    errors?.iter().for_each(|error| warn(error));
+    warn_all(&errors?);
     if let Some(aside) = catalogue.set_aside() {
         warn(&format!("the index was damaged and is built again; the old one is {}", aside.display()));
     }

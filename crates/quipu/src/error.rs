@@ -149,5 +149,14 @@ pub(crate) fn note(global: &Global, what: &dyn fmt::Display) {
 
 /// Says on standard error what went wrong while the rest goes on.
 pub(crate) fn warn(what: &dyn std::fmt::Display) {
-    let _ = std::io::Write::write_fmt(&mut anstream::stderr().lock(), format_args!("warning: {what}\n"));
+    let _ = writeln!(anstream::stderr().lock(), "warning: {}", quipu_render::clean(&what.to_string()));
+}
+
+/// Says on standard error what went wrong with some files, and why.
+pub(crate) fn warn_all<E: std::error::Error>(errors: &[E]) {
+    for error in errors {
+        let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+        let causes: String = causes.map(|cause| format!(": {cause}")).collect();
+        warn(&format!("{error}{causes}"));
+    }
 }

@@ -36,7 +36,9 @@ mod table;
 mod time;
 mod usage;
 
+use std::io::Write;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
@@ -50,10 +52,18 @@ fn main() -> ExitCode {
         Err(error) => return error::usage(&error),
     };
     let output = Output::new(&args.global);
-    match run(&args, &output) {
+    let started = Instant::now();
+    let code = match run(&args, &output) {
         Ok(code) => code,
         Err(error) => error::report(&error, args.global.json),
+    };
+    if args.global.verbose {
+        let dirs = sessions::claude_dirs(&args.global);
+        let dirs = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+        let took = started.elapsed().as_secs_f64() * 1e3;
+        let _ = writeln!(anstream::stderr(), "sessions in {}; took {took:.1} ms", quipu_render::clean(&dirs));
     }
+    code
 }
 
 fn run(args: &Args, output: &Output) -> Result<ExitCode> {
@@ -84,26 +94,31 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
             completions::sessions(&args.global, output)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Help { command } => {
+            let help = command_named(command.as_deref())?.render_help();
+            output.text(&if output.color { help.ansi().to_string() } else { help.to_string() })?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Man { command } => {
-            let page = man(command.as_deref())?;
-            output.bytes(&page)?;
+            let page = command_named(command.as_deref())?;
+            let page = match command {
+                Some(name) => page.display_name(format!("quipu-{name}")),
+                None => page,
+            };
+            let mut text = Vec::new();
+            clap_mangen::Man::new(page).render(&mut text)?;
+            output.bytes(&text)?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-/// The manual page of the program or of one of its commands.
-fn man(command: Option<&str>) -> Result<Vec<u8>> {
-    let mut whole = Args::command();
-    whole.build();
-    let page = match command {
-        None => whole,
-        Some(name) => {
-            let found = whole.find_subcommand(name).cloned();
-            found.ok_or_else(|| error::Failure::no_such_command(name))?.display_name(format!("quipu-{name}"))
-        }
-    };
-    let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text)?;
-    Ok(text)
+/// The program, or one of its commands.
+fn command_named(name: Option<&str>) -> Result<clap::Command> {
+    let mut program = Args::command();
+    program.build();
+    match name {
+        None => Ok(program),
+        Some(name) => program.find_subcommand(name).cloned().ok_or_else(|| error::Failure::no_such_command(name)),
+    }
 }

@@ -15,7 +15,7 @@ use quipu_transcript::{Outline, find};
 
 use crate::args::{self, Global, SearchArgs};
 use crate::catalogue::{self, bar, step};
-use crate::error::{Failure, note, warn};
+use crate::error::{Failure, note, warn_all};
 use crate::format;
 use crate::output::Output;
 use crate::parallel;
@@ -105,7 +105,7 @@ fn in_index(terms: Terms, query: &Query, global: &Global) -> Result<Found> {
         let bar = bar("indexing (MB)", global);
         let errors = catalogue.index_text(&|done, all| step(&bar, done, all));
         bar.finish_and_clear();
-        errors?.iter().for_each(|error| warn(error));
+        warn_all(&errors?);
         let up_to_date = Instant::now();
         Ok((catalogue.search(&terms, query)?, up_to_date))
     })?;
@@ -153,7 +153,7 @@ fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
             found.hits.extend(new);
         }
     }
-    errors.iter().for_each(|error| warn(error));
+    warn_all(&errors);
     found.hits.truncate(query.limit);
     found.hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
     if found.hits.len() == query.limit && lines > query.limit {

@@ -58,16 +58,8 @@ fn config_dir(dir: PathBuf) -> PathBuf {
 /// Fails when a folder the user names is not there, or when a command needs sessions and
 /// there is no folder for them at all.
 pub(crate) fn require_dirs(command: Option<&Command>, global: &Global) -> Result<()> {
-    if matches!(
-        command,
-        Some(
-            Command::Answer(_)
-                | Command::Completions { .. }
-                | Command::CompleteSessions
-                | Command::Doctor
-                | Command::Man { .. }
-        )
-    ) {
+    use Command::{Answer, CompleteSessions, Completions, Doctor, Help, Man};
+    if matches!(command, Some(Answer(_) | Completions { .. } | CompleteSessions | Doctor | Help { .. } | Man { .. })) {
         return Ok(());
     }
     let dirs = claude_dirs(global);

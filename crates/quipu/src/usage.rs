@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Global, Group, UsageArgs};
 use crate::catalogue;
-use crate::error::{note, warn};
+use crate::error::{note, warn, warn_all};
 use crate::filter::Filter;
 use crate::format::{count, money};
 use crate::output::Output;
@@ -102,7 +102,7 @@ fn from_files(by: By, mut counter: Counter<'_>, filter: &Filter, global: &Global
             cwds.insert((history.project.to_string(), history.id.to_string()), cwd);
         }
     }
-    errors.iter().for_each(|error| warn(error));
+    warn_all(&errors);
     match catalogue::data_folder().map(|folder| kept_usage(&folder, &dirs)) {
         Some(Ok(kept)) => sessions.extend(kept),
         Some(Err(error)) => warn(&format!("cannot read the usage of deleted sessions: {error}")),
