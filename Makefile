@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
-QUIPU := target/release/quipu
+QUIPU := $(or $(CARGO_TARGET_DIR),target)/quick/quipu
 
 LIBRARIES := message conversation transcript render index api engine sdk
 
@@ -18,7 +18,7 @@ run: build
 	echo; echo "Next: $(QUIPU) --claude-dir $$dir show latest, or $(QUIPU) --help"
 
 build:
-	@$(CARGO) build --release --quiet -p quipu --bin quipu
+	@$(CARGO) build --profile quick -p quipu --bin quipu --no-default-features
 
 # Everything that must hold: formatting, lints, documentation, tests, licences.
 test: lint

@@ -14,28 +14,44 @@
 //! `quipu_conversation::Accumulator`; there is no second of either here.
 //!
 //! Deliberately absent: session files, tools, prices, and everything an agent
-//! decides; nothing here reads the process environment by itself.
+//! decides; nothing here reads the process environment by itself. Without the feature
+//! `client` (on by default) there is the [`answer`] module alone.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "client")]
 mod body;
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 mod endpoint;
+#[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "client")]
 mod finer;
+#[cfg(feature = "client")]
 mod hear;
+#[cfg(feature = "client")]
 mod request;
+#[cfg(feature = "client")]
 mod retry;
 mod secret;
 
 pub mod answer;
 
+#[cfg(feature = "client")]
 pub use body::Settled;
+#[cfg(feature = "client")]
 pub use client::{Answer, Asking, Client, Heard, Retry};
+#[cfg(feature = "client")]
 pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
+#[cfg(feature = "client")]
 pub use error::ApiError;
+#[cfg(feature = "client")]
 pub use finer::Finer;
+#[cfg(feature = "client")]
 pub use request::{Cache, Choice, Request, Thinking};
+#[cfg(feature = "client")]
 pub use retry::{Pace, Policy, WallClock};
 pub use secret::Secret;
