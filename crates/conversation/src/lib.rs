@@ -37,8 +37,6 @@ pub use accumulate::{AccumulateError, Accumulator};
 pub use attribution::Agent;
 pub use conversation::{Branch, Conversation, Fault, Node};
 pub use for_api::{clear_microcompacted, for_api, normalise, since_compaction};
-pub use conversation::{Conversation, Fault, Node};
-pub use for_api::{for_api, normalise, since_compaction};
 pub use headline::headline;
 pub use live::{Activity, Live, LiveAgent, LiveItem, State};
 pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};

@@ -393,7 +393,7 @@ Exit status: 0 if nothing was found, 1 on findings or if a file could not be rea
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SecretsArgs {
-    /// Sessions: ids, unique beginnings of ids, `latest`, or files [default: all]
+    /// Sessions: ids, unique prefixes of ids, `latest`, or files [default: all]
     #[arg(value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
 }
@@ -518,8 +518,8 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, a file, or `-` for
-    /// standard input; with `:LINE` after it, only what that line of its file says
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, `agent-ID`, a file, or
+    /// `-` for standard input; with `:LINE` after it, only what that line of its file says
     #[arg(value_name = "SESSION[:LINE]")]
     pub(crate) session: String,
     /// With :LINE, also N items before and after it
@@ -528,7 +528,7 @@ pub(crate) struct ShowArgs {
     /// What to show: the conversation for people, the messages for the API, or the lines
     #[arg(long, value_enum, default_value_t = View::Screen)]
     pub(crate) view: View,
-    /// In which form [default: text; json with --json]
+    /// Output format [default: text; json with --json]
     #[arg(long = "as", value_enum, value_name = "FORM")]
     pub(crate) form: Option<Form>,
     #[command(flatten)]
@@ -564,11 +564,8 @@ impl std::str::FromStr for BranchChoice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
-    /// The conversation as people read it
     Screen,
-    /// The messages as the API is sent them
     Api,
-    /// The lines as they are
     Raw,
 }
 

@@ -12,6 +12,7 @@ use quipu_transcript::{Check, Entries, Problem, Report, find, repair};
 
 use crate::args::{CheckArgs, Global};
 use crate::error::Failure;
+use crate::format::{count, thousands};
 use crate::output::Output;
 use crate::parallel;
 use crate::sessions::{claude_dirs, no_sessions};
@@ -108,7 +109,7 @@ fn mend(sources: &[PathBuf], global: &Global, output: &Output) -> Result<ExitCod
             let _ = writeln!(text, "  line {}: {}, {}", change.line, change.code, change.action);
         }
     }
-    let _ = writeln!(text, "{} looked at, {} repaired", count(sources.len() as u64, "file"), repairs.len());
+    let _ = writeln!(text, "{} looked at, {} repaired", count(sources.len(), "file"), repairs.len());
     output.text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -125,7 +126,7 @@ fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) 
         let mut kinds: Vec<_> = report.kinds.iter().collect();
         kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         for (kind, n) in kinds {
-            let _ = writeln!(text, "  {:width$}  {n:>8}", clean(kind));
+            let _ = writeln!(text, "  {:width$}  {:>9}", clean(kind), thousands(*n));
         }
         let most = if global.verbose { usize::MAX } else { MOST_SHOWN };
         if !report.problems.is_empty() {
@@ -140,41 +141,42 @@ fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) 
         }
         let hidden = report.problems.len().saturating_sub(most) as u64 + report.problems_not_listed;
         if hidden > 0 {
-            let _ = writeln!(text, "  {dim}… and {hidden} more (-v lists up to 1000, --json too){dim:#}");
+            let _ = writeln!(text, "  {dim}… and {} more (-v lists up to 1,000, --json too){dim:#}", thousands(hidden));
         }
         text.push('\n');
     }
     let _ = writeln!(
         text,
         "{bold}{}{bold:#}, {bold}{}{bold:#}, {}",
-        count(report.files, "file"),
-        count(report.lines, "line"),
+        count(report.files as usize, "file"),
+        count(report.lines as usize, "line"),
         size(report.bytes)
     );
     let _ = writeln!(
         text,
         "{}, {}, {}, {} foreign, {} malformed",
-        count(report.unknown, "unknown line"),
-        count(report.unknown_blocks, "unknown block"),
-        count(report.unknown_attachments, "unknown attachment"),
-        report.foreign,
-        report.malformed
+        count(report.unknown as usize, "unknown line"),
+        count(report.unknown_blocks as usize, "unknown block"),
+        count(report.unknown_attachments as usize, "unknown attachment"),
+        thousands(report.foreign),
+        thousands(report.malformed)
     );
     if report.proven_messages + report.unproven_messages > 0 {
         let all = report.proven_messages + report.unproven_messages;
-        let _ = writeln!(text, "{} of {all} messages sent to the API proven by hash", report.proven_messages);
+        let _ = writeln!(
+            text,
+            "{} of {} sent to the API proven by hash",
+            thousands(report.proven_messages),
+            count(all as usize, "message")
+        );
     }
     if args.roundtrip {
         let _ = match report.roundtrip_failures {
             0 => writeln!(text, "{green}every line comes back as it went in{green:#}"),
-            n => writeln!(text, "{red}not coming back as they went in: {}{red:#}", count(n, "line")),
+            n => writeln!(text, "{red}not coming back as they went in: {}{red:#}", count(n as usize, "line")),
         };
     }
     text
-}
-
-fn count(n: u64, thing: &str) -> String {
-    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
 fn size(bytes: u64) -> String {

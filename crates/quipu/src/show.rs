@@ -13,7 +13,7 @@ use quipu_transcript::{FileError, Lines, load, load_reader, measure};
 
 use crate::about::about;
 use crate::args::{BranchChoice, Form, Global, ShowArgs, View};
-use crate::error::Failure;
+use crate::error::{Failure, note};
 use crate::live;
 use crate::output::Output;
 use crate::prices;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
     let (session, line) = sessions::split_line(&args.session);
     if line.is_none() && args.around.is_some() {
         let hint = "name a line, such as `quipu show 05ef09b2:34 --around 5`";
-        return Err(Failure::error("usage.around", "--around needs a line", hint));
+        return Err(Failure::usage("usage.around", "--around needs a line", hint));
     }
     let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
     if args.view == View::Raw {
@@ -104,6 +104,9 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
                 None => terminal.render(&items),
             };
             output.text(&text)?;
+            if items.is_empty() {
+                note(global, &"there are no messages to show");
+            }
             if line.is_none() {
                 notes(&talk, args, global, output);
             }

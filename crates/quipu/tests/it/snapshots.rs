@@ -141,6 +141,132 @@ fn names_of_sessions() {
 }
 
 #[test]
+fn help() {
+    check("help", &[&["--help"]]);
+    let out = in_pipe(&mut Home::new().quipu(&["--help"])).stdout;
+    let commands = out.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> =
+        commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.starts_with(&["ls", "show", "search", "usage"]) && names.len() > 10, "{names:?}");
+    for name in names {
+        check(&format!("help_{name}"), &[&[name, "--help"]]);
+    }
+}
+
+#[test]
+fn show() {
+    let commands: [&[&str]; 6] = [
+        &["show", "empty.jsonl"],
+        &["show", "25d0"],
+        &["show", "latest", "--tail", "4"],
+        &["show", "05ef", "--turn", "2", "--no-thinking"],
+        &["show", "25d0", "--turn", "1", "--as", "markdown"],
+        &["show", "25d0", "--turn", "9"],
+    ];
+    let home = Home::new();
+    fs::write(home.0.path().join("empty.jsonl"), "").unwrap();
+    check_in(&home, "show", &commands);
+}
+
+#[test]
+fn usage() {
+    let commands: Vec<Vec<&str>> = ["daily", "weekly", "monthly", "session", "model", "project", "block"]
+        .into_iter()
+        .map(|group| vec!["usage", group])
+        .collect();
+    let mut commands: Vec<&[&str]> = commands.iter().map(Vec::as_slice).collect();
+    commands.push(&["usage", "--since", "2027"]);
+    commands.push(&["usage", "monthly", "--json"]);
+    check("usage", &commands);
+}
+
+#[test]
+fn search() {
+    let commands: [&[&str]; 5] = [
+        &["search", "harbour", "-n", "4"],
+        &["search", "--exact", "to_radians", "-n", "2"],
+        &["search", "--regex", "("],
+        &["search", "nothing-like-this"],
+        &["search", "harbour", "-n", "1", "--json"],
+    ];
+    check("search", &commands);
+}
+
+#[test]
+fn export() {
+    let home = Home::new();
+    let commands: [&[&str]; 4] = [
+        &["export", "25d0", "--to", "draw.md"],
+        &["export", "25d0", "--to", "draw.html", "--redact"],
+        &["export", "25d0", "--to", "draw.pdf"],
+        &["export", "25d0", "--to", "missing/draw.md"],
+    ];
+    check_in(&home, "export", &commands);
+}
+
+#[test]
+fn check_files() {
+    let home = Home::new();
+    let broken = home.0.path().join("broken.jsonl");
+    fs::write(&broken, "{\"type\":\"user\"\nnot json\n{\"type\":\"hologram\",\"uuid\":\"a\"}\n").unwrap();
+    let commands: [&[&str]; 5] = [
+        &["check"],
+        &["check", "broken.jsonl"],
+        &["check", "--strict", "-q", "broken.jsonl"],
+        &["check", "missing.jsonl"],
+        &["check", "--json", "broken.jsonl"],
+    ];
+    check_in(&home, "check", &commands);
+}
+
+#[test]
+fn housekeeping() {
+    let commands: [&[&str]; 8] = [
+        &["resume"],
+        &["resume", "05ef"],
+        &["tag", "05ef"],
+        &["rename", "05ef", ""],
+        &["rm", "05ef"],
+        &["rm", "nope", "--yes"],
+        &["resume", "--json"],
+        &["follow", "nope"],
+    ];
+    check("housekeeping", &commands);
+}
+
+#[test]
+fn diff_and_secrets() {
+    let commands: [&[&str]; 6] = [
+        &["diff", "1efa"],
+        &["diff", "05ef", "--stat"],
+        &["diff", "25d0"],
+        &["secrets"],
+        &["secrets", "25d0"],
+        &["secrets", "--json"],
+    ];
+    check("diff_and_secrets", &commands);
+}
+
+#[test]
+fn changes_to_sessions() {
+    let commands: [&[&str]; 4] = [
+        &["--json", "rename", "05ef", "Tide tables"],
+        &["--json", "tag", "05ef", "done"],
+        &["--json", "rm", "05ef", "--yes"],
+        &["ls"],
+    ];
+    check("changes_to_sessions", &commands);
+}
+
+#[test]
+fn nothing_there() {
+    let home = Home(tempfile::tempdir().unwrap());
+    let commands: [&[&str]; 7] =
+        [&[], &["ls"], &["usage"], &["search", "x"], &["check"], &["show", "latest"], &["resume"]];
+    check_in(&home, "nothing_there", &commands);
+}
+
+#[test]
 fn wrong_usage() {
     let commands: [&[&str]; 6] = [
         &["--claude-dir", "/nowhere", "ls"],
