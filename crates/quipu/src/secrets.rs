@@ -11,7 +11,7 @@ use quipu_transcript::{FileError, Lines, Piece, find};
 use serde::Serialize;
 
 use crate::args::{Global, SecretsArgs};
-use crate::error::{note, warn};
+use crate::error::{note, warn, warn_all};
 use crate::format;
 use crate::output::Output;
 use crate::parallel;
@@ -83,7 +83,7 @@ fn sources(args: &SecretsArgs, global: &Global) -> Result<(Vec<Source>, bool)> {
     let (projects, mut errors) = find::projects(&dirs);
     let (histories, more) = find::histories(&projects, &());
     errors.extend(more);
-    errors.iter().for_each(|error| warn(error));
+    warn_all(&errors);
     for history in histories {
         let own = history.folder.join(format!("{}.jsonl", history.id));
         let files = history.files.iter().map(|file| file.path.clone()).chain(stored_results(&own));

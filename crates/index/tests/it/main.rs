@@ -4,8 +4,8 @@
 mod catalogue;
 mod complete;
 mod search;
-mod vanished;
 mod turns;
+mod vanished;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -170,11 +170,13 @@ fn show() {
 
 #[test]
 fn usage() {
-    let commands: Vec<Vec<&str>> = ["daily", "weekly", "monthly", "session", "model", "project", "block"]
-        .into_iter()
-        .map(|group| vec!["usage", group])
-        .collect();
+    let commands: Vec<Vec<&str>> =
+        ["daily", "weekly", "monthly", "session", "model", "project", "block", "tool", "agent", "turn"]
+            .into_iter()
+            .map(|group| vec!["usage", group])
+            .collect();
     let mut commands: Vec<&[&str]> = commands.iter().map(Vec::as_slice).collect();
+    commands.push(&["usage", "--breakdown", "--since", "2026-11"]);
     commands.push(&["usage", "--since", "2027"]);
     commands.push(&["usage", "monthly", "--json"]);
     check("usage", &commands);
