@@ -130,8 +130,10 @@ fn names_of_sessions() {
     let home = Home::new();
     let projects = home.0.path().join(".claude/projects");
     copy(&projects.join("-home-sam-tidepool"), &projects.join("-home-sam-tidepool-copy"));
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 7] = [
         &["show", "nope"],
+        &["follow", "nope"],
+        &["rm", "nope", "--yes"],
         &["show", "05ef"],
         &["--json", "show", "05ef"],
         &["show", "tidepool-copy/1ef", "--turn", "4"],
@@ -219,21 +221,6 @@ fn check_files() {
         &["check", "--json", "broken.jsonl"],
     ];
     check_in(&home, "check", &commands);
-}
-
-#[test]
-fn housekeeping() {
-    let commands: [&[&str]; 8] = [
-        &["resume"],
-        &["resume", "05ef"],
-        &["tag", "05ef"],
-        &["rename", "05ef", ""],
-        &["rm", "05ef"],
-        &["rm", "nope", "--yes"],
-        &["resume", "--json"],
-        &["follow", "nope"],
-    ];
-    check("housekeeping", &commands);
 }
 
 #[test]
