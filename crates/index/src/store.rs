@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 6;
+const SHAPE: i64 = 8;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
