@@ -104,7 +104,7 @@ impl Mcp {
         let all = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
         let named: Vec<&String> =
             settings.layers.iter().flat_map(|layer| &layer.known.enabled_mcpjson_servers).collect();
-        if !(all || !named.is_empty()) || path.symlink_metadata().is_err() {
+        if (!all && named.is_empty()) || path.symlink_metadata().is_err() {
             return Vec::new();
         }
         let text = match text_file::read(path, path.parent(), text_file::MAX_BYTES) {

@@ -80,22 +80,22 @@ impl Ledger {
 
     /// Finds the copies among the messages with some of the keys.
     fn compare(&mut self, concerns: impl Fn(&Key) -> bool) {
-        let mut holders: Vec<(Key, (bool, bool), u32, u32, MessageUse)> = Vec::new();
+        let mut holders = Vec::new();
         for (s, session) in (0..).zip(&self.sessions) {
             if !session.messages.keys().any(|key| concerns(&key)) {
                 continue;
             }
             for (m, message) in (0..).zip(session.messages.iter()) {
                 if let Some(key) = message.key.filter(&concerns) {
-                    holders.push((key, (session.is_vanished, message.is_progress), s, m, message));
+                    holders.push((key, (session.is_vanished, message.is_progress), (s, m), message));
                 }
             }
         }
-        holders.sort_by_key(|(key, rank, s, m, _)| (*key, *rank, *s, *m));
+        holders.sort_by_key(|(key, rank, place, _)| (*key, *rank, *place));
         for same_key in holders.chunk_by(|a, b| a.0 == b.0) {
             let messages: Vec<&MessageUse> = same_key.iter().map(|(.., message)| message).collect();
             for group in crediting::groups(&messages) {
-                let place = |at: usize| (same_key[at].2, same_key[at].3);
+                let place = |at: usize| same_key[at].2;
                 let [first, rest @ ..] = &group[..] else { continue };
                 self.copies.extend(rest.iter().map(|at| place(*at)));
                 let copies: Vec<&MessageUse> = group.iter().map(|at| messages[*at]).collect();

@@ -79,7 +79,7 @@ impl Table {
         let widths = self.fit(output.columns);
         let bold = output.style(Style::new().bold());
         let cyan = output.style(AnsiColor::Cyan.on_default());
-        let heads = self.columns.iter().map(|column| column.head.to_owned()).collect();
+        let heads: Vec<String> = self.columns.iter().map(|column| column.head.to_owned()).collect();
         let mut text = format!("{bold}{}{bold:#}\n", self.line(&heads, &widths, Style::new()));
         for (n, row) in self.rows.iter().enumerate() {
             if self.has_total && n + 1 == self.rows.len() {
@@ -92,7 +92,7 @@ impl Table {
         text
     }
 
-    fn line(&self, cells: &Vec<String>, widths: &[Option<usize>], first: Style) -> String {
+    fn line(&self, cells: &[String], widths: &[Option<usize>], first: Style) -> String {
         let mut line = String::new();
         let last = widths.iter().rposition(Option::is_some);
         for (n, (cell, width)) in cells.iter().zip(widths).enumerate() {

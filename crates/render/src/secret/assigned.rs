@@ -341,9 +341,7 @@ impl Named {
             return Some(Self::BasicAuth);
         }
         let key = last == "key" && words.len() > 1
-            || ["apikey", "accesskey", "secretkey", "privatekey", "accountkey", "authkey"]
-                .iter()
-                .any(|key| last == *key);
+            || ["apikey", "accesskey", "secretkey", "privatekey", "accountkey", "authkey"].contains(&last);
         let secret = words.iter().any(|word| {
             matches!(word.as_str(), "secret" | "token" | "credential" | "apikey" | "authtoken" | "accesstoken")
         });

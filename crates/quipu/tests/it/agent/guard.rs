@@ -69,7 +69,8 @@ fn a_clone_grants_itself_nothing_until_it_is_trusted() {
 
 #[test]
 fn a_folder_is_trusted_where_the_user_keeps_that() {
-    let ways: [(&str, &dyn Fn(&Path, &Path)); 2] = [
+    type Trust = dyn Fn(&Path, &Path);
+    let ways: [(&str, &Trust); 2] = [
         ("claude", &|home, folder| {
             let state = json!({"projects": {folder.to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
             fs::write(home.join(".claude.json"), state.to_string()).unwrap();
