@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_subagent_file_that_cannot_be_opened_is_a_fault_and_not_the_end() {
-        let line = r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}"#;
+        let line = r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#;
         let mut talk = load_reader(line.as_bytes());
         let gone = find::SubagentFile {
             path: "/nonexistent/agent-a1.jsonl".into(),

@@ -74,10 +74,13 @@ fn a_session_that_changed_nothing_says_so() {
 fn published_sessions_can_be_diffed() {
     let Some(shared) = kit::shared() else { return };
     let sessions = kit::files(&shared.join("corpus/data"), |path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    let (mut all, mut incomplete) = (0, 0);
     for path in sessions.iter().step_by(5) {
         let out = quipu().args(["diff", "--json"]).arg(path).assert().success();
         let changes: Vec<Value> = serde_json::from_str(&stdout(&out)).unwrap();
-        let incomplete = changes.iter().filter(|change| change["missing"].is_number()).count();
-        assert!(incomplete * 3 <= changes.len(), "{}: {incomplete} of {}", path.display(), changes.len());
+        all += changes.len();
+        incomplete += changes.iter().filter(|change| change["missing"].is_number()).count();
     }
+    // Some published sessions are shortened: what an edit replaced is not in them.
+    assert!(all > 20 && incomplete * 5 <= all, "{incomplete} of {all}");
 }

@@ -46,7 +46,8 @@ const PLACEHOLDER_PARTS: &[&str] =
 /// Whether a value only says where a secret would be: `xxxx`, `****`, `<token>`, `[secret]`.
 pub(super) fn is_blank(value: &str) -> bool {
     let filler = value.bytes().filter(|b| matches!(b, b'x' | b'X' | b'*' | b'.')).count();
-    filler * 10 >= value.len() * 7 || value.starts_with(['<', '[', '{']) || value.contains("${")
+    let marked = value.trim_start_matches([':', '=', ',', ';']).starts_with(['<', '[', '{']);
+    filler * 10 >= value.len() * 7 || marked || value.contains("${")
 }
 
 /// Whether a value may be a password: not a placeholder, not a variable.
