@@ -55,7 +55,7 @@ pub(crate) struct Plan {
 }
 
 impl Sandbox {
-    /// Prepares a command for a profile; none for [`Profile::None`]. An error says why it
+    /// Prepares a command for a profile; `None` for [`Profile::None`]. An error says why it
     /// cannot be held.
     pub(crate) fn plan(&self, profile: Profile, place: &Place, id: &str) -> Result<Option<Plan>, String> {
         if profile == Profile::None {
@@ -111,12 +111,12 @@ impl Sandbox {
         if !mounts && !found.covered.is_empty() {
             return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
         }
-        let network =
-            match (writes && (settings.has_network() || refused.1.network), settings.network.allow_all_unix_sockets) {
-                (false, _) => Network::None,
-                (true, Some(true)) => Network::WithUnixSockets,
-                (true, _) => Network::Internet,
-            };
+        let allowed = !settings.refuses_network() && (settings.has_network() || refused.1.network);
+        let network = match (writes && allowed, settings.network.allow_all_unix_sockets) {
+            (false, _) => Network::None,
+            (true, Some(true)) => Network::WithUnixSockets,
+            (true, _) => Network::Internet,
+        };
         let policy = Policy {
             mounts,
             read,

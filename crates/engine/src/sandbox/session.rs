@@ -28,7 +28,7 @@ pub enum Switch {
 }
 
 impl Switch {
-    /// Reads the value of `QUIPU_SANDBOX`; none when it is no such value.
+    /// Reads the value of `QUIPU_SANDBOX`; `None` if it is no such value.
     pub fn read(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
@@ -88,7 +88,7 @@ impl Sandbox {
     }
 
     /// Why there is no sandbox though one was wanted, and whether the agent must not start
-    /// then; none when it is there, or nobody asked.
+    /// then; `None` if it is there, or nobody asked.
     pub(crate) fn missing(&self) -> Option<(String, bool)> {
         let settings = &self.options.settings;
         let fails = settings.fail_if_unavailable == Some(true) && settings.enabled != Some(false);

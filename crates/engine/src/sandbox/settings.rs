@@ -20,6 +20,8 @@ pub struct Settings {
     pub filesystem: Filesystem,
     /// What commands may connect to.
     pub network: Network,
+    /// Not supported; answered with a warning.
+    pub enable_weaker_nested_sandbox: Option<bool>,
 }
 
 /// What commands in the sandbox may read and write. Paths may begin with `~/`, or are
@@ -43,8 +45,18 @@ pub struct Filesystem {
 pub struct Network {
     /// `*` for everything; single domains cannot be told apart here, and it is said so.
     pub allowed_domains: Vec<String>,
+    /// Domains to refuse. They cannot be filtered, so any entry takes the network away.
+    pub denied_domains: Vec<String>,
     /// Whether Unix sockets may be used, once the network may.
     pub allow_all_unix_sockets: Option<bool>,
+    /// Not supported; answered with a warning, as are the fields below.
+    pub allow_unix_sockets: Vec<String>,
+    /// Not supported.
+    pub allow_local_binding: Option<bool>,
+    /// Not supported.
+    pub http_proxy_port: Option<u16>,
+    /// Not supported.
+    pub socks_proxy_port: Option<u16>,
 }
 
 impl Settings {
@@ -68,12 +80,19 @@ impl Settings {
         self.excluded_commands.extend(layer.excluded_commands.iter().cloned());
         self.filesystem.deny_write.extend(layer.filesystem.deny_write.iter().cloned());
         self.filesystem.deny_read.extend(layer.filesystem.deny_read.iter().cloned());
+        self.network.denied_domains.extend(layer.network.denied_domains.iter().cloned());
         if trusted {
             self.filesystem.allow_write.extend(layer.filesystem.allow_write.iter().cloned());
             self.filesystem.allow_read.extend(layer.filesystem.allow_read.iter().cloned());
             self.network.allowed_domains.extend(layer.network.allowed_domains.iter().cloned());
             self.network.allow_all_unix_sockets =
                 layer.network.allow_all_unix_sockets.or(self.network.allow_all_unix_sockets);
+            self.network.allow_unix_sockets.extend(layer.network.allow_unix_sockets.iter().cloned());
+            self.network.allow_local_binding = layer.network.allow_local_binding.or(self.network.allow_local_binding);
+            self.network.http_proxy_port = layer.network.http_proxy_port.or(self.network.http_proxy_port);
+            self.network.socks_proxy_port = layer.network.socks_proxy_port.or(self.network.socks_proxy_port);
+            self.enable_weaker_nested_sandbox =
+                layer.enable_weaker_nested_sandbox.or(self.enable_weaker_nested_sandbox);
         }
     }
 
@@ -87,6 +106,25 @@ impl Settings {
                     .to_owned(),
             );
         }
+        if !self.network.denied_domains.is_empty() {
+            warnings.push(
+                "sandbox.network.deniedDomains: the sandbox cannot filter by domain, so commands in it have no network"
+                    .to_owned(),
+            );
+        }
+        let unsupported: Vec<&str> = [
+            ("network.allowUnixSockets", !self.network.allow_unix_sockets.is_empty()),
+            ("network.allowLocalBinding", self.network.allow_local_binding == Some(true)),
+            ("network.httpProxyPort", self.network.http_proxy_port.is_some()),
+            ("network.socksProxyPort", self.network.socks_proxy_port.is_some()),
+            ("enableWeakerNestedSandbox", self.enable_weaker_nested_sandbox == Some(true)),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_set)| is_set.then_some(name))
+        .collect();
+        if !unsupported.is_empty() {
+            warnings.push(format!("sandbox.{}: not supported, ignored", unsupported.join(", sandbox.")));
+        }
         if !self.filesystem.allow_read.is_empty() {
             warnings
                 .push("sandbox.filesystem.allowRead: what denyRead names cannot be opened again in part".to_owned());
@@ -97,7 +135,13 @@ impl Settings {
     /// Whether commands in the sandbox may use the network.
     pub(super) fn has_network(&self) -> bool {
         let domains = &self.network.allowed_domains;
-        !domains.is_empty() && domains.iter().all(|domain| domain == "*")
+        !self.refuses_network() && !domains.is_empty() && domains.iter().all(|domain| domain == "*")
+    }
+
+    /// Whether domains are refused: without a filter that means the whole network, whatever
+    /// a rule allows.
+    pub(super) fn refuses_network(&self) -> bool {
+        !self.network.denied_domains.is_empty()
     }
 
     /// Whether a command is approved because it runs in the sandbox.
@@ -136,5 +180,18 @@ mod tests {
         assert!(read(r#"{"network":{"allowedDomains":["*"]}}"#).warnings().is_empty());
         let settings = read(r#"{"network":{"allowedDomains":["*","a.example"]}}"#);
         assert!(settings.warnings()[0].contains("cannot filter by domain") && !settings.has_network());
+        let settings = read(r#"{"network":{"allowedDomains":["*"],"deniedDomains":["a.example"]}}"#);
+        assert!(settings.warnings()[0].contains("deniedDomains") && !settings.has_network());
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_here_are_named() {
+        let settings = read(
+            r#"{"enableWeakerNestedSandbox":true,"network":{"allowUnixSockets":["/s"],"allowLocalBinding":false,
+               "httpProxyPort":8080}}"#,
+        );
+        let expect = "sandbox.network.allowUnixSockets, sandbox.network.httpProxyPort, \
+                      sandbox.enableWeakerNestedSandbox: not supported, ignored";
+        assert_eq!(settings.warnings(), [expect]);
     }
 }
