@@ -116,7 +116,7 @@ struct Made {
     tools: Vec<&'static str>,
     is_subagents: bool,
     turn: u64,
-    /// Its first line in the session's own file; none when it has a file of its own.
+    /// Its first line in the session's own file; `None` if it has a file of its own.
     line: Option<usize>,
 }
 

@@ -233,7 +233,7 @@ impl Line {
         Ok((self.endpoint.url(path, !betas.is_empty()), headers))
     }
 
-    /// The next bytes of an answer; none at its end.
+    /// The next bytes of an answer; `None` at its end.
     async fn piece(&self, response: &mut Response) -> Result<Option<bytes::Bytes>, ApiError> {
         let idle: Duration = self.endpoint.limits.idle;
         let piece = timeout(idle, response.chunk()).await.map_err(|_| ApiError::Silent { after: idle })?;

@@ -40,7 +40,8 @@ impl Node {
         self.assistant()?.message.id.text()
     }
 
-    /// The blocks of a `user` or `assistant` line; none when its content is no list.
+    /// The blocks of a `user` or `assistant` entry; empty for other entries and if the
+    /// content is not a list.
     pub fn blocks(&self) -> &[Block] {
         match &self.entry {
             Entry::User(line) => line.message.content.blocks(),
@@ -262,7 +263,7 @@ impl Conversation {
         tree.path(&nodes, leaf).into_iter().map(|i| nodes[i]).collect()
     }
 
-    /// The nodes of the conversation that ends in a given line; none when the line is
+    /// The nodes of the conversation that ends in a given line; `None` if the line is
     /// not there.
     pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
         let nodes = self.live_nodes();
@@ -354,7 +355,7 @@ impl Conversation {
         talk.push_here(line, entry);
     }
 
-    /// Which side conversation an entry belongs to; none for the main one. `known` are the
+    /// Which side conversation an entry belongs to; `None` for the main one. `known` are the
     /// sides of earlier lines.
     pub(crate) fn side_of_entry(entry: &Entry, known: &HashMap<Uuid, Side>) -> Option<Side> {
         let envelope = entry.envelope()?;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use quipu_message::attachment::system_reminder;
 use quipu_message::local_command::{self, Part, Tag};
 use quipu_message::synthetic::{self, NO_CONTENT};
 use quipu_message::system::{CompactBoundary, System};
@@ -119,7 +120,7 @@ struct Draft {
     blocks: Vec<Block>,
 }
 
-/// What an entry sends; none for progress, what is virtual, failed calls and
+/// What an entry sends; `None` for progress, what is virtual, failed calls and
 /// everything that is not said to the model.
 fn draft(node: &Node, too_large: &HashMap<u64, Media>, cleared: &Cleared) -> Option<Draft> {
     let user = |blocks| Some(Draft { id: None, role: Role::User, blocks });
@@ -182,12 +183,10 @@ fn loads_tools(block: &Block) -> bool {
     result.is_some_and(|result| result.blocks().iter().any(|block| matches!(block, Block::ToolReference(_))))
 }
 
-/// Puts a text into the tags that tell the model that not the user speaks.
+/// Wraps a text block in `<system-reminder>` tags: the program wrote it, not the user.
 fn as_reminder(block: &mut Block) {
-    if let Block::Text(text) = block
-        && !text.text.trim_start().starts_with("<system-reminder>")
-    {
-        text.text = format!("<system-reminder>\n{}\n</system-reminder>", text.text);
+    if let Block::Text(text) = block {
+        text.text = system_reminder(&text.text);
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Live {
 pub struct LiveItem {
     /// The item.
     pub item: ScreenItem,
-    /// The subagent it belongs to; none for the session's own.
+    /// The subagent it belongs to; `None` for the session's own.
     pub agent: Option<LiveAgent>,
     /// Whether it was given before: the tool call has changed since.
     pub is_update: bool,

@@ -65,8 +65,8 @@ impl<'a> Results<'a> {
 }
 
 impl Node {
-    /// What the tool gave in its own form. It belongs to the line: with several results
-    /// nobody can say whose it is.
+    /// The tool's own output (`toolUseResult`); `None` if there is none, or if the entry
+    /// holds several tool results, because the field does not say which one it belongs to.
     pub(crate) fn tool_output(&self) -> Option<&Json> {
         let results = self.blocks().iter().filter(|block| block.tool_result().is_some()).count();
         self.user()?.tool_use_result.get().filter(|_| results == 1)

@@ -75,7 +75,7 @@ pub struct ScreenItem {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
     /// The left branch that it announces or belongs to, counted from 1 in the order of
-    /// the file; none on the path.
+    /// the file; `None` on the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<usize>,
     /// How many items the announced branch holds.
@@ -142,8 +142,8 @@ impl Conversation {
         self.items(options, 0)
     }
 
-    /// The items of one left branch, counted from 1 in the order of the file; none when
-    /// there are fewer.
+    /// The items of the left branch with this number, counted from 1 in the order of the
+    /// file; `None` if there are fewer branches.
     pub fn branch_for_ui(&self, number: usize, options: UiOptions) -> Option<Vec<ScreenItem>> {
         let branches = self.branches();
         let branch = branches.get(number.checked_sub(1)?)?;

@@ -76,7 +76,8 @@ pub async fn run(
         return Err(EngineError::Output(source));
     }
     Ok(match signal {
-        // Who presses Ctrl-C knows; who sends another signal is told as every program tells it.
+        // Ctrl-C exits with 0, as the program that this one stands in for does; any other
+        // signal with 128 plus its number.
         Some(SIGINT) => 0,
         Some(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
         None => u8::from(last.is_some_and(|result| result.is_error)),

@@ -96,7 +96,7 @@ impl Checkpoints {
     }
 
     /// Puts the files back to where they were before a prompt, or only says what would
-    /// change; none when there is no such prompt.
+    /// change; `None` if there is no such prompt.
     pub(crate) fn rewind(&self, prompt: &Uuid, only_say: bool) -> Option<io::Result<Rewound>> {
         let kept = self.lock();
         let (_, copies) = kept.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;

@@ -93,7 +93,7 @@ impl InputError {
 /// The longest line of stdin, in bytes: more than the API takes in one request.
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// The next line, without its end; none at the end of the input.
+/// The next line, without its end; `None` at the end of the input.
 pub(crate) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<String>, InputError> {
     let mut line = Vec::new();
     let count = input.take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).await.map_err(InputError::Read)?;

@@ -96,7 +96,7 @@ impl Found {
         Self { files: Vec::new(), left_out: Vec::new(), seen: BTreeSet::new(), bytes: 0, hides, folders: Vec::new() }
     }
 
-    /// Takes a file and what it names. `within` is the folder it is for; none for the user's own.
+    /// Takes a file and what it names. `within` is the folder it is for; `None` for the user's own.
     fn take(&mut self, path: &Path, kind: &'static str, within: Option<&Path>, depth: usize) {
         let target = Target::new(path);
         let Some(real) = target.real.clone().filter(|real| real.symlink_metadata().is_ok()) else { return };

@@ -44,7 +44,7 @@ fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
 }
 
 /// Takes out of a project's settings what only a trusted folder may say. Returns a
-/// sentence that names what was left out; none when nothing was.
+/// sentence that names what was left out; `None` if nothing was.
 pub(crate) fn restrict(settings: &mut Settings, options: &Options, cwd: &Path, config: &Path) -> Option<String> {
     let left_out: Vec<String> =
         settings.layers.iter_mut().filter_map(|layer| left_out(layer, options.allow_project_hooks)).collect();

@@ -145,7 +145,7 @@ impl<'a> Works<'a> {
         }
     }
 
-    /// The next call that is done; none when all are.
+    /// The next call that is done; `None` if all are.
     pub(crate) async fn next(&mut self) -> Option<Done> {
         loop {
             if let Some(done) = self.finished.pop_front() {

@@ -7,6 +7,8 @@ use crate::{Content, Envelope, Json, ToolUseId, Uuid};
 
 mod for_model;
 
+pub use for_model::system_reminder;
+
 wire! {
     /// An `attachment` line. It stands in the chain of parents: the parent of an
     /// answer is usually an attachment, not the prompt.

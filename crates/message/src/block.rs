@@ -23,7 +23,7 @@ pub struct ToolCall<'a> {
     pub name: &'a str,
     /// Name of the MCP server, when the API's server called one.
     pub server: Option<&'a str>,
-    /// Arguments; none when the block has none.
+    /// Arguments; `None` if the block has none.
     pub input: Option<&'a Json>,
 }
 
@@ -37,7 +37,7 @@ pub struct ToolOutcome<'a> {
     /// What the model is given; of a server's result its text, or the result as it came.
     /// None where the block has no content.
     pub content: Option<Content>,
-    /// A server's result as it came; none for `tool_result`.
+    /// A server's result as it came; `None` for `tool_result`.
     pub raw: Option<&'a Json>,
 }
 
@@ -283,7 +283,7 @@ wire! {
 }
 
 impl ToolResult {
-    /// The blocks of the answer; none when it is plain text.
+    /// The blocks of the tool result; empty if its content is not a list.
     pub fn blocks(&self) -> &[Block] {
         match self.content.get() {
             Some(Content::Blocks(blocks)) => blocks,
@@ -447,7 +447,7 @@ impl Content {
         }
     }
 
-    /// The blocks; none when the content is no list.
+    /// The blocks; empty if the content is not a list.
     pub fn blocks(&self) -> &[Block] {
         match self {
             Self::Blocks(blocks) => blocks,

@@ -424,7 +424,7 @@ thread_local! {
 pub(crate) struct Level(());
 
 impl Level {
-    /// One level deeper; none when that is too deep.
+    /// One level deeper; `None` if that is too deep.
     pub(crate) fn enter() -> Option<Self> {
         let depth = DEPTH.get();
         (depth < DEEPEST).then(|| {

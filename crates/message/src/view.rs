@@ -327,7 +327,7 @@ pub enum ContentView<'a> {
 }
 
 impl ContentView<'_> {
-    /// The blocks; none when the content is plain text.
+    /// The blocks; empty if the content is plain text.
     pub fn blocks(&self) -> &[BlockView<'_>] {
         match self {
             Self::Text(_) => &[],

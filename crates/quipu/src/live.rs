@@ -27,7 +27,7 @@ const FRAME: usize = 4;
 pub(crate) struct Place {
     /// The session's id.
     pub(crate) session_id: Option<String>,
-    /// Printed when items of another session came before; none where there is only one.
+    /// Printed when items of another session came before; `None` where there is only one.
     pub(crate) heading: Option<String>,
     /// Paths under this folder are shown relative to it.
     pub(crate) base: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct View<'o> {
     output: &'o Output,
     style: Terminal,
     json: bool,
-    /// How many rows may be drawn again; none where nothing can be.
+    /// How many rows may be drawn again; `None` where nothing can be.
     rows: Option<usize>,
     flows: HashMap<Channel, Flow>,
     last: Option<Channel>,
@@ -256,7 +256,7 @@ pub(crate) fn stdin_is_file() -> bool {
     false
 }
 
-/// How many rows of the terminal may be drawn again; none where it cannot be done.
+/// How many rows of the terminal may be drawn again; `None` where it cannot be done.
 fn rows(output: &Output) -> Option<usize> {
     let (width, height) = terminal_size::terminal_size_of(io::stdout())?;
     let able = output.is_terminal && io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");

@@ -272,7 +272,7 @@ fn titled(id: &SessionId, title: String) -> Entry {
     Entry::CustomTitle(Box::new(CustomTitle { title, session_id: id.clone().into(), ..CustomTitle::default() }))
 }
 
-/// The text without blank space around it; none when nothing is left.
+/// The text without blank space around it; `None` if nothing is left.
 fn worded(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }

@@ -64,7 +64,7 @@ fn id_of(session: &Path) -> SessionId {
     SessionId::from(&*session.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-/// The text without blank space around it; none when nothing is left.
+/// The text without blank space around it; `None` if nothing is left.
 fn worded(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }

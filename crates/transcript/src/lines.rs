@@ -109,7 +109,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     #[allow(clippy::should_implement_trait, reason = "a line borrows the reader, which an iterator cannot lend")]
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
         self.line.clear();

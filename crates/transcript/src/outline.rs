@@ -178,7 +178,7 @@ fn last(slot: &mut Option<String>, value: &Option<impl Deref<Target = str>>) {
     }
 }
 
-/// Words on one line, cut where they are long; none when there are none.
+/// Words on one line, cut where they are long; `None` if there are none.
 fn short(text: &str) -> Option<String> {
     let line = text.replace(['\r', '\n'], " ");
     let line = line.trim();

@@ -15,7 +15,7 @@ pub(crate) enum Asked {
 }
 
 impl Asked {
-    /// What a path asks for; none when the API has no such method.
+    /// What a path asks for; `None` if the API has no such method.
     pub(crate) fn of(method: &str, path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
         match (method, path) {

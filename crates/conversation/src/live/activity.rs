@@ -106,7 +106,7 @@ fn takes_no_time(tool: &str) -> bool {
     matches!(tool, "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Glob" | "LS" | "TodoWrite")
 }
 
-/// What the last entry says; none for those that say nothing about it.
+/// What the last entry says; `None` for those that say nothing about it.
 fn last(node: &Node) -> Option<Activity> {
     let state = |state| Some(Activity { state, is_certain: true, ..Activity::default() });
     match &node.entry {

@@ -5,7 +5,7 @@ use quipu_message::{Block, Json, Source, ToolCall, ToolUseId};
 use super::{Kind, ScreenItem, ToolCard};
 use crate::pair::{Answer, Outcome, Results};
 
-/// A block of a request as an item; none for a result, which stands with its call.
+/// A block of a request as an item; `None` for a result, which stands with its call.
 pub(super) fn of_request(block: &Block, results: &Results<'_>, item: ScreenItem) -> Option<ScreenItem> {
     if let Some(call) = block.tool_call() {
         let card = card(call, results.get(call.id));

@@ -56,7 +56,7 @@ fn hook_of(node: &Node) -> Option<(&ToolUseId, &str)> {
     }
 }
 
-/// A hook's line as an item; none for other progress, which its tool card replaces.
+/// A hook's line as an item; `None` for other progress, which its tool card replaces.
 pub(super) fn item(node: &Node) -> Option<ScreenItem> {
     match &node.entry {
         Entry::Progress(line) => match &line.data {

@@ -176,7 +176,7 @@ pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
     Some(ScreenItem { text: Some(text), is_error, is_silent, ..plain(node, Kind::Hook) })
 }
 
-/// What people see of an attachment; none for what only the model needs.
+/// What people see of an attachment; `None` for what only the model needs.
 pub(super) fn attachment(attachment: &Attachment) -> Option<(Kind, String)> {
     let named = |what: &str, name: &Maybe<String>| name.text().map(|name| (Kind::Attachment, format!("{what} {name}")));
     match attachment {

@@ -251,7 +251,7 @@ fn in_parts(court: &Court<'_>, script: &Script, folders: &Folders, text: &str) -
     question(court, parts.collect(), path)
 }
 
-/// The profile that a text runs in; none when no single one fits all its parts.
+/// The profile that a text runs in; `None` if no single one fits all its parts.
 ///
 /// A part that a rule allows needs [`Profile::None`]. There the kernel does not correct
 /// a mistake of this reader, so the other parts must be such that none is likely: they
@@ -519,7 +519,7 @@ pub(crate) fn only_reads(command: &str) -> bool {
     shell::parse(command).is_ok_and(|script| !script.parts.is_empty() && script.parts.iter().all(reads))
 }
 
-/// The programs a command names, in order; none when it is not understood.
+/// The programs a command names, in order; empty if it is not understood.
 pub(crate) fn programs(command: &str) -> Vec<String> {
     let script = shell::parse(command).unwrap_or_default();
     script.parts.iter().filter_map(|part| unwrapped(&part.words).first()).map(|word| word.text.clone()).collect()

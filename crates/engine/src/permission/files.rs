@@ -142,7 +142,7 @@ pub fn hidden(rules: &Rules, place: &Place) -> Hides {
     Arc::new(move |target| patterns.iter().any(|pattern| pattern.matches(target)))
 }
 
-/// The file or folder that a call of a file tool names; none for other tools.
+/// The file or folder that a call of a file tool names; `None` for other tools.
 pub fn target(tool: &str, input: &Value, place: &Place) -> Option<Target> {
     if !reads(tool) && !changes(tool) {
         return None;

@@ -77,7 +77,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The word of the wire; none where the wire has none.
+    /// The word of the wire; `None` where the wire has none.
     pub fn kind(&self) -> Option<&'static str> {
         match self {
             Self::Rule { .. } => Some("rule"),

@@ -21,7 +21,7 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    /// Reads the pattern of a rule; none when the rule has none or it cannot be read.
+    /// Reads the pattern of a rule; `None` if the rule has none or it cannot be read.
     pub(super) fn of(rule: &Sourced, place: &Place) -> Option<Self> {
         let allows = rule.behavior == Behavior::Allow;
         let (root, pattern) = anchor(rule.rule.content.as_deref()?, rule.source, allows, place)?;

@@ -91,7 +91,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule; none when it is not one.
+    /// Reads a rule; `None` if it is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let Some((tool, rest)) = text.split_once('(') else {

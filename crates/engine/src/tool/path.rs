@@ -40,7 +40,7 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
 pub struct Target {
     /// The absolute path, as it was given.
     pub given: PathBuf,
-    /// Where it leads ([`resolve`]); none when its links form a ring.
+    /// Where it leads ([`resolve`]); `None` if its links form a ring.
     pub real: Option<PathBuf>,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Before {
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 impl Before {
-    /// Looks at a file that the model must have read as it is; none when there is no file.
+    /// Looks at a file that the model must have read as it is; `None` if there is no file.
     pub(super) async fn look(target: Target, place: &Place) -> Result<Option<Self>, Output> {
         let path = &target.given;
         let bytes = match contents(&target).await {

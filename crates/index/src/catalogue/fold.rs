@@ -34,7 +34,7 @@ pub(crate) struct State {
 pub(crate) struct Folded {
     pub(crate) session: Session,
     pub(crate) begins: Option<Timestamp>,
-    /// How far each file was read; none when it could not be.
+    /// How far each file was read; `None` if it could not be.
     pub(crate) marks: Vec<Option<Mark>>,
     /// Whether it was read from the start, whatever was known of it.
     pub(crate) is_whole: bool,

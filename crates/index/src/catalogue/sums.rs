@@ -14,7 +14,7 @@ use crate::usage::{Unpriced, Used};
 /// What is added up together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot {
-    /// The quarter of an hour since 1970; none for messages without a time.
+    /// The quarter of an hour since 1970; `None` for messages without a time.
     pub(super) quarter: Option<i64>,
     /// The number of the way of serving.
     pub(super) served: i64,

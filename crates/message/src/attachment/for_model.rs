@@ -66,7 +66,7 @@ impl Attachment {
         )
     }
 
-    /// The text of an attachment that older files hold without it; none when the model
+    /// The text of an attachment that older files hold without it; `None` if the model
     /// is given nothing.
     fn text(&self) -> Option<String> {
         let hook = |name: &Maybe<String>, event: &Maybe<String>| name.text().or(event.text()).unwrap_or("A").to_owned();
@@ -122,13 +122,18 @@ impl Attachment {
     }
 }
 
-/// A text block in the tags that tell the model that not the user speaks.
-fn reminder(text: &str) -> Block {
-    Block::new_text(if text.trim_start().starts_with("<system-reminder>") {
+/// A text in `<system-reminder>` tags, which tell the model that the program wrote it and
+/// not the user. A text that begins with such a tag is returned as it is.
+pub fn system_reminder(text: &str) -> String {
+    if text.trim_start().starts_with("<system-reminder>") {
         text.to_owned()
     } else {
         format!("<system-reminder>\n{text}\n</system-reminder>")
-    })
+    }
+}
+
+fn reminder(text: &str) -> Block {
+    Block::new_text(system_reminder(text))
 }
 
 /// A mentioned file: its text with line numbers, or its picture.
@@ -167,7 +172,7 @@ fn inner(content: &Json) -> String {
     find(&content.value()).unwrap_or_else(|| content.text().to_owned())
 }
 
-/// Tasks, one a line; none when there are none.
+/// Tasks, one a line; `None` if there are none.
 fn listed(head: &str, tasks: &Json) -> Option<String> {
     let tasks = tasks.value();
     let line = |task: &Value| {

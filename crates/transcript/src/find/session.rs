@@ -55,7 +55,7 @@ fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
 }
 
 impl SessionFile {
-    /// The session file at a path; none when there is none.
+    /// The session file at a path; `None` if there is none.
     pub fn at(path: PathBuf) -> Option<Self> {
         if path.extension()? != "jsonl" {
             return None;

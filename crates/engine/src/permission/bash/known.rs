@@ -143,7 +143,7 @@ const ATTRIBUTES: &str = "[ basename cd dirname df du echo exit false find id ls
 /// Commands that look through folders, or at whatever files they are told of, by themselves.
 const SEARCHERS: &str = "ack ag parallel rg ripgrep tar xargs zip";
 
-/// What a command does; none when that is not known from its words.
+/// What a command does; `None` if that is not known from its words.
 pub(super) fn does(words: &[Word]) -> Option<Does> {
     let (first, rest) = words.split_first()?;
     if words.iter().any(|word| !word.plain || word.text.contains("=~") || word.text.contains(":~")) {

@@ -58,7 +58,7 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// Looks at every command of a script; none when there are too many.
+    /// Looks at every command of a script; `None` if there are too many.
     pub(super) fn of(script: &Script) -> Option<Self> {
         let mut views = Self::default();
         views.script(script, 0);

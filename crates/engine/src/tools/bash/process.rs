@@ -188,7 +188,7 @@ impl Process {
 
 impl Process {
     /// Moves guarded files aside that a command in the sandbox made, after its end. Says
-    /// which, for the model; none when there were none.
+    /// which, for the model; `None` if there were none.
     pub(super) fn clear_up(&self) -> Option<String> {
         let moved = self.plan.as_ref()?.clear_up();
         let told = |(from, to): &(PathBuf, PathBuf)| {

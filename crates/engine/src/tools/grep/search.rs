@@ -72,7 +72,7 @@ impl Search {
         self.look.lines
     }
 
-    /// Searches a file at its resolved path; none when nothing matches or it cannot be read.
+    /// Searches a file at its resolved path; `None` if nothing matches or it cannot be read.
     pub(super) fn file(&mut self, path: &Path, name: &str) -> Option<Found> {
         let room = MOST_LINES.checked_sub(self.kept).filter(|room| *room > 0)?;
         let mut lines = Lines { look: &self.look, name, room, found: Found::default() };
