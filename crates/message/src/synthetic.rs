@@ -131,6 +131,16 @@ pub fn reject(feedback: Option<&str>) -> String {
     }
 }
 
+/// Makes the tool result of a use that was stopped while it ran. Unlike [`reject`], it
+/// does not claim that nothing was changed.
+pub fn stopped() -> String {
+    format!(
+        "{REJECT_PREFIX} This call had already begun and was stopped while it ran: it may have run in part or \
+         in full, and what it changed may still be changed. Check before you run it again. Stop here and wait for \
+         the user to say how to go on."
+    )
+}
+
 /// Makes the tool result of a use refused inside a subagent.
 pub fn subagent_reject() -> String {
     format!(

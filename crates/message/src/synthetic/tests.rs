@@ -51,6 +51,7 @@ fn each_maker_is_recognised_by_its_recogniser_only() {
         cancel(),
         reject(None),
         reject(Some("use the other file")),
+        stopped(),
         subagent_reject(),
         automatic_denial("outside the project"),
         MISSING_RESULT.to_owned(),
@@ -61,6 +62,7 @@ fn each_maker_is_recognised_by_its_recogniser_only() {
         .collect();
     let expected = [
         (Some(Synthetic::Cancel), false, false, false),
+        (Some(Synthetic::Reject), false, false, false),
         (Some(Synthetic::Reject), false, false, false),
         (Some(Synthetic::Reject), false, false, false),
         (None, true, false, false),
