@@ -99,24 +99,35 @@ struct Begun {
 
 /// Answers prompts until there are no more; returns the signal that broke it off.
 async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<Option<Signal>, EngineError> {
-    let fault: Arc<Mutex<Option<InputError>>> = Arc::default();
-    let signalled = OnceLock::new();
-    let listening = listen(session, &fault, &gone, &signalled);
+    let heard = Arc::<Heard>::default();
+    // A task of its own: whatever a turn does, stdin and signals are heard.
+    let mut listening = tokio::spawn(listen(Arc::clone(session), Arc::clone(&heard), gone));
     let answering = answer(session, from);
     // Whoever reads stdin never ends before the prompts do.
-    tokio::select! {
-        done = answering => done?,
-        () = listening => {}
-    }
-    if let Some(error) = fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+    let done = tokio::select! {
+        done = answering => done,
+        _ = &mut listening => Ok(()),
+    };
+    listening.abort();
+    done?;
+    if let Some(error) = heard.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
         return Err(error.into());
     }
-    Ok(signalled.into_inner())
+    Ok(heard.signal.get().copied())
+}
+
+/// What ends a session from outside.
+#[derive(Debug, Default)]
+struct Heard {
+    /// Input that cannot be read.
+    fault: Mutex<Option<InputError>>,
+    /// The first signal.
+    signal: OnceLock<Signal>,
 }
 
 async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
-        take_prompt(session, Prompt::from(prompt));
+        take_prompt(session, Prompt::from(prompt)).await;
         session.queue.close();
         session.mcp.connect_all(session).await;
     }
@@ -144,10 +155,9 @@ async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> 
 
 /// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
 /// too, and its turn says that nothing can be written.
-pub(crate) fn take_prompt(session: &Arc<Session>, prompt: Prompt) {
-    let noted = session.note_queue("enqueue", Some(&prompt), None).and_then(|()| session.log().flush());
+pub(crate) async fn take_prompt(session: &Session, prompt: Prompt) {
     // It is acknowledged when it cannot be lost any more.
-    if noted.is_ok() {
+    if session.note_enqueued(&prompt).await.is_ok() {
         lifecycle(session, prompt.uuid.as_ref(), "queued");
     }
     session.queue.push(prompt);
@@ -222,7 +232,7 @@ async fn begin(session: &Arc<Session>, from: Begun) -> Result<(), AppendError> {
     for problem in problems {
         session.warn(format!("left out: {problem}"));
     }
-    crate::waiting::take_up(session, waiting)?;
+    crate::waiting::take_up(session, waiting).await?;
     let source = if resumed { "resume" } else { "startup" };
     crate::begin::session_hooks(session, source).await
 }
@@ -248,19 +258,15 @@ fn note_title(session: &Session, title: &str) -> Result<(), AppendError> {
 async fn end(session: &Arc<Session>) -> Result<(), AppendError> {
     session.place.tasks().stop_all().await;
     session.note_end(true)?;
-    session.log().flush()?;
+    session.flush().await?;
     let input = SessionEnd { reason: "other".to_owned(), base: session.hook_base(), ..SessionEnd::default() };
     session.hook(input, Some("other"), None, &CancellationToken::new()).await;
     Ok(())
 }
 
 /// Reads stdin, hears signals, and notices when nobody reads what we say.
-async fn listen(
-    session: &Arc<Session>,
-    fault: &Mutex<Option<InputError>>,
-    gone: &CancellationToken,
-    signalled: &OnceLock<Signal>,
-) {
+async fn listen(session: Arc<Session>, heard: Arc<Heard>, gone: CancellationToken) {
+    let session = &session;
     let desk = crate::control::Desk::new(Arc::clone(session));
     let reading = async {
         if session.options.stream_input {
@@ -274,7 +280,7 @@ async fn listen(
                 match said {
                     Ok(said) => desk.hear(said),
                     Err(error) => {
-                        *fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+                        *heard.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
                         return;
                     }
                 }
@@ -287,14 +293,14 @@ async fn listen(
     let interrupted = async {
         loop {
             // The first one counts.
-            let _ = signalled.set(signal().await);
+            let _ = heard.signal.set(signal().await);
             session.queue.end();
-            if session.state().turn.is_none() {
+            session.interrupt();
+            if turn_ends(session).await {
                 break;
             }
-            session.interrupt();
         }
-        // A session that waits for words puts itself in order; nobody waits long for that.
+        // The session puts itself in order; nobody waits long for that.
         tokio::select! {
             () = tokio::time::sleep(PARTING) => {}
             _ = signal() => {}
@@ -311,6 +317,19 @@ async fn listen(
         () = reading => {}
         () = interrupted => {}
         () = unheard => {}
+    }
+}
+
+/// Waits until no turn runs; false if another signal comes before.
+async fn turn_ends(session: &Session) -> bool {
+    let ended = async {
+        while session.state().turn.is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        () = ended => true,
+        _ = signal() => false,
     }
 }
 

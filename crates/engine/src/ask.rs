@@ -1,20 +1,24 @@
 //! One call of the model: what it says is passed on as it comes, its tools begin
 //! as soon as they may.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use quipu_api::{ApiError, Finer, Heard, Request, Retry, Thinking};
+use quipu_conversation::Accumulator;
 use quipu_message::api::{self, StreamEvent};
-use quipu_message::stream::{StreamEventLine, Tombstone, Withdrawn};
+use quipu_message::stream::{AbandonedBlocks, StreamEventLine, Tombstone, Withdrawn};
 use quipu_message::system::{self, System, live};
-use quipu_message::{Block, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling};
+use quipu_message::turn::Assistant;
+use quipu_message::{Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, Usage, Uuid};
 use quipu_transcript::AppendError;
 use serde::Serialize;
 
 use crate::clock::{fresh, now};
 use crate::ledger::{filled, millis};
+use crate::log::AnswerBlock;
 use crate::model::{Size, is_adaptive};
-use crate::talk::{Line, Talk, Written};
+use crate::talk::Talk;
 use crate::turn::Count;
 use crate::work::Works;
 
@@ -24,18 +28,23 @@ pub(crate) enum Asked<'a> {
     Answer { message: Box<Message>, works: Works<'a> },
     /// With an error, after all retries.
     Failed(ApiError),
-    /// The turn was broken off in the middle.
-    Broken { works: Works<'a> },
+    /// The turn was interrupted in the middle. `closing` ends the stream of the answer; it
+    /// is said after the line that tells of the interrupt.
+    Broken { works: Works<'a>, closing: Vec<Entry> },
 }
 
 /// An answer as far as it has come.
 #[derive(Default)]
-struct Coming {
+struct PartialAnswer {
+    /// The message as it began.
     head: Message,
     request_id: Option<RequestId>,
-    written: Vec<Written>,
-    /// The block being written, for an answer that is broken off.
-    growing: quipu_conversation::Accumulator,
+    /// The blocks that are complete, recorded.
+    blocks: Vec<AnswerBlock>,
+    /// The last entry before it.
+    before: Option<Uuid>,
+    /// The block being written, for an answer that is interrupted.
+    growing: Accumulator,
     /// The last `content_block_stop`, which follows the block's line.
     held: Option<StreamEvent>,
     thought: u64,
@@ -51,11 +60,29 @@ struct Failure<'a> {
     formatted: &'a str,
 }
 
+impl PartialAnswer {
+    /// The usage known so far, with every count that hosts read.
+    fn usage(&self) -> Usage {
+        let known = self.growing.so_far().and_then(|message| message.usage.into_option()).unwrap_or_default();
+        let count = |tokens: Maybe<u64>| Maybe::Value(tokens.into_option().unwrap_or_default());
+        Usage {
+            input_tokens: count(known.input_tokens),
+            output_tokens: count(known.output_tokens),
+            cache_creation_input_tokens: count(known.cache_creation_input_tokens),
+            cache_read_input_tokens: count(known.cache_read_input_tokens),
+            ..known
+        }
+    }
+}
+
 impl<'a> Talk<'a> {
     /// Asks the model to go on from what is recorded.
     pub(crate) async fn ask(&'a self, count: &mut Count) -> Result<Asked<'a>, AppendError> {
+        if self.cancel.is_cancelled() {
+            return Ok(Asked::Broken { works: Works::new(self), closing: Vec::new() });
+        }
         let request = self.next_request();
-        if self.partial() {
+        if self.tells_pieces() {
             self.session.say(System::Status(Box::new(live::Status {
                 status: Maybe::Value("requesting".to_owned()),
                 envelope: self.session.output.envelope(),
@@ -65,33 +92,34 @@ impl<'a> Talk<'a> {
         let began = Instant::now();
         let mut model = request.model.clone();
         let mut asking = self.session.client.send(request);
-        let mut coming = Coming::default();
+        let mut partial = PartialAnswer::default();
         let mut works = Works::new(self);
         loop {
             let heard = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => {
                     drop(asking);
-                    self.broken_off(coming, count)?;
-                    return Ok(Asked::Broken { works });
+                    let closing = self.broken_off(partial, count)?;
+                    return Ok(Asked::Broken { works, closing });
                 }
                 heard = asking.next() => heard,
                 () = works.advance() => continue,
             };
             match heard {
                 Some(Ok(Heard::Began { message, request_id })) => {
-                    coming = Coming { head: message, request_id, ..Coming::default() };
+                    let before = self.log().head().cloned();
+                    partial = PartialAnswer { head: message, request_id, before, ..PartialAnswer::default() };
                 }
-                Some(Ok(Heard::Event(event))) => self.event(event, &mut coming, count),
-                Some(Ok(Heard::Block { block, .. })) => self.block(block, &mut coming, &mut works, count),
+                Some(Ok(Heard::Event(event))) => self.event(event, &mut partial, count),
+                Some(Ok(Heard::Block { block, .. })) => self.block(block, &mut partial, &mut works, count)?,
                 Some(Ok(Heard::Withdrawn)) => {
-                    self.withdraw(&coming);
+                    self.withdraw(&partial)?;
                     works = Works::new(self);
-                    coming = Coming::default();
+                    partial = PartialAnswer::default();
                 }
-                Some(Ok(Heard::Retry(retry))) => self.retry(&retry)?,
+                Some(Ok(Heard::Retry(retry))) => self.retry(&retry).await?,
                 Some(Ok(Heard::FellBack { from, to })) => {
-                    self.fell_back(&from, &to)?;
+                    self.fell_back(&from, &to).await?;
                     model = to;
                 }
                 Some(Ok(Heard::Done(answer))) => {
@@ -101,7 +129,10 @@ impl<'a> Talk<'a> {
                         self.session.state().filled = filled(&usage);
                     }
                     count.answered(&answer.message, &usage);
-                    self.record_answer(&answer.message, &coming.written, false)?;
+                    self.log().finish(&partial.blocks, |line| {
+                        let content = std::mem::take(&mut line.message.content);
+                        line.message = Message { content, ..answer.message.clone() };
+                    })?;
                     return Ok(Asked::Answer { message: Box::new(answer.message), works });
                 }
                 Some(Err(error)) => return Ok(Asked::Failed(error)),
@@ -164,44 +195,53 @@ impl<'a> Talk<'a> {
         }
     }
 
-    fn partial(&self) -> bool {
+    fn tells_pieces(&self) -> bool {
         self.is_main() && self.session.options.partial_messages
     }
 
-    fn event(&self, event: StreamEvent, coming: &mut Coming, count: &mut Count) {
+    fn event(&self, event: StreamEvent, partial: &mut PartialAnswer, count: &mut Count) {
         // Only what is broken off needs it; what is whole comes as a block.
-        let _ = coming.growing.push(&event);
+        let _ = partial.growing.push(&event);
         if let StreamEvent::BlockDelta(delta) = &event {
             count.first_word();
             if let api::Delta::Thinking(piece) = &delta.delta {
-                self.say_thought(&piece.thinking, coming);
+                self.say_thought(&piece.thinking, partial);
             }
         }
         match event {
-            StreamEvent::BlockStop(_) => coming.held = Some(event),
+            StreamEvent::BlockStop(_) => partial.held = Some(event),
             StreamEvent::Ping(_) => {}
-            event => self.say_event(event, coming),
+            // Hosts read the usage of every one.
+            StreamEvent::MessageDelta(mut delta) if !delta.usage.is_value() => {
+                delta.usage = Maybe::Value(partial.usage());
+                self.say_event(StreamEvent::MessageDelta(delta), partial);
+            }
+            event => self.say_event(event, partial),
         }
     }
 
-    fn say_event(&self, event: StreamEvent, coming: &Coming) {
-        if self.partial() {
-            self.session.output.say(Entry::StreamEvent(Box::new(StreamEventLine {
-                event,
-                api_message_id: coming.head.id.clone(),
-                envelope: Envelope { parent_tool_use_id: Maybe::Null, ..self.session.output.envelope() },
-                ..StreamEventLine::default()
-            })));
+    fn say_event(&self, event: StreamEvent, partial: &PartialAnswer) {
+        if self.tells_pieces() {
+            self.session.output.say(Entry::StreamEvent(Box::new(self.event_line(event, partial))));
+        }
+    }
+
+    fn event_line(&self, event: StreamEvent, partial: &PartialAnswer) -> StreamEventLine {
+        StreamEventLine {
+            event,
+            api_message_id: partial.head.id.clone(),
+            envelope: Envelope { parent_tool_use_id: Maybe::Null, ..self.session.output.envelope() },
+            ..StreamEventLine::default()
         }
     }
 
     /// Says how far the model has thought; four characters are about a token.
-    fn say_thought(&self, piece: &str, coming: &mut Coming) {
+    fn say_thought(&self, piece: &str, partial: &mut PartialAnswer) {
         let more = (piece.chars().count() as u64).div_ceil(4).max(1);
-        coming.thought += more;
+        partial.thought += more;
         if self.is_main() {
             self.session.say(System::ThinkingTokens(Box::new(live::ThinkingTokens {
-                estimated_tokens: Maybe::Value(coming.thought),
+                estimated_tokens: Maybe::Value(partial.thought),
                 estimated_tokens_delta: Maybe::Value(i64::try_from(more).unwrap_or(i64::MAX)),
                 envelope: self.session.output.envelope(),
                 ..live::ThinkingTokens::default()
@@ -209,67 +249,79 @@ impl<'a> Talk<'a> {
         }
     }
 
-    fn block(&self, block: Block, coming: &mut Coming, works: &mut Works<'a>, count: &mut Count)
+    /// A block is complete: it is said and recorded, and its tool begins if it may.
+    fn block(
+        &self,
+        block: Block,
+        partial: &mut PartialAnswer,
+        works: &mut Works<'a>,
+        count: &mut Count,
+    ) -> Result<(), AppendError>
     where
         Self: 'a,
     {
         count.first_word();
-        let uuid = fresh();
-        let written = Written { uuid, timestamp: now(), block, request_id: coming.request_id.clone() };
-        self.say_block(&Line {
-            uuid: &written.uuid,
-            timestamp: written.timestamp.clone(),
-            head: &coming.head,
-            block: &written.block,
-            request_id: coming.request_id.as_ref(),
-            aborted: false,
-        });
-        if let Some(event) = coming.held.take() {
-            self.say_event(event, coming);
+        let call = block.tool_use().cloned();
+        let line = self.answer_line(block, false, partial);
+        self.say_block(&line);
+        if let Some(event) = partial.held.take() {
+            self.say_event(event, partial);
         }
-        if let Block::ToolUse(call) = &written.block {
-            works.add((**call).clone(), written.uuid.clone());
+        let recorded = self.log().answer(line)?;
+        if let Some(call) = call {
+            works.add(call, recorded.uuid.clone());
         }
-        coming.written.push(written);
+        partial.blocks.push(recorded);
+        Ok(())
     }
 
-    /// Takes back what was said of an answer that broke.
-    fn withdraw(&self, coming: &Coming) {
-        for written in &coming.written {
-            let message = Withdrawn { uuid: Maybe::Value(written.uuid.clone()), ..Withdrawn::default() };
+    /// A block of an answer as the session file has it before the answer's end is known.
+    fn answer_line(&self, block: Block, aborted: bool, partial: &PartialAnswer) -> Assistant {
+        Assistant {
+            message: Message { content: Content::Blocks(vec![block]), ..partial.head.clone() },
+            request_id: partial.request_id.clone().into(),
+            api_block_index: Maybe::Value(partial.blocks.len() as u64),
+            requested_model: Maybe::Value(self.model.clone()),
+            is_aborted_mid_stream: aborted.then_some(true).into(),
+            envelope: Envelope { uuid: Maybe::Value(fresh()), timestamp: Maybe::Value(now()), ..Envelope::default() },
+            ..Assistant::default()
+        }
+    }
+
+    /// Takes back what was said and recorded of an answer that broke.
+    fn withdraw(&self, partial: &PartialAnswer) -> Result<(), AppendError> {
+        for block in &partial.blocks {
+            let message = Withdrawn { uuid: Maybe::Value(block.uuid.clone()), ..Withdrawn::default() };
             let line = Tombstone { message, envelope: self.envelope(None, None), ..Tombstone::default() };
             self.session.output.say(Entry::Tombstone(Box::new(line)));
         }
+        self.log().withdraw(&partial.blocks, partial.before.clone())
     }
 
-    /// The turn was broken off: what was written so far is kept, unfinished calls are not.
-    fn broken_off(&self, mut coming: Coming, count: &mut Count) -> Result<(), AppendError> {
-        let open = coming.growing.so_far().map(|message| message.content.into_blocks()).unwrap_or_default();
-        let rest = open.into_iter().skip(coming.written.len());
-        let rest: Vec<Block> = rest.filter(|block| matches!(block.text(), Some(text) if !text.is_empty())).collect();
-        let aborted = !rest.is_empty();
-        let open = coming.written.len();
-        for block in rest {
-            let written = Written { uuid: fresh(), timestamp: now(), block, request_id: coming.request_id.clone() };
-            self.say_block(&Line {
-                uuid: &written.uuid,
-                timestamp: written.timestamp.clone(),
-                head: &coming.head,
-                block: &written.block,
-                request_id: coming.request_id.as_ref(),
-                aborted: true,
-            });
-            coming.written.push(written);
+    /// The turn was interrupted: what was written so far is kept, unfinished calls are not.
+    /// Returns what closes the stream of the answer.
+    fn broken_off(&self, mut partial: PartialAnswer, count: &mut Count) -> Result<Vec<Entry>, AppendError> {
+        let begun = partial.growing.so_far().map(|message| message.content.into_blocks()).unwrap_or_default();
+        let open = partial.blocks.len()..begun.len();
+        for block in begun.into_iter().skip(open.start) {
+            if block.text().is_some_and(|text| !text.is_empty()) {
+                let line = self.answer_line(block, true, &partial);
+                self.say_block(&line);
+                partial.blocks.push(self.log().answer(line)?);
+            }
         }
         count.stop_reason = None;
-        if coming.growing.has_begun() {
-            self.say_closed(open, &coming);
-        }
-        self.record_answer(&coming.head, &coming.written, aborted)
+        self.log().finish(&partial.blocks, |_| ())?;
+        Ok(self.closing(open, &partial))
     }
 
-    /// Closes the pieces of an answer that was broken off.
-    fn say_closed(&self, open: usize, coming: &Coming) {
+    /// What closes the stream of an interrupted answer whose blocks `open` have begun.
+    fn closing(&self, open: Range<usize>, partial: &PartialAnswer) -> Vec<Entry> {
+        if !self.tells_pieces() || !partial.growing.has_begun() {
+            return Vec::new();
+        }
+        let stop = |index| StreamEvent::BlockStop(Box::new(api::BlockStop { index, ..api::BlockStop::default() }));
+        let mut lines: Vec<StreamEventLine> = open.map(|index| self.event_line(stop(index), partial)).collect();
         let delta = api::MessageChange {
             stop_reason: Maybe::Null,
             stop_sequence: Maybe::Null,
@@ -277,16 +329,21 @@ impl<'a> Talk<'a> {
             container: Maybe::Null,
             ..api::MessageChange::default()
         };
-        if open < coming.written.len() {
-            let stop = api::BlockStop { index: open, ..api::BlockStop::default() };
-            self.say_event(StreamEvent::BlockStop(Box::new(stop)), coming);
-        }
-        let delta = api::MessageDelta { delta, ..api::MessageDelta::default() };
-        self.say_event(StreamEvent::MessageDelta(Box::new(delta)), coming);
-        self.say_event(StreamEvent::MessageStop(Box::default()), coming);
+        let delta = api::MessageDelta { delta, usage: Maybe::Value(partial.usage()), ..api::MessageDelta::default() };
+        lines.push(self.event_line(StreamEvent::MessageDelta(Box::new(delta)), partial));
+        let abandoned = AbandonedBlocks {
+            api_message_id: partial.head.id.clone(),
+            from_block_index: Maybe::Value(partial.blocks.len() as u64),
+            ..AbandonedBlocks::default()
+        };
+        lines.push(StreamEventLine {
+            abandoned_blocks: Maybe::Value(abandoned),
+            ..self.event_line(StreamEvent::MessageStop(Box::default()), partial)
+        });
+        lines.into_iter().map(|line| Entry::StreamEvent(Box::new(line))).collect()
     }
 
-    fn retry(&self, retry: &Retry) -> Result<(), AppendError> {
+    async fn retry(&self, retry: &Retry) -> Result<(), AppendError> {
         let Retry { attempt, of, delay, error } = retry;
         if self.is_main() {
             self.session.say(System::ApiRetry(Box::new(system::ApiRetry {
@@ -315,9 +372,10 @@ impl<'a> Talk<'a> {
             source: Maybe::Value(source.to_owned()),
             ..system::ApiError::default()
         })))
+        .await
     }
 
-    fn fell_back(&self, from: &str, to: &str) -> Result<(), AppendError> {
+    async fn fell_back(&self, from: &str, to: &str) -> Result<(), AppendError> {
         let line = system::ModelFallback {
             content: Maybe::Value(format!("{from} is overloaded; {to} answers instead")),
             level: Maybe::Value("warning".to_owned()),
@@ -333,14 +391,14 @@ impl<'a> Talk<'a> {
             let said = system::ModelFallback { level, is_meta, envelope, extra, ..line.clone() };
             self.session.say(System::ModelFallback(Box::new(said)));
         }
-        self.record_system(System::ModelFallback(Box::new(line)))
+        self.record_system(System::ModelFallback(Box::new(line))).await
     }
 
     /// Records a `system` line.
-    pub(crate) fn record_system(&self, mut line: System) -> Result<(), AppendError> {
+    pub(crate) async fn record_system(&self, mut line: System) -> Result<(), AppendError> {
         if let Some(envelope) = line.envelope_mut() {
             (envelope.uuid, envelope.timestamp) = (Maybe::Value(fresh()), Maybe::Value(now()));
         }
-        self.log().record(vec![Entry::System(Box::new(line))])
+        self.record(vec![Entry::System(Box::new(line))]).await
     }
 }

@@ -85,7 +85,8 @@ fn ended(session: &Arc<Session>, task: &Task, status: Status) {
     }
     let notice = Notice { task: task.id.clone(), run: task.run.clone() };
     let prompt = Prompt { notice: Some(notice), ..Prompt::from(words(task, status, &summary)) };
-    crate::agent::take_prompt(session, prompt);
+    let session = Arc::clone(session);
+    tokio::spawn(async move { crate::agent::take_prompt(&session, prompt).await });
 }
 
 fn say_ended(session: &Session, task: &Task, status: Status, summary: &str) {

@@ -42,6 +42,8 @@ pub(crate) async fn turn(session: &Arc<Session>, prompt: Prompt, cancel: Cancell
         Err(error) => End::NoFile(error),
     };
     let result = ending::result(&talk, &end, &count);
+    // Who hears the result may speak at once, and does not speak into a turn then.
+    session.state().turn = None;
     ending::say(session, TurnResult { origin: prompt.origin(), ..result });
 }
 
@@ -88,7 +90,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     let words = Entry::User(Box::new(user.clone()));
     if let Some(why) = effects.deny.or(effects.stop) {
         // A refused prompt is not the model's to see.
-        session.log().record(entries)?;
+        talk.record(entries).await?;
         prompt::say_init(talk);
         let why = if why.is_empty() { "A hook refused this prompt".to_owned() } else { why };
         return Ok(Some(End::Stopped(why)));
@@ -109,7 +111,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
         left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
     }
     // The person's words are on disk before the model is asked.
-    session.log().record(entries)?;
+    talk.record(entries).await?;
     crate::checkpoint::note(session)?;
     session.state().turns += 1;
     prompt::say_init(talk);
@@ -170,7 +172,7 @@ pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Resul
 
 impl Talk<'_> {
     /// Takes prompts that came meanwhile into the running turn.
-    pub(crate) fn absorb_queued(&self) -> Result<(), AppendError> {
+    pub(crate) async fn absorb_queued(&self) -> Result<(), AppendError> {
         for prompt in self.session.queue.absorb() {
             if !crate::background::is_news(self.session, &prompt) {
                 self.session.note_queue("remove", Some(&prompt), Some("absorbed_mid_turn"))?;
@@ -187,7 +189,7 @@ impl Talk<'_> {
             let line = crate::talk::stamped_attachment(attachment);
             let uuid = line.envelope.uuid.get().cloned();
             // The words are in the conversation before they leave the queue.
-            self.log().record(vec![Entry::Attachment(Box::new(line))])?;
+            self.record(vec![Entry::Attachment(Box::new(line))]).await?;
             self.session.note_queue("remove", Some(&prompt), Some("absorbed_mid_turn"))?;
             if prompt.notice.is_some() {
                 continue;

@@ -180,7 +180,7 @@ async fn run(
     };
     let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
     let [caveat, command] = lines(name, args);
-    session.log().record(vec![caveat, command, ran(name, args, &stdout)])?;
+    session.record(vec![caveat, command, ran(name, args, &stdout)]).await?;
     prompt::say_init(&main_talk(session, prompt.uuid.clone(), cancel.clone()));
     let mut answer = factory::assistant(text.clone(), &mut Clock);
     answer.message.stop_reason = Maybe::Value("end_turn".to_owned());
@@ -200,7 +200,7 @@ async fn run(
 /// A new conversation begins, in a file of its own.
 async fn clear(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Result<(), AppendError> {
     session.note_end(true)?;
-    session.log().flush()?;
+    session.flush().await?;
     let id = SessionId::from(fresh().as_str());
     session.output.say(Entry::ConversationReset(Box::new(ConversationReset {
         new_conversation_id: Maybe::Value(id.clone()),
@@ -227,7 +227,7 @@ async fn clear(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Resul
         crate::agent::rename(session, &title)?;
     }
     let [caveat, command] = lines("clear", "");
-    session.log().record(vec![caveat, command, ran("clear", "", "")])?;
+    session.record(vec![caveat, command, ran("clear", "", "")]).await?;
     crate::begin::session_hooks(session, "clear").await?;
     prompt::say_init(&main_talk(session, prompt.uuid.clone(), CancellationToken::new()));
     ending::say(session, ending::local_result(session, "clear", "", began));

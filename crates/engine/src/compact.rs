@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use quipu_conversation::{Node, normalise};
 use quipu_message::hook::{HookEvent, PostCompact, PreCompact};
-use quipu_message::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment, System, live};
+use quipu_message::system::{CompactBoundary, System, live};
 use quipu_message::turn::User;
 use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory};
-use quipu_transcript::{AppendError, Compaction};
+use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
 use crate::begin::main_talk;
-use crate::clock::{Clock, fresh};
+use crate::clock::{Clock, now};
 use crate::commands;
 use crate::ending;
 use crate::model::Size;
@@ -46,13 +46,10 @@ enum Trouble {
     File(AppendError),
 }
 
-/// The summary and what was kept beside it.
+/// A compaction that was recorded.
 struct Summed {
+    boundary: CompactBoundary,
     summary: User,
-    kept: Vec<Uuid>,
-    pre_tokens: u64,
-    boundary: Uuid,
-    parent: Option<Uuid>,
 }
 
 /// Runs `/compact`.
@@ -67,10 +64,10 @@ pub(crate) async fn by_command(
     let text = match done {
         Ok(summed) => {
             prompt::say_init(&talk);
-            say_boundary(session, &summed, "manual");
+            say_boundary(session, summed);
             let (line, said) = commands::printed(session, "Compacted ");
             let [caveat, command] = commands::lines("compact", args);
-            session.log().record(vec![caveat, command, line])?;
+            session.record(vec![caveat, command, line]).await?;
             session.output.say(said);
             String::new()
         }
@@ -102,7 +99,7 @@ impl Talk<'_> {
             return Ok(false);
         }
         match compact(self, "auto", "").await {
-            Ok(summed) => say_boundary(self.session, &summed, "auto"),
+            Ok(summed) => say_boundary(self.session, summed),
             Err(Trouble::File(error)) => return Err(error),
             Err(_) => return Ok(false),
         }
@@ -170,15 +167,20 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
          there as if nothing had happened; do not speak of the summary.",
         between(&text, "<summary>", "</summary>")
     );
-    let summary = factory::user(told, &mut Clock);
+    let mut summary = factory::user(told, &mut Clock);
     let pre_tokens = session.state().filled;
-    let (kept, parent) = {
-        let log = talk.log();
-        (kept(log.context()), log.head().cloned())
+    let (boundary, recorded) = {
+        let mut log = talk.log();
+        let kept = kept(log.context());
+        let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
+        let mut boundary = factory::compact_boundary(trigger, pre_tokens, &kept, &anchor, &mut Clock);
+        boundary.envelope.logical_parent_uuid = log.head().cloned().into();
+        // It stands after the boundary.
+        summary.envelope.timestamp = Maybe::Value(now());
+        let recorded = log.compact(boundary.clone(), summary.clone(), &kept).map_err(Trouble::File)?;
+        (boundary, recorded)
     };
-    let compaction =
-        Compaction { trigger: trigger.to_owned(), pre_tokens, summary: summary.clone(), kept: kept.clone() };
-    talk.log().compact(compaction).map_err(Trouble::File)?;
+    talk.written(recorded).await.map_err(Trouble::File)?;
     session.state().filled = 0;
     if session.hooks.listen(PostCompact::NAME) {
         let input = PostCompact {
@@ -189,7 +191,7 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
         };
         session.hook(input, Some(trigger), None, &talk.cancel).await;
     }
-    Ok(Summed { summary, kept, pre_tokens, boundary: fresh(), parent })
+    Ok(Summed { boundary, summary })
 }
 
 /// Leaves the older half out of what is summed up; false when there is none to leave
@@ -242,44 +244,33 @@ fn say_status(session: &Session, status: Option<&str>, result: Option<&str>, err
     })));
 }
 
-/// Says where the conversation was cut, and the summary.
-fn say_boundary(session: &Session, summed: &Summed, trigger: &str) {
+/// Says where the conversation was cut, and the summary: what the file has, as the stream
+/// has it.
+fn say_boundary(session: &Session, summed: Summed) {
+    let Summed { mut boundary, summary } = summed;
     let stream = || Extra::spelled(Spelling::STREAM);
-    let anchor = summed.summary.envelope.uuid.clone();
-    let segment = summed.kept.first().zip(summed.kept.last()).map(|(first, last)| PreservedSegment {
-        head_uuid: Maybe::Value(first.clone()),
-        anchor_uuid: anchor.clone(),
-        tail_uuid: Maybe::Value(last.clone()),
-        extra: stream(),
-    });
-    let messages = segment.is_some().then(|| PreservedMessages {
-        anchor_uuid: anchor.clone(),
-        uuids: Maybe::Value(summed.kept.clone()),
-        all_uuids: Maybe::Value(summed.kept.clone()),
-        extra: stream(),
-    });
+    if let Maybe::Value(data) = &mut boundary.compact_metadata {
+        data.extra = stream();
+        if let Maybe::Value(segment) = &mut data.preserved_segment {
+            segment.extra = stream();
+        }
+        if let Maybe::Value(messages) = &mut data.preserved_messages {
+            messages.extra = stream();
+        }
+    }
+    let Envelope { uuid, logical_parent_uuid, .. } = boundary.envelope;
     session.say(System::CompactBoundary(Box::new(CompactBoundary {
-        compact_metadata: Maybe::Value(CompactMetadata {
-            trigger: Maybe::Value(trigger.to_owned()),
-            pre_tokens: Maybe::Value(summed.pre_tokens),
-            preserved_segment: segment.into(),
-            preserved_messages: messages.into(),
-            extra: stream(),
-            ..CompactMetadata::default()
-        }),
-        envelope: Envelope {
-            uuid: Maybe::Value(summed.boundary.clone()),
-            logical_parent_uuid: summed.parent.clone().into(),
-            ..session.output.envelope()
-        },
+        compact_metadata: boundary.compact_metadata,
+        envelope: Envelope { uuid, logical_parent_uuid, ..session.output.envelope() },
         extra: stream(),
         ..CompactBoundary::default()
     })));
+    let Envelope { uuid, timestamp, .. } = summary.envelope;
     session.output.say(Entry::User(Box::new(User {
-        message: summed.summary.message.clone(),
+        message: summary.message,
         is_synthetic: Maybe::Value(true),
         is_replay: Maybe::Value(false),
-        envelope: Envelope { uuid: anchor, ..session.output.stamped() },
+        envelope: Envelope { uuid, timestamp, ..session.output.stamped() },
         extra: stream(),
         ..User::default()
     })));

@@ -65,7 +65,7 @@ async fn work(session: Arc<Session>, mut orders: mpsc::UnboundedReceiver<Order>)
             }
             Order::Prompt(prompt) => {
                 session.mcp.connect_all(&session).await;
-                crate::agent::take_prompt(&session, prompt);
+                crate::agent::take_prompt(&session, prompt).await;
             }
             Order::Close => session.queue.close(),
         }

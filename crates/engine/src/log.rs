@@ -5,14 +5,48 @@ use std::path::{Path, PathBuf};
 
 use quipu_conversation::{Node, for_api};
 use quipu_message::stream::TranscriptMirror;
+use quipu_message::system::CompactBoundary;
 use quipu_message::turn::{Assistant, User};
 use quipu_message::{Block, Entry, Line, Maybe, Message, Role, SessionId, Uuid};
-use quipu_transcript::{AppendError, Compaction, Durability, Facts, Queued, Recorder};
+use quipu_transcript::{Acknowledge, AppendError, Durability, Facts, Queued, Recorder};
+use tokio::sync::oneshot;
 
-use crate::clock::Clock;
 use crate::output::Output;
 
-/// A conversation as it is written down.
+/// A block of an answer that was recorded before the answer's end is known.
+#[derive(Debug)]
+pub(crate) struct AnswerBlock {
+    pub(crate) uuid: Uuid,
+    /// `None` if nothing is written.
+    queued: Option<Queued>,
+}
+
+/// What was recorded, until it is written.
+#[derive(Debug)]
+#[must_use = "whoever tells of it waits until it is written"]
+pub(crate) struct Recorded(Option<oneshot::Receiver<Result<(), AppendError>>>);
+
+impl Recorded {
+    fn new() -> (Acknowledge, Self) {
+        let (told, written) = oneshot::channel();
+        let done = move |written| {
+            // Nobody waits for what was interrupted.
+            let _ = told.send(written);
+        };
+        (Box::new(done), Self(Some(written)))
+    }
+
+    /// Returns when it is written; a user's words are on stable storage then.
+    pub(crate) async fn written(self) -> Result<(), AppendError> {
+        match self.0 {
+            Some(written) => written.await.unwrap_or(Err(AppendError::Stopped)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A conversation as it is written down. Nothing here waits for the disk: a thread of the
+/// recorder writes, and [`Recorded`] says when it has.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
@@ -119,47 +153,79 @@ impl Log {
         }
     }
 
-    /// Records entries of the conversation. When it returns, a person's words are on
-    /// stable storage.
-    pub(crate) fn record(&mut self, entries: Vec<Entry>) -> Result<(), AppendError> {
-        if let Some(recorder) = self.recorder()? {
-            recorder.record(&entries)?;
-        }
+    /// Records entries of the conversation.
+    pub(crate) fn record(&mut self, entries: Vec<Entry>) -> Result<Recorded, AppendError> {
+        let recorded = self.write(|recorder, done| recorder.record_then(&entries, done))?;
         for entry in entries {
             self.see(entry);
         }
+        Ok(recorded)
+    }
+
+    /// Goes on from an entry that is not the last one recorded.
+    pub(crate) fn go_on_from(&mut self, entry: Uuid) -> Result<(), AppendError> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.rewind(&entry)?;
+        }
+        self.head = Some(entry);
         Ok(())
     }
 
-    /// Records one `user` line.
-    pub(crate) fn user(&mut self, user: User) -> Result<(), AppendError> {
-        self.record(vec![Entry::User(Box::new(user))])
-    }
-
-    /// Queues an answer, whose end may still change.
-    pub(crate) fn answer(&mut self, answer: Assistant) -> Result<Option<Queued>, AppendError> {
+    /// Records a block of an answer whose end is not known yet.
+    pub(crate) fn answer(&mut self, answer: Assistant) -> Result<AnswerBlock, AppendError> {
         let queued = match self.recorder()? {
             Some(recorder) => Some(recorder.queue(answer.clone())?),
             None => None,
         };
+        let uuid = answer.envelope.uuid.get().cloned().unwrap_or_default();
         self.see(Entry::Assistant(Box::new(answer)));
-        Ok(queued)
+        Ok(AnswerBlock { uuid, queued })
     }
 
-    /// Appends lines that are not part of the conversation.
+    /// The end of an answer is known: its blocks that are not written yet are written with
+    /// it, and the last one in any case.
+    pub(crate) fn finish(&mut self, blocks: &[AnswerBlock], end: impl Fn(&mut Assistant)) -> Result<(), AppendError> {
+        let blocks: Vec<&Queued> = blocks.iter().filter_map(|block| block.queued.as_ref()).collect();
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.finish(&blocks, end))
+    }
+
+    /// An answer broke: it is not part of the conversation, which goes on from `before`.
+    /// What is written of it stays in the file as a branch that was left.
+    pub(crate) fn withdraw(&mut self, blocks: &[AnswerBlock], before: Option<Uuid>) -> Result<(), AppendError> {
+        for queued in blocks.iter().filter_map(|block| block.queued.as_ref()) {
+            queued.withdraw();
+        }
+        self.context.retain(|node| blocks.iter().all(|block| node.uuid() != Some(&block.uuid)));
+        before.map_or(Ok(()), |before| self.go_on_from(before))
+    }
+
+    /// Appends lines that are not part of the conversation. What cannot be written is
+    /// tried again with whatever is recorded next, which tells.
     pub(crate) fn note(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
         match self.recorder()? {
-            Some(recorder) => recorder.note(entries),
+            Some(recorder) => recorder.note_then(entries, false, Box::new(|_| ())),
             None => Ok(()),
         }
     }
 
+    /// Appends lines that are not part of the conversation, and syncs.
+    pub(crate) fn note_synced(&mut self, entries: &[Entry]) -> Result<Recorded, AppendError> {
+        self.write(|recorder, done| recorder.note_then(entries, true, done))
+    }
+
+    /// What was noted before, until it is written.
+    pub(crate) fn noted(&mut self) -> Result<Recorded, AppendError> {
+        self.write(|recorder, done| recorder.note_then(&[], false, done))
+    }
+
     /// Writes a compaction; from then on the model sees the summary and what is kept.
-    pub(crate) fn compact(&mut self, compaction: Compaction) -> Result<(), AppendError> {
-        let (summary, kept) = (compaction.summary.clone(), compaction.kept.clone());
-        if let Some(recorder) = self.recorder()? {
-            recorder.compact(compaction, &mut Clock)?;
-        }
+    pub(crate) fn compact(
+        &mut self,
+        boundary: CompactBoundary,
+        summary: User,
+        kept: &[Uuid],
+    ) -> Result<Recorded, AppendError> {
+        let recorded = self.write(|recorder, done| recorder.compact_then(boundary, summary.clone(), done))?;
         let is_kept = |node: &Node| node.uuid().is_some_and(|uuid| kept.contains(uuid));
         self.settled = Settled::default();
         let kept: Vec<Node> = std::mem::take(&mut self.context).into_iter().filter(is_kept).collect();
@@ -167,12 +233,29 @@ impl Log {
         let anchor = self.head.clone();
         self.context.extend(kept);
         self.head = anchor;
-        Ok(())
+        Ok(recorded)
     }
 
     /// Writes what is queued and syncs.
-    pub(crate) fn flush(&mut self) -> Result<(), AppendError> {
-        self.recorder.as_mut().map_or(Ok(()), Recorder::flush)
+    pub(crate) fn flush(&mut self) -> Recorded {
+        match &mut self.recorder {
+            Some(recorder) => {
+                let (done, recorded) = Recorded::new();
+                recorder.flush_then(done);
+                recorded
+            }
+            None => Recorded(None),
+        }
+    }
+
+    fn write(
+        &mut self,
+        send: impl FnOnce(&mut Recorder, Acknowledge) -> Result<(), AppendError>,
+    ) -> Result<Recorded, AppendError> {
+        let Some(recorder) = self.recorder()? else { return Ok(Recorded(None)) };
+        let (done, recorded) = Recorded::new();
+        send(recorder, done)?;
+        Ok(recorded)
     }
 
     /// Whether anything was written yet.

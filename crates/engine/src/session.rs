@@ -166,6 +166,24 @@ impl Session {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records entries of the session's own conversation and returns when they are written.
+    pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
+        let recorded = self.log().record(entries)?;
+        recorded.written().await
+    }
+
+    /// Returns when everything noted is written.
+    pub(crate) async fn noted(&self) -> Result<(), AppendError> {
+        let noted = self.log().noted()?;
+        noted.written().await
+    }
+
+    /// Returns when everything recorded is on stable storage.
+    pub(crate) async fn flush(&self) -> Result<(), AppendError> {
+        let flushed = self.log().flush();
+        flushed.written().await
+    }
+
     /// Results that are said when subagents in the background are done.
     pub(crate) fn held(&self) -> MutexGuard<'_, Vec<TurnResult>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
@@ -277,6 +295,18 @@ impl Session {
         prompt: Option<&Prompt>,
         reason: Option<&str>,
     ) -> Result<(), AppendError> {
+        let line = self.queue_line(operation, prompt, reason);
+        self.log().note(&[line])
+    }
+
+    /// Notes in the file that a prompt waits; returns when that is on stable storage.
+    pub(crate) async fn note_enqueued(&self, prompt: &Prompt) -> Result<(), AppendError> {
+        let line = self.queue_line("enqueue", Some(prompt), None);
+        let noted = self.log().note_synced(&[line])?;
+        noted.written().await
+    }
+
+    fn queue_line(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> Entry {
         let may_wait = self.state().turn.is_some() || self.hooks.listen("UserPromptSubmit");
         let line = QueueOperation {
             operation: operation.to_owned(),
@@ -286,7 +316,7 @@ impl Session {
             reason: reason.map(str::to_owned).into(),
             ..QueueOperation::default()
         };
-        self.log().note(&[Entry::QueueOperation(Box::new(line))])
+        Entry::QueueOperation(Box::new(line))
     }
 
     /// Notes a tool that was not used before.

@@ -180,8 +180,7 @@ impl Job {
         let base = HookBase { permission_mode: Maybe::Absent, ..talk.hook_base() };
         let input = SubagentStart { base, ..SubagentStart::default() };
         let hooks = session.hook(input, Some(&self.agent.name), None, &talk.cancel);
-        let begun = async { self.begin(&talk) };
-        if let (_, Err(error)) = tokio::join!(hooks, begun) {
+        if let (_, Err(error)) = tokio::join!(hooks, self.begin(&talk)) {
             return Output::failure(error.to_string());
         }
         let mut count = Count::new();
@@ -189,7 +188,8 @@ impl Job {
         let used = count.last_usage().map(filled).unwrap_or_default();
         let report = report(&end);
         // The file is whole before the call is answered.
-        let closed = talk.log().flush().and_then(|()| self.write_meta(true));
+        let flushed = talk.log().flush();
+        let closed = talk.written(flushed).await.and_then(|()| self.write_meta(true));
         let status = match report {
             _ if self.cancel.is_cancelled() => Status::Killed,
             Ok(_) => Status::Ended(0),
@@ -271,15 +271,16 @@ impl Job {
         Log::new(path, facts, Durability::default(), !self.session.options.no_persistence)
     }
 
-    fn begin(&self, talk: &Talk<'_>) -> Result<(), AppendError> {
+    async fn begin(&self, talk: &Talk<'_>) -> Result<(), AppendError> {
         let mut user = factory::user(self.asked.prompt.as_str(), &mut Clock);
         user.prompt_id = self.session.prompt_id();
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
         let files = self.session.instructions();
         entries.extend(prompt::instructions(&files));
-        talk.log().record(entries)?;
+        let recorded = talk.log().record(entries)?;
         user.message.content = Content::Blocks(vec![Block::new_text(&self.asked.prompt)]);
         talk.say_user(&user, None);
+        talk.written(recorded).await?;
         self.write_meta(false)
     }
 

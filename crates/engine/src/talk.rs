@@ -1,20 +1,22 @@
 //! A talk: one conversation with the model, the session's own or a subagent's.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use quipu_message::attachment::{Attachment, AttachmentLine, Rendered};
 use quipu_message::system::{System, live};
 use quipu_message::turn::{Assistant, ResultMeta, User};
-use quipu_message::{
-    AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, ToolUseId, Uuid,
-};
+use quipu_message::{AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, Spelling, ToolUseId, Uuid};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{fresh, now};
-use crate::log::Log;
+use crate::log::{Log, Recorded};
 use crate::session::Session;
 use crate::tool::{Place, Tool};
+
+/// How long an interrupted turn waits for the session file.
+const INTERRUPTED_WAIT: Duration = Duration::from_millis(250);
 
 /// Whose talk it is.
 #[derive(Debug, Clone)]
@@ -116,11 +118,12 @@ impl Talk<'_> {
         envelope
     }
 
-    /// Says a block of an answer: one line, without the answer's end.
-    pub(crate) fn say_block(&self, line: &Line<'_>) {
+    /// Says a block of an answer, as the stream has it.
+    pub(crate) fn say_block(&self, line: &Assistant) {
+        let Some(block) = line.message.content.blocks().first() else { return };
         if let Some(sub) = self.sub() {
             let all = self.session.state().subagent_text;
-            let said = match line.block {
+            let said = match block {
                 Block::ToolUse(_) => true,
                 // Nobody waits for the words of one in the background.
                 Block::Text(_) => all || sub.is_aside(),
@@ -130,17 +133,16 @@ impl Talk<'_> {
                 return;
             }
         }
-        if let (Some(sub), Some(call)) = (self.sub(), line.block.tool_use()) {
+        if let (Some(sub), Some(call)) = (self.sub(), block.tool_use()) {
             self.say_progress(sub, &call.name);
         }
-        let message = Message { content: Content::Blocks(vec![line.block.clone()]), ..line.head.clone() };
         let assistant = Assistant {
-            message,
-            request_id: line.request_id.cloned().into(),
-            aborted: if line.aborted { Maybe::Value(true) } else { Maybe::Absent },
-            tool_use_meta: self.session.mcp.shown(line.block).into(),
+            message: line.message.clone(),
+            request_id: line.request_id.clone(),
+            aborted: line.is_aborted_mid_stream.clone(),
+            tool_use_meta: self.session.mcp.shown(block).into(),
             user_message_uuid: self.prompt.clone().into(),
-            envelope: self.envelope(Some(line.uuid.clone()), Some(line.timestamp.clone())),
+            envelope: self.envelope(line.envelope.uuid.get().cloned(), line.envelope.timestamp.get().cloned()),
             extra: Extra::spelled(Spelling::STREAM),
             ..Assistant::default()
         };
@@ -181,59 +183,36 @@ impl Talk<'_> {
         self.session.output.say(Entry::User(Box::new(line)));
     }
 
+    /// Records entries and returns when they are written; an interrupted turn does not wait
+    /// long for that.
+    pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
+        let recorded = self.log().record(entries)?;
+        self.written(recorded).await
+    }
+
+    /// Returns when it is written, or soon after the turn is interrupted: what is recorded
+    /// is written all the same, as soon as it can be.
+    pub(crate) async fn written(&self, recorded: Recorded) -> Result<(), AppendError> {
+        let interrupted = async {
+            self.cancel.cancelled().await;
+            tokio::time::sleep(INTERRUPTED_WAIT).await;
+        };
+        tokio::select! {
+            written = recorded.written() => written,
+            () = interrupted => Ok(()),
+        }
+    }
+
     /// Records a `user` line and says it.
-    pub(crate) fn user(&self, mut user: User, meta: Option<ResultMeta>) -> Result<(), AppendError> {
+    pub(crate) async fn user(&self, mut user: User, meta: Option<ResultMeta>) -> Result<(), AppendError> {
         user.prompt_id = self.session.prompt_id();
         if !self.is_main() {
             user.tool_use_result = Maybe::Absent;
         }
-        self.log().user(user.clone())?;
+        self.record(vec![Entry::User(Box::new(user.clone()))]).await?;
         self.say_user(&user, meta);
         Ok(())
     }
-
-    /// Records an answer, block by block, with its end known.
-    pub(crate) fn record_answer(&self, message: &Message, lines: &[Written], aborted: bool) -> Result<(), AppendError> {
-        let mut log = self.log();
-        for (index, written) in lines.iter().enumerate() {
-            let blocks = Content::Blocks(vec![written.block.clone()]);
-            let cut = aborted && index + 1 == lines.len();
-            log.answer(Assistant {
-                message: Message { content: blocks, ..message.clone() },
-                request_id: written.request_id.clone().into(),
-                api_block_index: Maybe::Value(index as u64),
-                requested_model: Maybe::Value(self.model.clone()),
-                is_aborted_mid_stream: if cut { Maybe::Value(true) } else { Maybe::Absent },
-                envelope: Envelope {
-                    uuid: Maybe::Value(written.uuid.clone()),
-                    timestamp: Maybe::Value(written.timestamp.clone()),
-                    ..Envelope::default()
-                },
-                ..Assistant::default()
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// A block of an answer, as it is said.
-pub(crate) struct Line<'a> {
-    pub(crate) uuid: &'a Uuid,
-    pub(crate) timestamp: String,
-    /// The message as it began.
-    pub(crate) head: &'a Message,
-    pub(crate) block: &'a Block,
-    pub(crate) request_id: Option<&'a RequestId>,
-    pub(crate) aborted: bool,
-}
-
-/// A block of an answer, as it will be recorded.
-#[derive(Debug, Clone)]
-pub(crate) struct Written {
-    pub(crate) uuid: Uuid,
-    pub(crate) timestamp: String,
-    pub(crate) block: Block,
-    pub(crate) request_id: Option<RequestId>,
 }
 
 /// An attachment with an id and the time.

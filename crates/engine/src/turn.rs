@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use quipu_message::hook::{HookEvent, PostToolBatch, Stop, SubagentStop};
 use quipu_message::stream::Denial;
-use quipu_message::{Block, Entry, Json, Maybe, Message, Usage, attachment, factory, synthetic};
+use quipu_message::{Block, Entry, Json, Maybe, Message, ToolUseId, Usage, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 
 use crate::ask::Asked;
@@ -159,7 +159,7 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
             ..attachment::MaxTurnsReached::default()
         };
         let line = stamped_attachment(attachment::Attachment::MaxTurnsReached(Box::new(line)));
-        talk.log().record(vec![Entry::Attachment(Box::new(line))])?;
+        talk.record(vec![Entry::Attachment(Box::new(line))]).await?;
         return Ok(Step::End(End::MaxTurns(max)));
     }
     if talk.is_main() {
@@ -167,10 +167,12 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
     }
     count.calls += 1;
     match talk.ask(count).await? {
-        Asked::Broken { works } => {
+        Asked::Broken { works, closing } => {
             let broke_tools = !works.is_empty();
-            settle_all(talk, works.abandon().await, count)?;
-            interrupted(talk, broke_tools, count)?;
+            let tail = Tail::of(&works);
+            settle_all(talk, works, tail, count).await?;
+            interrupted(talk, broke_tools, count).await?;
+            closing.into_iter().for_each(|line| talk.session.output.say(line));
             Ok(Step::End(if broke_tools { End::BrokenTools } else { End::BrokenStreaming }))
         }
         Asked::Failed(error) => {
@@ -179,10 +181,11 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
                 count.calls -= 1;
                 return Ok(Step::Ask);
             }
-            fail::failed(talk, &error).map(|failure| Step::End(End::Failed(failure)))
+            fail::failed(talk, &error).await.map(|failure| Step::End(End::Failed(failure)))
         }
         Asked::Answer { works, .. } if over_budget(talk).is_some() && !works.is_empty() => {
-            settle_all(talk, works.abandon().await, count)?;
+            let tail = Tail::of(&works);
+            settle_all(talk, works, tail, count).await?;
             Ok(Step::End(End::Budget(over_budget(talk).unwrap_or_default())))
         }
         Asked::Answer { works, .. } if !works.is_empty() => Ok(Step::Use(works)),
@@ -194,6 +197,7 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
     works.release();
     let mut calls = Vec::new();
     let mut stop = None;
+    let mut tail = Tail::of(&works);
     loop {
         let done = tokio::select! {
             biased;
@@ -204,24 +208,26 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
             },
         };
         let Some(done) = done else {
-            settle_all(talk, works.abandon().await, count)?;
-            interrupted(talk, true, count)?;
+            settle_all(talk, works, tail, count).await?;
+            interrupted(talk, true, count).await?;
             return Ok(Step::End(End::BrokenTools));
         };
-        settle(talk, &done, count)?;
+        settle(talk, &done, count).await?;
+        tail.settled(talk, &done);
         if done.refused.as_ref().is_some_and(|refused| refused.interrupt) {
-            settle_all(talk, works.abandon().await, count)?;
-            interrupted(talk, true, count)?;
+            settle_all(talk, works, tail, count).await?;
+            interrupted(talk, true, count).await?;
             return Ok(Step::End(End::BrokenTools));
         }
         calls.push(done.for_hooks());
         stop = stop.or(done.stop);
     }
+    tail.go_on(talk)?;
     if talk.session.hooks.listen(PostToolBatch::NAME) {
         let input = PostToolBatch { tool_calls: calls, base: talk.hook_base(), ..PostToolBatch::default() };
         let effects = talk.session.hook(input, None, None, &talk.cancel).await;
         stop = stop.or(effects.stop);
-        talk.log().record(effects.attachments)?;
+        talk.record(effects.attachments).await?;
     }
     if let Some(answer) = talk.structured.as_ref().and_then(|form| form.take()) {
         return Ok(Step::End(End::Formed(answer)));
@@ -230,7 +236,7 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
         return Ok(Step::End(End::NoForm));
     }
     if talk.is_main() && stop.is_none() {
-        talk.absorb_queued()?;
+        talk.absorb_queued().await?;
     }
     Ok(stop.map_or(Step::Ask, |why| Step::End(End::Stopped(why))))
 }
@@ -240,7 +246,7 @@ async fn answered<'a>(talk: &'a Talk<'a>, message: &Message, count: &mut Count) 
     let stop_reason = message.stop_reason.text().unwrap_or_default().to_owned();
     if stop_reason == "max_tokens" && count.continued < CONTINUED {
         count.continued += 1;
-        nudge(talk, GO_ON, count)?;
+        nudge(talk, GO_ON, count).await?;
         return Ok(Step::Ask);
     }
     if stop_reason == "pause_turn" {
@@ -248,11 +254,11 @@ async fn answered<'a>(talk: &'a Talk<'a>, message: &Message, count: &mut Count) 
         return Ok(Step::Ask);
     }
     if stop_reason == "refusal" {
-        return Ok(fail::refused(talk, count)?.map_or(Step::Ask, |failure| Step::End(End::Failed(failure))));
+        return Ok(fail::refused(talk, count).await?.map_or(Step::Ask, |failure| Step::End(End::Failed(failure))));
     }
     if talk.structured.is_some() && !count.form_nudged {
         count.form_nudged = true;
-        nudge(talk, USE_FORM, count)?;
+        nudge(talk, USE_FORM, count).await?;
         return Ok(Step::Ask);
     }
     let text = last_words(message);
@@ -292,11 +298,11 @@ async fn stop_hooks<'a>(talk: &'a Talk<'a>, text: &str, count: &mut Count) -> Re
     let blocked = effects.blocks.first().cloned().filter(|_| effects.stop.is_none());
     if let Some(why) = &blocked {
         count.stop_hook = true;
-        nudge(talk, &format!("Stop hook feedback:\n{why}"), count)?;
+        nudge(talk, &format!("Stop hook feedback:\n{why}"), count).await?;
     }
     if talk.is_main() {
-        talk.log().record(effects.attachments.clone())?;
-        talk.record_system(crate::ending::stop_summary(&effects))?;
+        talk.record(effects.attachments.clone()).await?;
+        talk.record_system(crate::ending::stop_summary(&effects)).await?;
         if blocked.is_some() {
             talk.session.say(crate::ending::stop_notice(&talk.session.output));
         }
@@ -305,30 +311,59 @@ async fn stop_hooks<'a>(talk: &'a Talk<'a>, text: &str, count: &mut Count) -> Re
 }
 
 /// Says something in the person's voice that the person did not say.
-fn nudge(talk: &Talk<'_>, text: &str, count: &mut Count) -> Result<(), AppendError> {
+async fn nudge(talk: &Talk<'_>, text: &str, count: &mut Count) -> Result<(), AppendError> {
     count.replies += 1;
-    talk.user(factory::meta(text, &mut Clock), None)
+    talk.user(factory::meta(text, &mut Clock), None).await
 }
 
-fn interrupted(talk: &Talk<'_>, tools: bool, count: &mut Count) -> Result<(), AppendError> {
+async fn interrupted(talk: &Talk<'_>, tools: bool, count: &mut Count) -> Result<(), AppendError> {
     let text = if tools { synthetic::INTERRUPT_FOR_TOOL_USE } else { synthetic::INTERRUPT };
     count.replies += 1;
-    talk.user(factory::user(vec![Block::new_text(text)], &mut Clock), None)
+    talk.user(factory::user(vec![Block::new_text(text)], &mut Clock), None).await
 }
 
-fn settle_all(talk: &Talk<'_>, all: Vec<Done>, count: &mut Count) -> Result<(), AppendError> {
+/// Where the conversation goes on after the tool results of an answer. They are recorded
+/// as they come, each under its own call; what follows hangs on the result of the answer's
+/// last call, so that whoever walks up the parents passes every call.
+struct Tail {
+    last_call: Option<ToolUseId>,
+    /// The last entry recorded for that call.
+    entry: Option<Uuid>,
+}
+
+impl Tail {
+    fn of(works: &Works<'_>) -> Self {
+        Self { last_call: works.last().cloned(), entry: None }
+    }
+
+    /// A call's result has just been recorded.
+    fn settled(&mut self, talk: &Talk<'_>, done: &Done) {
+        if self.last_call.as_ref() == Some(&done.call.id) {
+            self.entry = talk.log().head().cloned();
+        }
+    }
+
+    fn go_on(self, talk: &Talk<'_>) -> Result<(), AppendError> {
+        self.entry.map_or(Ok(()), |entry| talk.log().go_on_from(entry))
+    }
+}
+
+/// Stops the calls that still run and records their results.
+async fn settle_all(talk: &Talk<'_>, works: Works<'_>, mut tail: Tail, count: &mut Count) -> Result<(), AppendError> {
+    let all = works.abandon().await;
     let asking = talk.asking.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     for done in &all {
         if asking.contains(&done.call.id) {
             count.denials.push(done.denial());
         }
         count.replies += 1;
-        talk.settle(done)?;
+        talk.settle(done).await?;
+        tail.settled(talk, done);
     }
-    Ok(())
+    tail.go_on(talk)
 }
 
-fn settle(talk: &Talk<'_>, done: &Done, count: &mut Count) -> Result<(), AppendError> {
+async fn settle(talk: &Talk<'_>, done: &Done, count: &mut Count) -> Result<(), AppendError> {
     count.replies += 1;
     count.tool_uses += 1;
     if done.refused.is_some() {
@@ -337,7 +372,7 @@ fn settle(talk: &Talk<'_>, done: &Done, count: &mut Count) -> Result<(), AppendE
     if done.call.name == crate::structured::NAME && done.failed() {
         count.form_errors += 1;
     }
-    talk.settle(done)
+    talk.settle(done).await
 }
 
 fn over_budget(talk: &Talk<'_>) -> Option<f64> {

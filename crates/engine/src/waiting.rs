@@ -77,7 +77,7 @@ fn answers(content: &Content) -> bool {
 
 /// Takes words that waited into the conversation: the person is told, the model finds
 /// them before the next prompt.
-pub(crate) fn take_up(session: &Session, left: Vec<Content>) -> Result<(), AppendError> {
+pub(crate) async fn take_up(session: &Session, left: Vec<Content>) -> Result<(), AppendError> {
     for content in left {
         session.say(System::Informational(Box::new(Informational {
             content: Maybe::Value(format!("Said before the session ended, not answered: {}", content.to_text())),
@@ -93,7 +93,7 @@ pub(crate) fn take_up(session: &Session, left: Vec<Content>) -> Result<(), Appen
         };
         let line = stamped_attachment(Attachment::QueuedCommand(Box::new(attached)));
         // On disk at once: who is killed again finds it in the conversation.
-        session.log().record(vec![Entry::Attachment(Box::new(line))])?;
+        session.record(vec![Entry::Attachment(Box::new(line))]).await?;
         session.note_queue("remove", Some(&prompt), Some("resumed"))?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -48,9 +49,19 @@ struct Work {
     effect: Effect,
     /// Says that it shall stop.
     stop: CancellationToken,
+    /// Whether the tool itself has begun: it was allowed and may have changed something.
+    began: Arc<AtomicBool>,
 }
 
 impl Work {
+    /// The outcome when it was stopped, or never ran.
+    fn stopped(self) -> Done {
+        let text = if self.began.load(Ordering::Relaxed) { synthetic::stopped() } else { synthetic::reject(None) };
+        let raw = Some(Value::from("User rejected tool use"));
+        let refused = Some(Refused { kind: "user-rejected", interrupt: false });
+        Done { refused, ..Done::new(self, Output { content: Content::Text(text), raw, is_error: true }) }
+    }
+
     fn is(&self, done: &Done) -> bool {
         self.call.id == done.call.id
     }
@@ -66,6 +77,7 @@ pub(crate) struct Works<'a> {
     finished: VecDeque<Done>,
     /// The calls that were added.
     ids: HashSet<ToolUseId>,
+    last: Option<ToolUseId>,
     /// Whether the answer is whole: only then may anything change.
     released: bool,
     /// Stops all of them.
@@ -109,6 +121,7 @@ impl<'a> Works<'a> {
             open: Vec::new(),
             finished: VecDeque::new(),
             ids: HashSet::new(),
+            last: None,
             released: false,
             stop: talk.cancel.child_token(),
         }
@@ -122,7 +135,9 @@ impl<'a> Works<'a> {
         }
         let input = call.input.value();
         let effect = self.talk.tool(&call.name).map_or(Effect::Reads, |tool| tool.effect(&input));
-        self.waiting.push_back(Work { call, source, effect, stop: self.stop.clone() });
+        self.last = Some(call.id.clone());
+        let (stop, began) = (self.stop.clone(), Arc::default());
+        self.waiting.push_back(Work { call, source, effect, stop, began });
         self.begin();
     }
 
@@ -130,6 +145,11 @@ impl<'a> Works<'a> {
     pub(crate) fn release(&mut self) {
         self.released = true;
         self.begin();
+    }
+
+    /// The last call that was added.
+    pub(crate) fn last(&self) -> Option<&ToolUseId> {
+        self.last.as_ref()
     }
 
     /// Whether there is nothing to do and nothing to tell.
@@ -156,7 +176,7 @@ impl<'a> Works<'a> {
         }
     }
 
-    /// Stops everything; every call that is not done is answered as refused.
+    /// Stops everything; every call that is not done is answered as stopped or refused.
     pub(crate) async fn abandon(mut self) -> Vec<Done> {
         self.stop.cancel();
         // A subagent still writes down how it ended; whatever else runs is just dropped.
@@ -172,17 +192,7 @@ impl<'a> Works<'a> {
         let _ = tokio::time::timeout(MERCY, ending).await;
         let Self { waiting, open, mut finished, running, .. } = self;
         drop(running);
-        let rejected = |work: Work| {
-            let text = synthetic::reject(None);
-            let output = Output {
-                content: Content::Text(text),
-                raw: Some(Value::from("User rejected tool use")),
-                is_error: true,
-            };
-            let refused = Some(Refused { kind: "user-rejected", interrupt: false });
-            Done { refused, ..Done::new(work, output) }
-        };
-        finished.extend(open.into_iter().chain(waiting).map(rejected));
+        finished.extend(open.into_iter().chain(waiting).map(Work::stopped));
         finished.into()
     }
 
@@ -291,11 +301,11 @@ impl Done {
 
 impl Talk<'_> {
     /// Records a result with what hooks add to it, and says it.
-    pub(crate) fn settle(&self, done: &Done) -> Result<(), quipu_transcript::AppendError> {
+    pub(crate) async fn settle(&self, done: &Done) -> Result<(), quipu_transcript::AppendError> {
         crate::checkpoint::note(self.session)?;
-        self.log().record(done.before.clone())?;
-        self.user(done.result(), done.meta())?;
-        self.log().record(done.after.clone())?;
+        self.record(done.before.clone()).await?;
+        self.user(done.result(), done.meta()).await?;
+        self.record(done.after.clone()).await?;
         for message in &done.messages {
             self.session.say(System::Informational(Box::new(Informational {
                 content: Maybe::Value(message.clone()),
@@ -335,7 +345,7 @@ impl Talk<'_> {
 
     /// Runs one call: checked, hooked, judged, run, hooked again.
     async fn work(&self, work: Work) -> Done {
-        let (call, stop) = (work.call.clone(), work.stop.clone());
+        let (call, stop, started) = (work.call.clone(), work.stop.clone(), Arc::clone(&work.began));
         let Some(tool) = self.tool(&call.name).cloned() else {
             return Done::new(work, Output::no_such_tool(&call.name));
         };
@@ -373,6 +383,7 @@ impl Talk<'_> {
         let began = Instant::now();
         done.sandboxed = (call.name == Bash.definition().name).then_some(profile != Profile::None);
         let running = Call { cancel: stop, profile, target, ..Call::new(call.id.clone()) };
+        started.store(true, Ordering::Relaxed);
         done.output = self.run_tool(&tool, &call, &input, running).await;
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));

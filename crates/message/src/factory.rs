@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::progress::{Progress, ProgressData};
 use crate::synthetic::{MODEL, NO_CONTENT};
+use crate::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment};
 use crate::turn::{Assistant, ErrorKind, User};
 use crate::usage::{CacheCreation, ServerToolUse};
 use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, Stamp, ToolUseId, Usage, Uuid};
@@ -84,6 +85,44 @@ pub fn assistant(content: impl Into<Content>, stamp: &mut dyn Stamp) -> Assistan
 /// An `assistant` line that shows a failed call.
 pub fn api_error(text: impl Into<String>, kind: ErrorKind, stamp: &mut dyn Stamp) -> Assistant {
     Assistant { is_api_error_message: Maybe::Value(true), error: Maybe::Value(kind), ..assistant(text.into(), stamp) }
+}
+
+/// The boundary of a compaction that keeps these lines; they hang after the line
+/// `summary`.
+pub fn compact_boundary(
+    trigger: &str,
+    pre_tokens: u64,
+    kept: &[Uuid],
+    summary: &Uuid,
+    stamp: &mut dyn Stamp,
+) -> CompactBoundary {
+    let anchor = || Maybe::Value(summary.clone());
+    let segment = kept.first().zip(kept.last()).map(|(first, last)| PreservedSegment {
+        head_uuid: Maybe::Value(first.clone()),
+        anchor_uuid: anchor(),
+        tail_uuid: Maybe::Value(last.clone()),
+        ..PreservedSegment::default()
+    });
+    let messages = segment.is_some().then(|| PreservedMessages {
+        anchor_uuid: anchor(),
+        uuids: Maybe::Value(kept.to_vec()),
+        all_uuids: Maybe::Value(kept.to_vec()),
+        ..PreservedMessages::default()
+    });
+    CompactBoundary {
+        content: Maybe::Value("Conversation compacted".to_owned()),
+        level: Maybe::Value("info".to_owned()),
+        is_meta: Maybe::Value(false),
+        compact_metadata: Maybe::Value(CompactMetadata {
+            trigger: Maybe::Value(trigger.to_owned()),
+            pre_tokens: Maybe::Value(pre_tokens),
+            preserved_segment: segment.into(),
+            preserved_messages: messages.into(),
+            ..CompactMetadata::default()
+        }),
+        envelope: stamped(stamp),
+        ..CompactBoundary::default()
+    }
 }
 
 /// A `progress` line; a tool passes data of its own type.

@@ -99,6 +99,18 @@ wire! {
         api_message_id: opt MessageId = "api_message_id",
         /// Time to the first token.
         ttft_ms: opt Number = "ttft_ms",
+        /// On the `message_stop` of an interrupted answer: the blocks that will not come.
+        abandoned_blocks: opt AbandonedBlocks = "abandoned_blocks",
+    }
+}
+
+wire! {
+    /// The blocks of an interrupted answer that will not come.
+    pub struct AbandonedBlocks {
+        /// The API message they belong to.
+        api_message_id: opt MessageId = "api_message_id",
+        /// Index of the first of them.
+        from_block_index: opt u64 = "from_block_index",
     }
 }
 

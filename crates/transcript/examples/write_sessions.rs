@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use quipu_message::bookkeeping::CustomTitle;
 use quipu_message::turn::Assistant;
 use quipu_message::{Block, Entry, Json, Maybe, Stamp, Uuid, factory};
-use quipu_transcript::{Compaction, Durability, Facts, Fork, Recorder, find};
+use quipu_transcript::{Durability, Facts, Fork, Recorder, find};
 use serde_json::json;
 
 /// Ids and times in a row; a program would take random ids and the clock.
@@ -67,9 +67,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut recorder = Recorder::create(&compacted, facts, Durability::default())?;
     turn(&mut recorder, &mut stamp, "Count the boats.", "Counting.")?;
     turn(&mut recorder, &mut stamp, "Count the gulls.", "Too many.")?;
-    let kept = recorder.head().cloned().into_iter().collect();
+    let kept: Vec<_> = recorder.head().cloned().into_iter().collect();
     let summary = factory::user("The boats were counted: twelve. The gulls were too many.", &mut stamp);
-    recorder.compact(Compaction { trigger: "manual".into(), pre_tokens: 1200, summary, kept }, &mut stamp)?;
+    let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
+    let boundary = factory::compact_boundary("manual", 1200, &kept, &anchor, &mut stamp);
+    recorder.compact(boundary, summary)?;
     turn(&mut recorder, &mut stamp, "And the seals?", "Three.")?;
     recorder.close()?;
 

@@ -1,9 +1,10 @@
 //! Whole lines at the end of a file, safe against crashes and other writers.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use quipu_message::{Line, Uuid};
 
@@ -36,6 +37,14 @@ pub enum AppendError {
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// Another program holds the lock.
+    #[error("another program has kept {} locked for {:.1} s", path.display(), waited.as_secs_f64())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
     },
     /// A write failed; it may have left a torn line, which the next append sets aside.
     #[error("cannot append to {}", path.display())]
@@ -94,6 +103,9 @@ pub enum AppendError {
         /// The line asked for.
         uuid: Uuid,
     },
+    /// The recorder has ended.
+    #[error("the session's writer has ended")]
+    Stopped,
     /// The session has no entry that a fork could hold.
     #[error("{} holds nothing to fork", path.display())]
     NothingToFork {
@@ -109,6 +121,7 @@ impl AppendError {
             Self::Create { .. } => "append.cannot_create",
             Self::Open { .. } => "append.cannot_open",
             Self::Lock { .. } => "append.cannot_lock",
+            Self::Locked { .. } => "append.locked",
             Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull => "append.disk_full",
             Self::Write { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => "append.disk_full",
             Self::Write { .. } => "append.cannot_write",
@@ -119,23 +132,17 @@ impl AppendError {
             Self::Serialise(_) => "append.not_json",
             Self::NoUuid { .. } => "append.no_uuid",
             Self::NoEntry { .. } => "append.no_entry",
+            Self::Stopped => "append.stopped",
             Self::NothingToFork { .. } => "append.nothing_to_fork",
         }
     }
 }
 
-/// Something to append as one line, made into text only when it is written.
-pub trait OneLine {
-    /// Puts the line's text after what the buffer holds, without a line end.
-    fn put(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()>;
-}
+/// How long a lock that another program holds is waited for.
+pub(crate) const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 
-impl OneLine for Line {
-    fn put(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
-        buffer.extend_from_slice(self.as_str().as_bytes());
-        Ok(())
-    }
-}
+/// How long to wait between two tries to get the lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A file that only grows, by whole lines.
 ///
@@ -193,16 +200,42 @@ impl Journal {
     /// Appends lines and takes each from the queue when it is written, so that what
     /// an error leaves there can be tried again. With `sync`, returns when all are on
     /// stable storage.
-    pub fn append<L: OneLine>(&mut self, lines: &mut VecDeque<L>, sync: bool) -> Result<(), AppendError> {
-        let path = &self.path;
-        self.file.lock().map_err(|source| AppendError::Lock { path: path.clone(), source })?;
+    pub fn append(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
+        self.append_while(lines, sync, |waited| waited < LOCK_DEADLINE)
+    }
+
+    /// The same, but waits for the lock only as long as `patient` says: it is passed how
+    /// long that has taken.
+    pub(crate) fn append_while(
+        &mut self,
+        lines: &mut VecDeque<Line>,
+        sync: bool,
+        patient: impl Fn(Duration) -> bool,
+    ) -> Result<(), AppendError> {
+        self.lock(patient)?;
         let written = self.append_locked(lines, sync);
         // An unlock that fails is undone when the file closes.
         let _ = self.file.unlock();
         written
     }
 
-    fn append_locked<L: OneLine>(&mut self, lines: &mut VecDeque<L>, sync: bool) -> Result<(), AppendError> {
+    fn lock(&self, patient: impl Fn(Duration) -> bool) -> Result<(), AppendError> {
+        let began = Instant::now();
+        loop {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::Error(source)) => return Err(AppendError::Lock { path: self.path.clone(), source }),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let waited = began.elapsed();
+            if !patient(waited) {
+                return Err(AppendError::Locked { path: self.path.clone(), waited });
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
+    }
+
+    fn append_locked(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
         let mut torn = self.look()?;
         let mut buffer = Vec::new();
         while let Some(line) = lines.front() {
@@ -210,7 +243,7 @@ impl Journal {
             if std::mem::take(&mut torn) {
                 buffer.push(b'\n');
             }
-            line.put(&mut buffer).map_err(AppendError::Serialise)?;
+            buffer.extend_from_slice(line.as_str().as_bytes());
             buffer.push(b'\n');
             let path = &self.path;
             self.whole = false;

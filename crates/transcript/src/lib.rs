@@ -34,10 +34,11 @@ mod read;
 mod record;
 mod repair;
 mod resume;
+mod writer;
 
 pub mod find;
 
-pub use append::{AppendError, Journal, OneLine};
+pub use append::{AppendError, Journal};
 pub use backups::FileBackups;
 pub use check::{Check, Report};
 pub use delete::{DeleteError, delete};
@@ -49,6 +50,7 @@ pub use measure::{measure, measure_reader};
 pub use outline::Outline;
 pub use problem::{FileError, Problem};
 pub use read::{Entries, Located, load, load_alone, load_reader};
-pub use record::{Compaction, Durability, Facts, Queued, Recorder, Watch};
+pub use record::{Durability, Facts, Recorder};
 pub use repair::{Change, Repair, RepairError, repair};
 pub use resume::Resumed;
+pub use writer::{Acknowledge, Queued, Watch};

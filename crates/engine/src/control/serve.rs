@@ -37,6 +37,11 @@ fn done() -> Served {
     Ok((None, Vec::new()))
 }
 
+/// What was noted in the session file is answered when it is written.
+async fn noted(session: &Session) -> Served {
+    session.noted().await.map_err(|error| Refused::from(error.to_string())).and_then(|()| done())
+}
+
 /// What was only done, or why not.
 trait IntoServed {
     fn into_served(self) -> Served;
@@ -138,7 +143,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Se
             done()
         }
         RequestBody::RenameSession(body) => match crate::agent::rename(session, &body.title) {
-            Ok(()) => done(),
+            Ok(()) => noted(session).await,
             Err(error) => Err(error.to_string().into()),
         },
         RequestBody::StopTask(body) => {
@@ -168,6 +173,9 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Se
             let dropped = body.message_uuid.get().and_then(|uuid| session.queue.cancel(uuid));
             dropped.iter().for_each(|prompt| taken_back(session, prompt));
             let cancelled = dropped.is_some();
+            if let Err(refused) = noted(session).await {
+                return Some(Err(refused));
+            }
             gave(&answer::Cancelled { cancelled, ..Default::default() })
         }
         RequestBody::GenerateSessionTitle(body) => title(session, body).await,
@@ -341,6 +349,7 @@ async fn title(session: &Arc<Session>, body: &request::GenerateSessionTitle) -> 
     let title = wrapped.unwrap_or_else(|| title.trim().trim_matches('"').to_owned());
     if body.persist.is_true() {
         answers::keep_title(session, &title).map_err(|error| error.to_string())?;
+        noted(session).await?;
     }
     gave(&answer::Title { title: Maybe::Value(title), ..Default::default() })
 }

@@ -2,6 +2,7 @@ use quipu_message::factory;
 use serde_json::Value;
 
 use super::*;
+use crate::clock::Clock;
 
 /// What is sent as text and as messages, together.
 fn sent(log: &mut Log) -> Vec<Value> {
@@ -21,7 +22,7 @@ fn log() -> Log {
 }
 
 fn turn(log: &mut Log, n: usize) {
-    log.user(factory::user(format!("question {n}"), &mut Clock)).unwrap();
+    let _ = log.record(vec![Entry::User(Box::new(factory::user(format!("question {n}"), &mut Clock)))]).unwrap();
     log.answer(factory::assistant(format!("answer {n}"), &mut Clock)).unwrap();
 }
 
@@ -29,7 +30,8 @@ fn turn(log: &mut Log, n: usize) {
 fn settled_turns_and_the_rest_are_the_whole_conversation() {
     let mut log = log();
     for n in 0..30 {
-        log.user(factory::user(format!("question {n}"), &mut Clock)).unwrap();
+        let question = factory::user(format!("question {n}"), &mut Clock);
+        let _ = log.record(vec![Entry::User(Box::new(question))]).unwrap();
         assert_eq!(sent(&mut log), plain(&log), "asked {n}");
         // Some turns are broken off before the model answers.
         if n % 7 != 3 {

@@ -15,7 +15,7 @@ const REFUSED: &str = "The answer above was stopped by a safeguard. If the reque
                        do that; if not, say so plainly and name what you can do instead.";
 
 /// The model's safeguards stopped it: once it is told so, then the turn has failed.
-pub(super) fn refused(talk: &Talk<'_>, count: &mut Count) -> Result<Option<Failure>, AppendError> {
+pub(super) async fn refused(talk: &Talk<'_>, count: &mut Count) -> Result<Option<Failure>, AppendError> {
     count.refusals += 1;
     if count.refusals == 1 {
         let notice = Informational {
@@ -26,8 +26,8 @@ pub(super) fn refused(talk: &Talk<'_>, count: &mut Count) -> Result<Option<Failu
         let said = Informational { envelope: talk.session.output.envelope(), ..notice.clone() };
         talk.session.say(System::Informational(Box::new(said)));
         let kept = Informational { is_meta: Maybe::Value(false), ..notice };
-        talk.record_system(System::Informational(Box::new(kept)))?;
-        nudge(talk, REFUSED, count)?;
+        talk.record_system(System::Informational(Box::new(kept))).await?;
+        nudge(talk, REFUSED, count).await?;
         return Ok(None);
     }
     let line = ModelRefusal {
@@ -46,34 +46,34 @@ pub(super) fn refused(talk: &Talk<'_>, count: &mut Count) -> Result<Option<Failu
         ..line.clone()
     };
     talk.session.say(System::ModelRefusal(Box::new(said)));
-    talk.record_system(System::ModelRefusal(Box::new(line)))?;
+    talk.record_system(System::ModelRefusal(Box::new(line))).await?;
     let text = format!("API Error: {} refused to answer this. Ask in another way, or ask another model.", talk.model);
     let failure = Failure { text, status: None, kind: None, stop_reason: "refusal" };
-    show(talk, &failure, ErrorKind::InvalidRequest)?;
+    show(talk, &failure, ErrorKind::InvalidRequest).await?;
     Ok(Some(failure))
 }
 
 /// A call failed for good: that is shown.
-pub(super) fn failed(talk: &Talk<'_>, error: &ApiError) -> Result<Failure, AppendError> {
+pub(super) async fn failed(talk: &Talk<'_>, error: &ApiError) -> Result<Failure, AppendError> {
     let failure = Failure {
         text: crate::ending::failure_text(error),
         status: error.status(),
         kind: error.api_type().map(str::to_owned),
         stop_reason: "stop_sequence",
     };
-    show(talk, &failure, error.kind())?;
+    show(talk, &failure, error.kind()).await?;
     Ok(failure)
 }
 
 /// Shows a failed call as a message no model wrote.
-fn show(talk: &Talk<'_>, failure: &Failure, kind: ErrorKind) -> Result<(), AppendError> {
+async fn show(talk: &Talk<'_>, failure: &Failure, kind: ErrorKind) -> Result<(), AppendError> {
     let mut line = factory::api_error(failure.text.clone(), kind, &mut Clock);
     line.message.stop_reason = Maybe::Value(failure.stop_reason.to_owned());
     line.api_error_status = failure.status.map(serde_json::Number::from).into();
     line.api_error_type = failure.kind.clone().into();
     let envelope = talk.envelope(line.envelope.uuid.get().cloned(), line.envelope.timestamp.get().cloned());
     let said = Assistant { envelope, extra: Extra::spelled(Spelling::STREAM), ..line.clone() };
-    talk.log().record(vec![Entry::Assistant(Box::new(line))])?;
+    talk.record(vec![Entry::Assistant(Box::new(line))]).await?;
     if talk.is_main() {
         talk.session.output.say(Entry::Assistant(Box::new(said)));
     }

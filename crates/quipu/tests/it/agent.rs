@@ -4,13 +4,16 @@
 //! What differs is listed, with reasons, in `docs/compat.md`; the list is exact.
 
 mod background;
+mod chain;
 mod compat;
 mod control;
 mod drive;
 mod flags;
 mod folder;
 mod guard;
+mod interrupt;
 mod killed;
+mod locked;
 mod own;
 mod recording;
 mod rough;

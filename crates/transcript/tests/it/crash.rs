@@ -11,10 +11,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use quipu_message::Uuid;
-use quipu_transcript::{Compaction, Durability, Entries, Journal, Recorder};
+use quipu_transcript::{Durability, Entries, Journal, Recorder};
 use tempfile::tempdir;
 
-use crate::writing::{Counter, answer, entry, facts, has_problem, person};
+use crate::writing::{Counter, answer, compact_boundary, entry, facts, has_problem, person};
 
 fn writer(path: &Path, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
@@ -44,8 +44,8 @@ fn writer_child() {
         recorder.queue(answer(&words, &mut stamp)).unwrap();
         if n % 17 == 16 {
             let summary = person("in short", &mut stamp);
-            let compaction = Compaction { trigger: "auto".into(), pre_tokens: 1, summary, kept: vec![asked] };
-            let head = recorder.compact(compaction, &mut stamp).unwrap().unwrap();
+            let boundary = compact_boundary(&summary, &[asked], &mut stamp);
+            let head = recorder.compact(boundary, summary).unwrap().unwrap();
             say.write_all(format!("ack {head}\n").as_bytes()).unwrap();
         }
     }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use quipu_message::turn::Assistant;
 use quipu_message::{Entry, Json, Maybe, factory};
-use quipu_transcript::{Compaction, Durability, Fork, Recorder, Resumed, load};
+use quipu_transcript::{AppendError, Durability, Fork, Recorder, Resumed, load};
 use tempfile::tempdir;
 
-use crate::writing::{Counter, answer, chain, entry, facts, fast, person};
+use crate::writing::{Counter, answer, chain, compact_boundary, entry, facts, fast, has_problem, person};
 
 #[test]
 fn only_what_is_new_is_written_and_the_last_id_comes_back() {
@@ -50,7 +51,9 @@ fn a_flood_of_answers_is_written_as_it_comes() {
     for n in 0..300 {
         recorder.queue(answer(&n.to_string(), &mut stamp)).unwrap();
     }
-    assert_eq!(chain(&path).len(), 256, "the rest waits");
+    while chain(&path).len() < 256 {
+        std::thread::yield_now();
+    }
     recorder.close().unwrap();
     let chain = chain(&path);
     assert_eq!(chain.len(), 300);
@@ -143,8 +146,8 @@ fn a_session_is_resumed_rewound_forked_and_compacted() {
     assert_eq!(texts(&at), ["one"]);
 
     let summary = person("In short.", &mut stamp);
-    let compaction = Compaction { trigger: "manual".into(), pre_tokens: 9, summary, kept: vec![kept] };
-    recorder.compact(compaction, &mut stamp).unwrap();
+    let boundary = compact_boundary(&summary, &[kept], &mut stamp);
+    recorder.compact(boundary, summary).unwrap();
     recorder.record(&[entry(person("four", &mut stamp))]).unwrap();
     recorder.close().unwrap();
     assert_eq!(texts(&path), ["In short.\nthree\nfour"]);
@@ -165,4 +168,74 @@ fn a_clock_that_goes_backwards_changes_nothing() {
     recorder.close().unwrap();
     let shown: Vec<_> = load(&path).unwrap().for_ui().into_iter().filter_map(|i| i.text).collect();
     assert_eq!(shown, ["late", "early"]);
+}
+
+#[test]
+fn an_answer_that_is_withdrawn_in_time_is_not_written() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+    let asked = recorder.record(&[entry(person("go", &mut stamp))]).unwrap().unwrap();
+    let early = recorder.queue(answer("written early", &mut stamp)).unwrap();
+    recorder.flush().unwrap();
+    let late = recorder.queue(answer("still waiting", &mut stamp)).unwrap();
+    assert!(!early.withdraw() && late.withdraw());
+    recorder.rewind(&asked).unwrap();
+    let again = recorder.queue(answer("the second try", &mut stamp)).unwrap();
+    assert!(again.update(|_| ()));
+    recorder.close().unwrap();
+    let chain = chain(&path);
+    assert_eq!(chain.len(), 3);
+    assert_eq!((&chain[1].1, &chain[2].1), (&Some(asked.clone()), &Some(asked)), "two tries after one prompt");
+}
+
+#[test]
+fn the_end_of_an_answer_is_written_though_the_answer_was() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+    recorder.record(&[entry(person("go", &mut stamp))]).unwrap();
+    let queued = recorder.queue(answer("done", &mut stamp)).unwrap();
+    let stopped = |line: &mut Assistant| line.message.stop_reason = Maybe::Value("max_tokens".into());
+    recorder.flush().unwrap();
+    recorder.finish(&[&queued], stopped).unwrap();
+    recorder.record(&[entry(person("next", &mut stamp))]).unwrap();
+    recorder.close().unwrap();
+    let chain = chain(&path);
+    assert_eq!((chain.len(), &chain[1]), (4, &chain[2]), "the same line again");
+    assert_eq!(chain[3].1.as_ref(), Some(&chain[2].0));
+    let talk = load(&path).unwrap();
+    let answers: Vec<_> = talk.path().into_iter().filter_map(|node| node.assistant()).collect();
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].message.stop_reason.text(), Some("max_tokens"));
+    assert!(!has_problem(&path, "id.reused"));
+}
+
+#[test]
+fn recording_returns_while_another_program_holds_the_lock() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = Counter(0);
+    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    let other = std::fs::File::open(&path).unwrap();
+    let (told, heard) = std::sync::mpsc::channel();
+    let record = |recorder: &mut Recorder, stamp: &mut Counter| {
+        let told = told.clone();
+        let done = Box::new(move |written: Result<(), AppendError>| told.send(written.map_err(|e| e.code())).unwrap());
+        recorder.record_then(&[entry(person("words", stamp))], done).unwrap();
+    };
+    other.lock().unwrap();
+    record(&mut recorder, &mut stamp);
+    assert!(heard.try_recv().is_err() && chain(&path).is_empty());
+    other.unlock().unwrap();
+    assert_eq!(heard.recv().unwrap(), Ok(()));
+    other.lock().unwrap();
+    record(&mut recorder, &mut stamp);
+    drop(recorder);
+    assert_eq!(heard.recv().unwrap(), Err("append.locked"));
+    assert_eq!(chain(&path).len(), 1);
 }

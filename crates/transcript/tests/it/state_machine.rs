@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use quipu_message::Uuid;
-use quipu_transcript::{Compaction, Fork, Recorder};
+use quipu_transcript::{Fork, Recorder};
 use tempfile::tempdir;
 
-use crate::writing::{Counter, answer, chain, entry, facts, fast, has_problem, person};
+use crate::writing::{Counter, answer, chain, compact_boundary, entry, facts, fast, has_problem, person};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -83,7 +83,8 @@ proptest! {
                     let summary = person("short", &mut stamp);
                     let anchor = summary.envelope.uuid.get().unwrap().clone();
                     let boundary = Counter(stamp.0).uuid_preview();
-                    recorder.compact(Compaction { trigger: "auto".into(), pre_tokens: 1, summary, kept }, &mut stamp).unwrap();
+                    let made = compact_boundary(&summary, &kept, &mut stamp);
+                    recorder.compact(made, summary).unwrap();
                     model.push((boundary.clone(), None));
                     model.push((anchor.clone(), Some(boundary)));
                     head = Some(anchor);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use quipu_message::system::CompactBoundary;
 use quipu_message::turn::{Assistant, User};
 use quipu_message::{Entry, Stamp, Uuid, factory};
 use quipu_transcript::{Check, Durability, Entries, Facts};
@@ -45,6 +46,11 @@ pub(crate) fn answer(text: &str, stamp: &mut Counter) -> Assistant {
 
 pub(crate) fn entry(user: User) -> Entry {
     Entry::User(Box::new(user))
+}
+
+/// The boundary of a compaction with this summary.
+pub(crate) fn compact_boundary(summary: &User, kept: &[Uuid], stamp: &mut Counter) -> CompactBoundary {
+    factory::compact_boundary("auto", 9, kept, summary.envelope.uuid.get().unwrap(), stamp)
 }
 
 /// Id and parent of every entry, in the order of the file.

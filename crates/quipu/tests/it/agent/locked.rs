@@ -1,0 +1,56 @@
+//! A session file that another program keeps locked: nobody else waits for it.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::stage::Stage;
+
+/// Less than the agent waits for the lock by itself.
+const SOON: Duration = Duration::from_secs(8);
+
+#[test]
+fn an_interrupt_ends_a_turn_though_the_session_file_is_locked() {
+    let stage = Stage::new("slow.yaml");
+    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
+    talk.say("sleep");
+    talk.until(|line| line["type"] == "assistant");
+    let lock = File::open(stage.session_file()).unwrap();
+    lock.lock().unwrap();
+    let began = Instant::now();
+    talk.ask("1", json!({"subtype": "interrupt"}));
+    talk.until(|line| line["type"] == "control_response");
+    assert_eq!(talk.until_result()["terminal_reason"], "aborted_tools");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    lock.unlock().unwrap();
+    // What could not be written is written as soon as it can be.
+    talk.say("next words");
+    assert_eq!(talk.until_result()["is_error"], false);
+    assert_eq!(talk.end().0, 0);
+    let file = fs::read_to_string(stage.session_file()).unwrap();
+    let places: Vec<_> =
+        ["tool_use_id", "[Request interrupted by user for tool use]", "next words"].map(|text| file.find(text)).into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{file}");
+}
+
+#[test]
+fn requests_and_signals_are_heard_though_the_session_file_is_locked() {
+    let stage = Stage::new("hello.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("hello");
+    talk.until_result();
+    let lock = File::open(stage.session_file()).unwrap();
+    lock.lock().unwrap();
+    let began = Instant::now();
+    talk.ask("1", json!({"subtype": "get_session_cost"}));
+    talk.until(|line| line["type"] == "control_response");
+    talk.say("hello again");
+    talk.ask("2", json!({"subtype": "interrupt"}));
+    talk.until(|line| line["response"]["request_id"] == "2");
+    Command::new("kill").args(["-TERM", &talk.child.id().to_string()]).status().unwrap();
+    assert_eq!(talk.child.wait().unwrap().code(), Some(143));
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
