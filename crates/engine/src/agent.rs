@@ -13,12 +13,11 @@ use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
 use quipu_message::system::{System, live};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
-use tokio::io::BufReader;
 use tokio_util::sync::CancellationToken;
 
 use crate::ending::{self, in_full, stillborn};
 use crate::error::EngineError;
-use crate::input::{InputError, Prompt};
+use crate::input::{InputError, Prompt, Stdin};
 use crate::options::Options;
 use crate::output::{Output, Printed};
 use crate::session::Session;
@@ -39,7 +38,8 @@ pub async fn run(
     out: impl Write + Send + 'static,
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
-    let given = Given { options, env, cwd };
+    let mut given = Given { options, env, cwd };
+    let stdin = Stdin::open(&mut given.options).await?;
     let chosen = given.choose();
     let id = match &chosen {
         Ok(chosen) => chosen.id.clone(),
@@ -65,7 +65,7 @@ pub async fn run(
         }
     };
     let session = given.set_up(chosen, output)?;
-    let ended = live(&session, begun, gone).await;
+    let ended = live(&session, begun, gone, stdin).await;
     session.mcp.close().await;
     session.place.close();
     ending::say_held(&session);
@@ -98,10 +98,15 @@ struct Begun {
 }
 
 /// Answers prompts until there are no more; returns the signal that broke it off.
-async fn live(session: &Arc<Session>, from: Begun, gone: CancellationToken) -> Result<Option<Signal>, EngineError> {
+async fn live(
+    session: &Arc<Session>,
+    from: Begun,
+    gone: CancellationToken,
+    stdin: Stdin,
+) -> Result<Option<Signal>, EngineError> {
     let heard = Arc::<Heard>::default();
     // A task of its own: whatever a turn does, stdin and signals are heard.
-    let mut listening = tokio::spawn(listen(Arc::clone(session), Arc::clone(&heard), gone));
+    let mut listening = tokio::spawn(listen(Arc::clone(session), stdin, Arc::clone(&heard), gone));
     let answering = answer(session, from);
     // Whoever reads stdin never ends before the prompts do.
     let done = tokio::select! {
@@ -232,6 +237,7 @@ async fn begin(session: &Arc<Session>, from: Begun) -> Result<(), AppendError> {
     for problem in problems {
         session.warn(format!("left out: {problem}"));
     }
+    session.tell_auto();
     crate::waiting::take_up(session, waiting).await?;
     let source = if resumed { "resume" } else { "startup" };
     crate::begin::session_hooks(session, source).await
@@ -265,20 +271,15 @@ async fn end(session: &Arc<Session>) -> Result<(), AppendError> {
 }
 
 /// Reads stdin, hears signals, and notices when nobody reads what we say.
-async fn listen(session: Arc<Session>, heard: Arc<Heard>, gone: CancellationToken) {
+async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone: CancellationToken) {
     let session = &session;
     let desk = crate::control::Desk::new(Arc::clone(session));
     let reading = async {
         if session.options.stream_input {
-            let mut stdin = BufReader::new(tokio::io::stdin());
             loop {
-                let said = match crate::input::next_line(&mut stdin).await {
-                    Ok(Some(line)) => crate::input::read(&line),
+                match stdin.next().await {
+                    Ok(Some(said)) => desk.hear(said),
                     Ok(None) => break,
-                    Err(error) => Err(error),
-                };
-                match said {
-                    Ok(said) => desk.hear(said),
                     Err(error) => {
                         *heard.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
                         return;

@@ -108,6 +108,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     if !std::mem::replace(&mut session.state().instructed, true) {
         let (files, left_out) = session.find_instructions();
         entries.extend(prompt::instructions(&files));
+        entries.extend(prompt::dynamic_sections(session));
         left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
     }
     // The person's words are on disk before the model is asked.

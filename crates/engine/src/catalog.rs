@@ -5,9 +5,12 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use quipu_message::Json;
+use quipu_message::control::setup::McpConfig;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::options::PluginDir;
 use crate::settings::Source;
 use crate::text_file;
 use crate::trust::repository;
@@ -55,6 +58,13 @@ pub(crate) struct Agent {
     pub builtin: bool,
 }
 
+impl Agent {
+    /// The model it names; `None` if it works with the session's.
+    pub(crate) fn own_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|model| *model != "inherit")
+    }
+}
+
 /// A folder with commands, skills, subagents and hooks of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Plugin {
@@ -62,19 +72,43 @@ pub(crate) struct Plugin {
     pub(crate) name: String,
     /// Where it is.
     pub(crate) path: PathBuf,
+    /// Whether its MCP servers are used.
+    #[serde(skip)]
+    pub(crate) mcp: bool,
 }
 
 impl Plugin {
-    /// The plugin in a folder, named by its manifest or else like the folder.
-    pub(crate) fn at(path: &Path) -> Self {
+    /// A plugin, named by its manifest or else like its folder.
+    pub(crate) fn at(cwd: &Path, given: &PluginDir) -> Self {
         #[derive(Deserialize)]
         struct Manifest {
             name: String,
         }
+        let path = cwd.join(&given.path);
         let manifest = text_file::read(&path.join(".claude-plugin/plugin.json"), None, text_file::MAX_BYTES).ok();
         let named = manifest.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).map(|known| known.name);
         let folder = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name: named.unwrap_or_else(folder), path: path.to_owned() }
+        Self { name: named.unwrap_or_else(folder), mcp: given.mcp, path }
+    }
+
+    /// Its MCP servers: those of its `.mcp.json`.
+    pub(crate) fn servers(&self, problems: &mut Vec<String>) -> BTreeMap<String, Json> {
+        let path = self.path.join(".mcp.json");
+        if path.symlink_metadata().is_err() {
+            return BTreeMap::new();
+        }
+        let text = text_file::read(&path, None, text_file::MAX_BYTES).map_err(|error| error.to_string());
+        let listing = text.and_then(|text| {
+            let text = text.replace("${CLAUDE_PLUGIN_ROOT}", &self.path.to_string_lossy());
+            serde_json::from_str::<McpConfig>(&text).map_err(|error| error.to_string())
+        });
+        match listing {
+            Ok(listing) => listing.servers,
+            Err(error) => {
+                problems.push(format!("{}: {error}", path.display()));
+                BTreeMap::new()
+            }
+        }
     }
 
     /// The settings in it: its hooks.
@@ -113,6 +147,12 @@ impl Catalog {
             folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude"), "", Some(folder)));
         }
         catalog
+    }
+
+    /// The agent of a name, or why there is none.
+    pub(crate) fn agent(&self, name: &str) -> Result<&Agent, String> {
+        let names = || self.agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.agents.get(name).ok_or_else(|| format!("no agent '{name}'; there are {}", names()))
     }
 
     /// Adds what a folder of the project holds that was opened later.

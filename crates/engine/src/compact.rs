@@ -17,6 +17,7 @@ use crate::clock::{Clock, now};
 use crate::commands;
 use crate::ending;
 use crate::model::Size;
+use crate::options::Autocompact;
 use crate::prompt;
 use crate::session::Session;
 use crate::talk::Talk;
@@ -107,8 +108,13 @@ impl Talk<'_> {
     }
 
     fn threshold(&self) -> u64 {
-        let set = self.session.var("CLAUDE_CODE_AUTO_COMPACT_WINDOW").and_then(|tokens| tokens.parse().ok());
-        set.unwrap_or_else(|| Size::of(&self.model).threshold())
+        let by_model = || Size::of(&self.model).threshold();
+        let set = || self.session.var("CLAUDE_CODE_AUTO_COMPACT_WINDOW").and_then(|tokens| tokens.parse().ok());
+        match self.session.options.autocompact {
+            Some(Autocompact::Tokens(tokens)) => tokens.min(by_model()),
+            Some(Autocompact::Auto) => by_model(),
+            None => set().unwrap_or_else(by_model),
+        }
     }
 }
 

@@ -80,12 +80,18 @@ pub(crate) struct With<'a> {
 
 impl Hooks {
     /// The hooks of settings files. A project can turn off its own, the user and flags
-    /// turn off all.
+    /// turn off all but managed ones.
     pub(crate) fn new(settings: &Settings, report: bool) -> Self {
         let of_project = |layer: &Layer| matches!(layer.source, Source::Project | Source::Local);
+        let only_managed =
+            settings.layers.iter().any(|layer| layer.source == Source::Managed && layer.known.allow_managed_hooks_only);
         let off = |layer: &Layer| {
-            let turns_off = |other: &&Layer| !of_project(other) || of_project(layer);
-            settings.layers.iter().filter(turns_off).any(|other| other.known.disable_all_hooks)
+            let turns_off = |other: &&Layer| match layer.source {
+                Source::Managed => other.source == Source::Managed,
+                _ => !of_project(other) || of_project(layer),
+            };
+            (only_managed && layer.source != Source::Managed)
+                || settings.layers.iter().filter(turns_off).any(|other| other.known.disable_all_hooks)
         };
         let layers = settings.layers.iter().filter(|layer| !off(layer));
         let events = layers.flat_map(|layer| &layer.known.hooks);
@@ -288,6 +294,11 @@ mod tests {
             1
         );
         assert_eq!(count(vec![layer(Source::User, true), layer(Source::Project, false)]), 0);
+        assert_eq!(count(vec![layer(Source::User, true), layer(Source::Managed, false)]), 1);
+        assert_eq!(count(vec![layer(Source::User, false), layer(Source::Managed, true)]), 0);
+        let mut only = layer(Source::Managed, false);
+        only.known.allow_managed_hooks_only = true;
+        assert_eq!(count(vec![layer(Source::User, false), only]), 1);
     }
 
     #[test]

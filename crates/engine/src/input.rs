@@ -1,9 +1,12 @@
 //! What comes in on stdin, a line each.
 
-use quipu_message::control::{ControlRequest, ControlResponse};
+use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
 use quipu_message::turn::{Origin, User};
 use quipu_message::{Content, Entry, Head, Maybe, ReadError, Role, Uuid};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+
+use crate::error::EngineError;
+use crate::options::{Options, PluginDir};
 
 /// The word for words that tell of a background task.
 const NOTIFICATION: &str = "task-notification";
@@ -92,6 +95,61 @@ impl InputError {
 
 /// The longest line of stdin, in bytes: more than the API takes in one request.
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// The lines on stdin.
+pub(crate) struct Stdin {
+    lines: BufReader<tokio::io::Stdin>,
+    /// The first line, when it was needed before the session was set up.
+    first: Option<Said>,
+}
+
+impl Stdin {
+    /// Opens stdin. Where flags ask for it, the first line is waited for, which must be
+    /// `initialize`, and what it says of plugins and managed settings becomes part of the
+    /// options.
+    pub(crate) async fn open(options: &mut Options) -> Result<Self, EngineError> {
+        let mut stdin = Self { lines: BufReader::new(tokio::io::stdin()), first: None };
+        let flag = match options {
+            Options { managed_in_initialize: true, .. } => "--managed-settings-in-initialize",
+            Options { await_initialize: true, .. } => "--await-initialize",
+            _ => return Ok(stdin),
+        };
+        let bad = |reason: &str| EngineError::Flag { flag, reason: reason.to_owned() };
+        if !options.stream_input {
+            return Err(bad("needs --input-format stream-json"));
+        }
+        let first = stdin.next().await?;
+        let body = match &first {
+            Some(Said::Request(request)) => match &request.request {
+                RequestBody::Initialize(body) => body,
+                _ => return Err(bad("the first line on stdin must be the initialize request")),
+            },
+            _ => return Err(bad("the first line on stdin must be the initialize request")),
+        };
+        if options.managed_in_initialize {
+            let settings = body.managed_settings.get().filter(|json| json.value().is_object());
+            let settings = settings.ok_or_else(|| bad("the initialize request has no managedSettings"))?;
+            options.managed_settings = Some(settings.text().to_owned());
+        }
+        let plugins = body.plugins.get().into_iter().flatten();
+        options.plugin_dirs.extend(
+            plugins.map(|plugin| PluginDir {
+                path: plugin.path.as_str().into(),
+                mcp: !plugin.skip_mcp_discovery.is_true(),
+            }),
+        );
+        stdin.first = first;
+        Ok(stdin)
+    }
+
+    /// What the next line says; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Said>, InputError> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        next_line(&mut self.lines).await?.map(|line| read(&line)).transpose()
+    }
+}
 
 /// The next line, without its end; `None` at the end of the input.
 pub(crate) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<String>, InputError> {

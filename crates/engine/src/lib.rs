@@ -31,6 +31,7 @@ mod ending;
 mod error;
 mod hooks;
 mod host;
+mod json_file;
 mod ledger;
 mod log;
 mod mcp;
@@ -67,6 +68,7 @@ pub mod tools;
 
 pub use agent::run;
 pub use error::EngineError;
+pub use mcp::{McpEntry, McpFiles, McpScope, check_mcp_server};
 pub use options::Options;
 pub use settings::SettingsError;
 

@@ -15,18 +15,22 @@ use rmcp::RoleClient;
 use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
 use rmcp::service::{Peer, RunningService};
 
+use crate::catalog::Plugin;
 use crate::error::EngineError;
 use crate::options::{Format, Options};
 use crate::session::Session;
-use crate::settings::Settings;
+use crate::settings::{ServerName, Settings, Source};
 use crate::text_file;
 use crate::tool::Tool;
 
 mod connect;
+mod expand;
+mod files;
 mod inside;
 mod limit;
 mod tool;
 
+pub use files::{McpEntry, McpFiles, McpScope};
 pub(crate) use tool::McpTool;
 
 /// How long a server may take to say hello, unless `MCP_TIMEOUT` says otherwise.
@@ -76,13 +80,16 @@ pub(crate) struct Mcp {
 }
 
 impl Mcp {
-    /// The servers of flags and, unless those are to be the only ones, of the project.
-    /// A project's list that cannot be read is told of; a flag's is an error.
-    pub(crate) fn configure(options: &Options, settings: &mut Settings, cwd: &Path) -> Result<Self, EngineError> {
+    /// The servers of flags and, unless those are to be the only ones, of files and
+    /// plugins. What cannot be read or used is added to the problems of `settings`; in a
+    /// flag it is an error.
+    pub(crate) fn configure(given: &Sources<'_>, settings: &mut Settings) -> Result<Self, EngineError> {
         let mcp = Self::default();
-        if !options.strict_mcp {
-            let problems = mcp.add_project(settings, &cwd.join(".mcp.json"));
-            settings.problems.extend(problems);
+        let options = given.options;
+        let mut problems = Vec::new();
+        if !options.strict_mcp && !options.safe_mode {
+            mcp.add_plugins(given, &mut problems);
+            mcp.add_files(given, settings, &mut problems);
         }
         let bad = |reason: String| EngineError::Flag { flag: "--mcp-config", reason };
         for text in &options.mcp_config {
@@ -93,36 +100,80 @@ impl Mcp {
             };
             let listing: McpConfig = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
             for (name, config) in listing.servers {
-                mcp.add(&name, read_config(&name, &config).map_err(bad)?, "dynamic");
+                let config = given.read(&name, &config, &mut problems).map_err(bad)?;
+                if !options.safe_mode || config == Config::Sdk {
+                    mcp.add(&name, config, "dynamic");
+                }
             }
         }
+        mcp.lock().retain(|name, server| {
+            let allowed = is_allowed(settings, name, &server.config);
+            if !allowed {
+                problems.push(format!("the MCP server {name}: settings do not allow it"));
+            }
+            allowed
+        });
+        settings.problems.append(&mut problems);
         Ok(mcp)
     }
 
-    /// Adds the servers of a project. Its programs run only when the person has said so.
-    fn add_project(&self, settings: &Settings, path: &Path) -> Vec<String> {
-        let all = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
-        let named: Vec<&String> =
-            settings.layers.iter().flat_map(|layer| &layer.known.enabled_mcpjson_servers).collect();
-        if (!all && named.is_empty()) || path.symlink_metadata().is_err() {
-            return Vec::new();
-        }
-        let text = match text_file::read(path, path.parent(), text_file::MAX_BYTES) {
-            Ok(text) => text,
-            Err(error) => return vec![format!("{}: {error}", path.display())],
-        };
-        let listing: McpConfig = match serde_json::from_str(&text) {
-            Ok(listing) => listing,
-            Err(error) => return vec![format!("{}: {error}", path.display())],
-        };
-        let mut problems = Vec::new();
-        for (name, config) in listing.servers.iter().filter(|(name, _)| all || named.contains(name)) {
-            match read_config(name, config) {
-                Ok(config) => self.add(name, config, "project"),
-                Err(error) => problems.push(format!("{}: {error}", path.display())),
+    /// Adds the servers of plugins, each under its plugin's name.
+    fn add_plugins(&self, given: &Sources<'_>, problems: &mut Vec<String>) {
+        for plugin in given.plugins.iter().filter(|plugin| plugin.mcp) {
+            for (name, config) in plugin.servers(problems) {
+                let name = format!("plugin:{}:{name}", plugin.name);
+                match given.read(&name, &config, problems) {
+                    Ok(config) => self.add(&name, config, "plugin"),
+                    Err(error) => problems.push(format!("{}: {error}", plugin.path.display())),
+                }
             }
         }
-        problems
+    }
+
+    /// Adds the servers that the user and the project configured. Those of a project are
+    /// used only when the user has approved them.
+    fn add_files(&self, given: &Sources<'_>, settings: &Settings, problems: &mut Vec<String>) {
+        let approvals = given.files.approvals();
+        let all = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
+        let known = || settings.layers.iter().map(|layer| &layer.known);
+        let approved = |name: &String| {
+            let mut named = known().flat_map(|known| &known.enabled_mcpjson_servers);
+            all || named.any(|known| known == name) || approvals.enabled_mcpjson_servers.contains(name)
+        };
+        let rejected = |name: &String| {
+            let mut named = known().flat_map(|known| &known.disabled_mcpjson_servers);
+            named.any(|known| known == name) || approvals.disabled_mcpjson_servers.contains(name)
+        };
+        let (servers, unread) = given.files.list();
+        problems.extend(unread);
+        let mut waiting = Vec::new();
+        // The strongest comes first and is added last.
+        for McpEntry { name, scope, config } in servers.into_iter().rev() {
+            let source = match scope {
+                McpScope::User => Source::User,
+                McpScope::Project => Source::Project,
+                McpScope::Local => Source::Local,
+            };
+            if !given.sources.contains(&source) || (scope == McpScope::Project && rejected(&name)) {
+                continue;
+            }
+            if scope == McpScope::Project && !approved(&name) {
+                waiting.push(name);
+                continue;
+            }
+            match given.read(&name, &config, problems) {
+                Ok(config) => self.add(&name, config, scope.as_str()),
+                Err(error) => problems.push(format!("{}: {error}", given.files.path(scope).display())),
+            }
+        }
+        if !waiting.is_empty() {
+            waiting.sort();
+            problems.push(format!(
+                "MCP servers of {} that you have not approved: {}; name them in enabledMcpjsonServers of your settings",
+                given.files.path(McpScope::Project).display(),
+                waiting.join(", ")
+            ));
+        }
     }
 
     /// Adds the servers that `initialize` names, with what they would answer.
@@ -315,7 +366,7 @@ impl Server {
             name: self.name.clone(),
             status: "pending".to_owned(),
             transport: Maybe::Value(transport.to_owned()),
-            scope: Maybe::Value("dynamic".to_owned()),
+            scope: Maybe::Value(if self.source == "sdk" { "dynamic" } else { self.source }.to_owned()),
             source: Maybe::Value(self.source.to_owned()),
             ..McpServer::default()
         };
@@ -334,6 +385,57 @@ impl Server {
         }
         listed
     }
+}
+
+/// Where servers are configured.
+pub(crate) struct Sources<'a> {
+    pub(crate) options: &'a Options,
+    /// Which settings files count; of the servers' files those of the same owners do.
+    pub(crate) sources: &'a [Source],
+    pub(crate) files: &'a McpFiles,
+    pub(crate) plugins: &'a [Plugin],
+    /// The environment that variables are filled in from.
+    pub(crate) env: &'a BTreeMap<String, String>,
+}
+
+impl Sources<'_> {
+    /// Reads how a server is reached, with its variables filled in.
+    fn read(&self, name: &str, json: &Json, problems: &mut Vec<String>) -> Result<Config, String> {
+        let mut config = read_config(name, json)?;
+        let missing = expand::expand(&mut config, self.env);
+        if !missing.is_empty() {
+            problems.push(format!("the MCP server {name}: {} not set", missing.join(", ")));
+        }
+        Ok(config)
+    }
+}
+
+/// Whether the lists of settings allow a server: no list denies it, and every list of
+/// allowed servers has it. A server of the host is the host's own business.
+fn is_allowed(settings: &Settings, name: &str, config: &Config) -> bool {
+    let matches = |entry: &ServerName| match (entry, config) {
+        (ServerName { server_command: Some(given), .. }, Config::Stdio { command, args, .. }) => {
+            given.iter().eq(std::iter::once(command).chain(args))
+        }
+        (ServerName { server_url: Some(pattern), .. }, Config::Http { url, .. }) => {
+            let mut pieces = pattern.split('*').map(regex::escape);
+            let pattern = pieces.by_ref().collect::<Vec<_>>().join(".*");
+            regex::Regex::new(&format!("^{pattern}$")).is_ok_and(|pattern| pattern.is_match(url))
+        }
+        (ServerName { server_name: Some(given), .. }, _) => given == name,
+        _ => false,
+    };
+    let mut known = settings.layers.iter().map(|layer| &layer.known);
+    *config == Config::Sdk
+        || known.all(|known| {
+            let allowed = known.allowed_mcp_servers.as_ref().is_none_or(|list| list.iter().any(matches));
+            allowed && !known.denied_mcp_servers.iter().any(matches)
+        })
+}
+
+/// Whether a server is described so that it can be used.
+pub fn check_mcp_server(name: &str, config: &serde_json::Value) -> Result<(), String> {
+    read_config(name, &Json::from(config.clone())).map(drop)
 }
 
 /// Reads how a server is reached.

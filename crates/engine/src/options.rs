@@ -1,4 +1,4 @@
-//! What the person or the host asked for when they started the agent.
+//! What the user or the host asked for when they started the agent.
 
 use std::path::PathBuf;
 
@@ -24,8 +24,49 @@ pub enum Start {
     New,
     /// The last one of this directory; a new one when there is none.
     Continue,
-    /// The one of this id, or the file at this path.
+    /// The one of this id or title, or the file at this path.
     Resume(String),
+}
+
+/// When the context is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Autocompact {
+    /// Before the model's context is full.
+    Auto,
+    /// When the context holds this many tokens.
+    Tokens(u64),
+}
+
+impl Autocompact {
+    /// Reads `auto`, or a number of tokens from 100k to 1M.
+    ///
+    /// ```
+    /// use quipu_engine::options::Autocompact;
+    /// assert_eq!(Autocompact::parse("auto"), Ok(Autocompact::Auto));
+    /// assert_eq!(Autocompact::parse("250k"), Ok(Autocompact::Tokens(250_000)));
+    /// assert!(Autocompact::parse("10k").is_err() && Autocompact::parse("2M").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let (digits, unit) = match text.strip_suffix(['k', 'K']) {
+            Some(digits) => (digits, 1_000),
+            None => text.strip_suffix(['m', 'M']).map_or((text, 1), |digits| (digits, 1_000_000)),
+        };
+        let tokens = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+        let tokens = tokens.filter(|tokens| (100_000..=1_000_000).contains(tokens));
+        tokens.map(Self::Tokens).ok_or_else(|| "must be auto, or tokens from 100k to 1M".to_owned())
+    }
+}
+
+/// A plugin that a flag or the host names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginDir {
+    /// Its folder; relative to the working directory.
+    pub path: PathBuf,
+    /// Whether its MCP servers are used.
+    pub mcp: bool,
 }
 
 /// Everything the flags say.
@@ -93,6 +134,8 @@ pub struct Options {
     pub tools: Option<Vec<String>>,
     /// Who answers permission requests: `stdio` is the host.
     pub permission_prompt: Option<String>,
+    /// Nobody answers permission requests: what would be asked is denied.
+    pub no_permission_prompts: bool,
     /// MCP servers: files or JSON.
     pub mcp_config: Vec<String>,
     /// Take no MCP servers from anywhere else.
@@ -107,14 +150,29 @@ pub struct Options {
     pub trusted_folders: Vec<PathBuf>,
     /// Hooks of the project run though its folder is not trusted.
     pub allow_project_hooks: bool,
-    /// Folders with commands, skills, subagents and hooks of their own.
-    pub plugin_dirs: Vec<PathBuf>,
+    /// Folders with commands, skills, subagents, hooks and MCP servers of their own.
+    pub plugin_dirs: Vec<PluginDir>,
+    /// The first line of the host is `initialize`, and the plugins that it names are loaded.
+    pub await_initialize: bool,
+    /// The first line of the host is `initialize` and holds `managed_settings`.
+    pub managed_in_initialize: bool,
+    /// Settings of the host as JSON; only what restricts counts.
+    pub managed_settings: Option<String>,
+    /// The folder of the administrator's settings; `None` is the system's own.
+    pub managed_folder: Option<PathBuf>,
+    /// The checkout whose project settings, `.mcp.json` and `.claude` folder are used
+    /// instead of those of the working directory.
+    pub project_config_root: Option<PathBuf>,
     /// Subagents as JSON.
     pub agents: Option<String>,
+    /// The agent that the session runs as: its prompt, tools and model.
+    pub agent: Option<String>,
     /// Replaces the system prompt.
     pub system_prompt: Option<String>,
     /// Follows the system prompt.
     pub append_system_prompt: Option<String>,
+    /// Facts about machine and folder go into the first user message, not the system prompt.
+    pub exclude_dynamic_sections: bool,
     /// How many calls a turn may take.
     pub max_turns: Option<u64>,
     /// How much the session may cost.
@@ -125,6 +183,16 @@ pub struct Options {
     pub add_dirs: Vec<PathBuf>,
     /// Slash commands are plain text.
     pub no_slash_commands: bool,
+    /// When the context is compacted; `None` is what the environment and the model say.
+    pub autocompact: Option<Autocompact>,
+    /// Only Bash, Edit and Read; no hooks, no instruction files.
+    pub bare: bool,
+    /// No customisation: no settings files but managed ones, no instructions, hooks, MCP
+    /// servers, skills, commands or subagents of files.
+    pub safe_mode: bool,
+    /// No tools that run commands and no WebFetch unless `tools` names them, no settings
+    /// files but managed ones, file tools confined to the session's folders.
+    pub restricted: bool,
     /// Whether to hold commands in a sandbox.
     pub sandbox: Switch,
     /// The program that sets the sandbox up; without one, what would need it is asked about.

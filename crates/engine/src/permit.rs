@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::hooks::Effects;
 use crate::host::HostError;
-use crate::permission::{Mode, Question, Reason, Verdict, enforce, judge_at, target};
+use crate::permission::{Question, Reason, Verdict, enforce, judge_at, target};
 use crate::sandbox::Profile;
 use crate::talk::Talk;
 use crate::tool::{Call, Output, Target};
@@ -106,6 +106,7 @@ impl Talk<'_> {
             return self.aimed(permit, call, (&input, target));
         }
         match self.session.options.permission_prompt.as_deref() {
+            _ if self.session.options.no_permission_prompts => return self.nobody_asked(call, &message, hooks),
             Some("stdio") => {}
             Some(tool) => {
                 let answer = self.ask_tool(tool, call, &input).await;
@@ -217,6 +218,9 @@ impl Talk<'_> {
     /// Takes changes of the rules that the host sent along.
     pub(crate) fn update_permissions(&self, updates: &Json) {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
+        if self.session.state().settings.only_managed_rules() {
+            return;
+        }
         for update in updates {
             // A change that cannot be read changes nothing.
             let mode = {
@@ -226,25 +230,39 @@ impl Talk<'_> {
                 mode
             };
             if let Ok(Some(mode)) = mode
-                && (mode != Mode::BypassPermissions || self.session.options.may_skip_permissions)
+                && self.session.may_use(mode)
             {
                 self.session.set_mode(mode);
             }
         }
     }
 
-    /// A rule, a mode or the want of anybody to ask refuses.
-    fn denied(&self, call: &ToolUse, message: String, reason: &Reason, hooks: Effects) -> Permit {
+    /// Permission would have to be requested, and nobody answers requests.
+    fn nobody_asked(&self, call: &ToolUse, message: &str, hooks: Effects) -> Permit {
+        let why = "nobody can approve it in this session, so the request was denied";
+        let message = format!("{message} Permission was denied: {why}. Continue without it.");
+        self.say_denied(call, &message, Some("asyncAgent"), Some(why));
+        let decision = decided("reject", "config", Some("asyncAgent"), Some("unknown"));
+        Permit::Refused(Refusal { text: message, kind: "user-rejected", decision, hooks, interrupt: false })
+    }
+
+    fn say_denied(&self, call: &ToolUse, message: &str, kind: Option<&str>, reason: Option<&str>) {
         if self.is_main() {
             self.session.say(System::PermissionDenied(Box::new(live::PermissionDenied {
                 tool_name: Maybe::Value(call.name.clone()),
                 tool_use_id: Maybe::Value(call.id.clone()),
-                message: Maybe::Value(message.clone()),
-                decision_reason_type: reason.kind().map(str::to_owned).into(),
+                message: Maybe::Value(message.to_owned()),
+                decision_reason_type: kind.map(str::to_owned).into(),
+                decision_reason: reason.map(str::to_owned).into(),
                 envelope: self.session.output.envelope(),
                 ..live::PermissionDenied::default()
             })));
         }
+    }
+
+    /// A rule, a mode or the want of anybody to ask refuses.
+    fn denied(&self, call: &ToolUse, message: String, reason: &Reason, hooks: Effects) -> Permit {
+        self.say_denied(call, &message, reason.kind(), None);
         let decision = decided("reject", "config", None, Some(&code(reason)));
         Permit::Refused(Refusal { text: message, kind: "user-rejected", decision, hooks, interrupt: false })
     }

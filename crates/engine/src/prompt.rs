@@ -32,21 +32,53 @@ How to speak:
 is already visible.
 - Say plainly what you did not do, could not check or are not sure of.";
 
+/// What is left of the system prompt when it is replaced by an empty text.
+const IDENTITY: &str = "You are an agent that works for a user through the tools you are given.";
+
 /// The system prompt, in parts.
 pub(crate) fn system(session: &Session) -> Vec<String> {
     let (replaced, appended, model) = {
         let state = session.state();
-        (state.system_prompt.clone(), state.append_prompt.clone(), state.model.clone())
+        let replaced = state.system_prompt.clone().or_else(|| state.agent.as_ref().map(|agent| agent.prompt.clone()));
+        (replaced, state.append_prompt.clone(), state.model.clone())
     };
     let mut parts = match replaced {
+        Some(text) if text.is_empty() => vec![IDENTITY.to_owned()],
         Some(text) => vec![text],
+        None if session.options.bare => vec![IDENTITY.to_owned()],
         None => vec![OURS.to_owned()],
     };
-    parts.push(surroundings(session, &model));
+    if !excludes_surroundings(session) {
+        parts.push(surroundings(session, &model));
+    }
     parts.push(on_offer(session));
     parts.extend(appended);
     parts.retain(|part| !part.trim().is_empty());
     parts
+}
+
+/// Whether the first user message tells where and when the agent runs, so that the system
+/// prompt is the same everywhere. A prompt that is not ours is left as it is.
+fn excludes_surroundings(session: &Session) -> bool {
+    let state = session.state();
+    state.exclude_dynamic_sections && state.system_prompt.is_none() && state.agent.is_none() && !session.options.bare
+}
+
+/// What the system prompt leaves out; `None` if it leaves nothing out.
+pub(crate) fn dynamic_sections(session: &Session) -> Option<Entry> {
+    if !excludes_surroundings(session) {
+        return None;
+    }
+    let model = session.state().model.clone();
+    let text = surroundings(session, &model);
+    let section = attachment::ContextSection {
+        name: Maybe::Value("Environment".to_owned()),
+        text: Maybe::Value(text.clone()),
+        ..attachment::ContextSection::default()
+    };
+    let attached =
+        attachment::ContextSections { sections: Maybe::Value(vec![section]), ..attachment::ContextSections::default() };
+    Some(told(Attachment::ContextSections(Box::new(attached)), vec![text]))
 }
 
 /// Where and when the agent runs.

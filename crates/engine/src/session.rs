@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_api::Client;
-use quipu_message::bookkeeping::{LastPrompt, QueueOperation, ToolsUsed};
+use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed};
 use quipu_message::hook::{HookBase, HookEvent};
 use quipu_message::stream::TurnResult;
 use quipu_message::system::{Informational, System, live};
@@ -14,7 +14,7 @@ use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Agent, Catalog};
 use crate::checkpoint::Checkpoints;
 use crate::clock::now;
 use crate::hooks::{Effects, Hooks, With};
@@ -101,6 +101,14 @@ pub(crate) struct State {
     pub system_prompt: Option<String>,
     /// What follows the system prompt.
     pub append_prompt: Option<String>,
+    /// Whether facts about machine and folder go into the first user message.
+    pub exclude_dynamic_sections: bool,
+    /// The agent that the session runs as.
+    pub agent: Option<Agent>,
+    /// Whether the file names that agent already.
+    pub noted_agent: bool,
+    /// Whether the user was told what mode `auto` does.
+    pub told_auto: bool,
     /// The form of the answer.
     pub json_schema: Option<String>,
     /// Whether what subagents say and think is told too.
@@ -138,6 +146,17 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The entry that names the agent the session runs as.
+    fn agent_line(&self) -> Option<Entry> {
+        let agent = self.agent.as_ref()?;
+        let line = AgentSetting {
+            agent: agent.name.clone(),
+            session_id: Maybe::Value(self.id.clone()),
+            ..AgentSetting::default()
+        };
+        Some(Entry::AgentSetting(Box::new(line)))
+    }
+
     /// How hard a model is to think.
     pub(crate) fn effort(&self, model: &str) -> Option<String> {
         self.effort.clone().or_else(|| self.settings.effort(model))
@@ -152,6 +171,9 @@ impl Session {
 
     /// The same, and what was left out of them.
     pub(crate) fn find_instructions(&self) -> (Vec<Instructions>, Vec<String>) {
+        if self.options.bare {
+            return (Vec::new(), Vec::new());
+        }
         let roots = self.state().roots.clone();
         memory::find(&self.config, &self.place, &roots, &self.sources)
     }
@@ -206,9 +228,14 @@ impl Session {
 
     /// Tells the person of something that is not as it should be.
     pub(crate) fn warn(&self, text: String) {
+        self.tell(&text, "warning");
+    }
+
+    /// Says an `informational` line of a level.
+    fn tell(&self, text: &str, level: &str) {
         self.say(System::Informational(Box::new(Informational {
-            content: Maybe::Value(text),
-            level: Maybe::Value("warning".to_owned()),
+            content: Maybe::Value(text.to_owned()),
+            level: Maybe::Value(level.to_owned()),
             envelope: self.output.envelope(),
             ..Informational::default()
         })));
@@ -236,6 +263,25 @@ impl Session {
                 envelope: self.output.envelope(),
                 ..live::Status::default()
             })));
+            self.tell_auto();
+        }
+    }
+
+    /// Whether a permission mode may be chosen while the session runs.
+    pub(crate) fn may_use(&self, mode: Mode) -> bool {
+        let bypasses = self.options.may_skip_permissions && !self.options.restricted;
+        (mode != Mode::BypassPermissions || bypasses) && !self.state().settings.forbids(mode)
+    }
+
+    /// Says once what mode `auto` does here, when it is on.
+    pub(crate) fn tell_auto(&self) {
+        let first = {
+            let mut state = self.state();
+            state.mode == Mode::Auto && !std::mem::replace(&mut state.told_auto, true)
+        };
+        if first {
+            let held = "commands run in the workspace sandbox and edits inside the working directories";
+            self.tell(&format!("Mode auto: {held} are allowed; everything else needs approval."), "info");
         }
     }
 
@@ -301,8 +347,15 @@ impl Session {
 
     /// Notes in the file that a prompt waits; returns when that is on stable storage.
     pub(crate) async fn note_enqueued(&self, prompt: &Prompt) -> Result<(), AppendError> {
-        let line = self.queue_line("enqueue", Some(prompt), None);
-        let noted = self.log().note_synced(&[line])?;
+        let mut lines = Vec::new();
+        {
+            let mut state = self.state();
+            if !std::mem::replace(&mut state.noted_agent, true) {
+                lines.extend(state.agent_line());
+            }
+        }
+        lines.push(self.queue_line("enqueue", Some(prompt), None));
+        let noted = self.log().note_synced(&lines)?;
         noted.written().await
     }
 
@@ -335,9 +388,9 @@ impl Session {
 
     /// Notes where a resume goes on from, and what was spent.
     pub(crate) fn note_end(&self, final_costs: bool) -> Result<(), AppendError> {
-        let (id, last) = {
+        let (id, last, agent) = {
             let state = self.state();
-            (state.id.clone(), state.last_prompt.clone())
+            (state.id.clone(), state.last_prompt.clone(), state.agent_line())
         };
         let mut log = self.log();
         if !log.is_open() {
@@ -354,6 +407,7 @@ impl Session {
             })));
         }
         if final_costs {
+            lines.extend(agent);
             lines.push(Entry::CostState(Box::new(self.ledger().state(id))));
         }
         log.note(&lines)

@@ -1,4 +1,4 @@
-//! Settings: JSON files of the person, the project and the machine, and a flag.
+//! Settings: JSON files of the user, the project and the administrator, and a flag.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,9 +8,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::permission::{Behavior, Rule};
+use crate::permission::{Behavior, Mode, Rule};
 use crate::sandbox;
 use crate::text_file;
+
+mod managed;
 
 /// Where settings come from; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +25,8 @@ pub(crate) enum Source {
     Local,
     /// `--settings`, or a host's request.
     Flag,
+    /// The administrator's, and `--managed-settings`.
+    Managed,
 }
 
 impl Source {
@@ -33,16 +37,23 @@ impl Source {
             Self::Project => "projectSettings",
             Self::Local => "localSettings",
             Self::Flag => "flagSettings",
+            Self::Managed => "policySettings",
         }
     }
 
-    /// The file; a flag has none.
+    /// Whether the settings may give permission whatever the folder is: they are the
+    /// user's, the host's or the administrator's.
+    pub(crate) fn is_trusted(self) -> bool {
+        matches!(self, Self::User | Self::Flag | Self::Managed)
+    }
+
+    /// The file; empty for sources that are not one file.
     pub(crate) fn path(self, config: &Path, cwd: &Path) -> PathBuf {
         match self {
             Self::User => config.join("settings.json"),
             Self::Project => cwd.join(".claude/settings.json"),
             Self::Local => cwd.join(".claude/settings.local.json"),
-            Self::Flag => PathBuf::new(),
+            Self::Flag | Self::Managed => PathBuf::new(),
         }
     }
 }
@@ -83,6 +94,17 @@ pub(crate) struct Known {
     pub enable_all_project_mcp_servers: Option<bool>,
     /// Those of its servers that may.
     pub enabled_mcpjson_servers: Vec<String>,
+    /// Those of its servers that may not.
+    pub disabled_mcpjson_servers: Vec<String>,
+    /// MCP servers that may be used, whoever configures them; `None` is all. A server must
+    /// be in the list of every layer that has one.
+    pub allowed_mcp_servers: Option<Vec<ServerName>>,
+    /// MCP servers that may not be used.
+    pub denied_mcp_servers: Vec<ServerName>,
+    /// Only hooks of managed settings and of the host run.
+    pub allow_managed_hooks_only: bool,
+    /// Of rules that allow, only those of managed settings count.
+    pub allow_managed_permission_rules_only: bool,
     /// How commands are held.
     pub sandbox: sandbox::Settings,
 }
@@ -101,6 +123,22 @@ pub(crate) struct Permissions {
     pub default_mode: Option<String>,
     /// Folders allowed beside the working directory.
     pub additional_directories: Vec<String>,
+    /// `disable`: the mode `bypassPermissions` cannot be used.
+    pub disable_bypass_permissions_mode: Option<String>,
+    /// `disable`: the mode `auto` cannot be used.
+    pub disable_auto_mode: Option<String>,
+}
+
+/// An MCP server in a list of those that may be used or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ServerName {
+    /// Its name.
+    pub server_name: Option<String>,
+    /// The program and arguments of a server that is a program.
+    pub server_command: Option<Vec<String>>,
+    /// The address of a server that has one; `*` stands for anything.
+    pub server_url: Option<String>,
 }
 
 impl Permissions {
@@ -219,17 +257,18 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the files of the given sources and then the flag, a file's path or JSON.
+    /// `project` is the folder whose `.claude` holds the project's settings.
     pub(crate) fn load(
         config: &Path,
-        cwd: &Path,
+        project: &Path,
         sources: &[Source],
         flag: Option<&str>,
     ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         let mut read = BTreeSet::new();
         for source in sources {
-            let path = source.path(config, cwd);
-            let within = (*source != Source::User).then_some(cwd);
+            let path = source.path(config, project);
+            let within = (*source != Source::User).then_some(project);
             let text = match text_file::read(&path, within, text_file::MAX_BYTES) {
                 Ok(text) => text,
                 Err(error) => {
@@ -244,7 +283,9 @@ impl Settings {
                 continue;
             }
             match layer(*source, &text) {
-                Ok(layer) => settings.put(layer, &path.display().to_string())?,
+                Ok(layer) => {
+                    settings.put(layer, &path.display().to_string())?;
+                }
                 // What it would have refused cannot be known.
                 Err(source) if text.contains("\"deny\"") => {
                     return Err(SettingsError::Invalid { place: path.display().to_string(), source });
@@ -258,9 +299,42 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Puts a layer on top. What is no rule in it is told of; where it should refuse or ask,
-    /// it is an error, for nobody knows what it was to keep from happening.
-    fn put(&mut self, layer: Layer, place: &str) -> Result<(), SettingsError> {
+    /// Adds the managed settings: the host's, then the administrator's of a folder; `None`
+    /// is the system's own.
+    pub(crate) fn add_managed(&mut self, folder: Option<&Path>, host: Option<&str>) -> Result<(), SettingsError> {
+        if let Some(json) = host {
+            self.put(managed::from_host(json)?, "--managed-settings")?;
+        }
+        let system = managed::folder();
+        let folder = folder.unwrap_or(&system);
+        for layer in managed::load(folder)? {
+            self.put(layer, &folder.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Whether any layer forbids a mode, whatever the others say.
+    pub(crate) fn forbids(&self, mode: Mode) -> bool {
+        let is_off = |of: fn(&Permissions) -> &Option<String>| {
+            self.layers.iter().any(|layer| of(&layer.known.permissions).as_deref() == Some("disable"))
+        };
+        match mode {
+            Mode::BypassPermissions => is_off(|permissions| &permissions.disable_bypass_permissions_mode),
+            Mode::Auto => is_off(|permissions| &permissions.disable_auto_mode),
+            _ => false,
+        }
+    }
+
+    /// The strongest value of a setting among managed layers.
+    pub(crate) fn managed<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
+        let managed = self.layers.iter().rev().filter(|layer| layer.source == Source::Managed);
+        managed.into_iter().find_map(|layer| of(&layer.known))
+    }
+
+    /// Puts a layer above the others, but below the managed ones if it is not managed. What
+    /// is no rule in it is a problem; where it should deny or ask, it is an error, because
+    /// nobody knows what it was to prevent.
+    fn put(&mut self, layer: Layer, place: &str) -> Result<&Known, SettingsError> {
         for (list, text) in layer.known.permissions.unreadable() {
             if list != "allow" {
                 let (place, text) = (place.to_owned(), text.clone());
@@ -268,15 +342,24 @@ impl Settings {
             }
             self.problems.push(format!("{place}: permissions.{list}: '{text}' {NO_RULE}"));
         }
-        self.layers.push(layer);
-        Ok(())
+        let at = match layer.source {
+            Source::Managed => self.layers.len(),
+            _ => self.layers.iter().take_while(|below| below.source != Source::Managed).count(),
+        };
+        self.layers.insert(at, layer);
+        Ok(&self.layers[at].known)
     }
 
-    /// Adds a layer on top, as a host may.
-    pub(crate) fn add(&mut self, all: Value) -> Result<(), SettingsError> {
+    /// Adds a layer above all that are not managed, as a host may; returns what is known of it.
+    pub(crate) fn add(&mut self, all: Value) -> Result<&Known, SettingsError> {
         let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
         self.put(Layer { source: Source::Flag, all, known }, "the request")
+    }
+
+    /// Whether allow rules of other layers than the managed ones are ignored.
+    pub(crate) fn only_managed_rules(&self) -> bool {
+        self.managed(|known| known.allow_managed_permission_rules_only.then_some(())).is_some()
     }
 
     /// The strongest value of a setting.

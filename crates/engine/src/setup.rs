@@ -15,7 +15,7 @@ use quipu_message::{Block, Content, Entry, SessionId, Uuid};
 use quipu_transcript::{Durability, Entries, Facts, Fork, find};
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{Catalog, Plugin};
+use crate::catalog::{Agent, Catalog, Plugin};
 use crate::checkpoint::Checkpoints;
 use crate::clock::fresh;
 use crate::error::EngineError;
@@ -23,7 +23,7 @@ use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::log::Log;
-use crate::mcp::Mcp;
+use crate::mcp::{self, Mcp, McpFiles};
 use crate::model::Models;
 use crate::options::{Options, Start};
 use crate::output::Output;
@@ -78,6 +78,24 @@ impl Given {
     pub(crate) fn config(&self) -> PathBuf {
         let home = || PathBuf::from(self.var("HOME").unwrap_or("/")).join(".claude");
         self.var("CLAUDE_CONFIG_DIR").map_or_else(home, PathBuf::from)
+    }
+
+    /// The folder that the project's settings, commands and MCP servers are read from.
+    fn project(&self) -> PathBuf {
+        let root = self.options.project_config_root.as_ref().map(|root| self.cwd.join(root));
+        root.map_or_else(|| self.cwd.clone(), |root| root.canonicalize().unwrap_or(root))
+    }
+
+    /// The agent that `--agent` names.
+    fn agent<'a>(&self, catalog: &'a Catalog) -> Result<Option<&'a Agent>, EngineError> {
+        match &self.options.agent {
+            Some(name) => match catalog.agent(name) {
+                // The host may describe it in `initialize`.
+                Err(_) if self.options.stream_input => Ok(None),
+                found => found.map(Some).map_err(|reason| EngineError::Flag { flag: "--agent", reason }),
+            },
+            None => Ok(None),
+        }
     }
 
     /// Finds the session to go on with, or the place of a new one.
@@ -142,19 +160,30 @@ impl Given {
     /// Sets the session up.
     pub(crate) fn set_up(mut self, chosen: Chosen, output: Output) -> Result<Arc<Session>, EngineError> {
         let config = self.config();
-        let sources = settings::sources(self.options.setting_sources.as_deref())?;
-        let mut settings = Settings::load(&config, &self.cwd, &sources, self.options.settings.as_deref())?;
+        let named = settings::sources(self.options.setting_sources.as_deref())?;
+        let files = if self.options.restricted { &[][..] } else { &named };
+        let project = self.project();
+        let mut settings = Settings::load(&config, &project, files, self.options.settings.as_deref())?;
+        // What customises the agent beside its settings.
+        let sources = if self.options.safe_mode { Vec::new() } else { files.to_vec() };
         settings.problems.extend(chosen.problems.iter().take(SHOWN).cloned());
-        let trusted = trust::is_trusted(&self.options, &self.cwd, self.var("HOME").map(Path::new), &config);
+        let home = self.var("HOME").map(Path::new);
+        let trusted = trust::is_trusted(&self.options, &project, home, &config);
         if !trusted {
-            let left_out = trust::restrict(&mut settings, &self.options, &self.cwd, &config);
+            let left_out = trust::restrict(&mut settings, &self.options, &project, &config);
             left_out.into_iter().for_each(|text| output.note(text));
         }
-        let plugins: Vec<Plugin> =
-            self.options.plugin_dirs.iter().map(|path| Plugin::at(&self.cwd.join(path))).collect();
+        let plugins: Vec<Plugin> = match self.options.safe_mode {
+            true => Vec::new(),
+            false => self.options.plugin_dirs.iter().map(|plugin| Plugin::at(&self.cwd, plugin)).collect(),
+        };
         for hooks in plugins.iter().filter_map(Plugin::settings) {
             settings.add(hooks)?;
         }
+        if self.options.bare || self.options.safe_mode {
+            settings.layers.iter_mut().for_each(|layer| layer.known.hooks.clear());
+        }
+        settings.add_managed(self.options.managed_folder.as_deref(), self.options.managed_settings.as_deref())?;
         self.take_env(&settings);
         let models = Models::from_env(|name| self.var(name).map(str::to_owned));
         let mode = self.mode(&mut settings)?;
@@ -163,7 +192,7 @@ impl Given {
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
         endpoint.user_agent = format!("quipu-agent/{} ({entrypoint})", env!("CARGO_PKG_VERSION"));
         let client = Client::new(endpoint)?;
-        let mut catalog = Catalog::load(&config, &self.cwd, &sources);
+        let mut catalog = Catalog::load(&config, &project, &sources);
         plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
         if let Some(agents) = &self.options.agents {
             let bad = |error: serde_json::Error| EngineError::Flag { flag: "--agents", reason: error.to_string() };
@@ -172,9 +201,19 @@ impl Given {
         if let Some(schema) = &self.options.json_schema {
             Structured::read(schema)?;
         }
-        let model = self.options.model.clone().or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
+        let agent = self.agent(&catalog)?.cloned();
+        let model = settings.managed(|known| known.model.clone()).or_else(|| self.options.model.clone());
+        let model = model.or_else(|| agent.as_ref()?.own_model().map(str::to_owned));
+        let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
         let model = model.or_else(|| settings.last(|known| known.model.clone()));
-        let mcp = Mcp::configure(&self.options, &mut settings, &self.cwd)?;
+        let servers = mcp::Sources {
+            options: &self.options,
+            sources: if self.options.bare { &[] } else { &sources },
+            files: &McpFiles::new(&self.env, &project),
+            plugins: &plugins,
+            env: &self.env,
+        };
+        let mcp = Mcp::configure(&servers, &mut settings)?;
         let facts = Facts {
             session_id: chosen.id.clone(),
             cwd: self.cwd.display().to_string(),
@@ -217,7 +256,8 @@ impl Given {
             effort: self.options.effort.clone(),
             max_thinking: self.options.max_thinking_tokens,
             thinking_display: self.options.thinking_display.clone(),
-            system_prompt: self.options.system_prompt.clone().filter(|text| !text.is_empty()),
+            system_prompt: self.options.system_prompt.clone(),
+            exclude_dynamic_sections: self.options.exclude_dynamic_sections,
             append_prompt: self.options.append_system_prompt.clone(),
             json_schema: self.options.json_schema.clone(),
             subagent_text: self.options.forward_subagent_text,
@@ -235,6 +275,9 @@ impl Given {
             turns: chosen.turns,
             pending: Vec::new(),
             instructed: false,
+            agent,
+            noted_agent: false,
+            told_auto: false,
             planning: false,
             settings: settings.clone(),
         };
@@ -272,20 +315,26 @@ impl Given {
     /// The person's own settings may add to the agent's environment; a project's may
     /// not: it could send the key elsewhere.
     fn take_env(&mut self, settings: &Settings) {
-        let own = |layer: &&settings::Layer| matches!(layer.source, settings::Source::User | settings::Source::Flag);
-        for (name, value) in settings.layers.iter().filter(own).flat_map(|layer| &layer.known.env) {
-            self.env.entry(name.clone()).or_insert_with(|| value.clone());
+        for layer in settings.layers.iter().filter(|layer| layer.source.is_trusted()) {
+            for (name, value) in &layer.known.env {
+                match layer.source {
+                    settings::Source::Managed => drop(self.env.insert(name.clone(), value.clone())),
+                    _ => drop(self.env.entry(name.clone()).or_insert_with(|| value.clone())),
+                }
+            }
         }
     }
 
     fn mode(&self, settings: &mut Settings) -> Result<Mode, EngineError> {
         let no_mode = |word: &str| {
-            format!("no mode '{word}'; there are default, acceptEdits, plan, dontAsk and bypassPermissions")
+            format!("no mode '{word}'; there are default, acceptEdits, auto, plan, dontAsk and bypassPermissions")
         };
         let flag = self.options.permission_mode.as_deref();
         let bad = |word| EngineError::Flag { flag: "--permission-mode", reason: no_mode(word) };
         let flag = flag.map(|word| Mode::read(word).ok_or_else(|| bad(word))).transpose()?;
+        let managed = settings.managed(|known| Mode::read(known.permissions.default_mode.as_deref()?));
         let mode = match (flag, settings.last(|known| known.permissions.default_mode.clone())) {
+            _ if managed.is_some() => managed.unwrap_or_default(),
             _ if self.options.skip_permissions => Mode::BypassPermissions,
             (Some(mode), _) => mode,
             (None, Some(word)) => Mode::read(&word).unwrap_or_else(|| {
@@ -294,6 +343,13 @@ impl Given {
             }),
             (None, None) => Mode::Default,
         };
+        let refused = |why: &str| EngineError::Flag { flag: "--permission-mode", reason: format!("{mode} {why}") };
+        if self.options.restricted && mode == Mode::BypassPermissions {
+            return Err(refused("cannot be used with --restricted"));
+        }
+        if settings.forbids(mode) {
+            return Err(refused("is disabled by settings"));
+        }
         let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
         if mode == Mode::BypassPermissions && !sandboxed && is_root() {
             return Err(EngineError::Root);
@@ -303,14 +359,21 @@ impl Given {
 
     fn rules(&self, settings: &Settings) -> Result<Rules, EngineError> {
         let mut rules = Rules::default();
+        let managed_only = settings.only_managed_rules();
+        let counts = |behavior, source| !managed_only || behavior != Behavior::Allow || source == Source::Policy;
         for layer in &settings.layers {
             let source = match layer.source {
                 settings::Source::User => Source::User,
                 settings::Source::Project => Source::Project,
                 settings::Source::Local => Source::Local,
                 settings::Source::Flag => Source::FlagSettings,
+                settings::Source::Managed => Source::Policy,
             };
-            layer.known.permissions.each(|behavior, rule| rules.add(behavior, source, rule));
+            layer.known.permissions.each(|behavior, rule| {
+                if counts(behavior, source) {
+                    rules.add(behavior, source, rule);
+                }
+            });
         }
         let flags = [
             ("--allowedTools", Behavior::Allow, &self.options.allowed_tools),
@@ -320,7 +383,9 @@ impl Given {
             for text in texts {
                 let reason = format!("'{text}' is no rule; write Tool or Tool(pattern)");
                 let rule = Rule::parse(text).ok_or(EngineError::Flag { flag, reason })?;
-                rules.add(behavior, Source::Flags, rule);
+                if counts(behavior, Source::Flags) {
+                    rules.add(behavior, Source::Flags, rule);
+                }
             }
         }
         Ok(rules)
@@ -331,8 +396,7 @@ impl Given {
     fn sandbox(&self, settings: &Settings) -> sandbox::Options {
         let mut merged = sandbox::Settings::default();
         for layer in &settings.layers {
-            let own = matches!(layer.source, settings::Source::User | settings::Source::Flag);
-            merged.add(&layer.known.sandbox, own);
+            merged.add(&layer.known.sandbox, layer.source.is_trusted());
         }
         let launcher = self.options.launcher.clone();
         sandbox::Options { launcher, switch: self.options.sandbox, settings: merged, assumed: None }
@@ -349,6 +413,7 @@ impl Given {
         let options = tool::Options {
             env,
             folders,
+            confined: self.options.restricted,
             sandbox: self.sandbox(settings),
             before_change: copies.map(|copies| copies as Arc<dyn tool::BeforeChange>),
             summarise: Some(summarise),

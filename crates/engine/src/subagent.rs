@@ -160,7 +160,7 @@ impl Job {
         let log = Mutex::new(self.log());
         let inherited = session.state().model.clone();
         let chosen = self.asked.model.text().map(str::to_owned);
-        let name = chosen.or(self.agent.model.clone()).filter(|name| name != "inherit");
+        let name = chosen.or_else(|| self.agent.own_model().map(str::to_owned)).filter(|name| name != "inherit");
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
         let talk = Talk {
             tools: crate::toolbox::for_sub(session, &self.agent, self.depth),

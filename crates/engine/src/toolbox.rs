@@ -14,12 +14,27 @@ use crate::{questions, tools};
 /// How deep subagents may have subagents.
 const DEEPEST: u64 = 1;
 
+/// The tools of `--bare`.
+const BARE: [&str; 3] = ["Bash", "Edit", "Read"];
+
+/// The tools that `--restricted` leaves out: those that run commands or reach the network.
+const RUNS_COMMANDS: [&str; 2] = ["Bash", "WebFetch"];
+
 /// The tools of the session's own talk.
 pub(crate) fn for_main(session: &Arc<Session>, structured: Option<&Arc<Structured>>) -> Vec<Arc<dyn Tool>> {
     let mut all = common(session, 0);
     if session.options.permission_prompt.as_deref() == Some("stdio") {
         all.push(Arc::new(questions::AskUser));
         all.push(Arc::new(questions::ExitPlan { session: Arc::clone(session) }));
+    }
+    if let Some(agent) = &session.state().agent {
+        keep_agents(agent, &mut all);
+    }
+    if session.options.bare && session.options.tools.is_none() {
+        all.retain(|tool| {
+            let name = tool.definition().name;
+            BARE.contains(&name.as_str()) || name.starts_with("mcp__")
+        });
     }
     if let Some(chosen) = &session.options.tools {
         let chosen: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
@@ -37,17 +52,29 @@ pub(crate) fn for_main(session: &Arc<Session>, structured: Option<&Arc<Structure
 /// The tools of a subagent's talk.
 pub(crate) fn for_sub(session: &Arc<Session>, agent: &Agent, depth: u64) -> Vec<Arc<dyn Tool>> {
     let mut all = common(session, depth);
+    keep_agents(agent, &mut all);
+    without_refused(session, &mut all);
+    all
+}
+
+/// Keeps the tools that an agent has.
+fn keep_agents(agent: &Agent, all: &mut Vec<Arc<dyn Tool>>) {
     all.retain(|tool| {
         let name = tool.definition().name;
         let wanted = agent.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| same(tool, &name)));
         wanted && !agent.without.iter().any(|tool| same(tool, &name))
     });
-    without_refused(session, &mut all);
-    all
 }
 
 fn common(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
     let mut all = tools::builtin();
+    if session.options.restricted {
+        let named = |name: &str| session.options.tools.iter().flatten().any(|tool| tool == name);
+        all.retain(|tool| {
+            let name = tool.definition().name;
+            !RUNS_COMMANDS.contains(&name.as_str()) || named(&name)
+        });
+    }
     if depth < DEEPEST {
         all.push(Arc::new(AgentTool::new(session, depth)));
     }

@@ -65,7 +65,7 @@ fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
     let file = match layer.source {
         Source::Project => ".claude/settings.json",
         Source::Local => ".claude/settings.local.json",
-        Source::User | Source::Flag => return None,
+        Source::User | Source::Flag | Source::Managed => return None,
     };
     let known = &mut layer.known;
     let mut parts = Vec::new();
@@ -77,7 +77,8 @@ fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
     count("permissions.allow", std::mem::take(&mut known.permissions.allow).len());
     let folders = std::mem::take(&mut known.permissions.additional_directories);
     count("permissions.additionalDirectories", folders.len());
-    let raises = |word: &String| matches!(Mode::read(word), Some(Mode::AcceptEdits | Mode::BypassPermissions));
+    let raises =
+        |word: &String| matches!(Mode::read(word), Some(Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions));
     if known.permissions.default_mode.as_ref().is_some_and(raises) {
         known.permissions.default_mode = None;
         count("permissions.defaultMode", 1);

@@ -1,17 +1,16 @@
 //! What hosts change: settings of the session, settings files, folders.
 
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use quipu_message::control::request;
 use quipu_message::hook::DirectoryAdded;
 use quipu_message::{Json, Maybe};
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::answers;
+use crate::json_file::{edit, object};
+use crate::permission::Behavior;
 use crate::session::Session;
 use crate::settings::Source;
 use crate::tool::resolve;
@@ -23,15 +22,19 @@ const EFFORTS: [&str; 4] = ["low", "medium", "high", "xhigh"];
 pub(super) fn flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {
     let all = given.map(Json::value).unwrap_or_default();
     let mut state = session.state();
-    state.settings.add(all).map_err(|error| error.to_string())?;
-    let Some(known) = state.settings.layers.last().map(|layer| layer.known.clone()) else { return Ok(()) };
+    let known = state.settings.add(all).map_err(|error| error.to_string())?.clone();
     if let Some(effort) = known.effort_level {
         state.effort = Some(effort);
     }
-    if let Some(model) = known.model {
+    if let Some(model) = known.model.filter(|_| state.settings.managed(|known| known.model.clone()).is_none()) {
         state.model = session.models.resolve(&model);
     }
-    known.permissions.each(|behavior, rule| state.rules.add(behavior, crate::permission::Source::FlagSettings, rule));
+    let managed_only = state.settings.only_managed_rules();
+    known.permissions.each(|behavior, rule| {
+        if !managed_only || behavior != Behavior::Allow {
+            state.rules.add(behavior, crate::permission::Source::FlagSettings, rule);
+        }
+    });
     Ok(())
 }
 
@@ -71,31 +74,6 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
         }
     })
     .map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
-/// The object under a key, made when it is not there; none when something else is.
-fn object<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
-    map.entry(key).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
-}
-
-/// Changes a file of settings; what cannot be read is left alone.
-fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> std::io::Result<()> {
-    let mut settings: Map<String, Value> = match fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Map::new(),
-        Err(error) => return Err(error),
-    };
-    change(&mut settings);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    // A file behind a link stays where it is.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let fresh = path.with_extension(format!("json.{}", std::process::id()));
-    let mut file = fs::File::create(&fresh)?;
-    file.write_all(serde_json::to_string_pretty(&settings)?.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&fresh, &path)
 }
 
 /// Lets tools work in a folder below those the session was started with, as a place

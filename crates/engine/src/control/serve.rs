@@ -204,12 +204,16 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     if let Some(agents) = body.agents.get().filter(|json| !json.is_null()) {
         session.state().catalog.add_agents(agents.text()).map_err(|error| bad("agents", error))?;
     }
+    run_as_agent(session)?;
     if let Some(schema) = body.json_schema.get().filter(|json| !json.is_null()) {
         crate::structured::Structured::new(schema).map_err(|error| Refused::from(error.to_string()))?;
         session.state().json_schema = Some(schema.text().to_owned());
     }
-    if let Some(text) = body.system_prompt.get().map(Json::words).filter(|text| !text.is_empty()) {
+    if let Some(text) = body.system_prompt.get().filter(|json| !json.is_null()).map(Json::words) {
         session.state().system_prompt = Some(text);
+    }
+    if let Some(exclude) = body.exclude_dynamic_sections.get() {
+        session.state().exclude_dynamic_sections = *exclude;
     }
     if let Some(names) = body.skills.get() {
         session.state().catalog.keep_skills(names);
@@ -227,6 +231,20 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     // Whoever comes back has missed what changed.
     let after = again.then(|| Entry::System(Box::new(crate::background::running(session))));
     Ok((Some(Json::of(&answers::initialized(session, body.hooks.is_value()))), after.into_iter().collect()))
+}
+
+/// Takes the agent of `--agent` up when the host has only now described it.
+fn run_as_agent(session: &Session) -> Result<(), Refused> {
+    let Some(name) = &session.options.agent else { return Ok(()) };
+    let mut state = session.state();
+    if state.agent.is_none() {
+        let agent = state.catalog.agent(name).map_err(|error| Refused::from(format!("--agent: {error}")))?.clone();
+        if let (Some(model), None) = (agent.own_model(), &session.options.model) {
+            state.model = session.models.resolve(model);
+        }
+        state.agent = Some(agent);
+    }
+    Ok(())
 }
 
 /// Sets how far to think and how that is shown: `null` is as at the start, what is left
@@ -254,12 +272,16 @@ fn move_aside(session: &Session, only: Option<&ToolUseId>) {
 
 fn set_mode(session: &Session, word: &str) -> Served {
     let Some(mode) = Mode::read(word) else {
-        let error = "Cannot set permission mode: must be one of acceptEdits, bypassPermissions, default, dontAsk, plan";
+        let error = "Cannot set permission mode: must be one of acceptEdits, auto, bypassPermissions, default, dontAsk, manual, plan";
         return Err(Refused { error: error.to_owned(), code: Some("invalid_mode") });
     };
     if mode == Mode::BypassPermissions && !session.options.may_skip_permissions {
         let error = "Cannot set permission mode: the session was not started with --dangerously-skip-permissions";
         return Err(Refused { error: error.to_owned(), code: Some("bypass_not_launched") });
+    }
+    if !session.may_use(mode) {
+        let error = format!("Cannot set permission mode: settings or flags of the session disable {mode}");
+        return Err(Refused { error, code: Some("invalid_mode") });
     }
     let changed = session.change_mode(mode);
     let status = live::Status {
@@ -268,6 +290,7 @@ fn set_mode(session: &Session, word: &str) -> Served {
         envelope: session.output.envelope(),
         ..live::Status::default()
     };
+    session.tell_auto();
     let after = changed.then(|| Entry::System(Box::new(System::Status(Box::new(status)))));
     let answer = answer::ModeSet { mode: mode.as_str().to_owned(), ..Default::default() };
     Ok((Some(Json::of(&answer)), after.into_iter().collect()))

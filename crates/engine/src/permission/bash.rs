@@ -35,11 +35,15 @@ pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
     }
 }
 
-/// Whether the `sandbox` settings approve what would be asked about. Ask rules stand, and
-/// so do deny rules that the command cannot be compared with.
+/// Whether the `sandbox` settings or mode `auto` approve what would be asked about. Ask
+/// rules stand, and so do deny rules that the command cannot be compared with.
 fn is_approved_by_sandbox(court: &Court<'_>, command: &str, reason: &Reason) -> bool {
     let sandbox = court.place.sandbox();
-    if !sandbox.settings().approves() || court.mode == Mode::Plan || matches!(reason, Reason::Rule { .. }) {
+    let approves = match court.mode {
+        Mode::Auto => sandbox.settings().auto_allow_bash_if_sandboxed != Some(false),
+        _ => sandbox.settings().approves(),
+    };
+    if !approves || court.mode == Mode::Plan || matches!(reason, Reason::Rule { .. }) {
         return false;
     }
     let script = shell::parse(command).ok();
@@ -361,7 +365,7 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
         },
         Does::Changes => match names.iter().find(|name| !folders.hold(court, name)) {
             Some(name) => Finding::Nothing { path: Some((court.place.absolute(name), false)) },
-            None if court.mode == Mode::AcceptEdits && names.iter().all(|name| folders.may_change(court, name)) => {
+            None if court.mode.accepts_edits() && names.iter().all(|name| folders.may_change(court, name)) => {
                 Finding::Changes
             }
             None => Finding::Nothing { path: first_path(true) },
@@ -404,7 +408,7 @@ fn redirect<'a>(court: &Court<'a>, file: &Redirect, folders: &Folders) -> Findin
     let inside = folders.hold(court, name);
     match file.writes {
         false if inside => Finding::Reads,
-        true if court.mode == Mode::AcceptEdits && folders.may_change(court, name) => Finding::Changes,
+        true if court.mode.accepts_edits() && folders.may_change(court, name) => Finding::Changes,
         _ => Finding::Nothing { path: Some((path, inside)) },
     }
 }

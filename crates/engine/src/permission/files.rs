@@ -33,15 +33,21 @@ pub(super) fn judge(court: &Court<'_>, input: &Value, target: &Target) -> Verdic
     if let Some(verdict) = court.before_allowing(|rule| matches(rule, court.tool, target, place)) {
         return verdict;
     }
-    let allowed = court.rule(Behavior::Allow, |rule| matches(rule, court.tool, target, place));
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
     let inside = place.folders().iter().any(within) && !wanders;
+    let own_output = resolve(place.outputs()).is_some_and(|folder| within(&folder)) && court.tool == "Read";
+    if place.is_confined() && !inside && !own_output {
+        let message =
+            format!("{} Rules cannot allow it: the session is restricted.", outside(court.tool, &path, place));
+        return Verdict::Deny { message, reason: Reason::Mode(court.mode) };
+    }
+    let allowed = court.rule(Behavior::Allow, |rule| matches(rule, court.tool, target, place));
+    let allowed = allowed.filter(|_| !(place.is_confined() && changes(court.tool) && is_guarded(&path)));
     if reads(court.tool) {
         if let Some(rule) = allowed.filter(|rule| !wanders || rule.rule.content.is_none()) {
             return Verdict::allow(Reason::rule(rule));
         }
-        let own_output = resolve(place.outputs()).is_some_and(|folder| within(&folder));
-        if inside || (own_output && court.tool == "Read") {
+        if inside || own_output {
             return Verdict::allow(Reason::Mode(court.mode));
         }
         return ask_to_read(court, path);
@@ -53,7 +59,7 @@ pub(super) fn judge(court: &Court<'_>, input: &Value, target: &Target) -> Verdic
     if let Some(rule) = allowed.filter(|rule| is_covered(rule, &path)) {
         return Verdict::allow(Reason::rule(rule));
     }
-    if court.mode == Mode::AcceptEdits && inside && !is_guarded(&path) {
+    if court.mode.accepts_edits() && inside && !is_guarded(&path) {
         return Verdict::allow(Reason::Mode(court.mode));
     }
     ask_to_change(court, path, inside)

@@ -10,6 +10,8 @@ pub enum Mode {
     Default,
     /// Changes of files in the session's folders are allowed too.
     AcceptEdits,
+    /// As `AcceptEdits`, and commands that nothing speaks of run in the workspace sandbox.
+    Auto,
     /// Everything is allowed that no rule refuses.
     BypassPermissions,
     /// Only what reads is allowed.
@@ -19,16 +21,26 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Reads the word of the wire; an unknown word is no mode.
+    /// Reads the word of the wire; an unknown word is no mode. `manual` is another name
+    /// for `default`.
     ///
     /// ```
     /// use quipu_engine::permission::Mode;
     /// assert_eq!(Mode::read("acceptEdits"), Some(Mode::AcceptEdits));
+    /// assert_eq!(Mode::read("manual"), Some(Mode::Default));
     /// assert_eq!(Mode::read("allowEverything"), None);
     /// ```
     pub fn read(word: &str) -> Option<Self> {
-        let all = [Self::Default, Self::AcceptEdits, Self::BypassPermissions, Self::Plan, Self::DontAsk];
+        if word == "manual" {
+            return Some(Self::Default);
+        }
+        let all = [Self::Default, Self::AcceptEdits, Self::Auto, Self::BypassPermissions, Self::Plan, Self::DontAsk];
         all.into_iter().find(|mode| mode.as_str() == word)
+    }
+
+    /// Whether files in the session's folders may be changed without asking.
+    pub fn accepts_edits(self) -> bool {
+        matches!(self, Self::AcceptEdits | Self::Auto)
     }
 
     /// The word of the wire.
@@ -36,6 +48,7 @@ impl Mode {
         match self {
             Self::Default => "default",
             Self::AcceptEdits => "acceptEdits",
+            Self::Auto => "auto",
             Self::BypassPermissions => "bypassPermissions",
             Self::Plan => "plan",
             Self::DontAsk => "dontAsk",

@@ -43,6 +43,8 @@ pub struct Options {
     pub outputs: Option<PathBuf>,
     /// More folders than the root that tools may work in.
     pub folders: Vec<PathBuf>,
+    /// Whether file tools stay inside these folders, whatever rules and users say.
+    pub confined: bool,
     /// Which addresses may be fetched.
     pub reach: Reach,
     /// Who hears of changes of files.
@@ -171,6 +173,11 @@ impl Place {
     /// The environment of commands.
     pub fn env(&self) -> &BTreeMap<OsString, OsString> {
         &self.shared.options.env
+    }
+
+    /// Whether file tools stay inside the session's folders, whatever rules say.
+    pub fn is_confined(&self) -> bool {
+        self.shared.options.confined
     }
 
     /// The folder for long outputs and those of background tasks.

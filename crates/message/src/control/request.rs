@@ -190,6 +190,21 @@ wire! {
         forward_subagent_text: opt bool = "forwardSubagentText",
         /// Whether what changes from run to run is left out of the system prompt.
         exclude_dynamic_sections: opt bool = "excludeDynamicSections",
+        /// Plugins to load, if the agent was started with `--await-initialize`.
+        plugins: opt Vec<PluginConfig> = "plugins",
+        /// Settings of the host that only restrict, if the agent was started with
+        /// `--managed-settings-in-initialize`.
+        managed_settings: opt Json = "managedSettings",
+    }
+}
+
+wire! {
+    /// A plugin that the host names.
+    pub struct PluginConfig {
+        /// Its folder.
+        path: req String = "path",
+        /// Whether its MCP servers are left alone.
+        skip_mcp_discovery: opt bool = "skipMcpDiscovery",
     }
 }
 

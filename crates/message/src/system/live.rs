@@ -182,8 +182,10 @@ wire! {
         tool_use_id: opt ToolUseId = "tool_use_id",
         /// What the model is told.
         message: opt String = "message",
-        /// Why.
+        /// Why, as a kind.
         decision_reason_type: opt String = "decision_reason_type",
+        /// Why, in words.
+        decision_reason: opt String = "decision_reason",
     }
 }
 

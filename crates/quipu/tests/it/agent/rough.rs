@@ -122,10 +122,11 @@ fn mistakes_of_settings_are_told_with_their_place_and_the_rest_counts() {
     stage.write(".mcp.json", r#"{"mcpServers":{"a":{"comand":"x"},"b":{}}}"#);
     let lines = stage.lines(&["hello"]);
     let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
-    let [rule, mode, server] = told[..] else { panic!("{told:?}") };
+    let [rule, mode, server, unapproved] = told[..] else { panic!("{told:?}") };
     assert!(rule.contains(".claude/settings.json: permissions.allow: 'Bash(rm' is not a rule"), "{rule}");
     assert!(mode.contains("permissions.defaultMode: no mode 'silly'"), "{mode}");
     assert!(server.ends_with(".mcp.json: server a: missing field `command`"), "{server}");
+    assert!(unapproved.contains(".mcp.json that you have not approved: b"), "{unapproved}");
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
     let out = stage.run(&["-p", "hello", "--mcp-config", r#"{"mcpServers":{"a":{"comand":"x"}}}"#]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();

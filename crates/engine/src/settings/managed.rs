@@ -1,0 +1,75 @@
+//! Managed settings: those of whoever administers the machine, and those of the host.
+//! They win over everything else.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Known, Layer, SettingsError, Source, layer};
+use crate::text_file;
+
+/// The administrator's folder on this system.
+pub(super) fn folder() -> PathBuf {
+    PathBuf::from(match std::env::consts::OS {
+        "macos" => "/Library/Application Support/ClaudeCode",
+        "windows" => "C:\\Program Files\\ClaudeCode",
+        _ => "/etc/claude-code",
+    })
+}
+
+/// The layers of a folder, weakest first: `managed-settings.json`, then the JSON files of
+/// `managed-settings.d` by name. A file that cannot be read or used is an error, because
+/// nobody knows what it was to prevent.
+pub(super) fn load(folder: &Path) -> Result<Vec<Layer>, SettingsError> {
+    let base = folder.join("managed-settings.json");
+    let parts = folder.join("managed-settings.d");
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| SettingsError::Read { path, source }
+    };
+    let mut paths = match fs::read_dir(&parts) {
+        Ok(entries) => {
+            let paths: std::io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+            paths.map_err(unreadable(&parts))?
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(unreadable(&parts)(error)),
+    };
+    let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    paths.retain(|path| path.extension().is_some_and(|ext| ext == "json") && !is_hidden(path));
+    paths.sort();
+    let mut layers = Vec::new();
+    for path in std::iter::once(base).chain(paths) {
+        if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            continue;
+        }
+        let text = text_file::read(&path, None, text_file::MAX_BYTES).map_err(unreadable(&path))?;
+        let invalid = |source| SettingsError::Invalid { place: path.display().to_string(), source };
+        layers.push(layer(Source::Managed, &text).map_err(invalid)?);
+    }
+    Ok(layers)
+}
+
+/// The layer of `--managed-settings`: of what the host says, only what restricts.
+pub(super) fn from_host(json: &str) -> Result<Layer, SettingsError> {
+    let invalid = |source| SettingsError::Invalid { place: "--managed-settings".to_owned(), source };
+    let all: Value = serde_json::from_str(json).map_err(invalid)?;
+    let given: Known = serde_json::from_str(json).map_err(invalid)?;
+    let mut known = Known {
+        // Its own hooks are no part of it, so that turning all off leaves the administrator's.
+        allow_managed_hooks_only: given.allow_managed_hooks_only || given.disable_all_hooks,
+        allow_managed_permission_rules_only: given.allow_managed_permission_rules_only,
+        allowed_mcp_servers: given.allowed_mcp_servers,
+        denied_mcp_servers: given.denied_mcp_servers,
+        disabled_mcpjson_servers: given.disabled_mcpjson_servers,
+        sandbox: given.sandbox,
+        ..Known::default()
+    };
+    known.permissions.deny = given.permissions.deny;
+    known.permissions.ask = given.permissions.ask;
+    known.permissions.disable_bypass_permissions_mode = given.permissions.disable_bypass_permissions_mode;
+    known.permissions.disable_auto_mode = given.permissions.disable_auto_mode;
+    Ok(Layer { source: Source::Managed, all, known })
+}

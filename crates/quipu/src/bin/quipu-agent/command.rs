@@ -1,0 +1,278 @@
+//! The commands: `auth status` and `mcp`; others of the program that this one stands in
+//! for are known by name, so that none is taken for a prompt.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use quipu_engine::{McpEntry, McpFiles, McpScope};
+use serde_json::{Map, Value, json};
+
+use crate::environment;
+
+/// Commands that are not here.
+const NOT_HERE: [&str; 24] = [
+    "agents",
+    "attach",
+    "auto-mode",
+    "config",
+    "doctor",
+    "gateway",
+    "import",
+    "install",
+    "kill",
+    "login",
+    "logout",
+    "logs",
+    "migrate-installer",
+    "plugin",
+    "plugins",
+    "project",
+    "purge",
+    "respawn",
+    "rm",
+    "setup-token",
+    "stop",
+    "ultrareview",
+    "update",
+    "upgrade",
+];
+
+#[derive(Debug, Parser)]
+#[command(name = "quipu-agent", max_term_width = 100)]
+enum Command {
+    /// Whether there is a key for the API
+    Auth {
+        #[command(subcommand)]
+        command: Auth,
+    },
+    /// Configure MCP servers
+    Mcp {
+        #[command(subcommand)]
+        command: Mcp,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Auth {
+    /// Print which key is used; exit 1 if there is none
+    Status {
+        /// Print JSON, which is the default
+        #[arg(long)]
+        json: bool,
+        /// Print a line of text
+        #[arg(long, conflicts_with = "json")]
+        text: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+#[command(args_override_self = true)]
+enum Mcp {
+    /// Add a server
+    Add {
+        /// Its name
+        name: String,
+        /// The program, or the address
+        command_or_url: String,
+        /// The program's arguments
+        #[arg(trailing_var_arg = true)]
+        args: Vec<String>,
+        /// Whom it is for: local (you, in this directory), project or user
+        #[arg(short, long, default_value = "local", value_parser = scope)]
+        scope: McpScope,
+        /// stdio, http or sse
+        #[arg(short, long, default_value = "stdio", value_parser = ["stdio", "http", "sse"])]
+        transport: String,
+        /// Environment of the program: KEY=value
+        #[arg(short, long, num_args = 1.., value_parser = pair::<'='>)]
+        env: Vec<(String, String)>,
+        /// Headers for http and sse: "Name: value"
+        #[arg(short = 'H', long, num_args = 1.., value_parser = pair::<':'>)]
+        header: Vec<(String, String)>,
+    },
+    /// Add a server described as JSON
+    AddJson {
+        /// Its name
+        name: String,
+        /// The description, as in .mcp.json
+        json: String,
+        /// Whom it is for: local (you, in this directory), project or user
+        #[arg(short, long, default_value = "local", value_parser = scope)]
+        scope: McpScope,
+    },
+    /// List the servers
+    List,
+    /// Show one server
+    Get {
+        /// Its name
+        name: String,
+    },
+    /// Remove a server
+    Remove {
+        /// Its name
+        name: String,
+        /// From which configuration; needed if several have it
+        #[arg(short, long, value_parser = scope)]
+        scope: Option<McpScope>,
+    },
+}
+
+fn scope(word: &str) -> Result<McpScope, String> {
+    McpScope::read(word).ok_or_else(|| "must be local, project or user".to_owned())
+}
+
+/// Reads a name and a value with a sign between them.
+fn pair<const SIGN: char>(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(SIGN).ok_or_else(|| format!("must have a {SIGN} after the name"))?;
+    let is_blank = name.trim().is_empty();
+    if is_blank { Err("has no name".to_owned()) } else { Ok((name.trim().to_owned(), value.trim_start().to_owned())) }
+}
+
+/// Runs the command that the first argument names; `None` if it names none.
+pub(crate) fn run(args: &[OsString]) -> Option<ExitCode> {
+    let name = args.get(1)?.to_str()?;
+    if NOT_HERE.contains(&name) {
+        let text = format!("error: quipu-agent has no command `{name}`; to send it as a prompt, use `-p {name}`\n");
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        return Some(ExitCode::FAILURE);
+    }
+    if !matches!(name, "auth" | "mcp") {
+        return None;
+    }
+    let done = match Command::try_parse_from(args) {
+        Ok(Command::Auth { command: Auth::Status { text, .. } }) => Ok(auth_status(text)),
+        Ok(Command::Mcp { command }) => mcp(command).map(|text| (text, true)),
+        Err(error) => error.exit(),
+    };
+    let (out, code) = match done {
+        Ok((text, ok)) => (std::io::stdout().write_all(text.as_bytes()), ok),
+        Err(text) => (std::io::stderr().write_all(format!("error: {text}\n").as_bytes()), false),
+    };
+    Some(if code && out.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is known of the key, and whether there is one.
+fn auth_status(text: bool) -> (String, bool) {
+    let env = environment();
+    let var = |name: &str| env.get(name).filter(|value| !value.is_empty());
+    let home = || Path::new(var("HOME").map_or("/", String::as_str)).join(".claude");
+    let config = var("CLAUDE_CONFIG_DIR").map_or_else(home, PathBuf::from);
+    let (method, source) = match () {
+        () if var("ANTHROPIC_AUTH_TOKEN").is_some() => ("oauth_token", Some("ANTHROPIC_AUTH_TOKEN")),
+        () if var("ANTHROPIC_API_KEY").is_some() => ("api_key", Some("ANTHROPIC_API_KEY")),
+        () => ("none", None),
+    };
+    if text {
+        return (format!("{}\n", source.map_or("no key".to_owned(), |name| format!("key: {name}"))), source.is_some());
+    }
+    let mut status = json!({
+        "loggedIn": source.is_some(),
+        "authMethod": method,
+        "apiProvider": "firstParty",
+        "analyticsDisabled": true,
+        "projectsDirectory": config.join("projects"),
+        "configDirectory": config,
+        "loginExpiresAt": null,
+    });
+    if method == "api_key" {
+        status["apiKeySource"] = json!(source);
+    }
+    (format!("{status:#}\n"), source.is_some())
+}
+
+fn mcp(command: Mcp) -> Result<String, String> {
+    let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(|error| error.to_string())?;
+    let files = McpFiles::new(&environment(), &cwd);
+    match command {
+        Mcp::Add { name, command_or_url, args, scope, transport, env, header } => {
+            let config = if transport == "stdio" {
+                let env: BTreeMap<String, String> = env.into_iter().collect();
+                json!({"type": "stdio", "command": command_or_url, "args": args, "env": env})
+            } else {
+                let mut config = json!({"type": transport, "url": command_or_url});
+                if !header.is_empty() {
+                    let headers = header.into_iter().map(|(name, value)| (name, Value::from(value)));
+                    config["headers"] = Value::Object(headers.collect::<Map<_, _>>());
+                }
+                config
+            };
+            add(&files, &name, scope, &config)
+        }
+        Mcp::AddJson { name, json, scope } => {
+            let config = serde_json::from_str(&json).map_err(|error| format!("not a server: {error}"))?;
+            add(&files, &name, scope, &config)
+        }
+        Mcp::List => {
+            let (servers, problems) = files.list();
+            let mut text: String = servers.iter().map(|server| format!("{}\n", line(server))).collect();
+            problems.iter().for_each(|problem| crate::warn(problem));
+            if text.is_empty() {
+                text = "No MCP servers are configured; `quipu-agent mcp add` adds one.\n".to_owned();
+            }
+            Ok(text)
+        }
+        Mcp::Get { name } => {
+            let server = find(&files, &name, None)?;
+            let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
+            let file = files.path(server.scope);
+            Ok(format!("{name}:\n  scope: {}\n  file: {}\n{config:#}\n", server.scope, file.display()))
+        }
+        Mcp::Remove { name, scope } => {
+            let server = find(&files, &name, scope)?;
+            let failed = |error| format!("cannot write {}: {error}", files.path(server.scope).display());
+            files.remove(&name, server.scope).map_err(failed)?;
+            Ok(format!("Removed MCP server {name} from {}\n", place(&files, server.scope)))
+        }
+    }
+}
+
+fn add(files: &McpFiles, name: &str, scope: McpScope, config: &Value) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(format!("the name `{name}` may only have letters, digits, - and _"));
+    }
+    quipu_engine::check_mcp_server(name, config)?;
+    if files.list().0.iter().any(|server| server.name == name && server.scope == scope) {
+        return Err(format!("the MCP server {name} exists already in {}; remove it first", place(files, scope)));
+    }
+    files.add(name, scope, config).map_err(|error| format!("cannot write {}: {error}", files.path(scope).display()))?;
+    Ok(format!("Added MCP server {name} to {}\n", place(files, scope)))
+}
+
+/// The server of a name; an error if there is none, or one in several scopes.
+fn find(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<McpEntry, String> {
+    let (servers, _) = files.list();
+    let matches = |server: &&McpEntry| server.name == name && scope.is_none_or(|scope| server.scope == scope);
+    let found: Vec<&McpEntry> = servers.iter().filter(matches).collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+            Err(format!("no MCP server named {name}; there are: {}", names.join(", ")))
+        }
+        several => {
+            let scopes: Vec<&str> = several.iter().map(|server| server.scope.as_str()).collect();
+            Err(format!("{name} is configured in {}; choose one with --scope", scopes.join(" and ")))
+        }
+    }
+}
+
+/// A server in a line: its name, how it is reached, whom it is for.
+fn line(server: &McpEntry) -> String {
+    let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
+    let text = |key: &str| config[key].as_str().unwrap_or_default();
+    let args = config["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let how = match text("url") {
+        "" => std::iter::once(text("command")).chain(args).collect::<Vec<_>>().join(" "),
+        url => format!("{url} ({})", text("type").to_uppercase()),
+    };
+    format!("{}: {how} ({})", server.name, server.scope)
+}
+
+fn place(files: &McpFiles, scope: McpScope) -> String {
+    format!("{scope} config: {}", files.path(scope).display())
+}

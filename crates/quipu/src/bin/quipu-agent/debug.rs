@@ -1,0 +1,125 @@
+//! `--debug`: what the agent does, a line an event, on stderr or in a file.
+
+use std::fmt::{self, Write as _};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use quipu_engine::EngineError;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::flags::DebugFlags;
+
+/// What the targets of our own events begin with. Those of other crates are not shown:
+/// they may hold keys.
+const OURS: &str = "quipu::";
+
+/// Shows events from now on, if a flag asks for it.
+pub(crate) fn start(flags: &DebugFlags) -> Result<(), EngineError> {
+    if flags.debug.is_none() && flags.debug_file.is_none() && !flags.debug_to_stderr {
+        return Ok(());
+    }
+    let out: Box<dyn Write + Send> = match &flags.debug_file {
+        Some(path) => {
+            let bad =
+                |error| EngineError::Flag { flag: "--debug-file", reason: format!("{}: {error}", path.display()) };
+            let mut open = OpenOptions::new();
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+            Box::new(open.create(true).append(true).open(path).map_err(bad)?)
+        }
+        None => Box::new(std::io::stderr()),
+    };
+    let log = DebugLog { filter: Filter::parse(flags.debug.as_deref().unwrap_or_default()), out: Mutex::new(out) };
+    // It is set once, here.
+    let _ = tracing::subscriber::set_global_default(log);
+    Ok(())
+}
+
+/// Which categories are shown.
+#[derive(Debug, PartialEq, Eq)]
+struct Filter {
+    /// These alone; all if empty.
+    only: Vec<String>,
+    /// Never these.
+    without: Vec<String>,
+}
+
+impl Filter {
+    /// Reads `api,hooks` or `!mcp,!sandbox`.
+    fn parse(text: &str) -> Self {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let (without, only): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with('!'));
+        let owned = |words: Vec<&str>| words.into_iter().map(|word| word.trim_start_matches('!').to_owned()).collect();
+        Self { only: owned(only), without: owned(without) }
+    }
+
+    fn shows(&self, category: &str) -> bool {
+        let named = |words: &[String]| words.iter().any(|word| word == category);
+        (self.only.is_empty() || named(&self.only)) && !named(&self.without)
+    }
+}
+
+/// Writes each event as a line.
+struct DebugLog {
+    filter: Filter,
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+impl Subscriber for DebugLog {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().strip_prefix(OURS).is_some_and(|category| self.filter.shows(category))
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let category = event.metadata().target().trim_start_matches(OURS);
+        let mut line = Line(format!("{:.3} [{category}]", jiff::Timestamp::now()));
+        event.record(&mut line);
+        line.0.push('\n');
+        // A log that cannot be written is no reason to stop.
+        let _ = self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.0.as_bytes());
+    }
+
+    // There are no spans.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// A line being written: the message, then the fields.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = match field.name() {
+            "message" => format!("{value:?}"),
+            name => format!("{name}={value:?}"),
+        };
+        // Nothing that was read from elsewhere begins a line or moves the cursor.
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let _ = write!(self.0, " {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_categories_or_leaves_some_out() {
+        let shown = |text: &str| {
+            let filter = Filter::parse(text);
+            ["api", "hooks", "mcp"].into_iter().filter(|name| filter.shows(name)).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(""), ["api", "hooks", "mcp"]);
+        assert_eq!(shown("api, mcp"), ["api", "mcp"]);
+        assert_eq!(shown("!api"), ["hooks", "mcp"]);
+        assert_eq!(shown("api,hooks,!api"), ["hooks"]);
+    }
+}

@@ -1,0 +1,236 @@
+//! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
+
+mod command;
+mod debug;
+mod flags;
+mod ignored;
+mod stdin;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use flags::{Flags, InputFormat, OutputFormat, PermissionPrompts, Thinking};
+use quipu_engine::options::{Format, Options, PluginDir, Start};
+use quipu_engine::sandbox::Switch;
+use quipu_engine::{EngineError, VERSION};
+
+fn main() -> ExitCode {
+    // Before anything else: the launcher of the sandbox is this program too.
+    if let Some(code) = quipu_engine::sandbox::launch() {
+        return code;
+    }
+    hide_from_others();
+    let args: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = command::run(&args) {
+        return code;
+    }
+    let flags = Flags::parse_from(args);
+    if flags.version {
+        let line = format!("{VERSION} (quipu-agent {})\n", env!("CARGO_PKG_VERSION"));
+        return match std::io::stdout().write_all(line.as_bytes()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
+        };
+    }
+    if let Err(error) = debug::start(&flags.debug) {
+        complain(&error);
+        return ExitCode::FAILURE;
+    }
+    match start(flags) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Keeps other processes of the same user from reading the key out of this one's
+/// environment and memory. Where the system does not offer it, nothing is lost.
+fn hide_from_others() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+fn start(flags: Flags) -> Result<u8, EngineError> {
+    let options = options(flags)?;
+    let system = |what| move |source| EngineError::System { what, source };
+    let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(system("the working directory"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(system("the async runtime"))?;
+    let code = runtime.block_on(quipu_engine::run(options, environment(), cwd, std::io::stdout(), std::io::stderr()));
+    // A read of stdin may still wait for a host that says no more.
+    runtime.shutdown_background();
+    code
+}
+
+/// The environment, as far as it is text.
+fn environment() -> BTreeMap<String, String> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(text).collect()
+}
+
+fn options(flags: Flags) -> Result<Options, EngineError> {
+    let Flags { prompt, words, output, session, model, tools, settings, ignored, .. } = flags;
+    ignored.warn();
+    if !words.is_empty() {
+        warn("only the first word of the command line is the prompt; the words after it are ignored");
+    }
+    let stream_input = output.input_format == InputFormat::StreamJson;
+    if stream_input && prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty()) {
+        warn("the prompt of the command line is not used: with --input-format stream-json they come on stdin");
+    }
+    let prompt = if stream_input { None } else { Some(stdin::prompt(prompt)?) };
+    let listed = |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::flags::names(text)).collect::<Vec<_>>();
+    let thinking = match model.thinking {
+        Some(Thinking::Disabled) => Some(0),
+        Some(Thinking::Adaptive | Thinking::Enabled) | None => model.max_thinking_tokens,
+    };
+    let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, mcp };
+    Ok(Options {
+        prompt,
+        stream_input,
+        format: match output.output_format {
+            OutputFormat::Text => Format::Text,
+            OutputFormat::Json => Format::Json,
+            OutputFormat::StreamJson => Format::StreamJson,
+        },
+        verbose: output.verbose,
+        partial_messages: output.include_partial_messages,
+        hook_events: output.include_hook_events,
+        replay_user_messages: output.replay_user_messages,
+        forward_subagent_text: output.forward_subagent_text,
+        session_mirror: output.session_mirror,
+        prompt_suggestions: output.prompt_suggestions.unwrap_or(false),
+        await_initialize: output.await_initialize,
+        managed_in_initialize: output.managed_settings_in_initialize,
+        start: match session.resume {
+            Some(spec) => Start::Resume(spec),
+            None if session.continue_last => Start::Continue,
+            None => Start::New,
+        },
+        fork: session.fork_session,
+        session_id: session.session_id,
+        resume_at: session.resume_session_at,
+        drops_turn: session.resume_drops_turn,
+        no_persistence: session.no_session_persistence,
+        name: session.name,
+        model: model.model,
+        fallback_model: model.fallback_model,
+        effort: model.effort,
+        max_thinking_tokens: thinking,
+        thinking_display: model.thinking_display.map(|display| display.as_str().to_owned()),
+        task_budget: model.task_budget,
+        betas: model.betas,
+        max_turns: model.max_turns,
+        max_budget_usd: model.max_budget_usd,
+        json_schema: model.json_schema,
+        autocompact: model.autocompact,
+        permission_mode: tools.permission_mode,
+        skip_permissions: tools.dangerously_skip_permissions,
+        may_skip_permissions: tools.dangerously_skip_permissions || tools.allow_dangerously_skip_permissions,
+        allowed_tools: listed(&tools.allowed_tools),
+        disallowed_tools: listed(&tools.disallowed_tools),
+        tools: tools.tools.as_deref().map(listed),
+        permission_prompt: tools.permission_prompt_tool,
+        no_permission_prompts: tools.permission_prompts == Some(PermissionPrompts::None),
+        mcp_config: tools.mcp_config,
+        strict_mcp: tools.strict_mcp_config,
+        add_dirs: tools.add_dir,
+        restricted: tools.restricted,
+        settings: settings.settings,
+        setting_sources: settings.setting_sources.map(|text| text.split(',').map(str::to_owned).collect()),
+        managed_settings: settings.managed_settings,
+        managed_folder: None,
+        project_config_root: settings.project_config_root,
+        trust_folder: settings.trust_folder,
+        trusted_folders: trusted_folders()?,
+        allow_project_hooks: settings.allow_project_hooks,
+        plugin_dirs: settings
+            .plugin_dir
+            .into_iter()
+            .map(plugin(true))
+            .chain(settings.plugin_dir_no_mcp.into_iter().map(plugin(false)))
+            .collect(),
+        agents: settings.agents,
+        agent: settings.agent,
+        system_prompt: from_file("--system-prompt-file", settings.system_prompt_file)?.or(settings.system_prompt),
+        append_system_prompt: from_file("--append-system-prompt-file", settings.append_system_prompt_file)?
+            .or(settings.append_system_prompt),
+        exclude_dynamic_sections: settings.exclude_dynamic_system_prompt_sections,
+        no_slash_commands: settings.disable_slash_commands,
+        bare: settings.bare,
+        safe_mode: settings.safe_mode,
+        sandbox: sandbox()?,
+        launcher: std::env::current_exe().ok(),
+    })
+}
+
+/// Whether to hold commands in a sandbox, as `QUIPU_SANDBOX` says.
+fn sandbox() -> Result<Switch, EngineError> {
+    let Some(word) = std::env::var_os("QUIPU_SANDBOX").filter(|word| !word.is_empty()) else {
+        return Ok(Switch::default());
+    };
+    let reason = format!("no value '{}'; there are auto, require and off", word.display());
+    word.to_str().and_then(Switch::read).ok_or(EngineError::Flag { flag: "QUIPU_SANDBOX", reason })
+}
+
+/// The folders that `trusted` in quipu's settings names, `~/` filled in.
+fn trusted_folders() -> Result<Vec<PathBuf>, EngineError> {
+    #[derive(serde::Deserialize)]
+    struct Settings {
+        #[serde(default)]
+        trusted: Vec<String>,
+    }
+    let home = std::env::home_dir();
+    let set = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let Some(config) = set.or_else(|| Some(home.as_ref()?.join(".config"))) else { return Ok(Vec::new()) };
+    let path = config.join("quipu/config.toml");
+    let bad =
+        |reason: String| EngineError::Flag { flag: "config.toml", reason: format!("{}: {reason}", path.display()) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(bad(error.to_string())),
+    };
+    let settings: Settings = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
+    let absolute = |text: &String| match (text.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    };
+    Ok(settings.trusted.iter().map(absolute).collect())
+}
+
+fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
+    let read = |path: PathBuf| {
+        let bad = |error| EngineError::Flag { flag, reason: format!("{}: {error}", path.display()) };
+        std::fs::read_to_string(&path).map_err(bad)
+    };
+    path.map(read).transpose()
+}
+
+/// Says what went wrong, with its causes.
+fn complain(error: &EngineError) {
+    let mut text = format!("error: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    // There is nowhere to say that this cannot be said.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "warning: {text}");
+}

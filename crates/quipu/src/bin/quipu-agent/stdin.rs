@@ -1,0 +1,53 @@
+//! What is piped in beside or instead of a prompt.
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use quipu_engine::EngineError;
+
+use crate::warn;
+
+/// How long stdin may stay silent before it is left alone.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// How much may be piped in, in bytes.
+const MAX_PIPED_BYTES: u64 = 64 << 20;
+
+/// The prompt of the command line, followed by what is piped in. An error when there is
+/// neither, also when stdin is open and stays silent.
+pub(crate) fn prompt(given: Option<String>) -> Result<String, EngineError> {
+    let given = given.filter(|text| !text.trim().is_empty());
+    let piped = if std::io::stdin().is_terminal() { None } else { piped(given.is_some())? };
+    match (given, piped.filter(|text| !text.trim().is_empty())) {
+        (Some(prompt), Some(piped)) => Ok(format!("{prompt}\n{piped}")),
+        (Some(text), None) | (None, Some(text)) => Ok(text),
+        (None, None) => Err(EngineError::NoPrompt),
+    }
+}
+
+/// What is piped in; `None` if nothing comes for a while.
+fn piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
+    let (sender, begun) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        // The first bytes are there, or the end.
+        let begins = stdin.fill_buf().map(|_| ());
+        let _ = sender.send(());
+        let mut bytes = Vec::new();
+        let mut bounded = stdin.take(MAX_PIPED_BYTES + 1);
+        begins.and_then(|()| bounded.read_to_end(&mut bytes)).ok().map(|_| bytes)
+    });
+    if begun.recv_timeout(SILENCE_MAX).is_err() {
+        if has_prompt {
+            warn("nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will");
+        }
+        return Ok(None);
+    }
+    let Some(bytes) = reader.join().ok().flatten() else { return Ok(None) };
+    if bytes.len() as u64 > MAX_PIPED_BYTES {
+        let reason = format!("more than {} MiB were piped in", MAX_PIPED_BYTES >> 20);
+        return Err(EngineError::Flag { flag: "stdin", reason });
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
