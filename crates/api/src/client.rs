@@ -180,7 +180,6 @@ impl Call {
         let mut wire = self.request.take_wire();
         loop {
             self.request.aim(&mut wire, &model, streaming);
-            self.request.finer.apply(&mut wire);
             let error = match self.line.ask(&self.request, &wire, &mut self.hearing).await? {
                 Ok(answer) => return self.hearing.say(Heard::Done(answer)).await,
                 Err(error) => error,

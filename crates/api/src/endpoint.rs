@@ -1,6 +1,7 @@
 //! Where and as whom to ask.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -25,6 +26,8 @@ pub struct Endpoint {
     pub user_agent: String,
     /// The way there; none goes straight.
     pub proxy: Option<Proxy>,
+    /// A PEM file of certificates that are trusted beside those of the system.
+    pub extra_certificates: Option<PathBuf>,
     /// How long to wait for what, and how much is taken.
     pub limits: Limits,
     /// When to try again.
@@ -96,6 +99,15 @@ pub enum EndpointError {
         /// Its name.
         name: String,
     },
+    /// The file of further certificates cannot be used.
+    #[error("cannot read the certificates in {path}")]
+    Certificates {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The HTTP client cannot be made, for instance because no certificates were found.
     #[error("cannot set up HTTP")]
     Http(#[source] reqwest::Error),
@@ -108,6 +120,7 @@ impl EndpointError {
             Self::Address { .. } => "endpoint.bad_address",
             Self::Number { .. } => "endpoint.bad_number",
             Self::Header { .. } => "endpoint.bad_header",
+            Self::Certificates { .. } => "endpoint.bad_certificates",
             Self::Http(_) => "endpoint.no_http",
         }
     }
@@ -123,6 +136,7 @@ impl Endpoint {
             betas: Vec::new(),
             user_agent: concat!("quipu/", env!("CARGO_PKG_VERSION")).to_owned(),
             proxy: None,
+            extra_certificates: None,
             limits: Limits::default(),
             policy: Policy::default(),
         })
@@ -132,7 +146,7 @@ impl Endpoint {
     ///
     /// `ANTHROPIC_BASE_URL`, `ANTHROPIC_AUTH_TOKEN` (wins) or `ANTHROPIC_API_KEY`,
     /// `ANTHROPIC_CUSTOM_HEADERS` (one `Name: value` a line), `ANTHROPIC_BETAS` (with
-    /// commas), `API_TIMEOUT_MS`, `CLAUDE_CODE_MAX_RETRIES`; `HTTPS_PROXY`, `HTTP_PROXY`,
+    /// commas), `API_TIMEOUT_MS`, `CLAUDE_CODE_MAX_RETRIES`, `NODE_EXTRA_CA_CERTS`; `HTTPS_PROXY`, `HTTP_PROXY`,
     /// `ALL_PROXY` and `NO_PROXY` in either case, which loopback addresses do not heed
     /// unless `QUIPU_PROXY_LOOPBACK` is 1.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, EndpointError> {
@@ -151,6 +165,7 @@ impl Endpoint {
         if let Some(retries) = number("CLAUDE_CODE_MAX_RETRIES", &set)? {
             endpoint.policy.retries = retries;
         }
+        endpoint.extra_certificates = set("NODE_EXTRA_CA_CERTS").map(PathBuf::from);
         endpoint.proxy = proxy(&endpoint.base, &set);
         Ok(endpoint)
     }
@@ -192,6 +207,14 @@ impl Endpoint {
         } else if self.base.scheme() == "http" {
             // No certificate will be looked at, so none need be there, nor be loaded.
             builder = builder.tls_certs_only([]);
+        }
+        if let Some(path) =
+            self.extra_certificates.as_ref().filter(|_| proxy.is_some() || self.base.scheme() == "https")
+        {
+            let bad = |source| EndpointError::Certificates { path: path.display().to_string(), source };
+            let pem = std::fs::read(path).map_err(|error| bad(error.into()))?;
+            let certificates = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| bad(error.into()))?;
+            builder = builder.tls_certs_merge(certificates);
         }
         builder.build().map_err(|e| EndpointError::Http(e.without_url()))
     }

@@ -160,6 +160,14 @@ impl ApiError {
         }
     }
 
+    /// Whether the account has no money left, which the API says with a plain 400.
+    pub fn is_out_of_credit(&self) -> bool {
+        match self {
+            Self::Status { status: 400, message, .. } => message.to_lowercase().contains("credit balance is too low"),
+            _ => false,
+        }
+    }
+
     /// Whether there was no whole answer: the network failed, not the server.
     pub fn is_connection(&self) -> bool {
         matches!(
@@ -180,6 +188,9 @@ impl ApiError {
 
     fn kind_word(&self) -> &'static str {
         match (self.status(), self.api_type()) {
+            (Some(400), _) if self.is_out_of_credit() => "billing_error",
+            (Some(400 | 413), _) if self.is_too_long() => "invalid_request",
+            (Some(404), Some("not_found_error")) => "model_not_found",
             (_, Some("billing_error")) | (Some(402), _) => "billing_error",
             (_, Some("authentication_error" | "permission_error")) | (Some(401 | 403), _) => "authentication_failed",
             (_, Some("rate_limit_error")) | (Some(429), _) => "rate_limit",

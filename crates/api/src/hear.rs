@@ -213,7 +213,7 @@ impl Line {
         }
         let mut betas: Vec<&str> = Vec::new();
         let named = self.endpoint.betas.iter().chain(&request.betas).map(String::as_str);
-        for beta in named.chain(request.finer.beta()) {
+        for beta in named.chain(request.needed_betas()) {
             if !betas.contains(&beta) {
                 betas.push(beta);
             }

@@ -29,7 +29,6 @@ mod endpoint;
 #[cfg(feature = "client")]
 mod error;
 #[cfg(feature = "client")]
-mod finer;
 #[cfg(feature = "client")]
 mod hear;
 #[cfg(feature = "client")]
@@ -49,7 +48,6 @@ pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 #[cfg(feature = "client")]
 pub use error::ApiError;
 #[cfg(feature = "client")]
-pub use finer::Finer;
 #[cfg(feature = "client")]
 pub use request::{Cache, Choice, Request, Thinking};
 #[cfg(feature = "client")]

@@ -2,15 +2,20 @@
 //! cache breakpoints in it.
 
 use bytes::Bytes;
-use quipu_message::api::{self, CacheControl, Caller, Metadata, OutputConfig, ThinkingConfig, Tool, ToolChoice};
+use quipu_message::api::{
+    self, CacheControl, Caller, Metadata, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
+};
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
 use serde::Serialize;
-use serde_json::Number;
+use serde_json::{Map, Number, Value};
 
 use crate::body::{Body, Settled};
 
 /// The most an answer that is not streamed may be asked to hold.
 const MOST_UNSTREAMED: u64 = 64_000;
+
+/// The way of showing thinking that needs a beta: short reports while it goes on.
+const DISPLAY_UPDATES: &str = "updates";
 
 /// One request for a message.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +39,12 @@ pub struct Request {
     pub max_tokens: u64,
     /// Whether and how far to think.
     pub thinking: Option<Thinking>,
+    /// How thinking is shown: `summarized`, `omitted`, `updates` …
+    pub thinking_display: Option<String>,
     /// How hard to try: `low`, `medium`, `high` …
     pub effort: Option<String>,
+    /// How many tokens the model is told it has for the whole task.
+    pub task_budget: Option<u64>,
     /// What ends the answer when the model writes it.
     pub stop_sequences: Vec<String>,
     /// How freely to choose words.
@@ -52,8 +61,8 @@ pub struct Request {
     pub session_id: Option<SessionId>,
     /// The subagent it asks for.
     pub agent_id: Option<AgentId>,
-    /// Finer wishes.
-    pub finer: crate::Finer,
+    /// Fields that are put into the body as they are, in place of ours of the same name.
+    pub extra_body: Option<Map<String, Value>>,
 }
 
 /// Whether and how far to think.
@@ -103,11 +112,29 @@ impl Request {
             metadata: self.metadata().into(),
             ..self.take_prompt()
         };
-        if let Some(effort) = &self.effort {
-            let config = OutputConfig { effort: Maybe::Value(effort.clone()), ..OutputConfig::default() };
+        if self.effort.is_some() || self.task_budget.is_some() {
+            let budget = |total| TaskBudget { kind: "tokens".to_owned(), total, ..TaskBudget::default() };
+            let config = OutputConfig {
+                effort: self.effort.clone().into(),
+                task_budget: self.task_budget.map(budget).into(),
+                ..OutputConfig::default()
+            };
             wire.output_config = Maybe::Value(Json::of(&config));
         }
         wire
+    }
+
+    /// The betas that the fields of the request need.
+    pub(crate) fn needed_betas(&self) -> Vec<&'static str> {
+        let thinks = self.thinking.is_some_and(|thinking| thinking != Thinking::Off);
+        let updates = thinks && self.thinking_display.as_deref() == Some(DISPLAY_UPDATES);
+        let needed = [
+            (self.context_management.is_some(), "context-management-2025-06-27"),
+            (self.effort.is_some(), "effort-2025-11-24"),
+            (updates, "thinking-display-updates-2026-08-18"),
+            (self.task_budget.is_some(), "task-budgets-2026-03-13"),
+        ];
+        needed.into_iter().filter(|(needed, _)| *needed).map(|(_, beta)| beta).collect()
     }
 
     /// Says whom a request asks, and how the answer is to come.
@@ -117,13 +144,22 @@ impl Request {
         let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
         model.clone_into(&mut wire.model);
         (wire.max_tokens, wire.stream) = (Maybe::Value(most), Maybe::Value(stream));
-        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget)).into();
+        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_deref())).into();
     }
 
     /// The bytes of a request: the settled messages stand before those it holds.
     pub(crate) fn body(&self, wire: &impl Serialize) -> serde_json::Result<Body> {
         const MESSAGES: &[u8] = b"\"messages\":[";
-        let mut rest = Bytes::from(serde_json::to_vec(wire)?);
+        let mut rest = Bytes::from(match &self.extra_body {
+            None => serde_json::to_vec(wire)?,
+            Some(extra) => {
+                let mut body = serde_json::to_value(wire)?;
+                if let Value::Object(fields) = &mut body {
+                    fields.extend(extra.clone());
+                }
+                serde_json::to_vec(&body)?
+            }
+        });
         let mut body = Body::default();
         let at = rest.windows(MESSAGES.len()).position(|bytes| bytes == MESSAGES).map(|at| at + MESSAGES.len());
         if let Some(at) = at.filter(|_| !self.settled.is_empty()) {
@@ -139,7 +175,7 @@ impl Request {
 
     /// The request that asks how large the prompt is.
     pub(crate) fn to_count(&self) -> api::Request {
-        let thinking = self.thinking.map(|thinking| thinking.to_wire(|tokens| tokens));
+        let thinking = self.thinking.map(|thinking| thinking.to_wire(|tokens| tokens, None));
         api::Request { model: self.model.clone(), thinking: thinking.into(), ..self.clone().take_prompt() }
     }
 
@@ -206,13 +242,15 @@ impl Cache {
 }
 
 impl Thinking {
-    fn to_wire(self, budget: impl Fn(u64) -> u64) -> Json {
+    fn to_wire(self, budget: impl Fn(u64) -> u64, display: Option<&str>) -> Json {
         let (kind, budget_tokens) = match self {
             Self::Off => ("disabled", Maybe::Absent),
             Self::Adaptive => ("adaptive", Maybe::Absent),
             Self::Budget(tokens) => ("enabled", Maybe::Value(budget(tokens))),
         };
-        Json::of(&ThinkingConfig { kind: kind.to_owned(), budget_tokens, ..ThinkingConfig::default() })
+        // What is not thought is not shown.
+        let display = display.filter(|_| self != Self::Off).map(str::to_owned).into();
+        Json::of(&ThinkingConfig { kind: kind.to_owned(), budget_tokens, display, ..ThinkingConfig::default() })
     }
 }
 

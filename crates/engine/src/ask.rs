@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use quipu_api::{ApiError, Finer, Heard, Request, Retry, Thinking};
+use quipu_api::{ApiError, Heard, Retry};
 use quipu_conversation::Accumulator;
 use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{AbandonedBlocks, StreamEventLine, Tombstone, Withdrawn};
@@ -17,7 +17,6 @@ use serde::Serialize;
 use crate::clock::{fresh, now};
 use crate::ledger::{filled, millis};
 use crate::log::AnswerBlock;
-use crate::model::{Size, is_adaptive};
 use crate::talk::Talk;
 use crate::turn::Count;
 use crate::work::Works;
@@ -90,7 +89,7 @@ impl<'a> Talk<'a> {
             })));
         }
         let began = Instant::now();
-        let mut model = request.model.clone();
+        let mut model = self.current_model();
         let mut asking = self.session.client.send(request);
         let mut partial = PartialAnswer::default();
         let mut works = Works::new(self);
@@ -138,60 +137,6 @@ impl<'a> Talk<'a> {
                 Some(Err(error)) => return Ok(Asked::Failed(error)),
                 None => return Ok(Asked::Failed(ApiError::BadRequest { reason: "nobody answered".to_owned() })),
             }
-        }
-    }
-
-    /// The request for what is recorded so far, with all its messages.
-    pub(crate) fn request(&self) -> Request {
-        Request { messages: self.log().messages(), ..self.frame() }
-    }
-
-    /// The same request, for sending: turns that are over are text already.
-    fn next_request(&self) -> Request {
-        let (settled, messages) = self.log().sending();
-        Request { settled, messages, ..self.frame() }
-    }
-
-    /// The request without the conversation.
-    fn frame(&self) -> Request {
-        let (effort, max_thinking, thinking_display, session_id) = {
-            let state = self.session.state();
-            (state.effort(&self.model), state.max_thinking, state.thinking_display.clone(), state.id.clone())
-        };
-        let tool = |tool: &std::sync::Arc<dyn crate::tool::Tool>| {
-            let definition = tool.definition();
-            api::Tool {
-                name: definition.name,
-                description: Maybe::Value(definition.description),
-                input_schema: Maybe::Value(Json::from(definition.input_schema)),
-                ..api::Tool::default()
-            }
-        };
-        let thinking = match max_thinking {
-            Some(0) => Some(Thinking::Off),
-            Some(tokens) => Some(Thinking::Budget(tokens.max(1024))),
-            None if is_adaptive(&self.model) => Some(Thinking::Adaptive),
-            None => None,
-        };
-        Request {
-            model: self.model.clone(),
-            fallback_model: self
-                .session
-                .options
-                .fallback_model
-                .as_deref()
-                .map(|name| self.session.models.resolve(name)),
-            system: self.system.clone(),
-            tools: self.tools.iter().map(tool).collect(),
-            max_tokens: Size::of(&self.model).output,
-            thinking,
-            effort: effort.filter(|_| is_adaptive(&self.model)),
-            betas: self.session.options.betas.clone(),
-            device_id: self.session.device_id(),
-            session_id: Some(session_id),
-            agent_id: self.sub().map(|sub| sub.id.clone()),
-            finer: Finer { task_budget: self.session.options.task_budget, thinking_display },
-            ..Request::default()
         }
     }
 

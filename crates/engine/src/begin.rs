@@ -54,7 +54,7 @@ pub(crate) fn main_talk(session: &Arc<Session>, prompt: Option<Uuid>, cancel: Ca
     Talk {
         tools: crate::toolbox::for_main(session, structured.as_ref()),
         system: prompt::system(session),
-        model: session.state().model.clone(),
+        model: session.state().active_model().to_owned(),
         max_turns: session.options.max_turns,
         voice: Voice::Main,
         log: &session.log,

@@ -168,8 +168,7 @@ async fn run(
         "cost" | "usage" => session.ledger().words(),
         "model" if args.is_empty() => format!("The model is {}", session.state().model),
         "model" => {
-            let model = session.models.resolve(args);
-            session.state().model = model.clone();
+            let (model, _) = session.choose_model(args);
             format!("Set model to `{model}` for this session only")
         }
         "rename" if args.is_empty() => "Say the title after the command, as in /rename my title".to_owned(),

@@ -5,6 +5,7 @@ use std::time::Instant;
 use quipu_api::ApiError;
 use quipu_message::stream::{Outcome, TurnResult};
 use quipu_message::system::{StopHookSummary, System, live};
+use quipu_message::turn::ErrorKind;
 use quipu_message::{Entry, Json, Maybe, factory};
 use quipu_transcript::AppendError;
 use serde::Serialize;
@@ -127,7 +128,7 @@ fn tell(result: &mut TurnResult, end: &End) {
             result.is_error = true;
             result.result = Maybe::Value(failure.text.clone());
             result.stop_reason = Maybe::Value(failure.stop_reason.to_owned());
-            result.terminal_reason = Maybe::Value("api_error".to_owned());
+            result.terminal_reason = Maybe::Value(failure.terminal_reason.to_owned());
             result.api_error_status = failure.status.map_or(Maybe::Null, |status| Maybe::Value(status.into()));
             result.api_error_type = failure.kind.clone().into();
         }
@@ -152,12 +153,22 @@ fn finished(result: &mut TurnResult, text: &str) {
     result.api_error_status = Maybe::Null;
 }
 
-/// A failed call in words that say what to do next.
-pub(crate) fn failure_text(error: &ApiError) -> String {
+/// A failed call of a model in words that say what to do next.
+pub(crate) fn failure_text(error: &ApiError, model: &str) -> String {
     match error {
-        ApiError::Status { status: 401 | 403, .. } => {
+        ApiError::Status { status: 401, .. } => {
             "Invalid API key · check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN".to_owned()
         }
+        ApiError::Status { status: 403, .. } => format!("Failed to authenticate. API Error: {error}"),
+        error if error.kind() == ErrorKind::ModelNotFound => {
+            format!(
+                "The model {model} does not exist, or this key may not use it. Choose another with --model. API Error: {error}"
+            )
+        }
+        error if error.is_too_long() => {
+            "Prompt is too long. Begin a new session, or go back with --resume-session-at.".to_owned()
+        }
+        error if error.is_out_of_credit() => "Credit balance is too low".to_owned(),
         error if error.is_overloaded() => {
             format!("API Error: {error}. The API has too much to do; this usually passes, so try again in a moment.")
         }

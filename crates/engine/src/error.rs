@@ -76,6 +76,24 @@ pub enum EngineError {
         /// What is wrong.
         reason: String,
     },
+    /// An environment variable holds what it cannot.
+    #[error("{name}: {reason}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The user's requests go to a cloud that is not supported; nothing may be sent
+    /// elsewhere in its place.
+    #[error(
+        "{name} is set, but quipu-agent sends requests only to the Anthropic API or to ANTHROPIC_BASE_URL; unset \
+         {name} if that is what you want"
+    )]
+    Provider {
+        /// The variable that names the cloud.
+        name: &'static str,
+    },
     /// What is said cannot be written.
     #[error("cannot write the output")]
     Output(#[source] std::io::Error),
@@ -108,6 +126,8 @@ impl EngineError {
             Self::Root => "agent.root",
             Self::NoSandbox { .. } => "agent.no_sandbox",
             Self::Flag { .. } => "agent.bad_flag",
+            Self::Variable { .. } => "agent.bad_variable",
+            Self::Provider { .. } => "agent.other_provider",
             Self::Output(_) => "agent.output",
             Self::System { .. } => "agent.system",
         }

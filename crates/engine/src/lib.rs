@@ -43,6 +43,7 @@ mod private;
 mod prompt;
 mod questions;
 mod queue;
+mod request;
 mod session;
 mod settings;
 mod setup;

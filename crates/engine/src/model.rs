@@ -1,29 +1,54 @@
-//! The models: what people call them, how much they read and write.
+//! Models: the aliases users type, and what each model can take.
 
 use quipu_message::control::answer;
 
-/// The models behind the short names people use.
+/// The beta under which models with the suffix `[1m]` read a million tokens.
+pub(crate) const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
+
+/// The suffix of a model name that asks for a context window of a million tokens.
+const LONG_CONTEXT: &str = "[1m]";
+
+/// Tokens reserved for the answer and the summary before the context is full.
+const RESERVE: u64 = 33_000;
+
+/// The effort levels a model that thinks adaptively takes.
+const EFFORT_LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
+/// The effort that is sent when nobody chose one.
+pub(crate) const DEFAULT_EFFORT: &str = "medium";
+
+/// The models behind the aliases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Models {
     opus: String,
     sonnet: String,
     haiku: String,
+    fable: String,
+    small: String,
 }
 
-/// Tokens reserved for the answer and the summary before the context is full.
-const RESERVE: u64 = 33_000;
-
-/// What a model can take and give.
+/// How many tokens a model reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// How much it reads.
+    /// The size of the context window.
     pub context: u64,
-    /// How much it writes.
+    /// The most tokens of an answer.
     pub output: u64,
 }
 
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingSupport {
+    /// It takes no `thinking` parameter.
+    None,
+    /// It takes a budget of tokens.
+    Budget,
+    /// It decides itself, and takes an effort level.
+    Adaptive,
+}
+
 impl Size {
-    /// The size of a model; one we do not know counts as small.
+    /// The size of a model; one that is not known counts as small.
     ///
     /// ```
     /// use quipu_engine::model::Size;
@@ -31,25 +56,70 @@ impl Size {
     /// assert_eq!(Size::of("someone-elses-model").context, 200_000);
     /// ```
     pub fn of(model: &str) -> Self {
-        let newest = model.contains("opus-5") || model.contains("fable-5") || model.contains("sonnet-5");
-        let context = if newest || model.contains("[1m]") { 1_000_000 } else { 200_000 };
-        Self { context, output: if newest { 128_000 } else { 32_000 } }
+        let version = version(model);
+        let output = match version {
+            Some((5.., _)) => 128_000,
+            Some((4, 6..)) => 64_000,
+            Some((3, 5)) => 8_192,
+            Some((..=3, ..5)) => 4_096,
+            _ => 32_000,
+        };
+        let long = version.is_some_and(|version| version >= (5, 0)) || model.ends_with(LONG_CONTEXT);
+        Self { context: if long { 1_000_000 } else { 200_000 }, output }
     }
 
-    /// Where automatic compaction sets in.
+    /// The number of tokens at which automatic compaction sets in.
     pub fn threshold(self) -> u64 {
         self.context.saturating_sub(RESERVE)
     }
 }
 
-/// Whether a model thinks as far as it sees fit.
-pub fn is_adaptive(model: &str) -> bool {
-    Size::of(model).output == 128_000
+impl ThinkingSupport {
+    /// How a model is told to think; one that is not known is told nothing.
+    ///
+    /// ```
+    /// use quipu_engine::model::ThinkingSupport;
+    /// assert_eq!(ThinkingSupport::of("claude-opus-5-5"), ThinkingSupport::Adaptive);
+    /// assert_eq!(ThinkingSupport::of("claude-sonnet-4-5-20250929"), ThinkingSupport::Budget);
+    /// assert_eq!(ThinkingSupport::of("claude-3-5-haiku-20241022"), ThinkingSupport::None);
+    /// ```
+    pub fn of(model: &str) -> Self {
+        match version(model) {
+            Some((4, 6..) | (5.., _)) => Self::Adaptive,
+            Some((3, 7) | (4, _)) => Self::Budget,
+            _ => Self::None,
+        }
+    }
+}
+
+/// The version in the name of a Claude model: `claude-opus-4-1-20250805` is 4.1.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let (_, name) = model.split_once("claude-")?;
+    let words = name.split(['-', '.', '@', ':', '[']);
+    // Longer numbers are dates.
+    let mut numbers =
+        words.skip_while(|word| !is_number(word)).map_while(|word| word.parse().ok().filter(|n| *n < 100));
+    Some((numbers.next()?, numbers.next().unwrap_or(0)))
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The name that is sent to the API: without the suffix that asks for a long context.
+pub(crate) fn wire_name(model: &str) -> &str {
+    model.strip_suffix(LONG_CONTEXT).unwrap_or(model)
+}
+
+/// Whether a model's name asks for a context that needs a beta.
+pub(crate) fn needs_long_context_beta(model: &str) -> bool {
+    model.ends_with(LONG_CONTEXT)
 }
 
 impl Models {
     /// The models, as far as the environment does not name others:
-    /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`.
+    /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`,
+    /// `…_FABLE_MODEL`, and `ANTHROPIC_SMALL_FAST_MODEL` for side calls.
     ///
     /// ```
     /// use quipu_engine::model::Models;
@@ -58,48 +128,74 @@ impl Models {
     /// assert_eq!(models.resolve("claude-opus-5-5"), "claude-opus-5-5");
     /// ```
     pub fn from_env(var: impl Fn(&str) -> Option<String>) -> Self {
-        let named = |name: &str, usual: &str| var(name).unwrap_or_else(|| usual.to_owned());
+        let named = |name: &str, default: &str| var(name).unwrap_or_else(|| default.to_owned());
+        let haiku = named("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-5-5");
         Self {
             opus: named("ANTHROPIC_DEFAULT_OPUS_MODEL", "claude-opus-5-5"),
-            sonnet: named("ANTHROPIC_DEFAULT_SONNET_MODEL", "claude-sonnet-4-5"),
-            haiku: named("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-4-5"),
+            sonnet: named("ANTHROPIC_DEFAULT_SONNET_MODEL", "claude-sonnet-5-5"),
+            fable: named("ANTHROPIC_DEFAULT_FABLE_MODEL", "claude-fable-5-2"),
+            small: named("ANTHROPIC_SMALL_FAST_MODEL", &haiku),
+            haiku,
         }
     }
 
-    /// The model behind a name; a name that is not short stands for itself.
+    /// The model of an alias, with its suffix `[1m]` if it has one; a name that is no
+    /// alias stands for itself.
     pub fn resolve(&self, name: &str) -> String {
-        match name {
-            "default" | "opus" => self.opus.clone(),
-            "sonnet" => self.sonnet.clone(),
-            "haiku" => self.haiku.clone(),
-            other => other.to_owned(),
-        }
+        let (alias, suffix) = name.strip_suffix(LONG_CONTEXT).map_or((name, ""), |alias| (alias, LONG_CONTEXT));
+        let model = match alias {
+            "default" | "opus" | "best" => &self.opus,
+            "sonnet" | "opusplan" => &self.sonnet,
+            "haiku" => &self.haiku,
+            "fable" => &self.fable,
+            _ => return name.to_owned(),
+        };
+        format!("{model}{suffix}")
     }
 
-    /// What is asked for when nobody says otherwise.
+    /// The model that takes the place of the chosen one in the mode `plan`; `None` for
+    /// every name but `opusplan`.
+    pub(crate) fn for_planning(&self, name: &str) -> Option<String> {
+        (wire_name(name) == "opusplan").then(|| self.opus.clone())
+    }
+
+    /// The model when nobody names one.
     pub fn usual(&self) -> &str {
         &self.opus
     }
 
-    /// The model for small side questions.
+    /// The model for side calls.
     pub fn small(&self) -> &str {
-        &self.haiku
+        &self.small
     }
 
     /// The models, as hosts list them.
     pub fn list(&self) -> Vec<answer::Model> {
-        let row = |value: &str, model: &String, name: &str, about: &str| answer::Model {
-            value: value.to_owned(),
-            resolved_model: model.clone().into(),
-            display_name: name.to_owned(),
-            description: about.to_owned(),
-            ..answer::Model::default()
+        let row = |value: &str, model: &String, name: &str, about: &str| {
+            let adaptive = ThinkingSupport::of(model) == ThinkingSupport::Adaptive;
+            let levels = || EFFORT_LEVELS.iter().map(|level| (*level).to_owned()).collect();
+            answer::Model {
+                value: value.to_owned(),
+                resolved_model: model.clone().into(),
+                display_name: name.to_owned(),
+                description: about.to_owned(),
+                supports_effort: adaptive.then_some(true).into(),
+                supported_effort_levels: adaptive.then(levels).into(),
+                supports_adaptive_thinking: adaptive.then_some(true).into(),
+                supports_auto_mode: true.into(),
+                supports_thinking_off: (!adaptive).into(),
+                ..answer::Model::default()
+            }
         };
         vec![
-            row("default", &self.opus, "Default", "The model to begin with"),
+            row("default", &self.opus, "Default (recommended)", "The model to begin with"),
             row("opus", &self.opus, "Opus", "For hard problems"),
+            row("fable", &self.fable, "Fable", "For the hardest problems"),
             row("sonnet", &self.sonnet, "Sonnet", "For everyday work"),
             row("haiku", &self.haiku, "Haiku", "For quick answers"),
         ]
     }
 }
+
+#[cfg(test)]
+mod tests;

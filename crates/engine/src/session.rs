@@ -29,6 +29,7 @@ use crate::options::Options;
 use crate::output::Output;
 use crate::permission::{Mode, Rules};
 use crate::queue::Queue;
+use crate::request::RequestEnv;
 use crate::settings::{Settings, Source};
 use crate::tool::Place;
 
@@ -58,6 +59,8 @@ pub(crate) struct Session {
     pub(crate) models: Models,
     /// Who asks the model.
     pub client: Client,
+    /// What environment variables say of every request.
+    pub(crate) request_env: RequestEnv,
     /// Where tools run.
     pub place: Place,
     /// The hooks.
@@ -91,6 +94,8 @@ pub(crate) struct State {
     pub settings: Settings,
     /// The model.
     pub model: String,
+    /// The model in the mode `plan`, when it is another.
+    pub(crate) planning_model: Option<String>,
     /// How hard to think.
     pub effort: Option<String>,
     /// How many tokens thinking may take.
@@ -157,6 +162,12 @@ impl State {
         Some(Entry::AgentSetting(Box::new(line)))
     }
 
+    /// The model that answers in the permission mode of now.
+    pub(crate) fn active_model(&self) -> &str {
+        let planning = self.planning_model.as_deref().filter(|_| self.mode == Mode::Plan);
+        planning.unwrap_or(&self.model)
+    }
+
     /// How hard a model is to think.
     pub(crate) fn effort(&self, model: &str) -> Option<String> {
         self.effort.clone().or_else(|| self.settings.effort(model))
@@ -219,6 +230,16 @@ impl Session {
     /// A variable of the environment; an empty one counts as unset.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Chooses the model that answers from now on, by name or alias. Returns the model
+    /// chosen and the one before.
+    pub(crate) fn choose_model(&self, name: &str) -> (String, String) {
+        let model = self.models.resolve(name);
+        let mut state = self.state();
+        state.planning_model = self.models.for_planning(name);
+        let before = std::mem::replace(&mut state.model, model.clone());
+        (model, before)
     }
 
     /// Says a `system` line.

@@ -11,7 +11,7 @@ use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compact
 use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::CostState;
 use quipu_message::turn::User;
-use quipu_message::{Block, Content, Entry, SessionId, Uuid};
+use quipu_message::{Block, Content, Entry, SessionId, Uuid, synthetic};
 use quipu_transcript::{Durability, Entries, Facts, Fork, find};
 use sha2::{Digest, Sha256};
 
@@ -29,6 +29,7 @@ use crate::options::{Options, Start};
 use crate::output::Output;
 use crate::permission::{Behavior, Mode, Rule, Rules, Source, enforce};
 use crate::queue::Queue;
+use crate::request::RequestEnv;
 use crate::sandbox;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
@@ -59,6 +60,8 @@ pub(crate) struct Chosen {
     at: Option<Uuid>,
     costs: Option<CostState>,
     title: Option<String>,
+    /// The model that answered last.
+    model: Option<String>,
     turns: u64,
     /// What is noted of copies of files.
     copies: Vec<Entry>,
@@ -185,12 +188,17 @@ impl Given {
         }
         settings.add_managed(self.options.managed_folder.as_deref(), self.options.managed_settings.as_deref())?;
         self.take_env(&settings);
+        let request_env = RequestEnv::read(|name| self.var(name))?;
         let models = Models::from_env(|name| self.var(name).map(str::to_owned));
         let mode = self.mode(&mut settings)?;
         let rules = self.rules(&settings)?;
         let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
         endpoint.user_agent = format!("quipu-agent/{} ({entrypoint})", env!("CARGO_PKG_VERSION"));
+        if endpoint.credential.is_none() && self.var("CLAUDE_CODE_OAUTH_TOKEN").is_some() {
+            let instead = "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN";
+            output.note(format!("CLAUDE_CODE_OAUTH_TOKEN is not used, so requests carry no credential; {instead}"));
+        }
         let client = Client::new(endpoint)?;
         let mut catalog = Catalog::load(&config, &project, &sources);
         plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
@@ -203,9 +211,12 @@ impl Given {
         }
         let agent = self.agent(&catalog)?.cloned();
         let model = settings.managed(|known| known.model.clone()).or_else(|| self.options.model.clone());
+        // A session that goes on keeps its model unless another is asked for by flag.
+        let model = model.or_else(|| chosen.model.clone());
         let model = model.or_else(|| agent.as_ref()?.own_model().map(str::to_owned));
         let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
         let model = model.or_else(|| settings.last(|known| known.model.clone()));
+        let model = model.unwrap_or_else(|| models.usual().to_owned());
         let servers = mcp::Sources {
             options: &self.options,
             sources: if self.options.bare { &[] } else { &sources },
@@ -252,7 +263,8 @@ impl Given {
             id: chosen.id,
             mode,
             rules,
-            model: models.resolve(model.as_deref().unwrap_or(models.usual())),
+            model: models.resolve(&model),
+            planning_model: models.for_planning(&model),
             effort: self.options.effort.clone(),
             max_thinking: self.options.max_thinking_tokens,
             thinking_display: self.options.thinking_display.clone(),
@@ -304,6 +316,7 @@ impl Given {
             subagents: tokio::sync::Semaphore::new(MAX_SUBAGENTS),
             output,
             client,
+            request_env,
             models,
             place,
             checkpoints,
@@ -432,6 +445,7 @@ impl Chosen {
             at: None,
             costs: None,
             title: None,
+            model: None,
             turns: 0,
             copies: Vec::new(),
             waiting: Vec::new(),
@@ -476,9 +490,10 @@ impl Chosen {
         clear_microcompacted(&mut context);
         let turns = talk.turns().len() as u64;
         let title = talk.title().map(str::to_owned);
+        let model = last_model(&nodes);
         // Who goes back to an earlier line leaves the rest behind.
         let waiting = if at.is_some() { Vec::new() } else { waiting.left() };
-        Ok(Self { id, path, context, at, costs, title, turns, copies, waiting, problems, resumed: true })
+        Ok(Self { id, path, context, at, costs, title, model, turns, copies, waiting, problems, resumed: true })
     }
 }
 
@@ -522,6 +537,17 @@ fn drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), EngineErr
 fn is_prompt(user: &User) -> bool {
     let answers = |block: &Block| matches!(block, Block::ToolResult(_));
     !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
+}
+
+/// The model that answered last in a conversation; `None` when none did.
+fn last_model(path: &[&Node]) -> Option<String> {
+    path.iter()
+        .rev()
+        .find_map(|node| match &node.entry {
+            Entry::Assistant(line) => line.message.model.text().filter(|model| *model != synthetic::MODEL),
+            _ => None,
+        })
+        .map(str::to_owned)
 }
 
 /// The last session of a folder.

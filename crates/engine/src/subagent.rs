@@ -159,7 +159,8 @@ impl Job {
         let _turn = session.subagents.acquire().await;
         let log = Mutex::new(self.log());
         let inherited = session.state().model.clone();
-        let chosen = self.asked.model.text().map(str::to_owned);
+        let chosen = session.request_env.subagent_model.clone();
+        let chosen = chosen.or_else(|| self.asked.model.text().map(str::to_owned));
         let name = chosen.or_else(|| self.agent.own_model().map(str::to_owned)).filter(|name| name != "inherit");
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
         let talk = Talk {

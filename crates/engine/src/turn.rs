@@ -69,6 +69,8 @@ pub(crate) struct Failure {
     pub(crate) status: Option<u16>,
     pub(crate) kind: Option<String>,
     pub(crate) stop_reason: &'static str,
+    /// Why the turn ended, as the result says it.
+    pub(crate) terminal_reason: &'static str,
 }
 
 /// What a turn counts.

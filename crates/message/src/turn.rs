@@ -208,6 +208,8 @@ open_words! {
         "rate_limit" => RateLimit,
         /// The request was wrong.
         "invalid_request" => InvalidRequest,
+        /// There is no such model, or it may not be used.
+        "model_not_found" => ModelNotFound,
         /// The server failed.
         "server_error" => Server,
         /// The model wrote as much as it may.

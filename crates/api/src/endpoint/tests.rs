@@ -58,3 +58,12 @@ fn wrong_settings_are_named() {
     assert_eq!(message("API_TIMEOUT_MS", "-1"), "API_TIMEOUT_MS must be a whole number, not \"-1\"");
     assert!(message("ANTHROPIC_CUSTOM_HEADERS", "bad name: x").starts_with("header \"bad name\""));
 }
+
+#[test]
+fn further_certificates_are_read_when_certificates_count() {
+    let missing = ("NODE_EXTRA_CA_CERTS", "/nowhere/ca.pem");
+    let error = from(&[missing]).unwrap().http().unwrap_err();
+    assert_eq!(error.code(), "endpoint.bad_certificates");
+    assert!(error.to_string().contains("/nowhere/ca.pem"), "{error}");
+    from(&[missing, ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")]).unwrap().http().unwrap();
+}

@@ -100,6 +100,56 @@ fn thinking_choice_effort_and_stops_take_the_apis_form() {
 }
 
 #[test]
+fn a_task_budget_stands_beside_the_effort() {
+    let request = Request { effort: Some("low".to_owned()), task_budget: Some(9000), ..says() };
+    let config = json!({"effort": "low", "task_budget": {"type": "tokens", "total": 9000}});
+    assert_eq!(wire(&request)["output_config"], config);
+}
+
+#[test]
+fn thinking_that_is_off_is_not_shown_in_any_way() {
+    let display = Some("omitted".to_owned());
+    let mut request = Request { thinking: Some(Thinking::Adaptive), thinking_display: display, ..says() };
+    assert_eq!(wire(&request)["thinking"], json!({"type": "adaptive", "display": "omitted"}));
+    request.thinking = Some(Thinking::Off);
+    assert_eq!(wire(&request)["thinking"], json!({"type": "disabled"}));
+}
+
+#[test]
+fn fields_that_need_a_beta_bring_it() {
+    assert!(says().needed_betas().is_empty());
+    let request = Request {
+        thinking: Some(Thinking::Adaptive),
+        thinking_display: Some("updates".to_owned()),
+        effort: Some("low".to_owned()),
+        task_budget: Some(9000),
+        context_management: Some(Json::of(&json!({"edits": []}))),
+        ..says()
+    };
+    let betas = [
+        "context-management-2025-06-27",
+        "effort-2025-11-24",
+        "thinking-display-updates-2026-08-18",
+        "task-budgets-2026-03-13",
+    ];
+    assert_eq!(request.needed_betas(), betas);
+    let off = Request { thinking: Some(Thinking::Off), thinking_display: Some("updates".to_owned()), ..says() };
+    assert!(off.needed_betas().is_empty());
+}
+
+#[test]
+fn fields_of_the_user_replace_ours() {
+    let extra = json!({"max_tokens": 5, "speed": "fast"});
+    let mut request = Request { max_tokens: 10, extra_body: extra.as_object().cloned(), ..says() };
+    request.settled.add(&[said(Role::User, "before")]).unwrap();
+    let mut wire = request.take_wire();
+    request.aim(&mut wire, "m", true);
+    let body: Value = serde_json::from_str(&request.body(&wire).unwrap().text()).unwrap();
+    assert_eq!((&body["max_tokens"], &body["speed"]), (&json!(5), &json!("fast")));
+    assert_eq!(body["messages"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn what_counts_tokens_is_the_prompt_alone() {
     let request = Request { max_tokens: 9, effort: Some("low".to_owned()), system: vec!["s".into()], ..says() };
     let count = serde_json::to_value(request.to_count()).unwrap();

@@ -150,7 +150,7 @@ async fn the_server_says_whether_trying_again_can_help() {
 - reply: found
 ";
     let stage = crate::stage(script).await;
-    assert_eq!(outline(&stage.client, &says("hi")).await, ["retry 1/10 20 ms 404 unknown", "done \"found\""]);
+    assert_eq!(outline(&stage.client, &says("hi")).await, ["retry 1/10 20 ms 404 model_not_found", "done \"found\""]);
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ pub(super) fn flag_settings(session: &Session, given: Option<&Json>) -> Result<(
         state.effort = Some(effort);
     }
     if let Some(model) = known.model.filter(|_| state.settings.managed(|known| known.model.clone()).is_none()) {
+        state.planning_model = session.models.for_planning(&model);
         state.model = session.models.resolve(&model);
     }
     let managed_only = state.settings.only_managed_rules();

@@ -298,8 +298,7 @@ fn set_mode(session: &Session, word: &str) -> Served {
 
 /// Changes the model; the next prompt finds a note of it in the file.
 fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>) {
-    let model = session.models.resolve(name.unwrap_or("default"));
-    let before = std::mem::replace(&mut session.state().model, model.clone());
+    let (model, before) = session.choose_model(name.unwrap_or("default"));
     if before != model {
         let (line, said) = crate::commands::printed(session, &format!("Set model to `{model}`"));
         let [caveat, command] = crate::commands::lines("model", &model);

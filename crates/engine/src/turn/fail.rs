@@ -48,7 +48,7 @@ pub(super) async fn refused(talk: &Talk<'_>, count: &mut Count) -> Result<Option
     talk.session.say(System::ModelRefusal(Box::new(said)));
     talk.record_system(System::ModelRefusal(Box::new(line))).await?;
     let text = format!("API Error: {} refused to answer this. Ask in another way, or ask another model.", talk.model);
-    let failure = Failure { text, status: None, kind: None, stop_reason: "refusal" };
+    let failure = Failure { text, status: None, kind: None, stop_reason: "refusal", terminal_reason: "api_error" };
     show(talk, &failure, ErrorKind::InvalidRequest).await?;
     Ok(Some(failure))
 }
@@ -56,10 +56,11 @@ pub(super) async fn refused(talk: &Talk<'_>, count: &mut Count) -> Result<Option
 /// A call failed for good: that is shown.
 pub(super) async fn failed(talk: &Talk<'_>, error: &ApiError) -> Result<Failure, AppendError> {
     let failure = Failure {
-        text: crate::ending::failure_text(error),
+        text: crate::ending::failure_text(error, &talk.current_model()),
         status: error.status(),
         kind: error.api_type().map(str::to_owned),
         stop_reason: "stop_sequence",
+        terminal_reason: if error.is_too_long() { "prompt_too_long" } else { "api_error" },
     };
     show(talk, &failure, error.kind()).await?;
     Ok(failure)

@@ -77,6 +77,18 @@ wire! {
         display_name: req String = "displayName",
         /// What it is good for.
         description: req String = "description",
+        /// Whether it takes an effort level.
+        supports_effort: opt bool = "supportsEffort",
+        /// The effort levels it takes.
+        supported_effort_levels: opt Vec<String> = "supportedEffortLevels",
+        /// Whether it decides itself how far to think.
+        supports_adaptive_thinking: opt bool = "supportsAdaptiveThinking",
+        /// Whether it can answer faster for more money.
+        supports_fast_mode: opt bool = "supportsFastMode",
+        /// Whether it can be used in the permission mode `auto`.
+        supports_auto_mode: opt bool = "supportsAutoMode",
+        /// Whether its thinking can be switched off.
+        supports_thinking_off: opt bool = "supportsThinkingOff",
     }
 }
 

@@ -45,7 +45,7 @@ fn settings_of_a_flag_take_effect_at_once() {
     assert_eq!(talk.until_result()["permission_denials"].as_array().unwrap().len(), 1);
     let (_, heard) = talk.end();
     let init = heard.iter().find(|line| line["subtype"] == "init").unwrap();
-    assert_eq!(init["model"], "claude-haiku-4-5");
+    assert_eq!(init["model"], "claude-haiku-5-5");
     assert!(!stage.folder.path.join("made").exists());
 }
 

@@ -78,7 +78,9 @@ fn every_flag_of_the_python_sdk_is_taken_and_reaches_the_request() {
 #[test]
 fn how_thinking_is_shown_changes_with_a_request_of_the_host() {
     let stage = Stage::new("hello.yaml");
-    let mut talk = stage.talk(&["--thinking-display", "omitted", "--max-thinking-tokens", "3000"]);
+    let model = ["--model", "claude-sonnet-4-5"];
+    let flags = ["--thinking-display", "omitted", "--max-thinking-tokens", "3000"];
+    let mut talk = stage.talk(&[&model[..], &flags].concat());
     let mut shown = |request: Option<Value>| {
         if let Some(request) = request {
             talk.ask("1", request);
@@ -98,7 +100,7 @@ fn how_thinking_is_shown_changes_with_a_request_of_the_host() {
     assert_eq!(shown(None), enabled(3000));
     assert_eq!(shown(set(json!({"max_thinking_tokens": 2000}))), enabled(2000));
     assert_eq!(shown(set(json!({"max_thinking_tokens": null}))), enabled(3000));
-    let cleared = json!({"type": "enabled", "budget_tokens": 3000});
+    let cleared = json!({"type": "enabled", "budget_tokens": 3000, "display": "updates"});
     assert_eq!(shown(set(json!({"thinking_display": null}))), cleared);
 }
 

@@ -1,0 +1,88 @@
+use super::*;
+
+fn models() -> Models {
+    Models::from_env(|_| None)
+}
+
+#[test]
+fn aliases_are_the_models_of_today() {
+    for (alias, model) in [
+        ("default", "claude-opus-5-5"),
+        ("opus", "claude-opus-5-5"),
+        ("best", "claude-opus-5-5"),
+        ("sonnet", "claude-sonnet-5-5"),
+        ("haiku", "claude-haiku-5-5"),
+        ("fable", "claude-fable-5-2"),
+        ("opusplan", "claude-sonnet-5-5"),
+        ("sonnet[1m]", "claude-sonnet-5-5[1m]"),
+        ("opusplan[1m]", "claude-sonnet-5-5[1m]"),
+        ("claude-opus-4-8", "claude-opus-4-8"),
+        ("gpt-4", "gpt-4"),
+    ] {
+        assert_eq!(models().resolve(alias), model, "{alias}");
+    }
+}
+
+#[test]
+fn the_environment_names_other_models() {
+    let named = Models::from_env(|name| name.strip_prefix("ANTHROPIC_").map(str::to_lowercase));
+    assert_eq!(named.resolve("opus"), "default_opus_model");
+    assert_eq!(named.resolve("sonnet"), "default_sonnet_model");
+    assert_eq!(named.resolve("haiku"), "default_haiku_model");
+    assert_eq!(named.resolve("fable"), "default_fable_model");
+    assert_eq!(named.small(), "small_fast_model");
+    let haiku = Models::from_env(|name| (name == "ANTHROPIC_DEFAULT_HAIKU_MODEL").then(|| "tiny".to_owned()));
+    assert_eq!(haiku.small(), "tiny");
+}
+
+#[test]
+fn only_opusplan_has_another_model_for_planning() {
+    assert_eq!(models().for_planning("opusplan").as_deref(), Some("claude-opus-5-5"));
+    assert_eq!(models().for_planning("opus"), None);
+}
+
+#[test]
+fn the_version_in_a_name_says_what_a_model_takes() {
+    use ThinkingSupport::{Adaptive, Budget};
+    for (model, context, output, thinking) in [
+        ("claude-opus-5-5", 1_000_000, 128_000, Adaptive),
+        ("claude-haiku-5-5", 1_000_000, 128_000, Adaptive),
+        ("claude-fable-5-2", 1_000_000, 128_000, Adaptive),
+        ("claude-opus-5", 1_000_000, 128_000, Adaptive),
+        ("claude-opus-4-8", 200_000, 64_000, Adaptive),
+        ("claude-opus-4-8[1m]", 1_000_000, 64_000, Adaptive),
+        ("us.anthropic.claude-sonnet-4-6-v1:0", 200_000, 64_000, Adaptive),
+        ("claude-sonnet-4-5", 200_000, 32_000, Budget),
+        ("anthropic/claude-sonnet-4.5", 200_000, 32_000, Budget),
+        ("claude-haiku-4-5-20251001", 200_000, 32_000, Budget),
+        ("claude-opus-4-20250514", 200_000, 32_000, Budget),
+        ("claude-3-7-sonnet-20250219", 200_000, 32_000, Budget),
+        ("claude-3-5-haiku-20241022", 200_000, 8_192, ThinkingSupport::None),
+        ("claude-3-opus-20240229", 200_000, 4_096, ThinkingSupport::None),
+        ("claude-instant", 200_000, 32_000, ThinkingSupport::None),
+        ("gpt-4", 200_000, 32_000, ThinkingSupport::None),
+    ] {
+        assert_eq!(Size::of(model), Size { context, output }, "{model}");
+        assert_eq!(ThinkingSupport::of(model), thinking, "{model}");
+    }
+}
+
+#[test]
+fn the_suffix_for_a_long_context_is_not_sent() {
+    assert_eq!(wire_name("claude-opus-4-8[1m]"), "claude-opus-4-8");
+    assert_eq!(wire_name("claude-opus-4-8"), "claude-opus-4-8");
+    assert!(needs_long_context_beta("claude-opus-4-8[1m]"));
+    assert!(!needs_long_context_beta("claude-opus-4-8"));
+}
+
+#[test]
+fn hosts_are_told_which_models_take_an_effort() {
+    let list =
+        Models::from_env(|name| (name == "ANTHROPIC_DEFAULT_SONNET_MODEL").then(|| "claude-sonnet-4-5".into())).list();
+    let row = |value: &str| list.iter().find(|row| row.value == value).unwrap();
+    let opus = row("opus");
+    assert!(opus.supports_effort.is_true() && opus.supports_adaptive_thinking.is_true());
+    assert_eq!(opus.supported_effort_levels.get().unwrap(), &["low", "medium", "high", "xhigh", "max"]);
+    let sonnet = row("sonnet");
+    assert!(!sonnet.supports_effort.is_value() && sonnet.supports_thinking_off.is_true());
+}

@@ -1,0 +1,174 @@
+//! Which model is asked, and with which parameters.
+
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+
+const HELLO: &str = "- reply: Hello.";
+
+/// The bodies and betas of the requests made so far.
+fn requests(stage: &Stage) -> Vec<(Value, String)> {
+    let seen = stage.answerer.seen().into_iter();
+    seen.map(|seen| {
+        let betas = seen.header("anthropic-beta").unwrap_or_default().to_owned();
+        (serde_json::from_str(&seen.body).unwrap(), betas)
+    })
+    .collect()
+}
+
+/// The request of one run with these flags and variables.
+fn request(args: &[&str], env: &[(&str, &str)]) -> (Value, String) {
+    let stage = Stage::playing(HELLO);
+    let out = stage.command(&[&["-p", "hi"], args].concat()).envs(env.iter().copied()).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    requests(&stage).pop().unwrap()
+}
+
+#[test]
+fn a_session_that_goes_on_keeps_its_model() {
+    let stage = Stage::playing(HELLO);
+    let id = stage.lines(&["hi", "--model", "claude-haiku-4-5"])[0]["session_id"].as_str().unwrap().to_owned();
+    stage.write(".claude/settings.json", r#"{"model": "opus"}"#);
+    stage.lines(&["again", "--resume", &id]);
+    stage.lines(&["again", "--continue"]);
+    stage.lines(&["again", "--resume", &id, "--fork-session"]);
+    stage.lines(&["again", "--resume", &id, "--model", "sonnet"]);
+    stage.lines(&["again", "--resume", &id]);
+    stage.lines(&["something else"]);
+    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    let haiku = "claude-haiku-4-5";
+    assert_eq!(models, [haiku, haiku, haiku, haiku, "claude-sonnet-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]);
+}
+
+#[test]
+fn a_model_that_was_chosen_in_the_session_is_kept() {
+    let stage = Stage::playing(HELLO);
+    let mut talk = stage.talk(&[]);
+    talk.ask("1", json!({"subtype": "set_model", "model": "haiku"}));
+    talk.say("hi");
+    let id = talk.until_result()["session_id"].as_str().unwrap().to_owned();
+    talk.end();
+    stage.lines(&["again", "--resume", &id]);
+    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    assert_eq!(models, ["claude-haiku-5-5", "claude-haiku-5-5"]);
+}
+
+#[test]
+fn a_long_context_is_asked_for_by_a_beta_not_by_the_name() {
+    let (body, betas) = request(&["--model", "sonnet[1m]"], &[]);
+    assert_eq!(body["model"], "claude-sonnet-5-5");
+    assert!(betas.contains("context-1m-2025-08-07"), "{betas}");
+    assert!(!request(&["--model", "sonnet"], &[]).1.contains("context-1m"));
+}
+
+#[test]
+fn opusplan_plans_with_one_model_and_works_with_another() {
+    let stage = Stage::playing(HELLO);
+    let mut talk = stage.talk(&["--model", "opusplan", "--permission-mode", "plan"]);
+    talk.say("plan it");
+    talk.until_result();
+    talk.ask("1", json!({"subtype": "set_permission_mode", "mode": "default"}));
+    talk.say("do it");
+    talk.until_result();
+    talk.end();
+    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5"]);
+}
+
+#[test]
+fn variables_change_what_a_request_holds() {
+    let (body, betas) = request(&[], &[]);
+    assert_eq!((&body["max_tokens"], &body["output_config"]), (&json!(128_000), &json!({"effort": "medium"})));
+    assert_eq!(body["thinking"], json!({"type": "adaptive", "display": "omitted"}));
+    assert!(betas.contains("effort-2025-11-24"), "{betas}");
+
+    let (body, _) = request(&[], &[("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "4000"), ("CLAUDE_CODE_EFFORT_LEVEL", "low")]);
+    assert_eq!((&body["max_tokens"], &body["output_config"]), (&json!(4000), &json!({"effort": "low"})));
+
+    let (body, _) = request(&[], &[("CLAUDE_CODE_EXTRA_BODY", r#"{"service_tier": "flex", "max_tokens": 7}"#)]);
+    assert_eq!((&body["service_tier"], &body["max_tokens"]), (&json!("flex"), &json!(7)));
+
+    let (body, betas) = request(&[], &[("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1")]);
+    assert_eq!((body.get("output_config"), body.get("context_management")), (None, None));
+    assert_eq!(body["thinking"], json!({"type": "adaptive"}));
+    assert_eq!(betas, "");
+
+    let marks = |env: &[(&str, &str)]| request(&[], env).0.to_string().matches("cache_control").count();
+    assert!(marks(&[]) > 0);
+    assert_eq!(marks(&[("DISABLE_PROMPT_CACHING", "1")]), 0);
+}
+
+#[test]
+fn older_models_get_the_budget_of_the_variable() {
+    let old = ["--model", "claude-sonnet-4-5"];
+    let (body, _) = request(&old, &[("MAX_THINKING_TOKENS", "8000")]);
+    assert_eq!(body["thinking"], json!({"type": "enabled", "budget_tokens": 8000, "display": "omitted"}));
+    assert_eq!((&body["max_tokens"], body.get("output_config")), (&json!(32_000), None));
+    assert_eq!(request(&old, &[]).0["thinking"]["budget_tokens"], 31_999);
+    assert_eq!(request(&["--model", "someone-elses"], &[]).0.get("thinking"), None);
+}
+
+#[test]
+fn subagents_get_the_model_of_the_variable() {
+    let stage = Stage::playing(
+        "- when: {subagent: true}\n  reply: Done.\n- when: {result_of: Agent}\n  reply: Good.\n- reply:\n    - tool: Agent\n      \
+         input: {description: d, prompt: p, subagent_type: general-purpose, model: opus}",
+    );
+    stage.command(&["-p", "go"]).env("CLAUDE_CODE_SUBAGENT_MODEL", "sonnet").output().unwrap();
+    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]);
+}
+
+#[test]
+fn a_cloud_that_is_not_supported_is_refused_before_anything_is_sent() {
+    for name in ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"] {
+        let stage = Stage::playing(HELLO);
+        let out = stage.command(&["-p", "hi"]).env(name, "1").output().unwrap();
+        assert_eq!(out.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&out.stderr).contains(name));
+        assert!(stage.answerer.seen().is_empty());
+    }
+}
+
+#[test]
+fn a_token_that_is_not_used_is_said() {
+    let stage = Stage::playing(HELLO);
+    let mut command = stage.command(&["-p", "hi"]);
+    let out = command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "secret-1").output().unwrap();
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(stderr.contains("CLAUDE_CODE_OAUTH_TOKEN is not used") && !stderr.contains("secret-1"), "{stderr}");
+    assert_eq!(stage.answerer.seen()[0].header("authorization"), None);
+}
+
+#[test]
+fn errors_of_the_api_are_told_apart() {
+    for (status, kind, message, error, says, reason) in [
+        (404, "not_found_error", "model: nope", "model_not_found", "claude-opus-5-5", "api_error"),
+        (
+            400,
+            "invalid_request_error",
+            "prompt is too long: 9 > 8",
+            "invalid_request",
+            "Prompt is too long",
+            "prompt_too_long",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low",
+            "billing_error",
+            "Credit balance",
+            "api_error",
+        ),
+        (400, "invalid_request_error", "no such thing", "unknown", "no such thing", "api_error"),
+        (403, "permission_error", "forbidden thing", "authentication_failed", "forbidden thing", "api_error"),
+    ] {
+        let stage = Stage::playing(&format!("- error: {{status: {status}, type: {kind}, message: {message:?}}}"));
+        let lines = stage.lines(&["hi"]);
+        let shown = lines.iter().find(|line| line["type"] == "assistant").unwrap();
+        assert_eq!(shown["error"], error, "{message}");
+        let text = shown["message"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(says), "{text}");
+        assert_eq!(lines.last().unwrap()["terminal_reason"], reason, "{message}");
+    }
+}
