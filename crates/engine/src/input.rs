@@ -11,6 +11,9 @@ use crate::options::{Options, PluginDir};
 /// The word for words that tell of a background task.
 const NOTIFICATION: &str = "task-notification";
 
+/// What a host calls the origin of words that a user typed.
+const HUMAN: &str = "human";
+
 /// A prompt of the person or the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
@@ -22,6 +25,8 @@ pub struct Prompt {
     pub verbatim: bool,
     /// What it tells of, when nobody said it: the end of a background task.
     pub notice: Option<Notice>,
+    /// Whether the host says that a user typed it.
+    pub typed: bool,
 }
 
 /// The end of a background task.
@@ -35,7 +40,7 @@ pub struct Notice {
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self { uuid: None, content: Content::Text(text), verbatim: false, notice: None }
+        Self { uuid: None, content: Content::Text(text), verbatim: false, notice: None, typed: false }
     }
 }
 
@@ -193,7 +198,10 @@ fn prompt(user: User) -> Result<Prompt, InputError> {
     if user.message.role != Role::User {
         return Err(InputError::Role { role: user.message.role.to_string() });
     }
+    let origin = user.origin.get().and_then(|origin| origin.read::<Origin>().ok());
     Ok(Prompt {
+        // A host cannot say that something else than a user speaks.
+        typed: origin.is_some_and(|origin| origin.kind == HUMAN),
         uuid: user.envelope.uuid.into_option(),
         verbatim: user.client_composed.is_true(),
         content: user.message.content,
@@ -225,13 +233,14 @@ impl Prompt {
         if self.notice.is_some() { NOTIFICATION } else { "prompt" }
     }
 
-    /// Where the words come from, when not from the person.
+    /// Where the words come from: the end of a task, or a user as far as the host says so.
     pub(crate) fn origin(&self) -> Maybe<quipu_message::Json> {
         let origin = |notice: &Notice| {
             let run_id = Maybe::Value(notice.run.clone());
             quipu_message::Json::of(&Origin { kind: NOTIFICATION.to_owned(), run_id, ..Origin::default() })
         };
-        self.notice.as_ref().map(origin).into()
+        let human = || quipu_message::Json::of(&Origin { kind: HUMAN.to_owned(), ..Origin::default() });
+        self.notice.as_ref().map(origin).or_else(|| self.typed.then(human)).into()
     }
 
     /// The words as the file's queue lines quote them: blocks only when they `may_wait`, for
