@@ -7,11 +7,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use quipu_api::answer::{Answerer, Script};
+use quipu_api::answer::{Answerer, Script, Seen};
 use serde_json::Value;
 
 use super::folder::Folder;
 use super::recording::{Io, Recording, Run, lines};
+use super::request::{SUBAGENT, Sent};
 
 /// How long something may take that should happen at once.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,12 +26,16 @@ const SIGNALLED: [&str; 1] = ["55_sigint_midturn"];
 /// Runs in a folder that was not trusted.
 const UNTRUSTED: [&str; 1] = ["84_rules_mix"];
 
+/// Runs in a git repository.
+const REPOSITORY: [&str; 1] = ["71_worktree"];
+
 /// What came of a recording.
 pub(super) struct Played {
     pub(super) said: Vec<Value>,
     pub(super) transcripts: Vec<Vec<Value>>,
     pub(super) subagents: Vec<Vec<Value>>,
     pub(super) exits: Vec<Option<i32>>,
+    pub(super) requests: Vec<Sent>,
     pub(super) stderr: String,
     /// Our folder, and what it stands for.
     pub(super) cwd: String,
@@ -39,6 +44,10 @@ pub(super) struct Played {
 /// Plays all runs of a recording in one folder.
 pub(super) fn play(recording: &Recording) -> Played {
     let folder = Folder::new(&recording.name);
+    recording.layout.iter().for_each(|from| folder.lay_out(from));
+    if REPOSITORY.contains(&recording.name.as_str()) {
+        folder.make_repository();
+    }
     let cwd = folder.path.display().to_string();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let here = |text: &str| text.replace(recording.cwd(), &cwd);
@@ -52,6 +61,7 @@ pub(super) fn play(recording: &Recording) -> Played {
         transcripts: Vec::new(),
         subagents: Vec::new(),
         exits: Vec::new(),
+        requests: Vec::new(),
         stderr: String::new(),
         cwd: cwd.clone(),
     };
@@ -68,9 +78,20 @@ pub(super) fn play(recording: &Recording) -> Played {
         played.stderr.push_str(&stderr);
         played.exits.push(exit);
     }
+    played.requests = answerer.iter().flat_map(Answerer::seen).map(sent).collect();
     played.transcripts = folder.transcripts().iter().map(lines).collect();
     played.subagents = folder.subagents().iter().map(lines).collect();
     played
+}
+
+fn sent(seen: Seen) -> Sent {
+    let number = |rule: &str| rule.strip_prefix("recorded call ")?.parse().ok();
+    Sent {
+        betas: seen.header("anthropic-beta").unwrap_or_default().to_owned(),
+        call: seen.rule.as_deref().and_then(number),
+        by_subagent: seen.header(SUBAGENT).is_some(),
+        body: serde_json::from_str(&seen.body).unwrap(),
+    }
 }
 
 /// Learns which session of ours stands for which of theirs.

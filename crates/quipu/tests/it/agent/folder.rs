@@ -1,11 +1,12 @@
 //! The folder a run happens in, with the files the recorded run found there.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Files that recorded runs found in their folder.
+/// Files that recorded runs found in their folder, where the recording has no `files/`.
 const FILES: [(&str, &str, &str); 10] = [
     ("04_parallel_tools", "x.txt", "xx\n"),
     ("24_slash_commands", ".claude/commands/greet.md", "Say hello to $ARGUMENTS\n"),
@@ -73,6 +74,25 @@ impl Folder {
             fs::write(file, content).unwrap();
         }
         Self { _temp: temp, path }
+    }
+
+    /// Copies what a folder holds, with its subfolders, into this one.
+    pub(super) fn lay_out(&self, from: &Path) {
+        for file in quipu_testkit::files(from, |_| true) {
+            let to = self.path.join(file.strip_prefix(from).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(file, to).unwrap();
+        }
+    }
+
+    /// Makes the folder a git repository with one empty commit.
+    pub(super) fn make_repository(&self) {
+        let name = ["-c", "user.name=dev", "-c", "user.email=dev@example.com"];
+        for args in [&["init", "-q"][..], &["commit", "-q", "--allow-empty", "-m", "begin"]] {
+            let mut git = Command::new("git");
+            let status = git.args(name).args(args).current_dir(&self.path).env("HOME", &self.path).status().unwrap();
+            assert!(status.success());
+        }
     }
 
     /// The recording it is for.

@@ -9,12 +9,12 @@ use serde_json::Value;
 /// Runs of which nothing is recorded but the exit code.
 const SILENT: [(&str, usize); 2] = [("33_session_id", 1), ("35_bypass_root", 0)];
 
-/// What the environment held beside what `spawn.jsonl` says.
-const ENV: [(&str, usize, &str, &str); 1] = [("35_bypass_root", 1, "IS_SANDBOX", "1")];
-
 /// A recording of one or more runs.
 pub(super) struct Recording {
     pub(super) name: String,
+    /// Folders whose contents the runs found: `files/` in the working folder, `home/` in
+    /// the home folder. Both were the same folder.
+    pub(super) layout: Vec<PathBuf>,
     pub(super) runs: Vec<Run>,
     pub(super) api: Option<String>,
     /// What the session files held.
@@ -52,7 +52,7 @@ impl Recording {
     pub(super) fn load(folder: &Path) -> Self {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let spawned = lines(&folder.join("spawn.jsonl"));
-        let exits = exits(&fs::read_to_string(folder.join("cmd.txt")).unwrap());
+        let commands = commands(&fs::read_to_string(folder.join("cmd.txt")).unwrap());
         let mut segments = segments(lines(&folder.join("io.jsonl"))).into_iter();
         let runs = spawned.iter().enumerate().map(|(index, spawn)| {
             let silent = SILENT.contains(&(name.as_str(), index));
@@ -65,14 +65,14 @@ impl Recording {
                 .iter()
                 .filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())))
                 .collect();
-            let more = ENV.iter().filter(|(of, run, ..)| *of == name && *run == index);
-            env.extend(more.map(|(_, _, k, v)| ((*k).to_owned(), (*v).to_owned())));
+            let command = commands.get(index);
+            env.extend(command.map(|command| command.env.clone()).unwrap_or_default());
             Run {
                 argv: strings(&spawn["argv"]),
                 env,
                 cwd: spawn["cwd"].as_str().unwrap().to_owned(),
                 io: if silent { Vec::new() } else { segments.next().unwrap_or_default() },
-                exit: exits.get(index).copied().flatten(),
+                exit: command.and_then(|command| command.exit),
             }
         });
         let runs = runs.collect();
@@ -80,8 +80,10 @@ impl Recording {
         let first = Some(folder.join("transcript.jsonl")).filter(|path| path.exists());
         let transcripts = first.into_iter().chain(numbered).map(|path| lines(&path)).collect();
         let subagents = quipu_testkit::files(&folder.join("dot_claude"), is_subagent);
+        let layout = ["files", "home"].map(|name| folder.join(name)).into_iter().filter(|path| path.is_dir());
         Self {
             name,
+            layout: layout.collect(),
             runs,
             api: fs::read_to_string(folder.join("api.jsonl")).ok(),
             transcripts,
@@ -177,13 +179,27 @@ fn segments(rows: Vec<Value>) -> Vec<Vec<Io>> {
     segments
 }
 
-/// The exit codes that `cmd.txt` names, a run each.
-fn exits(text: &str) -> Vec<Option<i32>> {
-    let commands = text.lines().filter(|line| !line.starts_with('#'));
-    commands
-        .map(|line| {
-            let rest = line.split("exit=").nth(1)?;
-            rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
-        })
-        .collect()
+/// A command line of `cmd.txt`.
+struct CommandLine {
+    /// Variables that were set beside those of `spawn.jsonl`.
+    env: Vec<(String, String)>,
+    exit: Option<i32>,
+}
+
+/// The command lines of `cmd.txt`, one for each run.
+fn commands(text: &str) -> Vec<CommandLine> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let exit = |line: &str| {
+        let digits: String = line.split("exit=").nth(1)?.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    lines.map(|line| CommandLine { env: added_env(line), exit: exit(line) }).collect()
+}
+
+/// The variables of `env+={'NAME': 'value'}`; one that was removed has the value `None`.
+fn added_env(line: &str) -> Vec<(String, String)> {
+    let list = line.split("env+={").nth(1).and_then(|rest| rest.split('}').next()).unwrap_or_default();
+    let text = |word: &str| word.trim().strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned);
+    let pairs = list.split(", ").filter_map(|pair| pair.split_once(':'));
+    pairs.filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
 }

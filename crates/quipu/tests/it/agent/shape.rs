@@ -243,12 +243,14 @@ fn shape(line: &Value) -> String {
     };
     for path in fields(&kind) {
         let value = path.split('/').fold(line, |value, key| &value[key]);
-        add(path.rsplit('/').next().unwrap(), &sorted(value));
+        let value = value.as_str().map(plain).map_or_else(|| sorted(value), Value::from);
+        add(path.rsplit('/').next().unwrap(), &value);
     }
     if kind == "stream_event" {
         add("type", &line["event"]["type"]);
     }
     if kind.starts_with("result/") {
+        add("origin", &line["origin"]["kind"]);
         add("denied", &names(&line["permission_denials"], "tool_use_id"));
         let own = line["is_error"] == true || line.get("local_command").is_some();
         add("result", if own { &Value::Null } else { &line["result"] });
@@ -292,6 +294,7 @@ fn message(line: &Value, add: &mut impl FnMut(&str, &Value)) {
     ] {
         add(flag, &line[flag]);
     }
+    add("origin", &line["origin"]["kind"]);
     let raw = line.get("toolUseResult").or_else(|| line.get("tool_use_result"));
     // How a subagent's report is wrapped is each program's own.
     let report = raw.is_some_and(|raw| raw.get("agentId").is_some());
@@ -350,7 +353,7 @@ fn block(block: &Value, ours: bool, add: &mut impl FnMut(&str, &Value)) {
             {
                 "…".to_owned()
             } else {
-                text
+                plain(&text).to_owned()
             };
             add("result", &Value::from(text));
         }
@@ -360,7 +363,11 @@ fn block(block: &Value, ours: bool, add: &mut impl FnMut(&str, &Value)) {
 
 /// Words, unless the recording does not say them.
 fn plain(text: &str) -> &str {
-    if text.contains("<elided") || text.contains("<local-command-stdout>") || text.starts_with("[Image: source") {
+    let own = ["<task-notification>", "[Image: source", "Command running in background"];
+    if text.contains("<elided")
+        || text.contains("<local-command-stdout>")
+        || own.iter().any(|start| text.starts_with(start))
+    {
         "…"
     } else if text.contains("<command-name>") {
         "(command)"
@@ -370,7 +377,7 @@ fn plain(text: &str) -> &str {
 }
 
 /// The same value with its keys in order.
-fn sorted(value: &Value) -> Value {
+pub(super) fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let map: std::collections::BTreeMap<_, _> = map.iter().collect();
