@@ -23,6 +23,9 @@ const EARLY_END: [&str; 1] = ["54_stdin_eof_midturn"];
 /// Runs that a signal breaks off once the first answer is whole.
 const SIGNALLED: [&str; 1] = ["55_sigint_midturn"];
 
+/// Runs that read a line of stdin only once they had said the answer that follows it.
+const READ_LATE: [&str; 1] = ["28_replay_queue"];
+
 /// Runs in a folder that was not trusted.
 const UNTRUSTED: [&str; 1] = ["84_rules_mix"];
 
@@ -178,21 +181,23 @@ impl Agent {
             if io.msg["type"] == "control_response" {
                 continue;
             }
-            let needed = milestones(run.io[..index].iter().filter(|io| !io.is_in).map(|io| &io.msg));
+            let mut before = index;
+            if index > 0 && READ_LATE.contains(&recording.name.as_str()) {
+                let answer = run.io[index..].iter().position(|io| io.msg["type"] == "assistant");
+                before += answer.map_or(0, |at| at + 1);
+            }
+            let needed = milestones(run.io[..before].iter().filter(|io| !io.is_in).map(|io| &io.msg));
             self.wait(&mut answers, &format!("line {index}"), |said| reached(&needed, &milestones(said.iter())));
+            if before > index {
+                wait_recorded(folder);
+            }
             learn_prompts(run, &lock(&self.heard.0).said, ids);
             let text = ids.iter().fold(swap(&io.text()), |text, (theirs, ours)| text.replace(theirs, ours));
             self.send(&text);
         }
         if SIGNALLED.contains(&recording.name.as_str()) {
             self.wait(&mut answers, "an answer", |said| said.iter().any(|line| line["type"] == "assistant"));
-            // A block is said before the answer is whole; the file has whole answers.
-            let until = Instant::now() + PATIENCE;
-            let is_whole = |line: &Value| line["message"]["stop_reason"] == "tool_use";
-            while !folder.transcripts().iter().flat_map(lines).any(|line| is_whole(&line)) {
-                assert!(Instant::now() < until, "the answer is not written");
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            wait_recorded(folder);
             let pid = self.child.id().to_string();
             assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         }
@@ -250,6 +255,16 @@ impl Agent {
         self.readers.drain(..).for_each(|reader| reader.join().unwrap());
         let heard = std::mem::take(&mut *lock(&self.heard.0));
         (heard.said, heard.stderr, exit)
+    }
+}
+
+/// Waits until an answer that calls tools is in the file: its blocks are said earlier.
+fn wait_recorded(folder: &Folder) {
+    let until = Instant::now() + PATIENCE;
+    let is_whole = |line: &Value| line["message"]["stop_reason"] == "tool_use";
+    while !folder.transcripts().iter().flat_map(lines).any(|line| is_whole(&line)) {
+        assert!(Instant::now() < until, "the answer is not written");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
