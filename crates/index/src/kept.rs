@@ -43,8 +43,13 @@ pub(crate) struct KeptMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<i64>,
     tokens: Tokens,
+    /// Web searches by the counter on the answer.
     #[serde(skip_serializing_if = "is_zero")]
     searches: u64,
+    /// Web searches that have a result in the files. Kept apart from the counter: a copy
+    /// of the message in another session may lack the result.
+    #[serde(skip_serializing_if = "is_zero")]
+    searches_found: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
     times: Vec<i64>,
@@ -79,7 +84,8 @@ impl KeptMessage {
             geo: geo.clone(),
             time: message.time.map(Timestamp::as_millisecond),
             tokens: message.tokens,
-            searches: message.web_searches(),
+            searches: message.searches_told,
+            searches_found: message.searches_found,
             cost_usd: message.recorded,
             times: message.times.clone(),
             lines: message.lines,
@@ -101,6 +107,7 @@ impl KeptMessage {
             time: self.time.and_then(|time| Timestamp::from_millisecond(time).ok()),
             recorded: self.cost_usd,
             searches_told: self.searches,
+            searches_found: self.searches_found,
             times: self.times,
             lines: self.lines,
             tools: self.tools.into_iter().map(Arc::from).collect(),

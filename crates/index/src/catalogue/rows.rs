@@ -113,7 +113,7 @@ pub(super) fn last_of_main(db: &Connection, texts: &Texts, session: i64) -> rusq
 pub(super) fn holders(db: &Connection, texts: &Texts, key: i64) -> rusqlite::Result<Vec<(Kept, i64)>> {
     let mut select = db.prepare_cached(&format!(
         "SELECT {MESSAGE}, credit FROM message JOIN session ON session.id = session
-         WHERE key = ? AND is_told AND NOT gone ORDER BY vanished, is_progress, begins, name, place"
+         WHERE key = ? AND is_told AND NOT gone ORDER BY vanished, is_progress, begins, name, place, n"
     ))?;
     select.query_map([key], |row| Ok((texts.message(row)?, row.get(21)?)))?.collect()
 }

@@ -1,6 +1,6 @@
 //! Sessions whose files are gone: what was counted of them stays.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use quipu_conversation::{Agent, MessageUse};
@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::list::Listed;
 use super::rows::{self, Texts};
+use crate::crediting;
 use crate::kept::{KeptMessage, KeptSession};
 
 /// What was counted of the sessions that lose these files. Of a session that keeps some
@@ -101,14 +102,18 @@ fn number(db: &Connection, place: &str) -> rusqlite::Result<Option<i64>> {
 }
 
 /// Messages that are known, by key and marks.
-struct Known(HashSet<(Option<u64>, u64)>);
+struct Known<'a>(HashMap<(Option<u64>, u64), &'a MessageUse>);
 
-impl Known {
-    fn new(messages: &[MessageUse]) -> Self {
-        Self(messages.iter().flat_map(|message| message.marks().map(|mark| (message.key, mark))).collect())
+impl<'a> Known<'a> {
+    /// Where a message is known in several versions, the last counts.
+    fn new(messages: &'a [MessageUse]) -> Self {
+        Self(messages.iter().flat_map(|known| known.marks().map(move |mark| ((known.key, mark), known))).collect())
     }
 
+    /// Whether a message is known with all that is said of it here: a file may have said
+    /// more after part of its session was kept.
     fn holds(&self, message: &MessageUse) -> bool {
-        message.marks().any(|mark| self.0.contains(&(message.key, mark)))
+        let mut known = message.marks().filter_map(|mark| self.0.get(&(message.key, mark)));
+        known.any(|known| !crediting::differs(known, &MessageUse::merged(&[known, message])))
     }
 }

@@ -79,6 +79,51 @@ fn a_deleted_session_stays_counted_and_is_marked() {
     assert_eq!(fs::metadata(&kept).unwrap().len(), size, "what is kept is not kept again");
 }
 
+/// A message that searches the web, and the result of the search.
+fn search(id: &str, second: u32, output: u32) -> [String; 2] {
+    let call = spent(id, second, output).replace(
+        r#""content":[]"#,
+        r#""content":[{"type":"tool_use","id":"t1","name":"WebSearch","input":{"query":"tide"}}]"#,
+    );
+    let found = r#"{"type":"user","uuid":"r","timestamp":"2026-11-15T10:00:30Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"two"}]}}"#;
+    [call, format!("{found}\n")]
+}
+
+#[test]
+fn a_search_stays_counted_whose_result_only_the_deleted_copy_holds() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    let [call, found] = search("m1", 1, 5);
+    fs::write(folder.join("copy.jsonl"), &call).unwrap();
+    fs::write(folder.join("whole.jsonl"), call + &found).unwrap();
+    let searches = |catalogue: &Catalogue| count(catalogue, By::Day).totals.web_searches;
+    assert_eq!(searches(&refreshed(dir.path())), 1);
+    fs::remove_file(folder.join("whole.jsonl")).unwrap();
+    assert_eq!(searches(&refreshed(dir.path())), 1);
+    fs::remove_dir_all(dir.path().join("cache")).unwrap();
+    assert_eq!(searches(&refreshed(dir.path())), 1, "without the index");
+}
+
+#[test]
+fn what_a_session_says_after_part_of_it_was_kept_is_kept_too() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    let (main, agents) = (folder.join("a.jsonl"), folder.join("a/subagents"));
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(agents.join("agent-1.jsonl"), spent("m0", 1, 3)).unwrap();
+    fs::write(&main, spent("m1", 2, 7)).unwrap();
+    refreshed(dir.path());
+    fs::remove_dir_all(folder.join("a")).unwrap();
+    refreshed(dir.path());
+    // The answer goes on: a line of the same message with all of its output.
+    fs::write(&main, spent("m1", 2, 7) + &spent("m1", 3, 162)).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), [("a".to_owned(), 165, true)]);
+    fs::remove_file(&main).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), [("a".to_owned(), 165, true)]);
+    fs::remove_dir_all(dir.path().join("cache")).unwrap();
+    assert_eq!(sessions(&refreshed(dir.path())), [("a".to_owned(), 165, true)], "without the index");
+}
+
 #[test]
 fn other_config_folders_do_not_see_what_is_kept() {
     let (dir, other) = (tempdir().unwrap(), tempdir().unwrap());
