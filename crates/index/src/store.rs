@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 8;
+const SHAPE: i64 = 9;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +122,11 @@ impl Store {
 
     fn try_open(path: &Path) -> Result<Self, IndexError> {
         let fail = |source| IndexError::Database { path: path.to_owned(), source };
+        // One at a time: SQLite switches a new database to WAL only while nobody else looks at
+        // it, and then fails at once instead of waiting.
+        let opening = path.with_extension("opening");
+        let lock = private(&opening).and_then(|file| file.lock().map(|()| file));
+        let _lock = lock.map_err(|source| IndexError::Create { path: opening, source })?;
         let open = || {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let mut db = Connection::open_with_flags(path, flags)?;

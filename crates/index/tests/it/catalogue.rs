@@ -70,6 +70,24 @@ fn every_report_equals_the_truth_with_the_index_too() {
 }
 
 #[test]
+fn many_commands_may_open_a_new_index_at_once() {
+    for round in 0..40 {
+        let dir = tempdir().unwrap();
+        project(dir.path());
+        let begin = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    begin.wait();
+                    Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], Prices::bundled())
+                        .unwrap_or_else(|error| panic!("round {round}: {error:?}"));
+                });
+            }
+        });
+    }
+}
+
+#[test]
 fn a_window_that_cuts_a_quarter_of_an_hour_counts_its_messages() {
     let dir = tempdir().unwrap();
     tree(dir.path(), 7, 2_000_000).unwrap();
