@@ -26,10 +26,22 @@ const RECENT_LINES: usize = 32;
 
 /// Follows the parent links of a session, so that a line's turn is counted along its own
 /// path: a prompt that replaces another after a rewind has the number of the replaced one.
+///
+/// The same links as [`Tree`](crate::Tree) makes of all lines together, but line by line and
+/// from where it stopped: the index counts sessions that grow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Attribution {
+    /// Where the last line stands, `progress` left aside.
     place: Place,
+    /// Where the line before stands, while a line is read.
+    #[serde(skip)]
+    before: Place,
     recent: VecDeque<(u64, Place)>,
+    /// The lines that begin a tree. Usually one; old compactions began another, and editors
+    /// copy the conversation so far under new ids.
+    roots: Vec<Root>,
+    /// Whether any line named a parent. Lines of a stream do not: none of them is a root.
+    is_chained: bool,
     /// Subagents by their id, and by the id of the tool call that started them.
     agents: BTreeMap<String, Agent>,
     /// The last agent call of the main conversation: old files put the lines of its
@@ -37,6 +49,9 @@ pub(crate) struct Attribution {
     last_call: Option<String>,
     #[serde(skip)]
     places: HashMap<u64, Place>,
+    /// The tree in which an API message was first met.
+    #[serde(skip)]
+    trees: HashMap<u64, u32>,
     #[serde(skip)]
     is_lost: bool,
 }
@@ -44,9 +59,23 @@ pub(crate) struct Attribution {
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
+    /// The tree.
+    root: u32,
+    /// Turns since the tree began.
     turn: u32,
     /// Whether a local command came last: it is a turn only if the model answers it.
     is_pending: bool,
+}
+
+/// A line that begins a tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Root {
+    /// Turns before it.
+    turn: u32,
+    /// Its time and its words, as a number; 0 without a time.
+    began: u64,
+    /// The first tree that it repeats: it takes that tree's place.
+    repeats: Option<u32>,
 }
 
 impl Attribution {
@@ -59,7 +88,11 @@ impl Attribution {
     /// Number of the turn of the last line of the main conversation, which is how many
     /// turns the active path has.
     pub(crate) fn turn(&self) -> u32 {
-        self.place.turn
+        self.turn_of(self.place)
+    }
+
+    fn turn_of(&self, place: Place) -> u32 {
+        self.roots.get(place.root as usize).map_or(0, |root| root.turn) + place.turn
     }
 
     /// Whether a line hangs on one that is not known, so that turns may be off.
@@ -70,10 +103,59 @@ impl Attribution {
     /// Moves to the parent of a line of the main conversation. A line without a parent
     /// goes on from the line before it.
     pub(crate) fn enter(&mut self, view: &View<'_>) {
-        let Some(parent) = view.parent_uuid.as_deref().filter(|_| view.uuid.is_some()) else { return };
-        match self.places.get(&number_of(parent.as_bytes())) {
-            Some(place) => self.place = *place,
-            None => self.is_lost = true,
+        self.before = self.place;
+        if view.uuid.is_none() {
+            return;
+        }
+        let parent = view.parent_uuid.as_deref().or(view.logical_parent_uuid.as_deref());
+        self.is_chained |= parent.is_some();
+        match parent.map(|parent| self.places.get(&number_of(parent.as_bytes()))) {
+            Some(Some(place)) => self.place = *place,
+            Some(None) => self.is_lost = true,
+            None if matches!(view.kind.as_deref(), Some("user" | "assistant")) => self.begin_tree(view),
+            None => {}
+        }
+    }
+
+    fn begin_tree(&mut self, view: &View<'_>) {
+        if !self.roots.is_empty() && !self.is_chained {
+            return;
+        }
+        // What it repeats may lie before what was kept.
+        self.is_lost |= !self.roots.is_empty();
+        let content = view.message.as_ref().and_then(|message| message.content.as_ref());
+        let words = match content {
+            Some(ContentView::Blocks(blocks)) => blocks.first().and_then(|block| block.text.as_deref()),
+            _ => None,
+        };
+        let began = view
+            .timestamp
+            .as_deref()
+            .map_or(0, |time| number_of(format!("{time}\n{}", words.unwrap_or_default()).as_bytes()));
+        let root = self.roots.len() as u32;
+        self.roots.push(Root { turn: self.turn(), began, repeats: None });
+        self.place = Place { root, turn: 0, is_pending: self.place.is_pending };
+        if let Some(earlier) = self.roots.iter().position(|root| root.began == began && began != 0) {
+            self.repeat(root, earlier as u32);
+        }
+    }
+
+    /// The line is of this API message. A tree that holds a message of an earlier one repeats it.
+    pub(crate) fn holds(&mut self, message: Option<&str>) {
+        let Some(message) = message.filter(|id| !id.is_empty()) else { return };
+        let root = self.place.root;
+        let first = *self.trees.entry(number_of(message.as_bytes())).or_insert(root);
+        self.repeat(root, first);
+    }
+
+    fn repeat(&mut self, root: u32, earlier: u32) {
+        let Some(turn) = self.roots.get(earlier as usize).map(|root| root.turn) else { return };
+        if let Some(root) = self
+            .roots
+            .get_mut(root as usize)
+            .filter(|known| earlier < root && known.repeats.is_none_or(|known| earlier < known))
+        {
+            *root = Root { turn, repeats: Some(earlier), ..*root };
         }
     }
 
@@ -96,6 +178,10 @@ impl Attribution {
         self.recent.push_back((line, self.place));
         if self.recent.len() > RECENT_LINES {
             self.recent.pop_front();
+        }
+        // Progress is written late and hangs on earlier lines; nothing goes on from it.
+        if view.kind.as_deref() == Some("progress") {
+            self.place = self.before;
         }
     }
 
@@ -120,7 +206,7 @@ impl Attribution {
             return;
         }
         let turn = match caller {
-            None => self.place.turn,
+            None => self.turn(),
             Some(caller) => self.agents.get(caller).map_or(0, |agent| agent.turn),
         };
         let input = block.input.and_then(|input| AgentInputView::read(input.get()).ok()).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! What to call a conversation in a list.
 
+use serde::{Deserialize, Serialize};
+
 /// Words that users paste before a plan; its heading says more.
 const PLAN_INTRODUCTIONS: [&str; 2] = ["implement the following plan:", "implement this plan:"];
 
@@ -18,4 +20,43 @@ pub fn headline<'a>(title: Option<&'a str>, first_prompt: Option<&'a str>) -> Op
         let heading = line.trim_start_matches('#').trim();
         (!heading.is_empty() && !is_plan(heading)).then_some(heading)
     })
+}
+
+/// What the user asked first, found prompt by prompt. A local command that the model has
+/// not answered, such as `/clear`, counts only when nothing else was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstPrompt {
+    text: Option<String>,
+    is_unanswered_command: bool,
+}
+
+impl FirstPrompt {
+    /// Takes the next prompt.
+    pub fn prompted(&mut self, prompt: &str) {
+        let is_free = self.text.as_deref().is_none_or(str::is_empty);
+        if is_free || self.is_unanswered_command {
+            self.text = Some(prompt.to_owned());
+            self.is_unanswered_command = is_local_command(prompt);
+        }
+    }
+
+    /// The model answered.
+    pub fn answered(&mut self) {
+        self.is_unanswered_command = false;
+    }
+
+    /// The prompt; `None` if there was none so far.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// Whether no later prompt can take its place.
+    pub fn is_settled(&self) -> bool {
+        !self.is_unanswered_command && self.text.as_deref().is_some_and(|text| !text.is_empty())
+    }
+}
+
+/// Whether a prompt is a command for the program: `/name` or `! shell command`.
+pub(crate) fn is_local_command(prompt: &str) -> bool {
+    prompt.starts_with('/') || prompt.starts_with("! ")
 }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quipu_message::View;
-use quipu_message::synthetic::{MODEL, is_synthetic};
+use quipu_message::synthetic::MODEL;
 use quipu_message::text::Str;
 use quipu_message::tool::is_web_search;
 use quipu_message::view::{ContentView, UsageView};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Agent, Attribution};
-use crate::person::{Said, said};
+use crate::headline::{FirstPrompt, is_local_command};
+use crate::person::asked;
 use crate::price::{Cost, Prices, Usd};
 use crate::tally::{Spent, Tally, iso, moment};
 
@@ -75,9 +76,7 @@ pub struct Story {
     last: Option<String>,
     attribution: Attribution,
     facts: Facts,
-    /// Whether the first prompt is a local command that the model has not answered: the
-    /// next prompt says more.
-    is_first_unanswered: bool,
+    first_prompt: FirstPrompt,
     made_up_title: Option<String>,
     live: Option<Tokens>,
     live_cost: Option<f64>,
@@ -295,31 +294,23 @@ impl Session {
         self.results(view);
         self.story.attribution.result(view);
         let Some(content) = view.message.as_ref().and_then(|message| message.content.as_ref()) else { return };
-        let flags = [view.is_meta, view.is_compact_summary, view.is_sidechain, view.is_synthetic, view.is_replay];
-        if flags.contains(&Some(true)) || view.parent_tool_use_id.is_some() || self.subagent.is_some() {
+        let flags = [view.is_meta, view.is_compact_summary, view.is_sidechain, view.is_synthetic];
+        let flags = flags.into_iter().chain([view.is_replay, view.is_virtual]);
+        if flags.flatten().any(|is_set| is_set) || view.parent_tool_use_id.is_some() || self.subagent.is_some() {
             return;
         }
-        let prompt = |text: &str| match said(text) {
-            Said::Prompt { text, .. } if !is_synthetic(&text) => Some(text),
-            _ => None,
-        };
         let asked = match content {
-            ContentView::Text(text) => prompt(text),
-            ContentView::Blocks(blocks) => blocks.iter().find_map(|block| match block.kind.as_deref() {
-                Some("text") => block.text.as_deref().and_then(prompt),
-                Some("image" | "document") => Some(String::new()),
-                _ => None,
-            }),
+            ContentView::Text(text) => asked([&**text], false),
+            ContentView::Blocks(blocks) => {
+                let of_kind = |kind: &'static str| blocks.iter().filter(move |b| b.kind.as_deref() == Some(kind));
+                let has_media = of_kind("image").chain(of_kind("document")).next().is_some();
+                asked(of_kind("text").filter_map(|block| block.text.as_deref()), has_media)
+            }
         };
         if let Some(prompt) = asked {
             let story = &mut self.story;
-            let is_local_command = prompt.starts_with('/') || prompt.starts_with("! ");
-            story.attribution.prompted(is_local_command);
-            let first = story.facts.first_prompt.get_or_insert_default();
-            if first.is_empty() || story.is_first_unanswered {
-                *first = prompt;
-                story.is_first_unanswered = is_local_command;
-            }
+            story.attribution.prompted(is_local_command(&prompt));
+            story.first_prompt.prompted(&prompt);
         }
     }
 
@@ -332,9 +323,12 @@ impl Session {
             None => attribution.subagent_of(view),
         };
         let agent = agent.map(str::to_owned);
+        if agent.is_none() {
+            attribution.holds(message.id.as_deref());
+        }
         if agent.is_none() && message.model.as_deref() != Some(MODEL) {
             attribution.answered();
-            self.story.is_first_unanswered = false;
+            self.story.first_prompt.answered();
         }
         let attribution = &mut self.story.attribution;
         if let (Some(agent), Some(kind)) = (&agent, &view.attribution_agent) {
@@ -360,7 +354,7 @@ impl Session {
 
     /// Adds it all up.
     pub fn finish(&self, prices: &Prices) -> Metrics {
-        let Story { first, last, attribution, facts, made_up_title, live, live_cost, .. } = &self.story;
+        let Story { first, last, attribution, facts, first_prompt, made_up_title, live, live_cost } = &self.story;
         let (first, last, facts) = (first.clone(), last.clone(), facts.clone());
         let mut metrics = Metrics {
             duration_secs: seconds(first.as_deref(), last.as_deref()),
@@ -369,7 +363,11 @@ impl Session {
             turns: u64::from(attribution.turn()),
             tools: self.tools.clone(),
             errors: self.errors,
-            facts: Facts { title: facts.title.or_else(|| made_up_title.clone()), ..facts },
+            facts: Facts {
+                title: facts.title.or_else(|| made_up_title.clone()),
+                first_prompt: first_prompt.text().map(str::to_owned),
+                ..facts
+            },
             ..Metrics::default()
         };
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());

@@ -62,20 +62,22 @@ pub fn prompt(user: &User) -> Option<String> {
     if unspoken {
         return None;
     }
-    let texts: Vec<&str> = match &user.message.content {
-        Content::Text(text) => vec![text],
-        content => content.blocks().iter().filter_map(Block::text).collect(),
-    };
-    let asked: Vec<String> = texts
-        .into_iter()
-        .filter_map(|text| match said(text) {
-            Said::Prompt { text, .. } => Some(text),
-            _ => None,
-        })
-        .collect();
-    let pictures = || {
-        let media = |block: &Block| matches!(block, Block::Image(_) | Block::Document(_));
-        user.message.content.blocks().iter().any(media).then(String::new)
-    };
-    if asked.is_empty() { pictures() } else { Some(asked.join("\n")) }
+    match &user.message.content {
+        Content::Text(text) => asked([text.as_str()], false),
+        content => {
+            let media = |block: &Block| matches!(block, Block::Image(_) | Block::Document(_));
+            asked(content.blocks().iter().filter_map(Block::text), content.blocks().iter().any(media))
+        }
+    }
+}
+
+/// What the user asked with some texts and perhaps pictures or documents; `None` if none of
+/// it is theirs.
+pub(crate) fn asked<'a>(texts: impl IntoIterator<Item = &'a str>, has_media: bool) -> Option<String> {
+    let prompts = texts.into_iter().filter_map(|text| match said(text) {
+        Said::Prompt { text, .. } => Some(text),
+        _ => None,
+    });
+    let prompts: Vec<String> = prompts.collect();
+    if prompts.is_empty() { has_media.then(String::new) } else { Some(prompts.join("\n")) }
 }

@@ -220,14 +220,15 @@ impl Tally {
         at
     }
 
-    /// Notes who asked for a message, by the line that carries it.
+    /// Notes who asked for a message, by the line that carries it. Of several turns the last
+    /// counts: where a conversation is copied within its file, the copy is the one shown.
     pub fn attribute(&mut self, message: usize, agent: Option<&str>, turn: u32) {
         let agent = agent.map(|agent| self.name(agent));
         let message = &mut self.messages[message];
         if message.agent.is_none() {
             message.agent = agent;
         }
-        if message.turn == 0 {
+        if turn != 0 {
             message.turn = turn;
         }
     }

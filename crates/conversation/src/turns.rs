@@ -3,7 +3,7 @@
 use quipu_message::synthetic::MODEL;
 
 use crate::conversation::{Conversation, Node};
-use crate::headline::headline;
+use crate::headline::{headline, is_local_command};
 use crate::person::prompt;
 
 /// One turn: what was asked, and the nodes from there to the next request.
@@ -53,8 +53,7 @@ impl Conversation {
 /// before it, or to those `before` all turns.
 fn drop_unanswered<'a>(turns: &mut Vec<Turn<'a>>, before: &mut Vec<&'a Node>) {
     let is_answer = |node: &&Node| node.assistant().is_some_and(|line| line.message.model.text() != Some(MODEL));
-    let is_local = |turn: &Turn<'_>| turn.prompt.starts_with('/') || turn.prompt.starts_with("! ");
-    if turns.last().is_some_and(|turn| is_local(turn) && !turn.nodes.iter().any(is_answer))
+    if turns.last().is_some_and(|turn| is_local_command(&turn.prompt) && !turn.nodes.iter().any(is_answer))
         && let Some(command) = turns.pop()
     {
         turns.last_mut().map_or(before, |turn| &mut turn.nodes).extend(command.nodes);

@@ -170,6 +170,8 @@ borrowed! {
         uuid: Str<'a> = "uuid",
         /// The line before it.
         parent_uuid: Str<'a> = "parentUuid",
+        /// The line before it where a compaction begins a new tree.
+        logical_parent_uuid: Str<'a> = "logicalParentUuid",
         /// The session.
         session_id: Str<'a> = "sessionId" | "session_id",
         /// When.
@@ -200,6 +202,8 @@ borrowed! {
         is_replay: bool = "isReplay",
         /// Whether the program made it up.
         is_synthetic: bool = "isSynthetic",
+        /// Whether it is there for the screen alone.
+        is_virtual: bool = "isVirtual",
         /// The message.
         message: MessageView<'a> = "message",
         /// Usage beside the message.

@@ -38,7 +38,7 @@ pub(crate) fn sessions(global: &Global, output: &Output) -> Result<()> {
     let mut text = String::new();
     for session in sessions.into_iter().take(MAX_CANDIDATES) {
         let title = Outline::read(&session.path).ok().and_then(|outline| outline.headline().map(str::to_owned));
-        let title: String = clean(&title.unwrap_or_default()).replace(['\t', '\n'], " ");
+        let title: String = clean(&title.unwrap_or_default()).replace('\t', " ");
         let title: String = title.chars().take(MAX_TITLE).collect();
         text.push_str(&format!("{}\t{title}\n", clean(session.id.as_str())));
     }

@@ -44,7 +44,7 @@ pub(crate) fn tag(args: &TagArgs, global: &Global, output: &Output) -> Result<Ex
     match (tag, args.clear) {
         (Some(tag), _) if args.tag.is_some() => session.say(output, &format!("tagged '{tag}'"))?,
         (Some(tag), _) => output.text(&format!("{}\n", clean(&tag)))?,
-        (None, true) => session.say(output, "has no tag any more")?,
+        (None, true) => session.say(output, "tag removed")?,
         (None, false) => session.say(output, "has no tag")?,
     }
     Ok(ExitCode::SUCCESS)
@@ -90,10 +90,10 @@ fn busy(path: &Path) -> anyhow::Error {
 fn confirmed(session: &Session, bytes: u64, subagents: usize) -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let hint = "pass --yes to delete without being asked";
-        return Err(Failure::usage("rm.not_confirmed", "cannot ask whether to delete: this is no terminal", hint));
+        return Err(Failure::usage("rm.not_confirmed", "cannot ask for confirmation: not a terminal", hint));
     }
     let headline = Outline::read_whole(&session.path).ok().and_then(|outline| outline.headline().map(str::to_owned));
-    let title = headline.map(|title| format!(" '{}'", clean(&title).replace('\n', " "))).unwrap_or_default();
+    let title = headline.map(|title| format!(" '{}'", clean(&title))).unwrap_or_default();
     let more = match subagents {
         0 => String::new(),
         1 => " and 1 subagent".to_owned(),

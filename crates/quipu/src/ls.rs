@@ -99,7 +99,8 @@ pub(crate) fn short_id(row: &Listed) -> &str {
 /// How much of a title is shown where nothing limits it.
 const MAX_TITLE_CHARS: usize = 120;
 
-fn title(row: &Listed) -> String {
+/// What a session is called in tables.
+pub(crate) fn title(row: &Listed) -> String {
     let line = headline(row.title.as_deref(), row.first_prompt.as_deref()).unwrap_or_default();
     truncate(line, MAX_TITLE_CHARS)
 }

@@ -120,7 +120,7 @@ impl Sessions {
             }
             match Outline::read(&file.path) {
                 Err(error) => errors.push(error),
-                Ok(outline) if outline.is_side || outline.headline().is_none() => {}
+                Ok(outline) if outline.is_side || outline.sdk_summary().is_none() => {}
                 Ok(_) if skipped < options.offset => skipped += 1,
                 Ok(outline) => listed.push(about(file, outline, &folders)),
             }

@@ -5,9 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Deref;
 use std::path::Path;
 
-use quipu_conversation::{Said, prompt, said};
+use quipu_conversation::{FirstPrompt, Said, headline, prompt, said};
 use quipu_message::local_command::{bash_input, command};
-use quipu_message::synthetic::is_automatic;
+use quipu_message::synthetic::{MODEL, is_automatic};
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, Label, line::mend};
 
@@ -48,6 +48,7 @@ pub struct Outline {
     pub started_at: Option<String>,
     /// Whether nothing but a subagent's lines was found.
     pub is_side: bool,
+    asked: FirstPrompt,
     has_main: bool,
     has_prompt: bool,
 }
@@ -69,9 +70,15 @@ impl Outline {
         self.custom_title.as_deref().or(self.ai_title.as_deref())
     }
 
-    /// What to call the session in a list: its title, or else its last prompt, an old
-    /// summary, its first prompt.
+    /// What to call the session in a list, as [`quipu_conversation::headline`] has it: its
+    /// title or an old summary, or else a line of what the user asked first.
     pub fn headline(&self) -> Option<&str> {
+        headline(self.title().or(self.summary.as_deref()), self.asked.text())
+    }
+
+    /// What other SDKs call the summary of a session: its title, or else its last prompt,
+    /// an old summary, its first prompt.
+    pub fn sdk_summary(&self) -> Option<&str> {
         let words = [&self.last_prompt, &self.summary, &self.first_prompt];
         self.title().or_else(|| words.into_iter().find_map(|words| words.as_deref()))
     }
@@ -142,9 +149,16 @@ impl Outline {
                     self.last_prompt = Some(words);
                 }
             }
-            Some("user") if !side && !self.has_prompt => {
+            Some("user") if !side && !(self.has_prompt && self.asked.is_settled()) => {
                 if let Ok(Entry::User(user)) = Entry::read(&text) {
                     self.user(&user);
+                }
+            }
+            Some("assistant") if !side && !self.asked.is_settled() => {
+                if let Ok(Entry::Assistant(line)) = Entry::read(&text)
+                    && line.message.model.text() != Some(MODEL)
+                {
+                    self.asked.answered();
                 }
             }
             _ => {}
@@ -153,7 +167,12 @@ impl Outline {
 
     /// The first words of the person count, or their first command when they say nothing.
     fn user(&mut self, user: &User) {
-        let Some(words) = prompt(user).as_deref().filter(|words| !is_automatic(words)).and_then(short) else { return };
+        let Some(words) = prompt(user) else { return };
+        self.asked.prompted(&words);
+        if self.has_prompt || is_automatic(&words) {
+            return;
+        }
+        let Some(words) = short(&words) else { return };
         let commanded = |text: &str| command(text).is_some() || bash_input(text).is_some();
         let is_command = match &user.message.content {
             Content::Text(text) => commanded(text),

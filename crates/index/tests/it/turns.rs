@@ -1,16 +1,19 @@
 //! A session has as many turns, and the same name, however it is read.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::price::Prices;
-use quipu_conversation::{Session, headline};
+use quipu_conversation::{Node, Session, headline, number_of};
 use quipu_message::View;
 use quipu_message::line::mend;
+use quipu_message::synthetic::MODEL;
 use quipu_testkit as kit;
-use quipu_transcript::{Lines, Piece, find, load};
+use quipu_transcript::{Lines, Outline, Piece, find, load};
 
-/// Turns and name of a session, counted line by line as the index does.
-fn counted(path: &Path) -> (u64, Option<String>) {
+/// Turns and name of a session, and the turn of each API message, counted line by line as the
+/// index does.
+fn counted(path: &Path) -> (u64, Option<String>, HashMap<u64, u32>) {
     let mut session = Session::default();
     let mut lines = Lines::new(std::fs::File::open(path).unwrap());
     while let Some(piece) = lines.next().unwrap() {
@@ -22,21 +25,37 @@ fn counted(path: &Path) -> (u64, Option<String>) {
     }
     let metrics = session.finish(&Prices::bundled());
     let title = headline(metrics.facts.title.as_deref(), metrics.facts.first_prompt.as_deref());
-    (metrics.turns, title.map(str::to_owned))
+    let messages = session.tally().messages().iter().filter(|message| message.agent.is_none());
+    let turns = messages.filter_map(|message| Some((message.key?, message.turn))).collect();
+    (metrics.turns, title.map(str::to_owned), turns)
 }
 
-/// Compares both ways of reading some sessions.
+/// Compares the ways of reading some sessions.
 #[track_caller]
 fn check(files: &[PathBuf]) {
+    let (mut messages, mut elsewhere) = (0, Vec::new());
     let different = files.iter().filter_map(|path| {
-        let talk = load(path).unwrap();
-        let whole = (talk.turns().len() as u64, talk.headline());
-        let counted = counted(path);
-        let is_same = whole.0 == counted.0 && (counted.0 == 0 || whole.1 == counted.1);
-        (!is_same).then(|| format!("{}: {whole:?} {counted:?}", path.display()))
+        let conversation = load(path).unwrap();
+        let (turns, title) = (conversation.turns().len() as u64, conversation.headline());
+        let (counted, named, by_message) = counted(path);
+        // What the program says in the model's name used nothing.
+        let is_model = |node: &&&Node| node.assistant().is_some_and(|a| a.message.model.text() != Some(MODEL));
+        for (n, turn) in (1..).zip(conversation.turns()) {
+            for id in turn.nodes.iter().filter(is_model).filter_map(|node| node.message_id()) {
+                let Some(counted) = by_message.get(&number_of(id.as_bytes())) else { continue };
+                messages += 1;
+                if *counted != n {
+                    elsewhere.push(format!("{}: {id} is of turn {n}, counted for {counted}", path.display()));
+                }
+            }
+        }
+        let outlined = Outline::read_whole(path).unwrap().headline().map(str::to_owned);
+        let is_same = turns == counted && (turns == 0 || title == named && title == outlined);
+        (!is_same).then(|| format!("{}: {turns} {counted}, {title:?} {named:?} {outlined:?}", path.display()))
     });
     let different: Vec<String> = different.collect();
     assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(messages > 20 && elsewhere.is_empty(), "{messages}\n{}", elsewhere.join("\n"));
 }
 
 #[test]
@@ -50,6 +69,11 @@ fn every_reader_counts_the_same_turns_and_takes_the_same_title() {
     let recorded: Vec<PathBuf> = kit::recorded_lines(&shared).into_iter().filter(is_transcript).collect();
     assert!(recorded.len() > 50);
     check(&recorded);
+    let is_session =
+        |path: &PathBuf| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
+    let published: Vec<PathBuf> = kit::corpus(&shared, &["session"]).into_iter().filter(is_session).collect();
+    assert!(published.len() > 40);
+    check(&published);
 }
 
 #[test]

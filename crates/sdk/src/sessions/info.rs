@@ -63,7 +63,7 @@ impl SessionInfo {
     pub(super) fn new(file: SessionFile, outline: Outline, directory: Option<String>) -> Self {
         let SessionFile { path, id, project, modified, bytes } = file;
         Self {
-            summary: outline.headline().unwrap_or_default().to_owned(),
+            summary: outline.sdk_summary().unwrap_or_default().to_owned(),
             title: outline.title().map(str::to_owned),
             is_titled: outline.custom_title.is_some(),
             first_prompt: outline.first_prompt,
