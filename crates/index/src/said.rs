@@ -1,13 +1,15 @@
 //! What a line says, text by text, for searching: all that the screen shows of it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::{Conversation, Kind as ItemKind, Said as Typed, ScreenItem, notice_of, said as typed};
 use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::view::{BlockView, ContentView};
 use quipu_message::{Entry, View};
+use quipu_transcript::find;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -63,14 +65,14 @@ pub(crate) struct Reader {
     /// Calls without a result so far.
     pub(crate) calls: Calls,
     path: PathBuf,
-    /// Whether a subagent has a file of its own, by its id.
-    has_file: HashMap<String, bool>,
+    /// Names of the files of the session's subagents, once someone asks for them.
+    subagents: Option<HashSet<OsString>>,
 }
 
 impl Reader {
     /// Begins or goes on to read a file; `calls` are those that the lines before left open.
     pub(crate) fn new(path: &Path, calls: Calls) -> Self {
-        Self { calls, path: path.to_owned(), has_file: HashMap::new() }
+        Self { calls, path: path.to_owned(), subagents: None }
     }
 
     /// What a line says. `line` is the text that `view` was read from.
@@ -165,15 +167,14 @@ impl Reader {
         }
     }
 
+    /// Whether a subagent has a file of its own.
     fn has_file(&mut self, agent: &str) -> bool {
-        if agent.is_empty() {
-            return false;
-        }
-        let path = &self.path;
-        *self.has_file.entry(agent.to_owned()).or_insert_with(|| {
-            let name = format!("agent-{agent}.jsonl");
-            path.with_extension("").join("subagents").join(&name).exists() || path.with_file_name(&name).exists()
-        })
+        let name = format!("agent-{agent}.jsonl");
+        let subagents = self.subagents.get_or_insert_with(|| {
+            let (files, _) = find::jsonl_files(&self.path.with_extension("").join("subagents"));
+            files.iter().filter_map(|path| path.file_name().map(ToOwned::to_owned)).collect()
+        });
+        !agent.is_empty() && (subagents.contains(OsStr::new(&name)) || self.path.with_file_name(&name).exists())
     }
 }
 

@@ -210,12 +210,12 @@ fn name((project, id): &(String, String), is_twice: bool) -> String {
 
 /// The title and the project of a hit's session.
 fn head(hit: &Hit) -> (String, String) {
-    let above =
-        hit.path.ancestors().nth(2).filter(|folder| folder.file_name().is_some_and(|name| *name == *hit.session_id));
-    let beside = above.filter(|_| hit.agent.is_some()).unwrap_or(&hit.path);
-    let own = beside.with_file_name(format!("{}.jsonl", hit.session_id));
+    // The file of a subagent lies beside the session's, or somewhere in the folder of the session.
+    let mut folders = hit.path.ancestors().skip(1);
+    let own = folders.find(|folder| folder.file_name().is_some_and(|name| *name == *hit.session_id));
+    let own = own.unwrap_or(&hit.path).with_file_name(format!("{}.jsonl", hit.session_id));
     let outline = Outline::read(&own).unwrap_or_default();
-    let title = outline.headline().map(|title| truncate(title.lines().next().unwrap_or_default(), 80));
+    let title = outline.headline().map(|title| truncate(title, 80));
     let project = format::project(outline.cwd.as_deref(), &hit.project).to_owned();
     (title.unwrap_or_else(|| hit.session_id.clone()), project)
 }

@@ -8,8 +8,10 @@ use jiff::Timestamp;
 use quipu_conversation::{Metrics, Tokens, moment};
 use quipu_transcript::find::History;
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use serde::{Deserialize, Serialize};
 
+use super::rows;
 use crate::search::lossy;
 
 /// One session, in the shape of `quipu ls --json`.
@@ -114,13 +116,21 @@ impl Listed {
 
     /// As it is kept.
     pub(super) fn kept(&self) -> String {
-        serde_json::to_string(&(self, &self.links)).unwrap_or_default()
+        // JSON has no text for a path that is not Unicode.
+        let bytes = match self.path.to_str() {
+            Some(_) => None,
+            None => Some(self.path.as_os_str().as_encoded_bytes()),
+        };
+        serde_json::to_string(&(self, &self.links, bytes)).unwrap_or_default()
     }
 
     /// As it was kept, with the metrics counted anew when there are some.
     pub(super) fn from_kept(text: &str, metrics: Option<Metrics>) -> Option<Self> {
-        let (mut listed, links): (Self, Links) = serde_json::from_str(text).ok()?;
+        let (mut listed, links, bytes): (Self, Links, Option<Vec<u8>>) = serde_json::from_str(text).ok()?;
         listed.links = links;
+        if let Some(bytes) = bytes {
+            listed.path = rows::path_of(ValueRef::Blob(&bytes));
+        }
         if let Some(metrics) = metrics {
             listed.take(metrics);
         }

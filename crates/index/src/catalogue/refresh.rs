@@ -80,7 +80,7 @@ fn hidden(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<HashSet<i
     let mut select = db.prepare_cached("SELECT id, path FROM file WHERE NOT gone")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let path = Path::new(row.get_ref(1)?.as_str()?);
+        let path = rows::path_of(row.get_ref(1)?);
         let holds = |error: &FileError| match error {
             FileError::Open { path: folder, .. } | FileError::Read { path: folder, .. } => path.starts_with(folder),
         };

@@ -146,3 +146,57 @@ fn filters_that_match_nothing_say_so() {
     assert_eq!(String::from_utf8_lossy(&out.get_output().stderr), "no session matches the filters\n");
     assert!(out.get_output().stdout.is_empty());
 }
+
+/// Only Unix has names of files that are not Unicode.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_in_a_folder_whose_name_is_not_unicode_can_be_opened() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempdir().unwrap();
+    write(dir.path(), "-good", "aaaa1111-x", 9, 10);
+    let projects = dir.path().join("projects");
+    fs::rename(projects.join("-good"), projects.join(std::ffi::OsStr::from_bytes(b"-bad\xff"))).unwrap();
+    assert_eq!(show(dir.path(), "aaaa"), "prompt 9");
+    assert_eq!(show(dir.path(), "latest"), "prompt 9", "by the list");
+    let run = |args: &[&str]| {
+        let out = quipu().arg("--claude-dir").arg(dir.path()).args(args).assert().success();
+        String::from_utf8_lossy(&out.get_output().stdout).into_owned()
+    };
+    for args in [&["ls"][..], &["search", "prompt"], &["search", "--exact", "prompt 9"], &["resume"]] {
+        assert!(run(args).contains("aaaa1111"), "{args:?}");
+    }
+}
+
+#[test]
+fn subagents_in_folders_below_are_counted_searched_and_named() {
+    let dir = tempdir().unwrap();
+    write(dir.path(), "-p", "aaaa1111-x", 9, 10);
+    let below = dir.path().join("projects/-p/aaaa1111-x/subagents/workflows/w1");
+    fs::create_dir_all(&below).unwrap();
+    let answer = |text: &str, n: u32| {
+        format!(
+            r#"{{"type":"assistant","isSidechain":true,"agentId":"deep{n}","uuid":"u{n}","timestamp":"2026-11-15T09:00:0{n}Z","message":{{"id":"m{n}","role":"assistant","model":"claude-opus-5-5","content":[{{"type":"text","text":"{text}"}}],"usage":{{"output_tokens":7}}}}}}"#
+        ) + "\n"
+    };
+    fs::write(below.join("agent-deep1.jsonl"), answer("barnacles", 1)).unwrap();
+    let folder = dir.path().join("projects/-p/aaaa1111-x/subagents");
+    File::open(folder).unwrap().set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let run = |args: &[&str]| {
+        let out = quipu().arg("--claude-dir").arg(dir.path()).args(args).assert();
+        String::from_utf8_lossy(&out.get_output().stdout).into_owned()
+    };
+    let output = |args: &[&str]| {
+        let report: Value = serde_json::from_str(&run(args)).unwrap();
+        report["totals"]["output_tokens"].as_u64().unwrap()
+    };
+    assert_eq!(output(&["usage", "--json"]), 7);
+    assert_eq!(output(&["usage", "--json", "--no-index"]), 7);
+    for args in [&["search", "barnacles"][..], &["search", "--exact", "barnacles"]] {
+        let hits = run(args);
+        assert!(hits.contains("prompt 9") && hits.contains("agent-deep1:1"), "{hits}");
+    }
+    assert!(run(&["show", "agent-deep1"]).contains("barnacles"));
+    // Another one, in a folder that the folder of subagents does not show as changed.
+    fs::write(below.join("agent-deep2.jsonl"), answer("limpets", 2)).unwrap();
+    assert_eq!(output(&["usage", "--json"]), 14);
+}

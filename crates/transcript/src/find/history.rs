@@ -25,8 +25,8 @@ pub struct History {
     pub project: Arc<str>,
     /// Its own file, when it is there, then those of its subagents.
     pub files: Vec<FoundFile>,
-    /// When the folder of its subagents last changed, in nanoseconds since 1970; none
-    /// when it has none, or changed just now and may change again unseen.
+    /// When the folder of its subagents last changed, in nanoseconds since 1970; `None` if
+    /// there is none, or it may change unseen: it changed just now, or has folders in it.
     pub subagents_listed: Option<i64>,
 }
 
@@ -113,7 +113,7 @@ pub fn history(session: &Path) -> Option<History> {
     let id = session.file_stem()?.to_str()?;
     let meta = fs::metadata(session).ok()?;
     let mut files = vec![described(session.to_owned(), &meta)?];
-    files.extend(subagents(&folder.join(id).join("subagents"), None));
+    files.extend(subagents(&folder.join(id).join("subagents"), &mut Vec::new()).0);
     files[1..].sort_by(|a, b| a.path.cmp(&b.path));
     let project = folder.file_name()?.to_string_lossy().into();
     Some(History { id: id.into(), folder: folder.into(), project, files, subagents_listed: None })
@@ -144,11 +144,14 @@ fn project(folder: &Path, hints: &impl Hints) -> (Vec<History>, Vec<FileError>) 
                 let folder = folder.join(name).join("subagents");
                 let Ok(meta) = fs::metadata(&folder) else { continue };
                 let modified = meta.modified().map_or(0, nanoseconds);
-                let agents = subagents(&folder, hints.subagents(&folder, modified));
+                let (agents, is_flat) = match hints.subagents(&folder, modified) {
+                    Some(names) => (subagents_named(&folder, names), true),
+                    None => subagents(&folder, &mut errors),
+                };
                 if !agents.is_empty() {
                     let (files, listed) = sessions.entry(name.into()).or_default();
                     files.extend(agents);
-                    *listed = (modified < settled).then_some(modified);
+                    *listed = (is_flat && modified < settled).then_some(modified);
                 }
             }
             None => {}
@@ -161,22 +164,32 @@ fn project(folder: &Path, hints: &impl Hints) -> (Vec<History>, Vec<FileError>) 
     (sessions.into_iter().map(history).collect(), errors)
 }
 
-/// The files in a folder of subagents; their names may be known, separated by `/`.
-fn subagents(folder: &Path, names: Option<&str>) -> Vec<FoundFile> {
+/// The files of subagents in a folder and those below, and whether there are none below.
+fn subagents(folder: &Path, errors: &mut Vec<FileError>) -> (Vec<FoundFile>, bool) {
     let is_agent = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
-    let mut agents: Vec<FoundFile> = match names {
-        Some(names) => names
-            .split('/')
-            .map(|name| folder.join(name))
-            .filter_map(|path| fs::metadata(&path).ok().and_then(|meta| described(path, &meta)))
-            .collect(),
-        None => {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.filter(|entry| entry.file_name().to_str().is_some_and(is_agent)).filter_map(|e| found(&e)).collect()
+    let (mut agents, mut folders, mut listed) = (Vec::new(), vec![folder.to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        listed += 1;
+        for entry in list(&folder, errors) {
+            // A link to a folder may lead in a circle; only files are followed.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            } else if entry.file_name().to_str().is_some_and(is_agent) {
+                agents.extend(found(&entry).map(of_subagent));
+            }
         }
-    };
-    agents.iter_mut().for_each(|file| file.is_subagent = true);
-    agents
+    }
+    (agents, listed == 1)
+}
+
+/// The files of subagents whose names in a folder are known, separated by `/`.
+fn subagents_named(folder: &Path, names: &str) -> Vec<FoundFile> {
+    let paths = names.split('/').map(|name| folder.join(name));
+    paths.filter_map(|path| fs::metadata(&path).ok().and_then(|meta| described(path, &meta))).map(of_subagent).collect()
+}
+
+fn of_subagent(file: FoundFile) -> FoundFile {
+    FoundFile { is_subagent: true, ..file }
 }
 
 fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<DirEntry> {
