@@ -3,9 +3,12 @@
 //! The scripts come from clap; a few lines are added that ask this program for the ids,
 //! through a hidden command, wherever a command takes a SESSION.
 
+use std::cmp::Reverse;
+
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::{Args as _, CommandFactory};
 use clap_complete::Shell;
+use quipu_conversation::moment;
 use quipu_render::clean;
 use quipu_transcript::{Outline, find};
 
@@ -21,7 +24,7 @@ const MAX_TITLE: usize = 60;
 /// Prints the script for a shell.
 pub(crate) fn script(shell: Shell, output: &Output) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "quipu", &mut script);
+    clap_complete::generate(shell, &mut public(), "quipu", &mut script);
     let script = String::from_utf8(script)?;
     let script = match shell {
         Shell::Bash => script + &bash(),
@@ -32,15 +35,30 @@ pub(crate) fn script(shell: Shell, output: &Output) -> Result<()> {
     output.bytes(script.as_bytes())
 }
 
-/// Prints the sessions that a shell may offer: id, tab, title.
+/// The program without its hidden commands, which clap's scripts would offer.
+fn public() -> clap::Command {
+    let whole = Args::command();
+    let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let version = env!("CARGO_PKG_VERSION");
+    let bare = clap::Command::new("quipu").version(version).disable_help_flag(true).disable_help_subcommand(true);
+    Global::augment_args(bare).subcommands(shown)
+}
+
+/// Prints the sessions that a shell may offer, the latest first: id, tab, title.
 pub(crate) fn sessions(global: &Global, output: &Output) -> Result<()> {
     let (sessions, _) = find::sessions(&claude_dirs(global));
+    let latest = sessions.into_iter().take(MAX_CANDIDATES);
+    let mut outlined: Vec<_> =
+        latest.map(|session| (Outline::read(&session.path).unwrap_or_default(), session.id)).collect();
+    outlined.sort_by_cached_key(|(outline, _)| Reverse(outline.ended_at.as_deref().and_then(moment)));
     let mut text = String::new();
-    for session in sessions.into_iter().take(MAX_CANDIDATES) {
-        let title = Outline::read(&session.path).ok().and_then(|outline| outline.headline().map(str::to_owned));
-        let title: String = clean(&title.unwrap_or_default()).replace('\t', " ");
+    for (outline, id) in outlined {
+        let title: String = clean(outline.headline().unwrap_or_default()).replace('\t', " ");
         let title: String = title.chars().take(MAX_TITLE).collect();
-        text.push_str(&format!("{}\t{title}\n", clean(session.id.as_str())));
+        text.push_str(&format!("{}\t{title}\n", clean(id.as_str())));
+    }
+    if !text.is_empty() {
+        text.push_str("latest\tthe latest session\n");
     }
     output.bytes(text.as_bytes())
 }
@@ -51,8 +69,8 @@ fn commands() -> Vec<String> {
         let mut names = command.get_positionals().filter_map(|arg| arg.get_value_names());
         names.any(|names| names.iter().any(|name| name.starts_with("SESSION")))
     };
-    let whole = Args::command();
-    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).filter(takes_session);
+    let whole = public();
+    let commands = whole.get_subcommands().filter(takes_session);
     commands
         .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_visible_aliases()))
         .map(str::to_owned)
@@ -65,12 +83,15 @@ fn bash() -> String {
         r#"
 _quipu_with_sessions() {{
     _quipu "$@"
-    local word cur="${{COMP_WORDS[COMP_CWORD]}}"
+    local word reply=() cur="${{COMP_WORDS[COMP_CWORD]}}"
     [[ "$cur" == -* ]] && return 0
     for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
         case "$word" in
-            {commands})
-                COMPREPLY+=($(compgen -W "latest $("${{COMP_WORDS[0]}}" complete-sessions 2>/dev/null | cut -f1)" -- "$cur"))
+            {commands}|--session)
+                for word in "${{COMPREPLY[@]}}"; do
+                    [[ "$word" == -* ]] || reply+=("$word")
+                done
+                COMPREPLY=("${{reply[@]}}" $(compgen -W "$("${{COMP_WORDS[0]}}" complete-sessions 2>/dev/null | cut -f1)" -- "$cur"))
                 return 0
                 ;;
         esac
@@ -82,7 +103,8 @@ complete -F _quipu_with_sessions -o nosort -o bashdefault -o default quipu 2>/de
     )
 }
 
-/// In clap's script a SESSION is completed by `_default`.
+/// In clap's script a SESSION is completed by `_default`, as an argument and as the value of
+/// `--session`.
 fn zsh(script: &str) -> String {
     let function = r#"
 _quipu_sessions() {
@@ -95,7 +117,10 @@ _quipu_sessions() {
     _files
 }
 "#;
-    let is_session = |line: &str| line.contains("session -- ") && line.contains(":_default'");
+    let is_session = |line: &str| {
+        (line.contains("session -- ") || line.contains("sessions -- ") || line.contains("--session="))
+            && line.contains(":_default'")
+    };
     let mut lines = script.lines().map(|line| match is_session(line) {
         true => line.replace(":_default'", ":_quipu_sessions'"),
         false => line.to_owned(),
@@ -107,7 +132,9 @@ _quipu_sessions() {
 
 fn fish() -> String {
     let commands = commands().join(" ");
+    let offer = "-k -a '(quipu complete-sessions 2>/dev/null)'";
     format!(
-        "\ncomplete -c quipu -n '__fish_seen_subcommand_from {commands}' -k -a '(quipu complete-sessions 2>/dev/null)'\n"
+        "\ncomplete -c quipu -n '__fish_seen_subcommand_from {commands}' {offer}\n\
+         complete -c quipu -l session -x {offer}\n"
     )
 }

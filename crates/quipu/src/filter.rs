@@ -34,7 +34,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<TimeArg>,
     /// Only this session: its id, a unique prefix of it, `latest`, or a file
-    #[arg(long, value_name = "SESSION")]
+    #[arg(id = "only_session", long = "session", value_name = "SESSION")]
     pub(crate) session: Option<String>,
 }
 

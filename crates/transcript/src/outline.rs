@@ -46,6 +46,8 @@ pub struct Outline {
     pub cwd: Option<String>,
     /// The first time.
     pub started_at: Option<String>,
+    /// The last time.
+    pub ended_at: Option<String>,
     /// Whether nothing but a subagent's lines was found.
     pub is_side: bool,
     asked: FirstPrompt,
@@ -135,6 +137,7 @@ impl Outline {
         self.has_main |= label.uuid.is_some() && !side;
         self.is_side = (self.is_side || side) && !self.has_main;
         first(&mut self.started_at, &label.timestamp);
+        last(&mut self.ended_at, &label.timestamp);
         first(&mut self.cwd, &label.cwd);
         last(&mut self.git_branch, &label.git_branch);
         match label.kind.as_deref() {
@@ -149,7 +152,7 @@ impl Outline {
                     self.last_prompt = Some(words);
                 }
             }
-            Some("user") if !side && !(self.has_prompt && self.asked.is_settled()) => {
+            Some("user") if !side && (!self.has_prompt || !self.asked.is_settled()) => {
                 if let Ok(Entry::User(user)) = Entry::read(&text) {
                     self.user(&user);
                 }

@@ -125,7 +125,7 @@ fn sessions_are_renamed_and_tagged() {
     assert_eq!(home.fails(&["rename", "7dc9", " "]), ("session.no_title".to_owned(), 1));
     assert_eq!(home.json(&["tag", "7dc9", "done"])["tag"], "done");
     assert_eq!(home.run(&["tag", "7dc9"]), "done\n");
-    assert_eq!(home.run(&["tag", "7dc9", "--clear"]), format!("{ID} has no tag any more\n"));
+    assert_eq!(home.run(&["tag", "7dc9", "--clear"]), format!("{ID} tag removed\n"));
     assert_eq!(home.json(&["tag", "7dc9"])["tag"], Value::Null);
     home.run(&["check", "--strict"]);
 }
@@ -230,4 +230,34 @@ fn shells_are_given_session_ids() {
         return;
     };
     assert!(String::from_utf8_lossy(&out.stdout).contains(ID), "{out:?}");
+}
+
+#[test]
+fn shells_offer_the_latest_sessions_first_and_no_hidden_command() {
+    let home = Home::new();
+    // The older session is in the file written last.
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    OpenOptions::new().append(true).open(home.file(ID, "work it")).unwrap().set_modified(later).unwrap();
+    let offered = home.run(&["complete-sessions"]);
+    let ids: Vec<&str> = offered.lines().map(|line| line.get(..8).unwrap_or(line)).collect();
+    let listed = home.run(&["ls"]);
+    let listed: Vec<&str> = listed.lines().skip(1).map(|line| &line[..8]).collect();
+    assert_eq!(ids, [&listed[..], &["latest\tt"]].concat());
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = home.run(&["completions", shell]);
+        // Only where sessions are asked for.
+        let calls = script.matches("complete-sessions 2>/dev/null").count();
+        assert_eq!(script.matches("complete-sessions").count(), calls, "{shell}");
+    }
+    let completions = home.path(".config/fish/completions");
+    fs::create_dir_all(&completions).unwrap();
+    fs::write(completions.join("quipu.fish"), home.run(&["completions", "fish"])).unwrap();
+    let folder = assert_cmd::cargo::cargo_bin("quipu").parent().unwrap().to_owned();
+    for line in ["quipu show 7d", "quipu export --to x.html 7d", "quipu usage --session 7d", "quipu secrets 7d"] {
+        let mut fish = Command::new("fish");
+        fish.args(["-c", &format!("complete -C '{line}'")]).env_clear().env("HOME", home.path(""));
+        let path = format!("{}:/usr/bin:/bin", folder.display());
+        let Ok(out) = fish.env("PATH", path).output() else { return };
+        assert!(String::from_utf8_lossy(&out.stdout).contains(ID), "{line}: {out:?}");
+    }
 }
