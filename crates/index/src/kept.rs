@@ -113,7 +113,6 @@ impl KeptMessage {
             tools: self.tools.into_iter().map(Arc::from).collect(),
             agent: self.agent.map(Arc::from),
             turn: self.turn,
-            ..MessageUse::default()
         }
     }
 }

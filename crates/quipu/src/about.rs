@@ -44,9 +44,15 @@ pub(crate) fn about(conversation: &Conversation, metrics: Option<&Metrics>) -> A
         about.cost = Some(cost(metrics));
     }
     let tools: Vec<String> = metrics.tools.iter().map(|(name, calls)| format!("{name} {calls}")).collect();
-    about.tools = Some(tools.join(", "));
+    about.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
     about.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
     about
+}
+
+/// What is hidden in a conversation unless someone asks for it; `None` if nothing is.
+pub(crate) fn hidden(conversation: &Conversation) -> Option<String> {
+    let count = conversation.hidden_items();
+    (count > 0).then(|| format!("{} that only the model was given", format::count(count, "text")))
 }
 
 fn cost(metrics: &Metrics) -> String {

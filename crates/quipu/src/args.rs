@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use crate::filter::FilterArgs;
 use crate::select::PartArgs;
 use crate::time::time_zone;
+use crate::usage::TokenLimit;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
 #[derive(Debug, Parser)]
@@ -87,10 +88,10 @@ pub(crate) enum Command {
     /// Count tokens and cost by day, session, model, project, tool, turn and more
     #[command(after_help = USAGE_EXAMPLES)]
     Usage(UsageArgs),
-    /// Write a conversation to a file to share
+    /// Write a conversation to a file to share, or many to a folder
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
-    /// Show what a session changed in files, as one diff a file
+    /// Show what a session changed in files, as one diff per file
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
     /// Find credentials in transcripts: kind and place, never the value
@@ -99,7 +100,7 @@ pub(crate) enum Command {
     /// Watch conversations as they happen
     #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(FollowArgs),
-    /// Print the command that goes on with a session
+    /// Print the command that resumes a session
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),
     /// Give a session a title
@@ -117,7 +118,7 @@ pub(crate) enum Command {
     /// Check session files: what is in them, what is unknown, what is broken
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Check that sessions, index, prices, programs and sandbox are as they should be
+    /// Check the setup: session folders, index, prices, programs and sandbox
     #[command(
         after_help = "Examples:\n  quipu doctor\n  quipu doctor --json | jq '.checks[] | select(.status != \"ok\")'"
     )]
@@ -134,7 +135,7 @@ pub(crate) enum Command {
     /// Sessions for shells to complete: id, tab, title
     #[command(hide = true)]
     CompleteSessions,
-    /// Print help, of the program or of a command
+    /// Print the help of the program or of a command
     Help {
         /// The command
         command: Option<String>,
@@ -142,7 +143,7 @@ pub(crate) enum Command {
     /// Print the manual page
     #[command(after_help = "Examples:\n  quipu man | man -l -\n  quipu man show | man -l -")]
     Man {
-        /// Of this command instead of the whole program
+        /// The command to describe [default: the whole program]
         command: Option<String>,
     },
 }
@@ -150,11 +151,11 @@ pub(crate) enum Command {
 const CHECK_EXAMPLES: &str = "\
 Examples:
   quipu check                              every session of this machine
-  quipu check --roundtrip session.jsonl    prove that nothing would be lost
+  quipu check --roundtrip session.jsonl    make sure that nothing would be lost
   quipu check --json . | jq .kinds         count lines by type
   some-agent | quipu check -               check a live stream
 
-Exit status: 0 when the check ran, 1 on a round-trip failure or, with --strict, on any problem.";
+Exit status: 0 if the check ran, 1 on a round-trip failure or, with --strict, on any problem.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CheckArgs {
@@ -162,23 +163,23 @@ pub(crate) struct CheckArgs {
     /// [default: all sessions]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Prove that every line comes back from our types as it went in
+    /// Check that every line can be read and written back byte for byte
     #[arg(long)]
     pub(crate) roundtrip: bool,
     /// Fail on any problem
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Mend files: a backup beside each, every change told
+    /// Repair files; keeps a backup beside each and reports every change
     #[arg(long, conflicts_with_all = ["roundtrip", "strict"])]
     pub(crate) repair: bool,
 }
 
 const LS_EXAMPLES: &str = "\
 Examples:
-  quipu ls                                 the latest sessions
-  quipu ls .                               those of the current folder
-  quipu ls -p tidepool --since 'last week' those of a project, since last week
-  quipu ls --sort cost -n 10               the most expensive
+  quipu ls                                  the latest sessions
+  quipu ls .                                those of the current folder
+  quipu ls -p tidepool --since 'last week'  those of a project, since last week
+  quipu ls --sort cost -n 10                the most expensive
   quipu ls --json | jq '.[].session_id'";
 
 #[derive(Debug, ClapArgs)]
@@ -210,15 +211,17 @@ Examples:
   quipu usage monthly --since 2026-09-01
   quipu usage model --since 7d
   quipu usage block                    five-hour blocks, and what is left of the active one
+  quipu usage block --token-limit max  how much of the most used block each one used
   quipu usage tool --project tidepool  which tools cost most
   quipu usage turn --session latest    each turn of a session
   quipu usage --json | jq .totals.cost_usd
 
-Each API message counts once: copies in resumed and forked sessions add nothing, and
-subagents count for the session that started them. `quipu ls` shows what each session
-holds, copies included. Usage of session files that were deleted stays counted.
-Prices are bundled; add or replace them in ~/.config/quipu/prices.toml (docs/prices.md).
-Before version 2.1.100 files record far too few output tokens for many messages.";
+Each API message counts once: copies in resumed and forked sessions add nothing, and \
+subagents count for the session that started them. `quipu ls` shows what each session \
+holds, copies included. Usage of deleted session files stays counted.
+
+Prices are bundled; add or replace them in ~/.config/quipu/prices.toml (docs/prices.md). \
+Claude Code before 2.1.100 recorded far too few output tokens for many messages.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UsageArgs {
@@ -231,6 +234,10 @@ pub(crate) struct UsageArgs {
     /// Also split each row by model
     #[arg(long)]
     pub(crate) breakdown: bool,
+    /// With `block`: the tokens that a block may use, such as 500k or 2M; `max` is the most that
+    /// an earlier block used
+    #[arg(long, value_name = "TOKENS|max")]
+    pub(crate) token_limit: Option<TokenLimit>,
     /// Count only the files that exist, without the index
     #[arg(long)]
     pub(crate) no_index: bool,
@@ -267,23 +274,26 @@ Reads the JSON that Claude Code sends on standard input. In ~/.claude/settings.j
 
   {\"statusLine\": {\"type\": \"command\", \"command\": \"quipu statusline\"}}
 
-The session's cost is counted from its transcript; the cost of today and the block come from
-the index as it is. Other sessions are not read: any other command brings them up to date.";
+The cost of the session is counted from its transcript. The costs of today and of the block \
+come from the index, which `quipu statusline` does not update: any other command does.";
 
 const SEARCH_EXAMPLES: &str = "\
 Examples:
   quipu search harbour tide                both words, anywhere in one message
-  quipu search '\"the tide turns\"'        these words in this order
+  quipu search '\"the tide turns\"'          these words in this order
   quipu search 'tide OR ebb -harbour'      one of two words, without a third
   quipu search getUserById --tool Edit     an identifier, in edits only
   quipu search 抽奖 --role user --since 30d
-  quipu search --exact 'index.html?v=2'    this very text, straight from the files
+  quipu search --exact 'index.html?v=2'    exactly this text
   quipu search --regex 'E0[0-9]{3}' --json
   quipu show 05ef09b2:34 --around 5        read on from a hit
 
-Case does not count, and identifiers are found by their parts and as a whole: `user` and
-`getuserbyid` find getUserById and get_user_by_id. Signs count: C++, #104, src/tide.rs. A *
-at the end of a word finds all words that begin with it.
+Case does not matter, and identifiers are found by their parts and as a whole: `user` and \
+`getuserbyid` find getUserById and get_user_by_id. Punctuation matters: C++, #104, \
+src/tide.rs. A * at the end of a word finds all words that begin with it.
+
+Searches what was said, what tools were called with and what they returned. Words that only \
+`quipu show` adds, such as `12 lines` or `nothing found`, are not found.
 
 Exit status: 0 with a hit, 1 without one.";
 
@@ -292,13 +302,14 @@ pub(crate) struct SearchArgs {
     /// What to search for
     #[arg(value_name = "QUERY", required = true, num_args = 1..)]
     pub(crate) query: Vec<String>,
-    /// This very text, with its case and its signs, without the index
+    /// Search for exactly this text, case and punctuation included; reads the files, not the
+    /// index
     #[arg(long, conflicts_with = "regex")]
     pub(crate) exact: bool,
-    /// What a regular expression matches, without the index
+    /// Search for a regular expression; reads the files, not the index
     #[arg(long)]
     pub(crate) regex: bool,
-    /// Only what they say
+    /// Only what is said by
     #[arg(long, value_enum)]
     pub(crate) role: Option<Role>,
     /// Only calls and results of this tool, such as Bash
@@ -330,20 +341,26 @@ Examples:
   quipu export latest --to session.html --redact
   quipu export 05ef09b2 --to turn.md --turn 2 --no-thinking
   quipu export latest --to - --as html | ssh host 'cat > session.html'
+  quipu export --all --to archive                    every session, with a list of them
+  quipu export --all -p tidepool --since 30d --only-prompts --as markdown --to prompts
 
---redact masks what `quipu secrets` finds, and e-mail addresses and home folders. Read the
+--redact masks what `quipu secrets` finds, and e-mail addresses and home folders. Read the \
 result before you share it.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, a file, or `-` for
-    /// standard input
-    #[arg(value_name = "SESSION")]
-    pub(crate) session: String,
-    /// The file to write, or `-` for standard output
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, `agent-ID`, a file, or
+    /// `-` for standard input
+    #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) session: Option<String>,
+    /// Export every session that the filters select, each to a file of its own, with a list
+    #[arg(long, conflicts_with_all = ["turn", "tail"])]
+    pub(crate) all: bool,
+    /// The file to write, or `-` for standard output; with --all a folder
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
-    /// The format [default: by the file's extension (.html, .md, .json); Markdown for `-`]
+    /// The format [default: by the file's extension (.html, .md, .json); Markdown for `-`, HTML
+    /// with --all]
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<ExportFormat>,
     /// Mask credentials, e-mail addresses and home folders
@@ -351,6 +368,8 @@ pub(crate) struct ExportArgs {
     pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) parts: PartArgs,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -364,17 +383,17 @@ const DIFF_EXAMPLES: &str = "\
 Examples:
   quipu diff latest                        what the last session changed
   quipu diff latest --stat                 how many lines in which files
-  quipu diff 05ef09b2 > change.patch       to apply it elsewhere: git apply change.patch
+  quipu diff 05ef09b2 > change.patch       for `git apply change.patch` elsewhere
 
-Counts the changes of Write, Edit, MultiEdit and NotebookEdit, subagents' included. Files
-that shell commands changed are known only as far as `rm FILE` removes one of these.";
+Shows the changes made with Write, Edit, MultiEdit and NotebookEdit, also by subagents. Of \
+what shell commands changed, only `rm FILE` of such a file is known.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DiffArgs {
-    /// A session: its id, a unique beginning of it, `latest`, `agent-ID`, or a file
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, `agent-ID`, or a file
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
-    /// Only the number of lines added and removed
+    /// Show only the number of lines added and removed in each file
     #[arg(long)]
     pub(crate) stat: bool,
 }
@@ -385,8 +404,8 @@ Examples:
   quipu secrets latest                     search one, with its subagents
   quipu secrets --json | jq '.[].path'
 
-Finds tokens of well-known services, private keys, passwords and keys by the names of their
-variables, and long random values. `quipu export --redact` masks the same. Prints the first
+Finds tokens of well-known services, private keys, passwords and keys by the names of their \
+variables, and long random values. `quipu export --redact` masks the same. Prints the first \
 four characters and the length of each, and the line that holds it.
 
 Exit status: 0 if nothing was found, 1 on findings or if a file could not be read.";
@@ -405,15 +424,15 @@ Examples:
   quipu answer api.jsonl                      play recorded calls again
   ANTHROPIC_BASE_URL=http://127.0.0.1:4778 ANTHROPIC_API_KEY=any claude -p hi
 
-A script is a list of rules; the shortest is `- reply: Hello`. docs/answer.md has the rest.
-Ctrl-C ends it.";
+A script is a list of rules; the shortest is `- reply: Hello`. docs/answer.md has the rest. \
+Ctrl-C stops the server.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AnswerArgs {
     /// The script: YAML, JSON, or recorded calls (api.jsonl)
     #[arg(value_name = "SCRIPT")]
     pub(crate) script: PathBuf,
-    /// Where to listen: an address of this machine itself; port 0 takes a free one
+    /// The loopback address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
 }
@@ -425,9 +444,9 @@ Examples:
   quipu follow --all              every session, and which of them wait for you
   quipu follow --json | jq -c 'select(.kind == \"tool\") | .tool.name'
 
-With --json each item is one line with its session_id; a tool call comes again with its
-result. Items of a subagent also have an agent_id, and lines that say that a session waits
-have waiting_for: question, plan, permission or prompt. Files do not say whether a shell
+With --json each item is one line with its session_id; a tool call comes again with its \
+result. Items of a subagent also have an agent_id, and lines that say that a session waits \
+have waiting_for: question, plan, permission or prompt. Files do not say whether a shell \
 command runs or waits for a permission: both are shown as running.";
 
 #[derive(Debug, ClapArgs)]
@@ -449,8 +468,8 @@ pub(crate) struct FollowArgs {
 
 const RESUME_EXAMPLES: &str = "\
 Examples:
-  quipu resume                    the latest session of this folder, or else of all
-  quipu resume 05ef09b2 --run     go on with it now
+  quipu resume                    the latest session of this folder
+  quipu resume 05ef09b2 --run     resume it now
   eval \"$(quipu resume 05ef09b2)\"";
 
 #[derive(Debug, ClapArgs)]
@@ -482,7 +501,7 @@ pub(crate) struct TagArgs {
     /// The new tag, in place of the one it has
     #[arg(value_name = "TAG")]
     pub(crate) tag: Option<String>,
-    /// Take the tag away
+    /// Remove the tag
     #[arg(long, conflicts_with = "tag")]
     pub(crate) clear: bool,
 }
@@ -492,7 +511,7 @@ Examples:
   quipu rm 05ef09b2
   quipu rm 05ef09b2 --yes         without being asked
 
-Deletes the session's file, its subagents, and the file checkpoints and tasks kept for it.
+Deletes the session's file, its subagents, and the file checkpoints and tasks kept for it. \
 This cannot be undone. A session that an agent is writing to is not deleted.";
 
 #[derive(Debug, ClapArgs)]
@@ -525,7 +544,8 @@ pub(crate) struct ShowArgs {
     /// With :LINE, also N items before and after it
     #[arg(long, value_name = "N", conflicts_with_all = ["turn", "tail"])]
     pub(crate) around: Option<usize>,
-    /// What to show: the conversation for people, the messages for the API, or the lines
+    /// What to show: the conversation as people read it, the messages as the API gets them, or
+    /// the lines of the file as they are, which --tail then counts
     #[arg(long, value_enum, default_value_t = View::Screen)]
     pub(crate) view: View,
     /// Output format [default: text; json with --json]

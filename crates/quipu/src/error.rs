@@ -129,7 +129,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         kind if asked_for_json && kind != DisplayHelpOnMissingArgumentOrSubcommand => {
             let text = error.render().to_string();
             let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            let hint = "`quipu --help` says what can be asked";
+            let hint = "`quipu --help` lists commands and options";
             let _ = writeln!(io::stderr(), "{}", json!({"error": {"code": "usage", "message": message, "hint": hint}}));
             ExitCode::from(2)
         }

@@ -7,49 +7,83 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use quipu_conversation::{Conversation, Metrics};
-use quipu_render::{Html, Markdown, Redactor};
+use quipu_render::{About, Html, Markdown, Redactor};
 use quipu_transcript::{load, load_reader, measure, measure_reader};
 
-use crate::about::about;
+use crate::about::{about, hidden};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::error::{Failure, note};
 use crate::output::Output;
 use crate::time::local_time;
 use crate::{format, prices, sessions};
 
+mod archive;
+
 pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let to_stdout = args.to == Path::new("-");
+    let Some(session) = &args.session else { return archive::run(args, global, output) };
+    if !args.filters.is_empty() {
+        return Err(Failure::usage("usage.filters", "filters need --all", "leave out the SESSION and pass --all"));
+    }
     let format = format_of(args, global)?;
-    let (conversation, metrics) = open(&args.session, global)?;
-    let (mut items, mut about) = (conversation.for_ui(), about(&conversation, Some(&metrics)));
-    args.parts.select(&mut items, &conversation)?;
-    let mut redactor = Redactor::new(&about);
-    if args.redact {
-        items.iter_mut().for_each(|item| redactor.item(item));
-        redactor.about(&mut about);
-    }
-    let text = match format {
-        ExportFormat::Html => Html { about, local: local_time, ..Html::default() }.render(&items),
-        ExportFormat::Markdown => {
-            Markdown { about, full: true, local: local_time, ..Markdown::default() }.render(&items)
-        }
-        ExportFormat::Json => serde_json::to_string(&items)? + "\n",
-    };
-    if to_stdout {
-        output.bytes(text.as_bytes())?;
+    let (conversation, metrics) = open(session, global)?;
+    let document = Document::new(&conversation, &metrics, args, format)?;
+    if args.to == Path::new("-") {
+        output.bytes(document.text.as_bytes())?;
     } else {
-        write(&args.to, text.as_bytes())?;
+        write(&args.to, document.text.as_bytes())?;
+        let (items, masked) = (document.items, document.redactor.counts());
         if global.json {
-            output.json(&serde_json::json!({ "path": args.to, "items": items.len(), "masked": redactor.counts() }))?;
+            output.json(&serde_json::json!({ "path": args.to, "items": items, "masked": masked }))?;
         }
-        note(global, &format!("{} written to {}", format::count(items.len(), "item"), args.to.display()));
+        note(global, &format!("{} written to {}", format::count(items, "item"), args.to.display()));
+    }
+    if let Some(hidden) = document.hidden {
+        note(global, &format!("left out: {hidden}; `quipu show --full` shows all"));
     }
     if args.redact {
-        let list: Vec<String> = redactor.counts().iter().map(|(kind, n)| format!("{n} × {kind}")).collect();
-        let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
-        note(global, &format!("masked: {list}; read the result before you share it"));
+        note(global, &masked(document.redactor.counts()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was masked, and what to do about the rest.
+fn masked<'a>(counts: impl IntoIterator<Item = (&'a &'static str, &'a u64)>) -> String {
+    let list: Vec<String> = counts.into_iter().map(|(kind, n)| format!("{n} × {kind}")).collect();
+    let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
+    format!("masked: {list}; read the result before you share it")
+}
+
+/// A conversation as the text of a file.
+struct Document {
+    text: String,
+    items: usize,
+    /// What the head says, masked where that is asked for.
+    about: About,
+    /// What is left out.
+    hidden: Option<String>,
+    redactor: Redactor,
+}
+
+impl Document {
+    fn new(conversation: &Conversation, metrics: &Metrics, args: &ExportArgs, format: ExportFormat) -> Result<Self> {
+        let (mut items, mut about) = (conversation.for_ui(), about(conversation, Some(metrics)));
+        let hidden = hidden(conversation).filter(|_| !args.parts.is_part());
+        about.not_shown.clone_from(&hidden);
+        args.parts.select(&mut items, conversation)?;
+        let mut redactor = Redactor::new(&about);
+        if args.redact {
+            items.iter_mut().for_each(|item| redactor.item(item));
+            redactor.about(&mut about);
+        }
+        let text = match format {
+            ExportFormat::Html => Html { about: about.clone(), local: local_time, ..Html::default() }.render(&items),
+            ExportFormat::Markdown => {
+                Markdown { about: about.clone(), full: true, local: local_time, ..Markdown::default() }.render(&items)
+            }
+            ExportFormat::Json => serde_json::to_string(&items)? + "\n",
+        };
+        Ok(Self { text, items: items.len(), about, hidden, redactor })
+    }
 }
 
 /// The format that is asked for, or that the file's extension names.

@@ -15,7 +15,7 @@ pub(crate) struct PartArgs {
     /// Only the Nth turn, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) turn: Option<u64>,
-    /// Only the last N items; with --view raw, lines
+    /// Only the last N items
     #[arg(long, value_name = "N")]
     pub(crate) tail: Option<usize>,
     /// Leave out the model's reasoning
@@ -24,9 +24,17 @@ pub(crate) struct PartArgs {
     /// Leave out tool calls and hooks
     #[arg(long)]
     pub(crate) no_tools: bool,
+    /// Only what the user typed
+    #[arg(long)]
+    pub(crate) only_prompts: bool,
 }
 
 impl PartArgs {
+    /// Whether only some turns or items are chosen.
+    pub(crate) fn is_part(&self) -> bool {
+        self.turn.is_some() || self.tail.is_some() || self.only_prompts
+    }
+
     /// Keeps the items that the options select. Fails if there is no such turn.
     pub(crate) fn select(&self, items: &mut Vec<ScreenItem>, conversation: &Conversation) -> Result<()> {
         if let Some(n) = self.turn {
@@ -51,6 +59,8 @@ impl PartArgs {
 
     fn leave_out(&self, items: &mut Vec<ScreenItem>) {
         items.retain(|item| match item.kind {
+            Kind::User => true,
+            _ if self.only_prompts => false,
             Kind::Thinking => !self.no_thinking,
             Kind::Tool | Kind::Hook => !self.no_tools,
             _ => true,

@@ -1,19 +1,20 @@
 //! `quipu show`
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use quipu_conversation::{Conversation, Kind, ScreenItem, UiOptions, messages_for_ui};
-use quipu_render::{Html, Markdown, Terminal, Thinking};
+use quipu_render::{About, Html, Markdown, Terminal, Thinking};
 use quipu_transcript::{FileError, Lines, load, load_reader, measure};
 
-use crate::about::about;
+use crate::about::{about, hidden};
 use crate::args::{BranchChoice, Form, Global, ShowArgs, View};
 use crate::error::{Failure, note};
+use crate::format;
 use crate::live;
 use crate::output::Output;
 use crate::prices;
@@ -41,8 +42,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         raw(&path, form, output, &Wanted { lines, tail: args.parts.tail })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let is_whole =
-        line.is_none() && args.parts.turn.is_none() && args.parts.tail.is_none() && args.view == View::Screen;
+    let is_whole = line.is_none() && !args.parts.is_part() && args.view == View::Screen;
     if is_stdin(&path) && form == Form::Text && is_whole && !live::stdin_is_file() {
         live::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
@@ -70,7 +70,9 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
-    let about = about(&talk, metrics.as_ref());
+    let is_part = args.parts.is_part() || args.branch.is_some() || line.is_some();
+    let hidden = hidden(&talk).filter(|_| !args.full && args.view == View::Screen && !is_part);
+    let about = About { not_shown: hidden, ..about(&talk, metrics.as_ref()) };
     let (full, local) = (args.full, local_time);
     match form {
         Form::Markdown => output.bytes(
@@ -98,17 +100,17 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
                     let parts = [before, whole.render(&items[start..end]), after];
                     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
                 }
-                None if args.view == View::Screen && !is_stdin(&path) => {
+                None if args.view == View::Screen && !is_stdin(&path) && about != About::default() => {
                     format!("{}\n{}", terminal.head(&about), terminal.render(&items))
                 }
                 None => terminal.render(&items),
             };
             output.text(&text)?;
             if items.is_empty() {
-                note(global, &"there are no messages to show");
+                note(global, &nothing_to_show(&path, args));
             }
-            if line.is_none() {
-                notes(&talk, args, global, output);
+            if !is_part && args.view == View::Screen {
+                notes(&talk, global, about.not_shown.as_deref());
             }
         }
     }
@@ -129,11 +131,7 @@ fn screen(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<Vec
         return Ok(if is_there(&all) { all } else { items });
     };
     talk.branch_for_ui(n, options).ok_or_else(|| {
-        let hint = match talk.branches().len() {
-            0 => "it has no left branches".to_owned(),
-            1 => "it has 1 left branch".to_owned(),
-            n => format!("it has {n} left branches"),
-        };
+        let hint = format!("it has {}", format::count(talk.branches().len(), "left branch"));
         Failure::error("branch.none", format!("no branch {n} in {}", args.session), hint)
     })
 }
@@ -178,22 +176,24 @@ fn near(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
     line.map_or(0..=u64::MAX, |line| line.saturating_sub(around)..=line.saturating_add(around))
 }
 
-/// Says on stderr what the text leaves out.
-fn notes(talk: &Conversation, args: &ShowArgs, global: &Global, output: &Output) {
-    let is_part = args.parts.turn.is_some() || args.parts.tail.is_some() || args.branch.is_some();
-    if global.quiet || !output.is_terminal || args.view == View::Api || is_part {
-        return;
+/// Why there is nothing on the screen.
+fn nothing_to_show(path: &Path, args: &ShowArgs) -> String {
+    let is_empty = !is_stdin(path) && path.metadata().is_ok_and(|meta| meta.len() == 0);
+    if is_empty {
+        format!("the file of '{}' is empty", args.session)
+    } else {
+        "there are no messages to show".to_owned()
     }
-    let mut stderr = anstream::stderr().lock();
-    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+}
+
+/// Says on stderr what the text leaves out.
+fn notes(talk: &Conversation, global: &Global, hidden: Option<&str>) {
     let branches = talk.branches().len();
     if branches > 0 {
-        let branches = count(branches, "left branch is", "left branches are");
-        let _ = writeln!(stderr, "note: {branches} not shown; `--branch all` shows them");
+        let branches = format::count(branches, "left branch");
+        note(global, &format!("not shown: {branches}; `--branch all` shows all"));
     }
-    let hidden = talk.hidden_items();
-    if hidden > 0 && !args.full {
-        let hidden = count(hidden, "text that only the model was given is", "texts that only the model was given are");
-        let _ = writeln!(stderr, "note: {hidden} not shown; `--full` shows them");
+    if let Some(hidden) = hidden {
+        note(global, &format!("not shown: {hidden}; `--full` shows all"));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Global, Group, UsageArgs};
 use crate::catalogue;
-use crate::error::{note, warn, warn_all};
+use crate::error::{Failure, note, warn, warn_all};
 use crate::filter::Filter;
 use crate::format::{count, money};
 use crate::output::Output;
@@ -19,12 +19,19 @@ use crate::parallel;
 use crate::prices;
 use crate::sessions::claude_dirs;
 use crate::time::now;
+use table::Names;
 
+mod limit;
 mod table;
 
+pub(crate) use limit::TokenLimit;
 pub(crate) use table::duration;
 
 pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    if args.token_limit.is_some() && args.group != Group::Block {
+        let hint = "run `quipu usage block --token-limit max`";
+        return Err(Failure::usage("usage.token_limit", "--token-limit is for blocks", hint));
+    }
     let zone = args.timezone.clone().unwrap_or_else(TimeZone::system);
     let filter = args.filters.resolve(&now().with_time_zone(zone.clone()), global)?;
     let window = Window { since: filter.since, until: filter.until, zone };
@@ -38,16 +45,17 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
     } else {
         catalogue::with(global, |catalogue| from_catalogue(catalogue, by, counter(), &window, &filter))?
     };
+    let limit = args.token_limit.and_then(|limit| limit.resolve(&report));
     if global.json {
-        output.json(&document(&report, args.group, &sessions)?)?;
+        output.json(&document(&report, args.group, &sessions, limit)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if report.rows.is_empty() {
         note(global, &"nothing was used in that time");
         return Ok(ExitCode::SUCCESS);
     }
-    let table = table::table(&report, args.group, &sessions, &window.zone, output);
-    let notes = table::notes(&report, args.group, &window.zone, copies(&report, args, &sessions));
+    let table = Names::new(&report, args.group, &sessions, &window.zone, limit).table(output);
+    let notes = table::notes(&report, args.group, &window.zone, copies(&report, args, &sessions), limit);
     if output.is_terminal {
         output.text(&format!("{table}\n{}\n", notes.join("\n")))?;
     } else {
@@ -156,11 +164,12 @@ fn copies(report: &Report, args: &UsageArgs, sessions: &[Listed]) -> bool {
 
 /// The report as JSON: each row also has its key under a name of its own, and what is
 /// known of its session.
-fn document(report: &Report, group: Group, sessions: &[Listed]) -> Result<Value> {
+fn document(report: &Report, group: Group, sessions: &[Listed], limit: Option<u64>) -> Result<Value> {
     let mut document = serde_json::to_value(report)?;
     let sessions: HashMap<&str, &Listed> =
         sessions.iter().rev().map(|session| (session.session_id.as_str(), session)).collect();
-    for row in document["rows"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+    let rows = document["rows"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
+    for (row, counted) in rows.zip(&report.rows) {
         let key = row["key"].as_str().unwrap_or_default().to_owned();
         let mut more = |name: &str, value: Value| {
             row.entry(name.to_owned()).or_insert(value);
@@ -172,7 +181,12 @@ fn document(report: &Report, group: Group, sessions: &[Listed]) -> Result<Value>
             Group::Model => more("model", json!(key)),
             Group::Tool => more("tool", json!(key)),
             Group::Agent => more("agent", json!(key)),
-            Group::Block => {}
+            Group::Block => {
+                if let Some(limit) = limit {
+                    more("token_limit", json!(limit));
+                    more("token_limit_used", json!(limit::tokens(counted) as f64 / limit as f64));
+                }
+            }
             Group::Project => {
                 let cwd = sessions.values().find(|session| session.project == key).and_then(|s| s.cwd.clone());
                 more("project", json!(key));

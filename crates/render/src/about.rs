@@ -31,6 +31,8 @@ pub struct About {
     pub tools: Option<String>,
     /// Number of failed tool calls and API calls.
     pub errors: Option<String>,
+    /// What the document leaves out; a terminal is told elsewhere.
+    pub not_shown: Option<String>,
 }
 
 impl About {
@@ -55,11 +57,12 @@ impl About {
             ("cost", &self.cost),
             ("tools", &self.tools),
             ("errors", &self.errors),
+            ("not shown", &self.not_shown),
         ];
         all.into_iter().filter_map(|(name, fact)| Some((name, line(fact)?))).collect()
     }
 
-    /// The facts in a few lines, for a terminal; cleaned.
+    /// The facts in a few lines, for a terminal; cleaned. None if there are no facts.
     pub(crate) fn lines(&self) -> Vec<String> {
         let named = |fact: &Option<String>, one: &str, many: &str| {
             line(fact).map(|n| if n == "1" { format!("1 {one}") } else { format!("{n} {many}") })

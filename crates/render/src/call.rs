@@ -155,6 +155,10 @@ impl<'a> Call<'a> {
             }
             ToolInput::WebFetch(input) => {
                 call.subject = one_line(&input.url);
+                let prompt = clean(input.prompt.text().unwrap_or_default().trim());
+                if !prompt.is_empty() {
+                    call.parts.push(Part::Output(prompt.into_owned()));
+                }
                 call.add_result(card);
             }
             ToolInput::WebSearch(input) => {

@@ -64,15 +64,20 @@ impl Html {
         out
     }
 
+    /// Writes a page with a body that is HTML already.
+    pub(crate) fn page(&self, body: &str) -> String {
+        format!("{}<main>\n{body}</main>\n</body>\n</html>\n", self.head())
+    }
+
+    /// Text as it stands between tags; on one line.
+    pub(crate) fn escaped(words: &str) -> String {
+        text(&one_line(words))
+    }
+
     /// Writes a page of lines as they are.
     pub fn lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
-        let mut out = self.head();
-        out.push_str("<main>\n");
-        for (n, line) in (1..).zip(lines) {
-            out.push_str(&format!("<pre id=\"L{n}\">{}</pre>\n", text(line)));
-        }
-        out.push_str("</main>\n</body>\n</html>\n");
-        out
+        let lines = (1..).zip(lines).map(|(n, line)| format!("<pre id=\"L{n}\">{}</pre>\n", text(line)));
+        self.page(&lines.collect::<String>())
     }
 
     /// Everything up to what the page is about.

@@ -7,6 +7,7 @@
 //!   ToolCard ────────── Call       what a call is in one line, for all three
 //!   &mut ScreenItem ─── Redactor   secrets masked and counted, before sharing
 //!   text, lines ─────── find_secrets, secrets_in_line   what is masked, and where
+//!   &[Archived] ─────── archive_html, archive_markdown   the list of many documents
 //!   &[ScreenItem] ───── file_changes   the files a session changed, as diffs
 //! ```
 //!
@@ -18,6 +19,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod about;
+mod archive;
 mod call;
 mod changes;
 mod clean;
@@ -31,6 +33,7 @@ mod speaker;
 mod terminal;
 
 pub use about::About;
+pub use archive::{Archived, archive_html, archive_markdown};
 pub use call::{Call, Part, Progress};
 pub use changes::{ChangeStatus, FileChange, file_changes};
 pub use clean::clean;

@@ -14,7 +14,8 @@ mod text;
 mod tests;
 
 pub(crate) use text::OPTIONS;
-use text::{code_span, escaped, fenced, quoted, tame};
+pub(crate) use text::escaped;
+use text::{code_span, fenced, quoted, tame};
 
 /// How a conversation is written as Markdown.
 ///

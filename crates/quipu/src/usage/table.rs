@@ -9,52 +9,14 @@ use quipu_render::clean;
 
 use crate::args::Group;
 use crate::format::{self, count, money};
+use crate::ls;
 use crate::output::Output;
 use crate::prices;
 use crate::table::{Column, Table};
+use crate::usage::limit;
 
-/// The table of a report that has rows.
-pub(super) fn table(report: &Report, group: Group, sessions: &[Listed], zone: &TimeZone, output: &Output) -> String {
-    let names = Names::new(report, group, sessions);
-    let mut table = Table::new(columns(group, names.has_active_block));
-    for row in &report.rows {
-        table.row(cells(names.lead(row, zone), row, names.trail(row)));
-        for (model, part) in &row.breakdown {
-            let mut lead = vec![String::new(); names.lead(row, zone).len()];
-            lead[0] = format!("└ {}", format::model(model));
-            table.row(cells(lead, part, Some(String::new())));
-        }
-    }
-    let mut lead = vec![String::new(); lead_columns(group, names.has_active_block).len()];
-    lead[0] = "total".to_owned();
-    table.total(cells(lead, &report.totals, Some(String::new())));
-    table.render(output)
-}
-
-fn lead_columns(group: Group, has_active_block: bool) -> Vec<Column> {
-    match group {
-        Group::Daily => vec![Column::text("day")],
-        Group::Weekly => vec![Column::text("week of")],
-        Group::Monthly => vec![Column::text("month")],
-        Group::Model => vec![Column::text("model")],
-        Group::Project => vec![Column::text("project").flexible(20)],
-        Group::Tool => vec![Column::text("tool").flexible(20)],
-        Group::Agent => vec![Column::text("agent").flexible(20)],
-        Group::Block if has_active_block => vec![Column::text("block"), Column::text("left").drop_rank(1)],
-        Group::Block => vec![Column::text("block")],
-        Group::Session | Group::Turn => {
-            let first = if group == Group::Session { "session" } else { "turn" };
-            vec![
-                Column::text(first),
-                Column::text("last").drop_rank(1),
-                Column::text("project").drop_rank(5).flexible(12),
-            ]
-        }
-    }
-}
-
-fn columns(group: Group, has_active_block: bool) -> Vec<Column> {
-    let mut columns = lead_columns(group, has_active_block);
+fn columns(lead: Vec<Column>, group: Group) -> Vec<Column> {
+    let mut columns = lead;
     columns.extend([
         Column::number("messages").drop_rank(4),
         Column::number("input").drop_rank(3),
@@ -89,9 +51,13 @@ fn cells(lead: Vec<String>, row: &Row, trail: Option<String>) -> Vec<String> {
     cells
 }
 
-/// What rows are called.
-struct Names<'a> {
+/// The table of a report that has rows: what rows are called, and what stands beside the counts.
+pub(super) struct Names<'a> {
+    report: &'a Report,
     group: Group,
+    zone: &'a TimeZone,
+    /// Tokens that a block may use.
+    limit: Option<u64>,
     sessions: HashMap<&'a str, &'a Listed>,
     /// Projects by their folder.
     projects: HashMap<&'a str, String>,
@@ -99,9 +65,18 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(report: &Report, group: Group, sessions: &'a [Listed]) -> Self {
+    pub(super) fn new(
+        report: &'a Report,
+        group: Group,
+        sessions: &'a [Listed],
+        zone: &'a TimeZone,
+        limit: Option<u64>,
+    ) -> Self {
         let mut names = Self {
+            report,
             group,
+            zone,
+            limit,
             sessions: sessions.iter().rev().map(|session| (session.session_id.as_str(), session)).collect(),
             projects: HashMap::new(),
             has_active_block: report.rows.iter().any(|row| !left(row).is_empty()),
@@ -128,20 +103,68 @@ impl<'a> Names<'a> {
         names
     }
 
+    pub(super) fn table(&self, output: &Output) -> String {
+        let lead = self.lead_columns().len();
+        let blank = |name: &str| {
+            let mut cells = vec![String::new(); lead];
+            cells[0] = name.to_owned();
+            cells
+        };
+        let mut table = Table::new(columns(self.lead_columns(), self.group));
+        for row in &self.report.rows {
+            table.row(cells(self.lead(row), row, self.trail(row)));
+            for (model, part) in &row.breakdown {
+                table.row(cells(blank(&format!("└ {}", format::model(model))), part, Some(String::new())));
+            }
+        }
+        table.total(cells(blank("total"), &self.report.totals, Some(String::new())));
+        table.render(output)
+    }
+
+    fn lead_columns(&self) -> Vec<Column> {
+        match self.group {
+            Group::Daily => vec![Column::text("day")],
+            Group::Weekly => vec![Column::text("week of")],
+            Group::Monthly => vec![Column::text("month")],
+            Group::Model => vec![Column::text("model")],
+            Group::Project => vec![Column::text("project").flexible(20)],
+            Group::Tool => vec![Column::text("tool").flexible(20)],
+            Group::Agent => vec![Column::text("agent").flexible(20)],
+            Group::Block => {
+                let mut columns = vec![Column::text("block")];
+                columns.extend(self.has_active_block.then(|| Column::text("left").drop_rank(1)));
+                columns.extend(self.limit.map(|_| Column::number("of limit")));
+                columns
+            }
+            Group::Session | Group::Turn => {
+                let first = if self.group == Group::Session { "session" } else { "turn" };
+                vec![
+                    Column::text(first),
+                    Column::text("last").drop_rank(1),
+                    Column::text("project").drop_rank(5).flexible(12),
+                ]
+            }
+        }
+    }
+
     /// The cells before the numbers.
-    fn lead(&self, row: &Row, zone: &TimeZone) -> Vec<String> {
+    fn lead(&self, row: &Row) -> Vec<String> {
         let key = row.key.as_deref().unwrap_or_default();
         match self.group {
             Group::Project => vec![self.projects.get(key).cloned().unwrap_or_else(|| key.to_owned())],
-            Group::Block if self.has_active_block => vec![block(row, key, zone), left(row)],
-            Group::Block => vec![block(row, key, zone)],
+            Group::Block => {
+                let mut cells = vec![block(row, key, self.zone)];
+                cells.extend(self.has_active_block.then(|| left(row)));
+                cells.extend(self.limit.map(|limit| percent(limit::tokens(row) as f64, limit)));
+                cells
+            }
             Group::Session | Group::Turn => {
                 let (session, turn) = match self.group {
                     Group::Turn => key.split_at(key.rfind(':').unwrap_or(key.len())),
                     _ => (key, ""),
                 };
                 let short = session.get(..8).unwrap_or(session);
-                let last = row.span.map(|(_, last)| local(last, zone, "%Y-%m-%d %H:%M")).unwrap_or_default();
+                let last = row.span.map(|(_, last)| local(last, self.zone, "%Y-%m-%d %H:%M")).unwrap_or_default();
                 let project = self.sessions.get(session).and_then(|session| self.projects.get(&*session.project));
                 vec![format!("{short}{turn}"), last, project.cloned().unwrap_or_default()]
             }
@@ -157,16 +180,19 @@ impl<'a> Names<'a> {
             Group::Turn => key.rsplit_once(':').map_or(key, |(session, _)| session),
             _ => return None,
         };
-        let title =
-            self.sessions.get(session).and_then(|session| session.title.as_ref().or(session.first_prompt.as_ref()));
+        let title = self.sessions.get(session).map(|session| ls::title(session)).unwrap_or_default();
         let gone = if row.vanished_messages == row.messages { "(deleted) " } else { "" };
-        Some(format!("{gone}{}", title.map_or("", String::as_str)))
+        Some(format!("{gone}{title}"))
     }
 }
 
 fn block(row: &Row, key: &str, zone: &TimeZone) -> String {
     let Some(block) = &row.block else { return key.to_owned() };
     format!("{}–{}", local(block.start, zone, "%Y-%m-%d %H:%M"), local(block.end, zone, "%H:%M"))
+}
+
+fn percent(tokens: f64, limit: u64) -> String {
+    format!("{:.0}%", tokens * 100.0 / limit as f64)
 }
 
 fn left(row: &Row) -> String {
@@ -184,7 +210,13 @@ fn local(time: Timestamp, zone: &TimeZone, form: &str) -> String {
 }
 
 /// What to know beside the table. `has_copies` when sessions hold messages of others.
-pub(super) fn notes(report: &Report, group: Group, zone: &TimeZone, has_copies: bool) -> Vec<String> {
+pub(super) fn notes(
+    report: &Report,
+    group: Group,
+    zone: &TimeZone,
+    has_copies: bool,
+    limit: Option<u64>,
+) -> Vec<String> {
     let totals = &report.totals;
     let mut notes = vec![format!("the prompt cache saved {}", money(totals.cache_savings.as_f64()))];
     if totals.web_searches > 0 {
@@ -192,6 +224,7 @@ pub(super) fn notes(report: &Report, group: Group, zone: &TimeZone, has_copies: 
     }
     if group == Group::Block {
         notes.extend(block_note(report, zone));
+        notes.extend(limit.and_then(|limit| limit_note(report, zone, limit)));
     }
     if has_copies {
         notes.push(
@@ -221,9 +254,12 @@ pub(super) fn notes(report: &Report, group: Group, zone: &TimeZone, has_copies: 
     notes
 }
 
+fn active_block(report: &Report) -> Option<&Row> {
+    report.rows.iter().find(|row| row.block.is_some_and(|block| block.minutes_left.is_some()))
+}
+
 fn block_note(report: &Report, zone: &TimeZone) -> Option<String> {
-    let active = report.rows.iter().find(|row| row.block.is_some_and(|block| block.minutes_left.is_some()));
-    let Some(row) = active else {
+    let Some(row) = active_block(report) else {
         let end = report.rows.iter().rev().find_map(|row| row.block)?.end;
         return Some(format!("no block is active; the last one ended {}", local(end, zone, "%Y-%m-%d %H:%M")));
     };
@@ -233,6 +269,22 @@ fn block_note(report: &Report, zone: &TimeZone) -> Option<String> {
         duration(block.minutes_left?),
         format::thousands(tokens.round() as u64),
         money(projected),
+        local(block.end, zone, "%H:%M"),
+    ))
+}
+
+/// How much of a limit the active block has used, and will have.
+fn limit_note(report: &Report, zone: &TimeZone, limit: u64) -> Option<String> {
+    let row = active_block(report)?;
+    let (block, used, projected) = (row.block?, limit::tokens(row), limit::projected(row)?);
+    let warning = if projected > limit as f64 { ": more than the limit" } else { "" };
+    Some(format!(
+        "limit: {} of {} tokens used ({}), {} ({}) by {} at this rate{warning}",
+        format::tokens(used),
+        format::tokens(limit),
+        percent(used as f64, limit),
+        format::tokens(projected.round() as u64),
+        percent(projected, limit),
         local(block.end, zone, "%H:%M"),
     ))
 }

@@ -107,6 +107,64 @@ fn a_folder_that_is_not_there_is_named() {
     assert!(text.contains("no folder '/nonexistent'"), "{text}");
 }
 
+#[test]
+fn documents_say_what_they_leave_out_unless_part_is_asked_for() {
+    let hidden = "text that only the model was given";
+    let shown = |args: &[&str]| {
+        let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(args).assert().success();
+        let [stdout, stderr] =
+            [&out.get_output().stdout, &out.get_output().stderr].map(|o| o.escape_ascii().to_string());
+        (stdout, stderr)
+    };
+    let hidden_in = |text: &str| text.contains(hidden) || text.contains("texts that only the model was given");
+    let (document, note) = shown(&["export", "25d0", "--to", "-"]);
+    assert!(document.contains("- not shown: 3 texts that only") && hidden_in(&note), "{note}");
+    let (document, note) = shown(&["export", "25d0", "--to", "-", "--tail", "2"]);
+    assert!(!hidden_in(&document) && !hidden_in(&note));
+    let (page, _) = shown(&["show", "25d0", "--as", "html"]);
+    assert!(page.contains("<dt>not shown</dt>"));
+    let (page, _) = shown(&["show", "25d0", "--as", "html", "--full"]);
+    assert!(!page.contains("<dt>not shown</dt>"));
+    let (text, note) = shown(&["show", "25d0"]);
+    assert!(!hidden_in(&text) && hidden_in(&note), "in a pipe the note is on stderr");
+}
+
+#[test]
+fn all_sessions_of_a_project_become_a_folder_with_a_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("archive");
+    let run = |args: &[&str]| {
+        let mut command = quipu();
+        command.arg("--claude-dir").arg(kit::fixture("demo")).args(["export", "--all", "--to"]).arg(&to).args(args);
+        command.assert()
+    };
+    run(&["--redact"]).success();
+    let list = std::fs::read_to_string(to.join("index.html")).unwrap();
+    assert!(list.contains("<h1>6 sessions</h1>") && !list.contains("sam"), "{list}");
+    let links: Vec<&str> = list.split("href=\"./").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(links.len(), 6);
+    let ids = links.iter().filter(|link| link.starts_with("tidepool/")).count();
+    assert_eq!(ids, 3, "{links:?}");
+    for link in links.iter().filter(|link| link.is_ascii() && !link.contains('%')) {
+        let page = std::fs::read_to_string(to.join(link)).unwrap();
+        assert!(page.starts_with("<!doctype html>") && !page.contains("/home/sam"), "{link}");
+    }
+    std::fs::remove_dir_all(&to).unwrap();
+    run(&["-p", "tidepool", "--only-prompts", "--as", "json"]).success();
+    let list: Value = serde_json::from_slice(&std::fs::read(to.join("index.json")).unwrap()).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 3);
+    for one in list.as_array().unwrap() {
+        let items: Vec<Value> =
+            serde_json::from_slice(&std::fs::read(to.join(one["file"].as_str().unwrap())).unwrap()).unwrap();
+        assert!(!items.is_empty() && items.iter().all(|item| item["kind"] == "user"), "{one}");
+    }
+    run(&["-p", "nope"]).code(1);
+    run(&["--turn", "1"]).code(2);
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    export(&["--all"], &dir.path().join("file")).code(2);
+    export(&["-p", "tidepool"], &dir.path().join("s.md")).code(2);
+}
+
 #[cfg(unix)]
 mod unix {
     use std::fs::{self, Permissions};

@@ -304,3 +304,16 @@ fn hooks_that_succeeded_silently_are_hidden_unless_all_is_wanted() {
     }
     assert_eq!(hooks(&["--json"]), 2);
 }
+
+#[test]
+fn an_empty_file_is_said_to_be_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("empty.jsonl");
+    std::fs::write(&path, "").unwrap();
+    let out = quipu().arg("show").arg(&path).assert().success();
+    let stderr = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(out.get_output().stdout.is_empty() && stderr.contains("is empty"), "{stderr}");
+    std::fs::write(&path, "{\"type\":\"custom-title\",\"customTitle\":\"Tides\",\"sessionId\":\"s\"}\n").unwrap();
+    let out = quipu().arg("show").arg(&path).assert().success();
+    assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("no messages to show"));
+}

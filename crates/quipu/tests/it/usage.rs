@@ -134,6 +134,42 @@ fn the_active_block_says_what_is_left_and_where_it_leads() {
 }
 
 #[test]
+fn a_limit_of_tokens_is_compared_with_every_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = |n: u32, time: &str, output: u32| {
+        format!(
+            r#"{{"type":"assistant","uuid":"u{n}","timestamp":"2026-11-{time}:00Z","message":{{"id":"m{n}","model":"claude-opus-5-5","content":[],"usage":{{"input_tokens":10000,"output_tokens":{output}}}}}}}"#
+        ) + "\n"
+    };
+    let lines = at(1, "14T10:10", 190_000) + &at(2, "15T10:10", 40_000) + &at(3, "15T11:10", 40_000);
+    std::fs::write(folder.join("a.jsonl"), lines).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = quipu();
+        command.env("QUIPU_TEST_NOW", "2026-11-15T12:00:00Z").env("TZ", "UTC").arg("--claude-dir").arg(dir.path());
+        command.arg("usage").args(args).assert()
+    };
+    let used = |limit: &str| -> Vec<(u64, f64)> {
+        let out = run(&["block", "--json", "--token-limit", limit]).success();
+        let report: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+        let rows = report["rows"].as_array().unwrap().iter();
+        rows.map(|row| (row["token_limit"].as_u64().unwrap(), row["token_limit_used"].as_f64().unwrap())).collect()
+    };
+    // Blocks of 200,000 and, still active, 100,000 tokens.
+    assert_eq!(used("400k"), [(400_000, 0.5), (400_000, 0.25)]);
+    assert_eq!(used("max"), [(200_000, 1.0), (200_000, 0.5)]);
+    let out = run(&["block", "--token-limit", "max"]).success();
+    let note = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    // In the hour of its two messages it used half, and three hours are left.
+    let expect = "limit: 100.0k of 200.0k tokens used (50%), 400.0k (200%) by 15:00 at this rate: more than the limit";
+    assert!(note.contains(expect), "{note}");
+    assert!(String::from_utf8_lossy(&out.get_output().stdout).contains("of limit"));
+    run(&["--token-limit", "max"]).code(2);
+    run(&["block", "--token-limit", "lots"]).code(2);
+}
+
+#[test]
 fn the_overview_counts_no_undated_and_no_future_message_and_never_minus_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("projects/-p");

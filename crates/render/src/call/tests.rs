@@ -69,3 +69,10 @@ fn questions_come_with_their_answers() {
     asked.output = None;
     assert_eq!(Call::new(&asked, "").parts, [question(None), Part::Output("told".to_owned())]);
 }
+
+#[test]
+fn what_a_page_is_asked_is_shown_above_the_answer() {
+    let card = card("WebFetch", r#"{"url":"https://e.org","prompt":"Which phase?\nBriefly."}"#, "52 degrees");
+    let parts = Call::new(&card, "").parts;
+    assert_eq!(parts, [Part::Output("Which phase?\nBriefly.".to_owned()), Part::Output("52 degrees".to_owned())]);
+}

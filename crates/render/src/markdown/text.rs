@@ -24,7 +24,7 @@ pub(super) fn code_span(text: &str) -> String {
 }
 
 /// Words that are no Markdown, written so that they stay none.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&') {

@@ -1,0 +1,119 @@
+//! The list of an archive of many conversations, as a page or as Markdown.
+
+use crate::About;
+use crate::clean::one_line;
+use crate::html::Html;
+use crate::markdown;
+
+/// A conversation of an archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Archived {
+    /// Its file, relative to the list; `/` between folders.
+    pub file: String,
+    /// What it is called.
+    pub title: String,
+    /// The project it belongs to.
+    pub project: String,
+    /// When it was last active.
+    pub last: String,
+    /// Number of its turns.
+    pub turns: String,
+    /// What it cost.
+    pub cost: String,
+}
+
+const COLUMNS: [&str; 4] = ["last", "title", "turns", "cost"];
+
+/// The list as a page that loads and runs nothing, by project in the order given.
+pub fn archive_html(title: &str, archived: &[Archived]) -> String {
+    let about = About { title: Some(title.to_owned()), ..About::default() };
+    let mut body = String::new();
+    for project in by_project(archived) {
+        let name = Html::escaped(&project[0].project);
+        body.push_str(&format!("<section class=\"prose\">\n<h2>{name}</h2>\n<table>\n<thead><tr>"));
+        COLUMNS.iter().for_each(|column| body.push_str(&format!("<th>{column}</th>")));
+        body.push_str("</tr></thead>\n<tbody>\n");
+        for one in project {
+            let [last, title, turns, cost] = [&one.last, &one.title, &one.turns, &one.cost].map(|t| Html::escaped(t));
+            let link = format!("<a href=\"{}\">{title}</a>", link(&one.file));
+            body.push_str(&format!("<tr><td>{last}</td><td>{link}</td><td>{turns}</td><td>{cost}</td></tr>\n"));
+        }
+        body.push_str("</tbody>\n</table>\n</section>\n");
+    }
+    Html { about, ..Html::default() }.page(&body)
+}
+
+/// The same as Markdown.
+pub fn archive_markdown(title: &str, archived: &[Archived]) -> String {
+    let mut text = format!("# {}\n", markdown::escaped(&one_line(title)));
+    for project in by_project(archived) {
+        text.push_str(&format!("\n## {}\n\n", markdown::escaped(&one_line(&project[0].project))));
+        text.push_str(&format!("| {} |\n|---|---|--:|--:|\n", COLUMNS.join(" | ")));
+        for one in project {
+            let cell = |text: &str| markdown::escaped(&one_line(text));
+            let link = format!("[{}]({})", cell(&one.title), link(&one.file));
+            text.push_str(&format!("| {} | {link} | {} | {} |\n", cell(&one.last), cell(&one.turns), cell(&one.cost)));
+        }
+    }
+    text
+}
+
+/// The conversations of each project together, projects by their first conversation.
+fn by_project(archived: &[Archived]) -> Vec<Vec<&Archived>> {
+    let mut projects: Vec<Vec<&Archived>> = Vec::new();
+    for one in archived {
+        match projects.iter_mut().find(|project| project[0].project == one.project) {
+            Some(project) => project.push(one),
+            None => projects.push(vec![one]),
+        }
+    }
+    projects
+}
+
+/// A relative path as the address of a link.
+fn link(file: &str) -> String {
+    let mut address = String::from("./");
+    for byte in file.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            address.push(char::from(byte));
+        } else {
+            address.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archived() -> Vec<Archived> {
+        let one = |file: &str, title: &str, project: &str| Archived {
+            file: file.to_owned(),
+            title: title.to_owned(),
+            project: project.to_owned(),
+            turns: "2".to_owned(),
+            ..Archived::default()
+        };
+        vec![one("a/1.html", "Tides", "a"), one("b/2.html", "x | <b>y</b>", "b"), one("a/ü \"3.html", "Ebb", "a")]
+    }
+
+    #[test]
+    fn sessions_are_listed_by_project_with_links_to_their_files() {
+        let page = archive_html("All of it", &archived());
+        let places: Vec<usize> =
+            ["<h1>All of it</h1>", "<h2>a</h2>", "./a/1.html", "./a/%C3%BC%20%223.html", "<h2>b</h2>"]
+                .map(|text| page.find(text).unwrap_or_else(|| panic!("{text} in {page}")))
+                .to_vec();
+        assert!(places.is_sorted(), "{places:?}");
+        assert!(page.contains("x | &lt;b&gt;y&lt;/b&gt;") && !page.contains("<b>"));
+    }
+
+    #[test]
+    fn titles_cannot_break_the_table_of_the_markdown_list() {
+        let text = archive_markdown("All", &archived());
+        assert_eq!(text.lines().filter(|line| line.starts_with("| ")).count(), 2 + 3);
+        let row = text.lines().find(|line| line.contains("b/2.html")).unwrap();
+        assert!(row.contains("x \\| ") && !row.contains("<b>"), "{row}");
+    }
+}
