@@ -88,7 +88,7 @@ fn line(status: &Status, global: &Global) -> Result<Line> {
     let now = now();
     let today = Window { since: Some(now.start_of_day()?.timestamp()), ..Window::default() };
     let since = now.timestamp() - jiff::SignedDuration::from_hours(24 * BLOCK_HISTORY_DAYS);
-    let recent = Window { since: Some(since), ..Window::default() };
+    let recent = Window { since: Some(since), until: Some(now.timestamp()), ..Window::default() };
     let mut days = Counter::new(By::Day, &today);
     let mut blocks = Counter::new(By::Block, &recent);
     let counted = catalogue.each_used(By::Block, &recent, |used| {
