@@ -21,6 +21,7 @@ use crate::driver::{self, Driving};
 use crate::link::Link;
 use crate::options::{Options, PermissionMode};
 use crate::prompt;
+use crate::received::Received;
 use crate::transport::Transport;
 use crate::{Error, Exit, find};
 
@@ -99,6 +100,11 @@ impl Client {
     ///
     /// May be dropped at any time, as in a `select!`: no message is lost.
     pub async fn next(&mut self) -> Result<Option<Entry>, Error> {
+        Ok(self.next_received().await?.map(|message| message.entry))
+    }
+
+    /// As [`Client::next`], with the line that the message was read from.
+    pub async fn next_received(&mut self) -> Result<Option<Received>, Error> {
         let message = self.handle.link.mailbox.take().await.transpose();
         self.handle.set_turn_over(false);
         message

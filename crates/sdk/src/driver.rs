@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::callbacks;
 use crate::lines::{Lines, Piece};
 use crate::link::{Ending, Link, Outgoing};
+use crate::received::Received;
 use crate::transport::{Connection, Peer};
 use crate::{Error, Exit};
 
@@ -172,7 +173,7 @@ impl Reading {
             };
             match Entry::read(text) {
                 Ok(Entry::Error(error)) => return Stopped::Failed(Error::Agent(error)),
-                Ok(entry) => self.hear(entry, line.len()).await,
+                Ok(entry) => self.hear(entry, text).await,
                 Err(_) if text.trim().is_empty() => {}
                 Err(error) => self.bad(text, &error),
             }
@@ -202,7 +203,7 @@ impl Reading {
         }
     }
 
-    async fn hear(&mut self, entry: Entry, bytes: usize) {
+    async fn hear(&mut self, entry: Entry, line: &str) {
         match entry {
             Entry::ControlResponse(response) => {
                 let id = response.response.request_id().unwrap_or_default().into_owned();
@@ -227,7 +228,8 @@ impl Reading {
                 {
                     self.link.in_turn.store(true, Ordering::Release);
                 }
-                self.link.mailbox.put(entry, bytes).await;
+                let line = line.trim_end_matches('\r').to_owned();
+                self.link.mailbox.put(Received { entry, line }).await;
             }
         }
     }

@@ -33,6 +33,7 @@ mod options;
 mod permission;
 mod prompt;
 mod query;
+mod received;
 
 pub mod mcp;
 pub mod sessions;
@@ -47,11 +48,13 @@ pub use options::{Effort, Options, PermissionMode, SettingSource, Skills, System
 pub use permission::Decision;
 pub use prompt::{Prompt, user};
 pub use query::{Query, ask, query, query_over};
+pub use received::Received;
 
 /// For the types of tools' arguments and of answers: derive `JsonSchema` of this version,
 /// with `#[schemars(crate = "quipu_sdk::schemars")]` when it is no dependency of yours.
 pub use schemars;
 
+pub use quipu_message::context::{ContextRef, Kind as ContextKind};
 pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfig, McpSse, McpStdio};
 pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
 

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use quipu_message::Entry;
 use tokio::sync::Notify;
 
 use crate::Error;
+use crate::received::Received;
 
 /// What a message takes besides its text, more or less.
 const FRAME: usize = 1024;
@@ -29,7 +29,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<(Entry, usize)>,
+    queue: VecDeque<Received>,
     bytes: usize,
     /// How it ended; the error is told once.
     end: Option<Option<Error>>,
@@ -46,9 +46,8 @@ impl Mailbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message in that was written in so many bytes, when there is room.
-    pub(crate) async fn put(&self, entry: Entry, bytes: usize) {
-        let bytes = bytes + FRAME;
+    /// Puts a message in when there is room.
+    pub(crate) async fn put(&self, message: Received) {
         loop {
             {
                 let mut state = self.state();
@@ -57,8 +56,8 @@ impl Mailbox {
                 }
                 let room = if self.waiting.load(Ordering::Relaxed) > 0 { 8 * self.size } else { self.size };
                 if state.bytes < room {
-                    state.bytes += bytes;
-                    state.queue.push_back((entry, bytes));
+                    state.bytes += size(&message);
+                    state.queue.push_back(message);
                     break;
                 }
             }
@@ -68,14 +67,14 @@ impl Mailbox {
     }
 
     /// The next message; none after the end.
-    pub(crate) async fn take(&self) -> Option<Result<Entry, Error>> {
+    pub(crate) async fn take(&self) -> Option<Result<Received, Error>> {
         loop {
             {
                 let mut state = self.state();
-                if let Some((entry, bytes)) = state.queue.pop_front() {
-                    state.bytes -= bytes;
+                if let Some(message) = state.queue.pop_front() {
+                    state.bytes -= size(&message);
                     self.went.notify_one();
-                    return Some(Ok(entry));
+                    return Some(Ok(message));
                 }
                 if let Some(end) = &mut state.end {
                     return end.take().map(Err);
@@ -106,6 +105,11 @@ impl Mailbox {
         self.went.notify_one();
         Expecting(self)
     }
+}
+
+/// What a message counts for, in bytes.
+fn size(message: &Received) -> usize {
+    message.line.len() + FRAME
 }
 
 /// Somebody waits for an answer.

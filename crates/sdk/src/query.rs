@@ -11,6 +11,7 @@ use quipu_message::{Entry, Uuid};
 use crate::client::Client;
 use crate::options::Options;
 use crate::prompt::Prompt;
+use crate::received::Received;
 use crate::transport::Transport;
 use crate::{Error, Exit};
 
@@ -47,8 +48,8 @@ pub fn query_over(transport: impl Transport, prompt: impl Into<Prompt>, options:
     Query::new(async move { Asking::begin(Client::connect_over(transport, options).await?, prompt) })
 }
 
-/// The messages of one query.
-pub struct Query(Pin<Box<dyn Stream<Item = Result<Entry, Error>> + Send>>);
+/// The messages of one query, as a stream of entries.
+pub struct Query(Pin<Box<dyn Stream<Item = Result<Received, Error>> + Send>>);
 
 impl Query {
     fn new(begin: impl Future<Output = Result<Asking, Error>> + Send + 'static) -> Self {
@@ -74,13 +75,18 @@ impl Query {
         });
         Self(Box::pin(steps))
     }
+
+    /// The same messages, each with the line that it was read from.
+    pub fn received(self) -> impl Stream<Item = Result<Received, Error>> + Send {
+        self.0
+    }
 }
 
 impl Stream for Query {
     type Item = Result<Entry, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx)
+        self.0.as_mut().poll_next(cx).map_ok(|message| message.entry)
     }
 }
 
@@ -109,18 +115,18 @@ impl Asking {
         Ok(Self { client, saying: Some(saying), said: None, results: 0, waiting: HashSet::new() })
     }
 
-    async fn next(&mut self) -> Result<Option<Entry>, Error> {
+    async fn next(&mut self) -> Result<Option<Received>, Error> {
         loop {
             let Some(saying) = &mut self.saying else {
-                let message = self.client.next().await?;
-                self.note(message.as_ref());
+                let message = self.client.next_received().await?;
+                self.note(message.as_ref().map(|message| &message.entry));
                 return Ok(message);
             };
             tokio::select! {
                 biased;
-                message = self.client.next() => {
+                message = self.client.next_received() => {
                     let message = message?;
-                    self.note(message.as_ref());
+                    self.note(message.as_ref().map(|message| &message.entry));
                     return Ok(message);
                 }
                 said = saying => {

@@ -1,4 +1,5 @@
 use futures_util::FutureExt as _;
+use quipu_message::Entry;
 
 use super::*;
 
@@ -6,7 +7,8 @@ const TINY: &str = r#"{"type":"assistant","message":{"role":"assistant","content
 
 /// How many tiny messages there is room for.
 fn room(mailbox: &Mailbox) -> usize {
-    let put = || mailbox.put(Entry::read(TINY).unwrap(), TINY.len()).now_or_never().is_some();
+    let tiny = || Received { entry: Entry::read(TINY).unwrap(), line: TINY.to_owned() };
+    let put = || mailbox.put(tiny()).now_or_never().is_some();
     (0..10_000).take_while(|_| put()).count()
 }
 

@@ -93,3 +93,21 @@ async fn prompts_may_be_taken_as_they_are() {
     drop(agent);
     query.await.unwrap();
 }
+
+#[tokio::test]
+async fn a_message_comes_with_the_line_it_was_read_from() {
+    // Half a surrogate pair, a number too large for any type, a key twice, odd spaces.
+    let line = r#"{ "type":"assistant", "n":12345678901234567890123,"message":{"role":"assistant","content":[{"type":"text","text":"\ud83d"}]}, "x":1,"x":2 }"#;
+    let (near, mut agent) = pair();
+    let received = tokio::spawn(query_over(near, "Go", brisk()).received().collect::<Vec<_>>());
+    agent.greet().await;
+    agent.hear().await.unwrap();
+    agent.write(format!("{line}\r\n").as_bytes()).await;
+    agent.say(&result("Done.")).await;
+    agent.hear().await;
+    drop(agent);
+    let received = received.await.unwrap();
+    let first = received[0].as_ref().unwrap();
+    assert_eq!((first.entry.kind().as_str(), first.line.as_str()), ("assistant", line));
+    assert_eq!(received[1].as_ref().unwrap().line, result("Done.").to_string());
+}
