@@ -43,6 +43,7 @@ impl Desk {
             }
             Said::Request(request) => Order::Request(request),
             Said::Prompt(prompt) => Order::Prompt(prompt),
+            Said::Error(words) => return self.session.output.note(format!("the host reports an error: {words}")),
             Said::Withdrawn(_) | Said::Nothing => return,
         };
         // Nobody takes orders only while the process ends.

@@ -1,8 +1,9 @@
 //! What comes in on stdin, a line each.
 
+use quipu_message::context::{self, ContextRef};
 use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
 use quipu_message::turn::{Origin, User};
-use quipu_message::{Content, Entry, Head, Maybe, ReadError, Role, Uuid};
+use quipu_message::{Content, Entry, Maybe, ReadError, Role, Uuid, View};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
 use crate::error::EngineError;
@@ -21,6 +22,8 @@ pub struct Prompt {
     pub uuid: Option<Uuid>,
     /// The words.
     pub content: Content,
+    /// The context references that the host attached; `content` begins with their block.
+    pub contexts: Vec<ContextRef>,
     /// Whether nothing in it is a command or a file.
     pub verbatim: bool,
     /// What it tells of, when nobody said it: the end of a background task.
@@ -40,7 +43,8 @@ pub struct Notice {
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self { uuid: None, content: Content::Text(text), verbatim: false, notice: None, typed: false }
+        let contexts = Vec::new();
+        Self { uuid: None, content: Content::Text(text), contexts, verbatim: false, notice: None, typed: false }
     }
 }
 
@@ -55,6 +59,8 @@ pub enum Said {
     Response(Box<ControlResponse>),
     /// The host takes a question back.
     Withdrawn(String),
+    /// The host reports an error, in words.
+    Error(String),
     /// Nothing we know: blank lines, types from the future.
     Nothing,
 }
@@ -188,18 +194,22 @@ pub fn read(line: &str) -> Result<Said, InputError> {
         Ok(Entry::ControlRequest(request)) => Ok(Said::Request(request)),
         Ok(Entry::ControlResponse(response)) => Ok(Said::Response(response)),
         Ok(Entry::ControlCancel(cancel)) => Ok(Said::Withdrawn(cancel.request_id)),
+        Ok(Entry::Error(error)) => Ok(Said::Error(error.words())),
         Ok(_) | Err(ReadError::Foreign) => Ok(Said::Nothing),
         Err(ReadError::NotJson(_)) => Err(InputError::NotJson { length: line.chars().count() }),
         Err(error @ ReadError::Malformed(_)) => malformed(line, error),
     }
 }
 
-fn prompt(user: User) -> Result<Prompt, InputError> {
+fn prompt(mut user: User) -> Result<Prompt, InputError> {
     if user.message.role != Role::User {
         return Err(InputError::Role { role: user.message.role.to_string() });
     }
     let origin = user.origin.get().and_then(|origin| origin.read::<Origin>().ok());
+    let contexts = user.contexts.into_option().unwrap_or_default();
+    context::prepend_block(&mut user.message.content, &contexts);
     Ok(Prompt {
+        contexts,
         // A host cannot say that something else than a user speaks.
         typed: origin.is_some_and(|origin| origin.kind == HUMAN),
         uuid: user.envelope.uuid.into_option(),
@@ -212,8 +222,10 @@ fn prompt(user: User) -> Result<Prompt, InputError> {
 /// A known type with a bad body: a prompt without a message is fatal, a control
 /// request is answered with an error by whoever serves it.
 fn malformed(line: &str, error: ReadError) -> Result<Said, InputError> {
-    match Head::read(line).ok().and_then(|head| head.kind).as_deref() {
-        Some("user") => Err(InputError::Role { role: "undefined".to_owned() }),
+    let view = View::read(line).ok();
+    let has_role = view.as_ref().is_some_and(|view| view.message.as_ref().is_some_and(|said| said.role.is_some()));
+    match view.and_then(|view| view.kind).as_deref() {
+        Some("user") if !has_role => Err(InputError::Role { role: "undefined".to_owned() }),
         Some("control_request") => match ControlRequest::unreadable(line) {
             Some(request) => Ok(Said::Request(Box::new(request))),
             None => Err(InputError::Malformed(error)),
@@ -248,5 +260,29 @@ impl Prompt {
     pub(crate) fn quoted(&self, may_wait: bool) -> Maybe<quipu_message::Json> {
         let quotes = may_wait || matches!(self.content, Content::Text(_));
         quotes.then(|| quipu_message::Json::of(&self.content)).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_user_line_is_named() {
+        let refused = |line: &str| read(line).unwrap_err().code();
+        assert_eq!(refused(r#"{"type":"user"}"#), "input.role");
+        assert_eq!(refused(r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#), "input.role");
+        let contexts =
+            r#"{"type":"user","message":{"role":"user","content":"x"},"contexts":[{"type":"FileReference"}]}"#;
+        assert_eq!(refused(contexts), "input.malformed");
+    }
+
+    #[test]
+    fn references_without_a_block_get_one() {
+        let line =
+            r#"{"type":"user","message":{"role":"user","content":"x"},"contexts":[{"type":"SelectionReference"}]}"#;
+        let Ok(Said::Prompt(prompt)) = read(line) else { panic!() };
+        assert_eq!(prompt.content, Content::Text(context::block(&prompt.contexts) + "x"));
+        assert_eq!(prompt.contexts.len(), 1);
     }
 }

@@ -11,7 +11,8 @@
 //! what the person typed
 //! ```
 //!
-//! [`split`] takes the block off, [`block`] writes it. Reading is exact: a line
+//! [`split`] takes the block off, [`block`] writes it, [`prepend_block`] puts it before a
+//! message. Reading is exact: a line
 //! is one of the nine kinds only if writing that kind gives the same line, and
 //! otherwise [`Kind::Other`], so header and references always write the block
 //! they were read from. The serde form is that of the `contexts` field.
@@ -20,6 +21,8 @@ use std::ops::Not;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::{Map, Value};
+
+use crate::{Block, Content};
 
 #[cfg(test)]
 mod tests;
@@ -207,6 +210,34 @@ pub fn block_with(header: Header, contexts: &[ContextRef]) -> String {
     }
     block.push('\n');
     block
+}
+
+/// Writes the block of some references before the first text of a message's content, or as a
+/// text of its own before blocks without any. Content whose first text begins with a block
+/// keeps it as it is.
+pub fn prepend_block(content: &mut Content, contexts: &[ContextRef]) {
+    if contexts.is_empty() {
+        return;
+    }
+    let prepend = |text: &mut String| {
+        if split(text).is_none() {
+            text.insert_str(0, &block(contexts));
+        }
+    };
+    match content {
+        Content::Text(text) => prepend(text),
+        Content::Blocks(blocks) => {
+            let first = blocks.iter_mut().find_map(|block| match block {
+                Block::Text(text) => Some(&mut text.text),
+                _ => None,
+            });
+            match first {
+                Some(text) => prepend(text),
+                None => blocks.insert(0, Block::new_text(block(contexts))),
+            }
+        }
+        Content::Other(_) => {}
+    }
 }
 
 impl Kind {

@@ -155,6 +155,14 @@ wire! {
     }
 }
 
+impl ErrorLine {
+    /// What went wrong, in words.
+    pub fn words(&self) -> String {
+        let said = self.message.get().or(self.error.get());
+        said.map_or_else(|| "it does not say why".to_owned(), Json::words)
+    }
+}
+
 wire! {
     /// A tool runs.
     pub struct ToolProgress ["type" = "tool_progress"] with envelope: Envelope {

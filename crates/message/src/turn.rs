@@ -2,9 +2,9 @@
 
 use serde_json::Number;
 
-use crate::context::ContextRef;
+use crate::context::{self, ContextRef};
 use crate::macros::{open_words, wire};
-use crate::{Envelope, Json, Message, RequestId, ToolUseId, Usage, Uuid};
+use crate::{Envelope, Json, Maybe, Message, RequestId, ToolUseId, Usage, Uuid};
 
 wire! {
     /// Where words come from, when not from the person.
@@ -70,6 +70,17 @@ wire! {
         plan_content: opt String = "planContent",
         /// The host put the words together: nothing in them is a command or a file (stream).
         client_composed: opt bool = "client_composed",
+    }
+}
+
+impl User {
+    /// Attaches context references: sets `contexts`, and writes their quote block before the
+    /// first text of the message unless a block stands there already.
+    #[must_use]
+    pub fn with_contexts(mut self, contexts: Vec<ContextRef>) -> Self {
+        context::prepend_block(&mut self.message.content, &contexts);
+        self.contexts = Maybe::Value(contexts);
+        self
     }
 }
 

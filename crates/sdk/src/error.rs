@@ -78,7 +78,7 @@ pub enum Error {
         source: Arc<serde_json::Error>,
     },
     /// The agent said that it cannot go on.
-    #[error("the agent cannot go on: {}", words(.0))]
+    #[error("the agent cannot go on: {}", .0.words())]
     Agent(Box<ErrorLine>),
     /// Something to be said cannot be written as JSON.
     #[error("cannot be written as JSON")]
@@ -110,11 +110,6 @@ impl Error {
     pub(crate) fn options(what: impl Into<String>) -> Self {
         Self::Options { what: what.into() }
     }
-}
-
-fn words(line: &ErrorLine) -> String {
-    let said = line.message.get().or(line.error.get());
-    said.map_or_else(|| "it does not say why".to_owned(), Json::words)
 }
 
 /// How an agent ended.

@@ -2,6 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::Message;
+use crate::turn::User;
 
 fn file(path: &str) -> Kind {
     Kind::File { path: path.into() }
@@ -358,6 +360,29 @@ fn text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(&[TITLE, SPACER, BULLET, "> - 📄 `a`\n", "\n", "x", " ", "\r", "> "][..]);
     let pieces = prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat());
     prop_oneof![block, pieces.prop_map(|pieces| format!("{TITLE}{pieces}"))]
+}
+
+#[test]
+fn a_block_is_put_before_the_first_text_once() {
+    let file = ContextRef::file("a.rs", "/p/a.rs");
+    let block = block(std::slice::from_ref(&file));
+    let attached = |content: Content| {
+        let user = User { message: Message { content, ..Message::default() }, ..User::default() };
+        let once = user.with_contexts(vec![file.clone()]);
+        assert_eq!(once.clone().with_contexts(vec![file.clone()]), once);
+        assert_eq!(once.contexts.get(), Some(&vec![file.clone()]));
+        once.message.content
+    };
+    assert_eq!(attached("explain".into()), Content::Text(format!("{block}explain")));
+    let image = || Block::Image(Box::default());
+    assert_eq!(
+        attached(vec![image(), Block::new_text("this"), Block::new_text("and this")].into()),
+        Content::Blocks(vec![image(), Block::new_text(format!("{block}this")), Block::new_text("and this")])
+    );
+    assert_eq!(attached(vec![image()].into()), Content::Blocks(vec![Block::new_text(block.clone()), image()]));
+    let mut plain = Content::from("explain");
+    prepend_block(&mut plain, &[]);
+    assert_eq!(plain, Content::from("explain"));
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 //! `QUIPU_SDK_RECORD=1` makes the recordings anew, from `quipu-agent`.
 
 mod agents;
+mod contexts;
 mod examples;
 mod suite;
 mod tee;
