@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use quipu_conversation::price::Prices;
+
 use crate::sandbox::Switch;
 
 /// How the agent speaks.
@@ -193,6 +195,8 @@ pub struct Options {
     /// No tools that run commands and no WebFetch unless `tools` names them, no settings
     /// files but managed ones, file tools confined to the session's folders.
     pub restricted: bool,
+    /// What models cost; the bundled prices if `None`.
+    pub prices: Option<Prices>,
     /// Whether to hold commands in a sandbox.
     pub sandbox: Switch,
     /// The program that sets the sandbox up; without one, what would need it is asked about.

@@ -238,7 +238,7 @@ impl Given {
         if self.options.session_mirror {
             log.mirror(output.clone());
         }
-        let mut ledger = Ledger::new(prices(&config));
+        let mut ledger = Ledger::new(self.options.prices.clone().unwrap_or_else(Prices::bundled));
         if let Some(costs) = &chosen.costs {
             ledger.carry_over(costs);
         }
@@ -555,14 +555,6 @@ fn latest(folder: &Path) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sessions = files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
     sessions.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
-}
-
-/// The prices, with the person's own in `quipu/prices.toml`.
-fn prices(config: &Path) -> Prices {
-    let path = config.join("quipu/prices.toml");
-    let own = std::fs::read_to_string(&path).ok();
-    let own = own.and_then(|text| Prices::with_overrides(&text, &path.display().to_string()).ok());
-    own.unwrap_or_else(Prices::bundled)
 }
 
 #[cfg(unix)]

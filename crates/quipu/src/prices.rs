@@ -1,15 +1,19 @@
-//! The price table: the bundled one, with the user's own prices over it.
+//! The price table: the bundled one, with the user's own prices over it. Both commands read it here.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use quipu_conversation::price::Prices;
 
-/// `<config>/quipu/prices.toml` over the bundled prices.
+/// `<config>/quipu/prices.toml` over the bundled prices. A file that cannot be read, or holds
+/// something else, is an error.
 pub(crate) fn load() -> Result<Prices> {
-    match path().map(|path| (std::fs::read_to_string(&path), path)) {
-        Some((Ok(text), path)) => Ok(Prices::with_overrides(&text, &path.display().to_string())?),
-        _ => Ok(Prices::bundled()),
+    let Some(path) = path() else { return Ok(Prices::bundled()) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Prices::with_overrides(&text, &path.display().to_string())?),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Prices::bundled()),
+        Err(error) => Err(error).with_context(|| format!("cannot read prices from {}", path.display())),
     }
 }
 

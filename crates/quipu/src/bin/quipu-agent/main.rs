@@ -4,6 +4,8 @@ mod command;
 mod debug;
 mod flags;
 mod ignored;
+#[path = "../../prices.rs"]
+mod prices;
 mod stdin;
 
 use std::collections::BTreeMap;
@@ -97,7 +99,9 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         Some(Thinking::Adaptive | Thinking::Enabled) | None => model.max_thinking_tokens,
     };
     let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, mcp };
+    let bad_prices = |error: anyhow::Error| EngineError::Flag { flag: "prices.toml", reason: format!("{error:#}") };
     Ok(Options {
+        prices: Some(prices::load().map_err(bad_prices)?),
         prompt,
         stream_input,
         format: match output.output_format {
