@@ -8,7 +8,7 @@ use quipu_conversation::{Node, normalise};
 use quipu_message::hook::{HookEvent, PostCompact, PreCompact};
 use quipu_message::system::{CompactBoundary, System, live};
 use quipu_message::turn::User;
-use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory};
+use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory, synthetic};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
@@ -168,11 +168,7 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
     if text.trim().is_empty() {
         return Err(Trouble::Api("the model wrote no summary".to_owned()));
     }
-    let told = format!(
-        "This conversation goes on from an earlier one that no longer fits. This is its summary:\n\n{}\n\nGo on from \
-         there as if nothing had happened; do not speak of the summary.",
-        between(&text, "<summary>", "</summary>")
-    );
+    let told = synthetic::summary(between(&text, "<summary>", "</summary>"));
     let mut summary = factory::user(told, &mut Clock);
     let pre_tokens = session.state().filled;
     let (boundary, recorded) = {

@@ -36,6 +36,10 @@ pub const SUBAGENT_REJECT_PREFIX: &str = "Permission for this tool use was denie
 /// Begins the tool result of an action refused by a rule or a classifier.
 pub const AUTOMATIC_DENIAL_PREFIX: &str = "Permission for this action has been denied. Reason: ";
 
+/// Begins the summary that stands for what was compacted; readers that do not know
+/// `isCompactSummary` tell it from the user's words by this.
+pub const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation that ran out of context";
+
 /// What comes before the person's words in a refusal, in the real files and in ours.
 const FEEDBACK_MARK: &str = "the user said:\n";
 
@@ -111,6 +115,14 @@ pub fn feedback(text: &str) -> Option<&str> {
     }
     let (_, words) = text.split_once(FEEDBACK_MARK)?;
     Some(words).filter(|words| !words.trim().is_empty())
+}
+
+/// Makes the message that stands for what was compacted, from the model's summary of it.
+pub fn summary(text: &str) -> String {
+    format!(
+        "{SUMMARY_PREFIX}. This is the summary of it:\n\n{text}\n\nGo on with the work from there; do not mention the \
+         summary."
+    )
 }
 
 /// Makes the tool result of a cancelled action.

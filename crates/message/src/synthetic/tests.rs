@@ -116,3 +116,10 @@ fn an_automatic_denial_gives_the_reason_the_honest_way_and_the_limit() {
     assert!(!text.contains("  "), "{text}");
     assert!(automatic_denial("").contains("Reason: none given. "));
 }
+
+#[test]
+fn a_summary_begins_as_other_readers_expect() {
+    let text = summary("The pier is twelve planks long.");
+    assert!(text.starts_with("This session is being continued from a previous conversation that ran out of context."));
+    assert!(text.contains("\n\nThe pier is twelve planks long.\n\n"), "{text}");
+}
