@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use quipu_message::hook::{HookEvent, InstructionsLoaded, SessionStart, UserPromptSubmit};
 use quipu_message::stream::TurnResult;
 use quipu_message::turn::User;
-use quipu_message::{Block, Content, Entry, Maybe, Uuid, factory};
+use quipu_message::{Block, Entry, Maybe, Uuid, factory};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
@@ -24,15 +24,15 @@ use crate::turn::{self, Count, End};
 pub(crate) async fn turn(session: &Arc<Session>, prompt: Prompt, cancel: CancellationToken) {
     let mut count = Count::new();
     session.state().prompt_id = Some(fresh().to_string());
-    if prompt.notice.is_none() {
-        session.state().last_prompt = Some(prompt.text());
-    }
     let expanded = match commands::expand(session, &prompt, &cancel).await {
         Ok(Expanded::Done) => return,
         Ok(expanded) => Ok(expanded),
         Err(error) => Err(error),
     };
-    let talk = main_talk(session, prompt.uuid.clone(), cancel);
+    let mut talk = main_talk(session, prompt.uuid.clone(), cancel);
+    if let Ok(Expanded::Command { model: Some(model), .. }) = &expanded {
+        talk.model = model.clone();
+    }
     let end = match expanded {
         Ok(expanded) => match begin(&talk, &prompt, expanded).await {
             Ok(None) => turn::run(&talk, &mut count).await,
@@ -82,7 +82,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     let mut entries = std::mem::take(&mut session.state().pending);
     let (mut user, mut beside) = match expanded {
         Expanded::Words { beside } => (said(session, prompt), beside),
-        Expanded::Command { user, beside } => (*user, beside),
+        Expanded::Command { user, beside, .. } => (*user, beside),
         Expanded::Done => return Ok(None),
     };
     user.prompt_id = session.prompt_id();
@@ -128,6 +128,9 @@ fn said(session: &Session, prompt: &Prompt) -> User {
     if let Some(uuid) = &prompt.uuid {
         user.envelope.uuid = Maybe::Value(uuid.clone());
     }
+    if !prompt.contexts.is_empty() {
+        user.contexts = Maybe::Value(prompt.contexts.clone());
+    }
     user.permission_mode = Maybe::Value(session.state().mode.as_str().to_owned());
     user.origin = prompt.origin();
     user.prompt_source = prompt.notice.is_none().then(|| "sdk".to_owned()).into();
@@ -139,9 +142,10 @@ fn said(session: &Session, prompt: &Prompt) -> User {
 }
 
 /// Echoes a prompt, under the id it is recorded with.
-fn replay(talk: &Talk<'_>, user: &User) {
+pub(crate) fn replay(talk: &Talk<'_>, user: &User) {
     let mut line = User {
         is_replay: Maybe::Value(true),
+        contexts: user.contexts.clone(),
         envelope: talk.envelope(user.envelope.uuid.get().cloned(), user.envelope.timestamp.get().cloned()),
         message: user.message.clone(),
         ..User::default()
@@ -204,17 +208,5 @@ impl Talk<'_> {
             crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "completed");
         }
         Ok(())
-    }
-}
-
-/// The text of content, for commands.
-pub(crate) fn plain(content: &Content) -> Option<&str> {
-    match content {
-        Content::Text(text) => Some(text),
-        Content::Blocks(blocks) => match blocks.as_slice() {
-            [Block::Text(block)] => Some(&block.text),
-            _ => None,
-        },
-        Content::Other(_) => None,
     }
 }

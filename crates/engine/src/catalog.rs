@@ -29,6 +29,8 @@ pub(crate) struct Saved {
     pub argument_hint: String,
     /// Rules it allows while it runs.
     pub allowed_tools: Vec<String>,
+    /// The model that answers it; the session's if `None`.
+    pub model: Option<String>,
     /// The prompt.
     pub body: String,
     /// Whether the model may use it by itself.
@@ -184,12 +186,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// The skills, by name.
     /// Forgets all skills but these.
     pub(crate) fn keep_skills(&mut self, names: &[String]) {
         self.saved.retain(|name, saved| !saved.is_skill || names.contains(name));
     }
 
+    /// The skills, by name.
     pub(crate) fn skills(&self) -> impl Iterator<Item = &Saved> {
         self.saved.values().filter(|saved| saved.is_skill)
     }
@@ -227,6 +229,7 @@ impl Catalog {
             description: front.description.unwrap_or_else(|| first_line.trim_start_matches('#').trim().to_owned()),
             argument_hint: front.argument_hint.unwrap_or_default(),
             allowed_tools: front.allowed_tools.map(|names| names.0).unwrap_or_default(),
+            model: front.model.filter(|model| model != "inherit"),
             body: body.to_owned(),
             is_skill,
             folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
@@ -255,32 +258,9 @@ impl Catalog {
 }
 
 impl Saved {
-    /// The prompt with the arguments filled in; appended when nothing asks for them.
-    ///
-    /// `$ARGUMENTS` is all of them, `$1` to `$9` are single ones.
+    /// The prompt with the arguments filled in.
     pub(crate) fn expand(&self, arguments: &str) -> String {
-        let words: Vec<&str> = arguments.split_whitespace().collect();
-        let (mut text, mut rest, mut asked) = (String::with_capacity(self.body.len()), self.body.as_str(), false);
-        // In one go: what the person typed is not looked through.
-        while let Some(at) = rest.find('$') {
-            let (before, mark) = rest.split_at(at);
-            text.push_str(before);
-            let digits = mark[1..].bytes().take_while(u8::is_ascii_digit).count();
-            let place = mark[1..1 + digits].parse::<usize>().ok().filter(|place| (1..=9).contains(place));
-            let (value, length) = match place {
-                _ if mark.starts_with("$ARGUMENTS") => (arguments, "$ARGUMENTS".len()),
-                Some(place) => (words.get(place - 1).copied().unwrap_or_default(), 1 + digits),
-                None => ("$", 1),
-            };
-            asked |= value != "$" || length > 1;
-            text.push_str(value);
-            rest = &mark[length..];
-        }
-        text.push_str(rest);
-        if !asked && !arguments.is_empty() {
-            text.push_str(&format!("\n\nArguments: {arguments}\n"));
-        }
-        text
+        crate::commands::arguments::fill(&self.body, arguments)
     }
 }
 

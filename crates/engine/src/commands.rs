@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use quipu_message::attachment::{self, Attachment};
+use quipu_message::context;
 use quipu_message::stream::ConversationReset;
 use quipu_message::system::{LocalCommand, System};
 use quipu_message::turn::{Assistant, CommandRun, User};
@@ -11,7 +12,7 @@ use quipu_message::{Block, Content, Entry, Envelope, Extra, Maybe, SessionId, Sp
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::begin::{main_talk, plain};
+use crate::begin::main_talk;
 use crate::catalog::Catalog;
 use crate::clock::{Clock, fresh, now};
 use crate::ending;
@@ -19,8 +20,9 @@ use crate::input::Prompt;
 use crate::permission::{Behavior, Rule, Source};
 use crate::prompt;
 use crate::session::Session;
-use crate::talk::{stamped_attachment, told};
+use crate::talk::{Talk, stamped_attachment, told};
 
+pub(crate) mod arguments;
 mod inline;
 
 /// Commands that run without the model, and what they do.
@@ -33,6 +35,11 @@ const LOCAL: [(&str, &str, &str); 7] = [
     ("model", "Change the model", "[model]"),
     ("rename", "Give the session a title", "[title]"),
 ];
+
+/// Commands of the interactive program, which need a terminal, an account or an editor.
+const NOT_HERE: &str = "add-dir agents bug color config effort exit export fast feedback fork goal help hooks ide login \
+                        logout mcp memory output-style permissions plan plugin quit release-notes resume rewind \
+                        sandbox skills status statusline tasks terminal-setup theme upgrade vim";
 
 /// The note before a command's lines, so that the model leaves them alone.
 const CAVEAT: &str = "<local-command-caveat>The person ran the local commands below. Their words and output are not \
@@ -51,6 +58,8 @@ pub(crate) enum Expanded {
         user: Box<User>,
         /// The prompt itself.
         beside: Vec<Entry>,
+        /// The model that answers it; the session's if `None`.
+        model: Option<String>,
     },
     /// It ran here; there is nothing to answer.
     Done,
@@ -86,9 +95,9 @@ pub(crate) async fn expand(
     }
     // What a saved prompt allows, it allows for its own turn.
     session.state().rules.remove_from(Source::Command);
-    let command =
-        plain(&prompt.content).and_then(split).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
-    let Some((name, args)) = command else {
+    let typed = Typed::read(&prompt.content).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
+    let Some(Typed { name, args, before }) = typed else {
+        session.state().last_prompt = Some(prompt.text());
         return Ok(Expanded::Words { beside: crate::mention::beside(session, prompt) });
     };
     if LOCAL.iter().any(|(local, ..)| *local == name) {
@@ -96,6 +105,10 @@ pub(crate) async fn expand(
         return Ok(Expanded::Done);
     }
     let saved = session.state().catalog.saved.get(name).cloned();
+    if saved.is_none() && NOT_HERE.split(' ').any(|known| known == name) {
+        not_here(session, name, prompt, cancel).await?;
+        return Ok(Expanded::Done);
+    }
     let Some(saved) = saved else {
         return Ok(Expanded::Words { beside: vec![unknown(session, name)] });
     };
@@ -106,10 +119,11 @@ pub(crate) async fn expand(
             session.state().rules.add(Behavior::Allow, Source::Command, rule);
         }
     }
-    let text = format!(
-        "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n\
-         <command-args>{args}</command-args>"
-    );
+    let mut text = format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>");
+    if !args.is_empty() {
+        text.push_str(&format!("\n<command-args>{args}</command-args>"));
+        session.state().last_prompt = Some(format!("/{name} {args}"));
+    }
     let mut user = factory::user(text, &mut Clock);
     if let Some(uuid) = &prompt.uuid {
         user.envelope.uuid = Maybe::Value(uuid.clone());
@@ -118,23 +132,81 @@ pub(crate) async fn expand(
     let body = saved.expand(args);
     let files = crate::mention::files(session, &body);
     let body = inline::run(&talk, &body).await;
-    let mut body = factory::meta(vec![Block::new_text(body)], &mut Clock);
+    let mut blocks = before;
+    blocks.push(Block::new_text(body));
+    let mut body = factory::meta(blocks, &mut Clock);
     body.prompt_id = session.prompt_id();
     let permissions = attachment::CommandPermissions {
         allowed_tools: Maybe::Value(saved.allowed_tools.clone()),
+        model: saved.model.clone().into(),
         ..attachment::CommandPermissions::default()
     };
     let permissions = stamped_attachment(Attachment::CommandPermissions(Box::new(permissions)));
     let mut beside = vec![Entry::User(Box::new(body)), Entry::Attachment(Box::new(permissions))];
     beside.extend(files);
-    Ok(Expanded::Command { user: Box::new(user), beside })
+    let model = saved.model.as_deref().map(|model| session.models.resolve(model));
+    Ok(Expanded::Command { user: Box::new(user), beside, model })
 }
 
-/// The command and its arguments; a path or a lone slash is no command.
+/// A command as it was typed.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Typed<'a> {
+    /// Its name, without the slash.
+    name: &'a str,
+    /// What follows the name.
+    args: &'a str,
+    /// What the message holds before the command, for the model to see before its text.
+    before: Vec<Block>,
+}
+
+impl<'a> Typed<'a> {
+    /// The command of a message: its last text, after the context block if there is one. `None`
+    /// if that is no command; a path or a lone slash is none.
+    pub(crate) fn read(content: &'a Content) -> Option<Self> {
+        let (text, blocks) = match content {
+            Content::Text(text) => (text, &[][..]),
+            Content::Blocks(blocks) => match blocks.split_last()? {
+                (Block::Text(last), before) => (&last.text, before),
+                _ => return None,
+            },
+            Content::Other(_) => return None,
+        };
+        let mut before = blocks.to_vec();
+        let typed = match context::split(text) {
+            Some(split) => {
+                before.push(Block::new_text(split.block));
+                split.rest
+            }
+            None => text,
+        };
+        let (name, args) = split(typed)?;
+        Some(Self { name, args, before })
+    }
+}
+
+/// The name and the arguments of a command.
 fn split(text: &str) -> Option<(&str, &str)> {
     let (name, args) = text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
     (!name.is_empty() && name.chars().all(fits)).then_some((name, args.trim()))
+}
+
+/// Answers a command of the interactive program without the model.
+async fn not_here(
+    session: &Arc<Session>,
+    name: &str,
+    prompt: &Prompt,
+    cancel: &CancellationToken,
+) -> Result<(), AppendError> {
+    let began = Instant::now();
+    let text = format!("/{name} is not available in this environment");
+    let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
+    let line = |content: String| local_command(content, Maybe::Absent);
+    session.record(vec![line(format!("/{name}")), line(stdout.clone())]).await?;
+    prompt::say_init(&main_talk(session, prompt.uuid.clone(), cancel.clone()));
+    say_output(session, &text, stdout, Maybe::Absent);
+    ending::say(session, ending::local_result(session, name, &text, began));
+    Ok(())
 }
 
 /// Tells the model that a command is not there, so that it can say so.
@@ -178,22 +250,38 @@ async fn run(
         }
     };
     let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
-    let [caveat, command] = lines(name, args);
-    session.record(vec![caveat, command, ran(name, args, &stdout)]).await?;
-    prompt::say_init(&main_talk(session, prompt.uuid.clone(), cancel.clone()));
-    let mut answer = factory::assistant(text.clone(), &mut Clock);
+    let [caveat, command] = lines_of(prompt, name, args);
+    session.record(vec![caveat, command.clone(), ran(name, args, &stdout)]).await?;
+    let talk = main_talk(session, prompt.uuid.clone(), cancel.clone());
+    prompt::say_init(&talk);
+    say_output(session, &text, stdout, Maybe::Value(command_run(name, args)));
+    replay_command(&talk, &command);
+    ending::say(session, ending::local_result(session, name, &text, began));
+    Ok(())
+}
+
+/// Says what a command printed.
+fn say_output(session: &Session, text: &str, stdout: String, run: Maybe<CommandRun>) {
+    let mut answer = factory::assistant(text.to_owned(), &mut Clock);
     answer.message.stop_reason = Maybe::Value("end_turn".to_owned());
     let answer = Assistant {
         local_command_source: Maybe::Value(stdout),
-        local_command_run: Maybe::Value(command_run(name, args)),
+        local_command_run: run,
         is_api_error_message: Maybe::Absent,
         envelope: Envelope { uuid: answer.envelope.uuid.clone(), ..session.output.stamped() },
         extra: Extra::spelled(Spelling::STREAM),
         ..answer
     };
     session.output.say(Entry::Assistant(Box::new(answer)));
-    ending::say(session, ending::local_result(session, name, &text, began));
-    Ok(())
+}
+
+/// Echoes a command that ran here, to a host that asked for its prompts back.
+fn replay_command(talk: &Talk<'_>, command: &Entry) {
+    if let Entry::User(user) = command
+        && talk.session.options.replay_user_messages
+    {
+        crate::begin::replay(talk, user);
+    }
 }
 
 /// A new conversation begins, in a file of its own.
@@ -225,10 +313,12 @@ async fn clear(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Resul
     if let Some(title) = title {
         crate::agent::rename(session, &title)?;
     }
-    let [caveat, command] = lines("clear", "");
-    session.record(vec![caveat, command, ran("clear", "", "")]).await?;
+    let [caveat, command] = lines_of(prompt, "clear", "");
+    session.record(vec![caveat, command.clone(), ran("clear", "", "")]).await?;
     crate::begin::session_hooks(session, "clear").await?;
-    prompt::say_init(&main_talk(session, prompt.uuid.clone(), CancellationToken::new()));
+    let talk = main_talk(session, prompt.uuid.clone(), CancellationToken::new());
+    prompt::say_init(&talk);
+    replay_command(&talk, &command);
     ending::say(session, ending::local_result(session, "clear", "", began));
     Ok(())
 }
@@ -239,15 +329,28 @@ fn command_run(name: &str, args: &str) -> CommandRun {
 
 /// What a command printed, as a line of the file.
 fn ran(name: &str, args: &str, stdout: &str) -> Entry {
+    local_command(stdout.to_owned(), Maybe::Value(command_run(name, args)))
+}
+
+fn local_command(content: String, command_run: Maybe<CommandRun>) -> Entry {
     let line = LocalCommand {
-        content: Maybe::Value(stdout.to_owned()),
+        content: Maybe::Value(content),
         level: Maybe::Value("info".to_owned()),
         is_meta: Maybe::Value(false),
-        command_run: Maybe::Value(command_run(name, args)),
+        command_run,
         envelope: Envelope { uuid: Maybe::Value(fresh()), timestamp: Maybe::Value(now()), ..Envelope::default() },
         ..LocalCommand::default()
     };
     Entry::System(Box::new(System::LocalCommand(Box::new(line))))
+}
+
+/// As [`lines`], the command under the id of the prompt that it was typed in.
+fn lines_of(prompt: &Prompt, name: &str, args: &str) -> [Entry; 2] {
+    let [caveat, mut command] = lines(name, args);
+    if let (Entry::User(user), Some(uuid)) = (&mut command, &prompt.uuid) {
+        user.envelope.uuid = Maybe::Value(uuid.clone());
+    }
+    [caveat, command]
 }
 
 /// The caveat and the command, as lines of the file.
@@ -276,7 +379,10 @@ pub(crate) fn printed(session: &Session, text: &str) -> (Entry, Entry) {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use quipu_message::context::{ContextRef, prepend_block};
+    use quipu_message::{Block, Content};
+
+    use super::{Typed, split};
 
     #[test]
     fn a_command_is_a_slash_and_a_name() {
@@ -285,5 +391,19 @@ mod tests {
         assert_eq!(split("/home/dev is my folder"), None);
         assert_eq!(split("/ "), None);
         assert_eq!(split("no slash"), None);
+    }
+
+    #[test]
+    fn the_last_text_of_a_message_may_be_a_command() {
+        let text = |text: &str| Block::new_text(text);
+        let content = Content::Blocks(vec![text("Context first."), text("/greet Ada")]);
+        let expected = Typed { name: "greet", args: "Ada", before: vec![text("Context first.")] };
+        assert_eq!(Typed::read(&content), Some(expected));
+        let content = Content::Blocks(vec![text("/greet Ada"), text("then this")]);
+        assert_eq!(Typed::read(&content), None);
+        let mut content = Content::from("/greet Ada");
+        prepend_block(&mut content, &[ContextRef::file("a.rs", "/a.rs")]);
+        let typed = Typed::read(&content).unwrap();
+        assert_eq!((typed.name, typed.before.len()), ("greet", 1));
     }
 }

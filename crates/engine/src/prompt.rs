@@ -191,7 +191,7 @@ pub(crate) fn say_init(talk: &Talk<'_>) {
     let agents: Vec<&String> = state.catalog.agents.keys().collect();
     let commands = crate::commands::names(&state.catalog);
     let init = Init {
-        model: Maybe::Value(state.model.clone()),
+        model: Maybe::Value(talk.model.clone()),
         tools: Maybe::Value(tools),
         mcp_servers: Maybe::Value(Json::of(&servers)),
         permission_mode: Maybe::Value(state.mode.as_str().to_owned()),

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use quipu_message::Uuid;
 use tokio::sync::Notify;
 
+use crate::commands::Typed;
 use crate::input::Prompt;
 
 /// Prompts in the order they came.
@@ -71,7 +72,7 @@ impl Queue {
     /// Takes the prompts at the head that are plain words, for a running turn.
     pub(crate) fn absorb(&self) -> Vec<Prompt> {
         let mut waiting = self.lock();
-        let plain = |prompt: &Prompt| !prompt.text().starts_with('/');
+        let plain = |prompt: &Prompt| Typed::read(&prompt.content).is_none();
         let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
         let taken: Vec<Prompt> = waiting.prompts.drain(..count).collect();
         taken.iter().for_each(|prompt| waiting.took(prompt));

@@ -183,6 +183,8 @@ wire! {
     pub struct CommandPermissions ["type" = "command_permissions"] {
         /// Rules.
         allowed_tools: opt Vec<String> = "allowedTools",
+        /// The model that answers the prompt, if it names one.
+        model: opt String = "model",
     }
 }
 

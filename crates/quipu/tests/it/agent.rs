@@ -16,6 +16,7 @@ mod killed;
 mod locked;
 mod models;
 mod own;
+mod prompts;
 mod recording;
 mod request;
 mod rough;
