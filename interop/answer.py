@@ -33,7 +33,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with open(LOG, "a") as log:
-            log.write(json.dumps({"path": self.path, "messages": body.get("messages")}) + "\n")
+            log.write(json.dumps({"path": self.path, "model": body.get("model"), "messages": body.get("messages")}) + "\n")
         text = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events(body.get("model", "m")))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")

@@ -32,9 +32,9 @@ check("resume", last(await ask("hi", { resume: session })).session_id === sessio
 check("fork", last(await ask("hi", { resume: session, forkSession: true })).session_id !== session);
 
 const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
-lines = await ask("FORM", { outputFormat: { type: "json_schema", schema } });
+lines = await ask("FORM it", { outputFormat: { type: "json_schema", schema } });
 check("structured output", last(lines).structured_output.ok === true);
-check("an error result", last(await ask("FAIL")).is_error === true);
+check("an error result", last(await ask("FAIL now")).is_error === true);
 
 const fired = [];
 const add = tool("add", "Adds", { a: z.number(), b: z.number() }, async ({ a, b }) => ({
@@ -89,7 +89,7 @@ for await (const line of talk) {
   } else if (results === 2) {
     check("setPermissionMode", line.result === "Wrote it." && existsSync(`${cwd}/w.txt`));
     check("setModel", Object.keys(line.modelUsage).includes("claude-haiku-4-5"));
-    say("SLOW");
+    say("SLOW story");
   } else if (results === 3) {
     check("interrupt", line.subtype === "error_during_execution");
     say("hi again");
