@@ -392,7 +392,7 @@ fn a_projects_settings_cannot_send_the_key_elsewhere() {
 fn a_saved_prompt_brings_what_its_commands_print_and_the_files_it_names() {
     let stage = Stage::new("hello.yaml");
     let head = "---\nallowed-tools: Bash(echo:*)\n---\n";
-    let body = "say hello: !`echo one $1` and !`touch made`, see @notes.txt, not @secret.txt";
+    let body = "say hello: !`echo one $0` and !`touch made`, see @notes.txt, not @secret.txt";
     stage.write(".claude/commands/look.md", &format!("{head}{body}"));
     stage.write("secret.txt", "the hidden words");
     let lines = stage.lines(&["/look two", "--disallowedTools", "Read(secret.txt)"]);
