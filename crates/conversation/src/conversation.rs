@@ -10,7 +10,7 @@ use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::tool::{AgentOutput, ToolInput};
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{AgentId, Block, Entry, Message, ReadError, SessionId, ToolUse, ToolUseId, Uuid};
+use quipu_message::{AgentId, Block, Entry, Maybe, Message, ReadError, SessionId, ToolUse, ToolUseId, Uuid};
 
 use crate::accumulate::Accumulator;
 use crate::tree::Tree;
@@ -72,11 +72,25 @@ impl Node {
     }
 }
 
-/// A branch that the user left by going back to an earlier point.
+/// A branch that was left: the user went back to an earlier point, or an answer broke and
+/// was asked for again.
 #[derive(Debug, Clone)]
 pub struct Branch<'a> {
     /// Its entries, in the order of the file; at least one.
     pub nodes: Vec<&'a Node>,
+}
+
+impl Branch<'_> {
+    /// Whether it is an answer that broke: blocks of one API message that never ended, and
+    /// nothing after them. Nobody left it on purpose.
+    pub fn is_broken_answer(&self) -> bool {
+        let id = self.nodes.first().and_then(|node| node.message_id());
+        let is_part = |node: &&Node| {
+            let unended = node.assistant().is_some_and(|line| line.message.stop_reason == Maybe::Null);
+            unended && node.message_id() == id
+        };
+        id.is_some() && self.nodes.iter().all(is_part)
+    }
 }
 
 /// A conversation: push lines in the order they come, then look at it.

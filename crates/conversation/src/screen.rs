@@ -126,13 +126,14 @@ pub struct UiOptions {
     /// Also what was meant for the model or the program alone: meta texts such as those of
     /// skills, reminders, and measurements. Such items say [`ScreenItem::hidden`].
     pub hidden: bool,
-    /// Also the items of each left branch, after the item that announces it.
+    /// Also the items of each left branch, after the item that announces it; also of
+    /// answers that broke and were asked for again.
     pub branches: bool,
 }
 
 impl Conversation {
-    /// The conversation for people, in order. Each left branch is announced by an item of
-    /// kind [`Kind::Branch`] with the count of its items. Two passes, linear.
+    /// The conversation for people, in order. Each branch that the user left is announced by
+    /// an item of kind [`Kind::Branch`] with the count of its items. Two passes, linear.
     pub fn for_ui(&self) -> Vec<ScreenItem> {
         self.for_ui_with(UiOptions::default())
     }
@@ -161,7 +162,8 @@ impl Conversation {
         // What stands beside the path, by the line before which it is shown.
         let mut asides: Vec<(u64, Vec<ScreenItem>)> =
             self.faults().iter().map(problem).map(|item| (item.line, vec![item])).collect();
-        for (number, branch) in (1..).zip(&branches) {
+        let announced = |branch: &Branch<'_>| options.branches || !branch.is_broken_answer();
+        for (number, branch) in (1..).zip(&branches).filter(|(_, branch)| announced(branch)) {
             let items = self.announced(branch, number, options, depth);
             asides.push((items[0].line, items));
         }

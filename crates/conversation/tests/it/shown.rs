@@ -225,3 +225,28 @@ fn a_subagents_tombstone_takes_back_what_it_said() {
     lines[2] = json!({"type": "tombstone", "message": {"uuid": "x"}});
     assert_eq!(inside(&lines), ["whole answer", "More"]);
 }
+
+#[test]
+fn an_answer_that_broke_and_was_asked_for_again_is_not_shown() {
+    let block = |uuid: &str, parent: &str, message: &str, text: &str, stop: Value| {
+        let mut line = says(uuid, parent, message, words(text));
+        line["message"]["stop_reason"] = stop;
+        line
+    };
+    let lines = [
+        user("p", None, json!("go")),
+        block("a", "p", "m1", "the first try", Value::Null),
+        block("b", "a", "m1", "its second block", Value::Null),
+        block("c", "p", "m2", "the second try", json!("end_turn")),
+    ];
+    let broken = talk(&lines);
+    assert_eq!(shown(&broken), ["go", "the second try"]);
+    assert_eq!(broken.branches().len(), 1, "nothing is lost");
+    let all = broken.for_ui_with(UiOptions { branches: true, ..UiOptions::default() });
+    assert!(all.iter().any(|item| item.text.as_deref() == Some("its second block")));
+    assert_eq!(broken.for_api().len(), 2);
+    // One that ended was left on purpose.
+    let mut lines = lines;
+    lines[2]["message"]["stop_reason"] = json!("end_turn");
+    assert_eq!(shown(&talk(&lines)).len(), 3);
+}

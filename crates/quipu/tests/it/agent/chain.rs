@@ -21,6 +21,59 @@ const PARALLEL: &str = r#"
     - {tool: Agent, id: toolu_quick, input: {description: two, prompt: subagent two, subagent_type: general-purpose}}
 "#;
 
+/// The first answer has a block that is complete long before the answer breaks.
+const BREAKS: &str = r#"
+- when: {call: 1}
+  reply: [Early words., Words that never end.]
+  pause_ms: 150
+  cut_after: 5
+- when: {says: again}
+  reply: Once more.
+- reply: [The second, attempt.]
+  usage: {output_tokens: 7}
+"#;
+
+#[test]
+fn an_answer_that_broke_is_a_branch_that_was_left() {
+    let stage = Stage::playing(BREAKS);
+    let id = "11111111-2222-4333-8444-999999999999";
+    let lines = stage.lines(&["go", "--session-id", id]);
+    assert_eq!(lines.last().unwrap()["is_error"], false);
+    let entries = entries(&stage);
+    let find = |text: &str| entries.iter().find(|line| line["message"]["content"][0]["text"] == text).unwrap();
+    let (early, prompt) = (find("Early words."), entries.iter().find(|line| line["type"] == "user").unwrap());
+    assert_eq!((&early["parentUuid"], &early["message"]["stop_reason"]), (&prompt["uuid"], &Value::Null));
+    // A line tells of the retry, after the same prompt.
+    let retry = entries.iter().find(|line| line["subtype"] == "api_error").unwrap();
+    assert_eq!((&retry["parentUuid"], &find("The second")["parentUuid"]), (&prompt["uuid"], &retry["uuid"]));
+    stage.lines(&["again", "--resume", id]);
+    let sent = stage.answerer.seen().last().unwrap().body.clone();
+    assert!(sent.contains("The second") && !sent.contains("Early words."), "{sent}");
+    let talk = quipu_transcript::load(&stage.session_file()).unwrap();
+    let shown: Vec<String> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
+    assert!(shown.iter().all(|text| !text.contains("Early") && !text.contains("Branch")), "{shown:?}");
+}
+
+#[test]
+fn every_line_of_a_quick_answer_and_the_last_of_a_slow_one_say_how_it_ended() {
+    let ends = |pause: &str| {
+        let script = format!("- reply: [One., Two.]\n  pause_ms: {pause}\n  usage: {{output_tokens: 7}}\n");
+        let stage = Stage::playing(&script);
+        stage.lines(&["go"]);
+        let end =
+            |line: &Value| (line["message"]["stop_reason"].clone(), line["message"]["usage"]["output_tokens"].clone());
+        let answers = entries(&stage).into_iter().filter(|line| line["type"] == "assistant");
+        answers.map(|line| (line["uuid"].clone(), end(&line))).collect::<Vec<_>>()
+    };
+    let whole = (Value::from("end_turn"), Value::from(7));
+    let quick = ends("0");
+    assert_eq!(quick.iter().map(|(_, end)| end.clone()).collect::<Vec<_>>(), [whole.clone(), whole.clone()]);
+    let slow = ends("150");
+    assert_eq!((&slow[0].1.0, &slow.last().unwrap().1), (&Value::Null, &whole));
+    // The last one was written before its end was known, and once more with it.
+    assert_eq!((slow.len(), &slow[1].0), (3, &slow[2].0));
+}
+
 fn entries(stage: &Stage) -> Vec<Value> {
     let text = fs::read_to_string(stage.session_file()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

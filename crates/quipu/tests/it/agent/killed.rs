@@ -1,6 +1,8 @@
 //! An agent killed with SIGKILL at a random moment of a run of fifty turns: its session
 //! can be resumed, no words of the person are lost, no call without a result is sent.
 //!
+//! Killed between the blocks of one answer: every complete block is in the file.
+//!
 //! A few kills by default; `QUIPU_KILLS=200` for the long run of `make crash`.
 #![cfg(unix)]
 
@@ -146,5 +148,59 @@ fn an_agent_killed_at_any_point_can_be_resumed_with_nothing_lost() {
         "{kills} kills in runs of {TURNS} turns: {in_turn} within a turn, {no_file} before there was a file, \
          {torn} torn lines; {turns} turns ended, {replayed} questions acknowledged, none lost; \
          {calls} tool calls sent again, each with its result"
+    );
+}
+
+/// An answer of twelve blocks of which only some come; then the model says no more.
+fn blocks(come: usize) -> String {
+    let block = |n| match n % 3 {
+        2 => format!("    - {{tool: Bash, id: toolu_{n:02}, input: {{command: echo {n:02}}}}}\n"),
+        _ => format!("    - text: words {n:02}\n"),
+    };
+    let blocks: String = (0..BLOCKS).map(block).collect();
+    // A block is its start, one delta and its end; the message's start comes before all.
+    let events = 1 + 3 * come;
+    format!(
+        "- when: {{says: the end}}\n  reply: It ends well.\n- reply:\n{blocks}  chunk: 1000\n  hang_after: {events}\n"
+    )
+}
+
+const BLOCKS: usize = 12;
+
+#[test]
+#[allow(clippy::print_stderr, reason = "the figures of a long run")]
+fn an_agent_killed_between_the_blocks_of_an_answer_has_recorded_those_that_are_complete() {
+    let kills: usize = std::env::var("QUIPU_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let (mut complete, mut longest) = (0, Duration::ZERO);
+    for kill in 0..kills {
+        let come = 1 + kill % (BLOCKS - 1);
+        let stage = Stage::playing(&blocks(come));
+        let mut talk = stage.talk(&["--allowedTools", "Bash", "--session-id", SESSION]);
+        talk.say("go");
+        let uuids: Vec<String> = (0..come)
+            .map(|_| talk.until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned())
+            .collect();
+        let heard = Instant::now();
+        let path = stage.session_file();
+        let mut written = String::new();
+        while !uuids.iter().all(|uuid| written.contains(uuid)) {
+            assert!(heard.elapsed() < Duration::from_secs(10), "{} blocks, but\n{written}", uuids.len());
+            written = fs::read_to_string(&path).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        longest = longest.max(heard.elapsed());
+        talk.child.kill().unwrap();
+        talk.child.wait().unwrap();
+        complete += come;
+        let lines = stage.lines(&["the end", "--resume", SESSION]);
+        assert_eq!(lines.last().unwrap()["result"], "It ends well.", "{written}");
+        let sent = stage.answerer.seen().last().unwrap().body.clone();
+        for n in (0..come).filter(|n| n % 3 != 2) {
+            assert!(sent.contains(&format!("words {n:02}")), "block {n} is not sent");
+        }
+        every_call_is_answered(&stage);
+    }
+    eprintln!(
+        "{kills} kills within an answer: {complete} blocks complete, all in the file, the last after {longest:?}"
     );
 }
