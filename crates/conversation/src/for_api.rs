@@ -13,6 +13,10 @@ use quipu_message::{Block, Content, Entry, Maybe, Message, Role, ToolUseId, Uuid
 use crate::conversation::{Conversation, Node};
 use crate::tree::is_root;
 
+mod media;
+
+use media::{Media, too_large};
+
 impl Conversation {
     /// The messages to send to go on from here.
     pub fn for_api(&self) -> Vec<Message> {
@@ -25,7 +29,8 @@ impl Conversation {
 pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
     let too_large = too_large(nodes);
     let cleared = Cleared::new(nodes);
-    let drafts = nodes.iter().filter_map(|node| draft(node, &too_large, &cleared)).collect();
+    let drafts = nodes.iter().enumerate();
+    let drafts = drafts.filter_map(|(at, node)| draft(node, too_large.get(&at).copied(), &cleared)).collect();
     normalise(whole_messages(drafts))
 }
 
@@ -122,13 +127,13 @@ struct Draft {
 
 /// What an entry sends; `None` for progress, what is virtual, failed calls and
 /// everything that is not said to the model.
-fn draft(node: &Node, too_large: &HashMap<u64, Media>, cleared: &Cleared) -> Option<Draft> {
+fn draft(node: &Node, too_large: Option<Media>, cleared: &Cleared) -> Option<Draft> {
     let user = |blocks| Some(Draft { id: None, role: Role::User, blocks });
     match &node.entry {
         Entry::User(line) if !line.is_virtual.is_true() => {
             let mut blocks = line.message.content.clone().into_blocks();
-            if let Some(media) = too_large.get(&node.line) {
-                blocks.retain(|block| !media.covers(block));
+            if let Some(media) = too_large {
+                media.strip(&mut blocks, !line.is_meta.is_true());
             }
             cleared.strip(&mut blocks);
             if line.is_task_notification() {
@@ -150,7 +155,11 @@ fn draft(node: &Node, too_large: &HashMap<u64, Media>, cleared: &Cleared) -> Opt
             _ => None,
         },
         Entry::Attachment(line) if node.uuid().is_none_or(|uuid| !cleared.attachments.contains(uuid)) => {
-            user(line.for_model())
+            let mut blocks = line.for_model();
+            if let Some(media) = too_large {
+                media.strip(&mut blocks, true);
+            }
+            user(blocks)
         }
         Entry::Summary(line) if line.is_compact_summary.is_true() => user(vec![Block::new_text(&line.summary)]),
         _ => None,
@@ -224,61 +233,6 @@ impl Cleared {
             }
         }
     }
-}
-
-/// Which pictures or documents were too large to send.
-#[derive(Clone, Copy)]
-struct Media {
-    images: bool,
-    documents: bool,
-}
-
-impl Media {
-    /// What a failed call complained of.
-    fn complained_of(line: &Assistant) -> Option<Self> {
-        if !line.is_api_error() {
-            return None;
-        }
-        let text = line.message.content.to_text().to_lowercase();
-        if !text.contains("too large") && !text.contains("exceeds the maximum") {
-            return None;
-        }
-        let (images, documents) = (text.contains("image"), text.contains("pdf") || text.contains("document"));
-        let request = text.contains("request too large");
-        (images || documents || request).then_some(Self { images: images || request, documents: documents || request })
-    }
-
-    fn covers(self, block: &Block) -> bool {
-        match block {
-            Block::Image(_) => self.images,
-            Block::Document(_) => self.documents,
-            _ => false,
-        }
-    }
-}
-
-/// The meta messages, by line, whose media a later failure named as too large:
-/// the nearest one before each such failure.
-fn too_large(nodes: &[&Node]) -> HashMap<u64, Media> {
-    let mut strip = HashMap::new();
-    let mut last_meta = None;
-    for node in nodes {
-        match &node.entry {
-            Entry::User(line) if is_meta_with_media(line) => last_meta = Some(node.line),
-            Entry::Assistant(line) => {
-                if let (Some(media), Some(at)) = (Media::complained_of(line), last_meta) {
-                    strip.insert(at, media);
-                }
-            }
-            _ => {}
-        }
-    }
-    strip
-}
-
-fn is_meta_with_media(line: &User) -> bool {
-    let media = |block: &Block| matches!(block, Block::Image(_) | Block::Document(_));
-    line.is_meta.is_true() && line.message.content.blocks().iter().any(media)
 }
 
 /// Brings the lines of one API message together, even where results of its first

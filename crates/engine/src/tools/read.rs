@@ -23,8 +23,8 @@ const LINE_LENGTH: usize = 2000;
 const MOST_TEXT: usize = 100_000;
 /// The longest file that is read at all.
 const LONGEST: u64 = 64 << 20;
-/// The longest picture the API takes.
-const LONGEST_IMAGE: usize = 5 << 20;
+/// The longest image the API takes, in base64.
+const MAX_IMAGE_BASE64: usize = 5 << 20;
 /// The longest document the API takes.
 const LONGEST_DOCUMENT: usize = 24 << 20;
 
@@ -154,14 +154,15 @@ fn cut(line: &str) -> &str {
 }
 
 fn image(media_type: &str, bytes: &[u8]) -> Result<Output, Output> {
-    if bytes.len() > LONGEST_IMAGE {
+    let data = BASE64.encode(bytes);
+    if data.len() > MAX_IMAGE_BASE64 {
         return Err(Output::failure(format!(
-            "The image holds {}; at most {} can be shown. Make it smaller first.",
+            "The image holds {}, which is {} in base64; at most {} of that can be shown. Make it smaller first.",
             size(bytes.len() as u64),
-            size(LONGEST_IMAGE as u64)
+            size(data.len() as u64),
+            size(MAX_IMAGE_BASE64 as u64)
         )));
     }
-    let data = BASE64.encode(bytes);
     let file = ReadFileOutput {
         base64: data.clone().into(),
         media_type: media_type.to_owned().into(),

@@ -1,0 +1,112 @@
+//! Images and documents that the API refused as too large.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use quipu_message::turn::Assistant;
+use quipu_message::{Block, Content, Entry, Maybe};
+
+use super::is_sent;
+use crate::conversation::Node;
+
+/// Which pictures or documents were too large to send.
+#[derive(Clone, Copy)]
+pub(super) struct Media {
+    images: bool,
+    documents: bool,
+}
+
+impl Media {
+    /// What a failed call complained of.
+    fn complained_of(line: &Assistant) -> Option<Self> {
+        if !line.is_api_error() {
+            return None;
+        }
+        let text = line.message.content.to_text().to_lowercase();
+        if !text.contains("too large") && !(text.contains("exceed") && text.contains("max")) {
+            return None;
+        }
+        let (images, documents) = (text.contains("image"), text.contains("pdf") || text.contains("document"));
+        let request = text.contains("request too large") || text.contains("request exceeds");
+        (images || documents || request).then_some(Self { images: images || request, documents: documents || request })
+    }
+
+    fn covers(self, block: &Block) -> bool {
+        match block {
+            Block::Image(_) => self.images,
+            Block::Document(_) => self.documents,
+            _ => false,
+        }
+    }
+
+    /// Whether an entry holds such media, also in a tool result.
+    fn is_in(self, node: &Node) -> bool {
+        self.blocks(node).iter().any(|block| self.covers(block) || self.inside(block).any(|inner| self.covers(inner)))
+    }
+
+    /// Whether an entry holds such media that no API takes.
+    fn is_oversized_in(self, node: &Node) -> bool {
+        let long = |block: &Block| match block {
+            Block::Image(image) => image.source.data.text().is_some_and(|data| data.len() > MAX_IMAGE_BASE64),
+            _ => false,
+        };
+        let blocks = self.blocks(node);
+        blocks.iter().any(|block| long(block) || self.inside(block).any(long))
+    }
+
+    fn blocks(self, node: &Node) -> Cow<'_, [Block]> {
+        match &node.entry {
+            Entry::User(line) => Cow::Borrowed(line.message.content.blocks()),
+            Entry::Attachment(line) => Cow::Owned(line.for_model()),
+            _ => Cow::Borrowed(&[]),
+        }
+    }
+
+    fn inside(self, block: &Block) -> impl Iterator<Item = &Block> {
+        let content = block.tool_result().and_then(|result| result.content.get());
+        content.into_iter().flat_map(|content| content.blocks())
+    }
+
+    /// Takes the media out; where the user or a tool put them, a note says so.
+    pub(super) fn strip(self, blocks: &mut Vec<Block>, with_note: bool) {
+        if !with_note {
+            blocks.retain(|block| !self.covers(block));
+            return;
+        }
+        for block in blocks {
+            if self.covers(block) {
+                *block = Block::new_text(TAKEN_OUT);
+            } else if let Block::ToolResult(result) = block
+                && let Maybe::Value(Content::Blocks(inner)) = &mut result.content
+            {
+                self.strip(inner, true);
+            }
+        }
+    }
+}
+
+/// The longest image the API takes, in base64.
+const MAX_IMAGE_BASE64: usize = 5 << 20;
+
+/// Stands for an image or a document that the API refused.
+const TAKEN_OUT: &str = "[An image or document stood here. The API refused it as too large, so it is no longer sent.]";
+
+/// The entries, by position, whose media a later failure named as too large: of those that
+/// came since the last answer the oversized ones, or else all; or else the nearest message
+/// of the program that holds any.
+pub(super) fn too_large(nodes: &[&Node]) -> HashMap<usize, Media> {
+    let mut strip = HashMap::new();
+    for (at, node) in nodes.iter().enumerate() {
+        let Some(media) = node.assistant().and_then(Media::complained_of) else { continue };
+        let answered = nodes[..at].iter().rposition(|node| node.assistant().is_some_and(is_sent));
+        let new = answered.map_or(0, |answered| answered + 1);
+        let suspects: Vec<usize> = (new..at).filter(|&i| media.is_in(nodes[i])).collect();
+        let oversized: Vec<usize> = suspects.iter().copied().filter(|&i| media.is_oversized_in(nodes[i])).collect();
+        let guilty = if oversized.is_empty() { suspects } else { oversized };
+        let is_meta = |node: &&Node| node.user().is_some_and(|line| line.is_meta.is_true() && media.is_in(node));
+        let earlier = || nodes[..at].iter().rposition(is_meta);
+        let guilty = if guilty.is_empty() { earlier().into_iter().collect() } else { guilty };
+        strip.extend(guilty.into_iter().map(|i| (i, media)));
+    }
+    strip
+}
