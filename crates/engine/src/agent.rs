@@ -26,6 +26,13 @@ use crate::setup::Given;
 /// How long a session may take to end after a signal.
 const PARTING: Duration = Duration::from_secs(2);
 
+/// How long commands in the background may run on after the last result.
+const COMMAND_WAIT: Duration = Duration::from_secs(5);
+
+/// How long subagents in the background may work on after the last turn, unless the
+/// environment says otherwise.
+const SUBAGENT_WAIT: Duration = Duration::from_secs(600);
+
 /// Runs the agent until there is nothing more to do; returns the exit code.
 ///
 /// Errors that no `result` line tells of are returned; everything else is said on
@@ -137,7 +144,7 @@ async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> 
         session.mcp.connect_all(session).await;
     }
     let mut from = Some(from);
-    while let Some(prompt) = session.queue.next().await {
+    while let Some(prompt) = next_prompt(session).await {
         if let Err(error) = take_up(session, from.take()).await {
             // Whoever waits for a result gets one.
             let result = stillborn(&session.output, &in_full(&error));
@@ -156,6 +163,19 @@ async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> 
         end(session).await?;
     }
     Ok(())
+}
+
+/// The next prompt. What runs in the background after the last one is waited for, but not
+/// for ever; `None` if there is nothing more to do.
+async fn next_prompt(session: &Session) -> Option<Prompt> {
+    let wait = match session.var("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").and_then(|millis| millis.parse().ok()) {
+        _ if session.options.stream_input => Duration::MAX,
+        _ if !session.queue.expects() => COMMAND_WAIT,
+        Some(0) => Duration::MAX,
+        Some(millis) => Duration::from_millis(millis),
+        None => SUBAGENT_WAIT,
+    };
+    tokio::time::timeout(wait, session.queue.next()).await.ok().flatten()
 }
 
 /// A prompt came: it is noted and waits for its turn. One that cannot be noted waits

@@ -60,6 +60,10 @@ fn began(session: &Session, task: &Task) {
     say_running(session);
     // A subagent tells of itself.
     if task.kind == Kind::Command {
+        // A host that goes on speaking ends them with the session.
+        if !session.options.stream_input {
+            session.queue.wait_for(&task.id);
+        }
         session.say(System::TaskStarted(Box::new(live::TaskStarted {
             task_id: Maybe::Value(AgentId::from(task.id.as_str())),
             run_id: Maybe::Value(task.run.clone()),

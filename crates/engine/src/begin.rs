@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use quipu_message::attachment::{Attachment, QueuedCommand};
 use quipu_message::hook::{HookEvent, InstructionsLoaded, SessionStart, UserPromptSubmit};
 use quipu_message::stream::TurnResult;
 use quipu_message::turn::User;
@@ -17,7 +18,7 @@ use crate::input::Prompt;
 use crate::prompt;
 use crate::session::Session;
 use crate::structured::Structured;
-use crate::talk::{Talk, Voice};
+use crate::talk::{Talk, Voice, stamped_attachment};
 use crate::turn::{self, Count, End};
 
 /// Answers one prompt, from its first hook to its result.
@@ -43,7 +44,12 @@ pub(crate) async fn turn(session: &Arc<Session>, prompt: Prompt, cancel: Cancell
     };
     let result = ending::result(&talk, &end, &count);
     // Who hears the result may speak at once, and does not speak into a turn then.
-    session.state().turn = None;
+    let absorbed = {
+        let mut state = session.state();
+        state.turn = None;
+        std::mem::take(&mut state.absorbed)
+    };
+    absorbed.iter().for_each(|uuid| crate::agent::lifecycle(session, Some(uuid), "completed"));
     ending::say(session, TurnResult { origin: prompt.origin(), ..result });
 }
 
@@ -105,12 +111,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     entries.extend(effects.attachments);
     entries.extend(prompt::plan_note(session));
     entries.extend(prompt::budget_note(session));
-    if !std::mem::replace(&mut session.state().instructed, true) {
-        let (files, left_out) = session.find_instructions();
-        entries.extend(prompt::instructions(&files));
-        entries.extend(prompt::dynamic_sections(session));
-        left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
-    }
+    entries.extend(instructions(session));
     // The person's words are on disk before the model is asked.
     talk.record(entries).await?;
     crate::checkpoint::note(session)?;
@@ -120,6 +121,17 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
         replay(talk, &user);
     }
     Ok(None)
+}
+
+/// The instruction files and what the system prompt leaves out, unless the model was told
+/// them already.
+pub(crate) fn instructions(session: &Session) -> Vec<Entry> {
+    if std::mem::replace(&mut session.state().instructed, true) {
+        return Vec::new();
+    }
+    let (files, left_out) = session.find_instructions();
+    left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
+    prompt::instructions(&files).into_iter().chain(prompt::dynamic_sections(session)).collect()
 }
 
 /// The prompt as a line of the file.
@@ -178,35 +190,56 @@ pub(crate) async fn session_hooks(session: &Arc<Session>, source: &str) -> Resul
 impl Talk<'_> {
     /// Takes prompts that came meanwhile into the running turn.
     pub(crate) async fn absorb_queued(&self) -> Result<(), AppendError> {
-        for prompt in self.session.queue.absorb() {
-            if !crate::background::is_news(self.session, &prompt) {
-                self.session.note_queue("remove", Some(&prompt), Some("absorbed_mid_turn"))?;
-                continue;
-            }
-            crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "started");
-            let attached = quipu_message::attachment::QueuedCommand {
-                prompt: Maybe::Value(prompt.content.clone()),
-                source_uuid: prompt.uuid.clone().into(),
-                command_mode: Maybe::Value(prompt.mode().to_owned()),
-                ..quipu_message::attachment::QueuedCommand::default()
-            };
-            let attachment = quipu_message::attachment::Attachment::QueuedCommand(Box::new(attached));
-            let line = crate::talk::stamped_attachment(attachment);
-            let uuid = line.envelope.uuid.get().cloned();
-            // The words are in the conversation before they leave the queue.
-            self.record(vec![Entry::Attachment(Box::new(line))]).await?;
-            self.session.note_queue("remove", Some(&prompt), Some("absorbed_mid_turn"))?;
-            if prompt.notice.is_some() {
-                continue;
-            }
-            self.session.state().last_prompt = Some(prompt.text());
-            if self.session.options.replay_user_messages {
-                let mut user = factory::user(prompt.content.clone(), &mut Clock);
-                user.envelope.uuid = prompt.uuid.clone().or(uuid).into();
+        let session = self.session;
+        let (news, known): (Vec<Prompt>, Vec<Prompt>) =
+            session.queue.absorb().into_iter().partition(|prompt| crate::background::is_news(session, prompt));
+        for prompt in &known {
+            session.note_queue("remove", Some(prompt), Some("absorbed_mid_turn"))?;
+        }
+        let absorbed: Vec<Absorbed> = news.into_iter().map(Absorbed::new).collect();
+        // The words are in the conversation before they leave the queue.
+        self.record(absorbed.iter().map(Absorbed::entry).collect()).await?;
+        for taken in &absorbed {
+            session.note_absorbed(&taken.prompt, taken.uuid.clone(), taken.delivery.clone())?;
+        }
+        let said = || absorbed.iter().filter(|taken| taken.prompt.notice.is_none());
+        if session.options.replay_user_messages {
+            for taken in said() {
+                let mut user = factory::user(taken.prompt.content.clone(), &mut Clock);
+                user.envelope.uuid = Maybe::Value(taken.uuid.clone());
                 replay(self, &user);
             }
-            crate::agent::lifecycle(self.session, prompt.uuid.as_ref(), "completed");
+        }
+        for uuid in said().filter_map(|taken| taken.prompt.uuid.as_ref()) {
+            crate::agent::lifecycle(session, Some(uuid), "started");
+            session.state().absorbed.push(uuid.clone());
         }
         Ok(())
+    }
+}
+
+/// A prompt that a running turn has taken in.
+struct Absorbed {
+    prompt: Prompt,
+    uuid: Uuid,
+    /// Names this delivery in the file.
+    delivery: String,
+}
+
+impl Absorbed {
+    fn new(prompt: Prompt) -> Self {
+        let uuid = prompt.uuid.clone().unwrap_or_else(fresh);
+        Self { prompt, uuid, delivery: fresh().to_string() }
+    }
+
+    fn entry(&self) -> Entry {
+        let attached = QueuedCommand {
+            prompt: Maybe::Value(self.prompt.content.clone()),
+            source_uuid: Maybe::Value(self.uuid.clone()),
+            delivery_id: Maybe::Value(self.delivery.clone()),
+            command_mode: Maybe::Value(self.prompt.mode().to_owned()),
+            ..QueuedCommand::default()
+        };
+        Entry::Attachment(Box::new(stamped_attachment(Attachment::QueuedCommand(Box::new(attached)))))
     }
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use quipu_conversation::{Node, normalise};
+use quipu_api::Request;
+use quipu_conversation::{Node, for_api, normalise};
 use quipu_message::hook::{HookEvent, PostCompact, PreCompact};
 use quipu_message::system::{CompactBoundary, System, live};
 use quipu_message::turn::User;
@@ -47,6 +48,15 @@ enum Trouble {
     File(AppendError),
 }
 
+/// What stays beside the summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// The last answer and what came after it.
+    LastAnswer,
+    /// What is not answered yet, if that can stand alone.
+    OnlyUnanswered,
+}
+
 /// A compaction that was recorded.
 struct Summed {
     boundary: CompactBoundary,
@@ -61,7 +71,7 @@ pub(crate) async fn by_command(
 ) -> Result<(), AppendError> {
     let began = Instant::now();
     let talk = main_talk(session, None, cancel.clone());
-    let done = compact(&talk, "manual", args).await;
+    let done = compact(&talk, "manual", args, Keep::LastAnswer).await;
     let text = match done {
         Ok(summed) => {
             prompt::say_init(&talk);
@@ -83,24 +93,31 @@ pub(crate) async fn by_command(
 }
 
 impl Talk<'_> {
-    /// Compacts when the last call has nearly filled the context.
-    pub(crate) async fn compact_if_full(&self) -> Result<(), AppendError> {
+    /// Compacts if the last call has nearly filled the context. Returns false if that
+    /// failed: the call is then tried as it is.
+    pub(crate) async fn compact_if_full(&self) -> Result<bool, AppendError> {
         let filled = self.session.state().filled;
-        if filled >= self.threshold() && !self.make_room().await? {
-            // The call is tried as it is; it is not asked for again until it grows.
-            self.session.state().filled = 0;
-        }
-        Ok(())
+        if filled < self.threshold() { Ok(true) } else { self.compact_by_itself(Keep::LastAnswer).await }
     }
 
-    /// Compacts, unless the person wants to do that alone; false when nothing was gained.
+    /// Compacts because the API refused the conversation as too long; false if nothing was
+    /// gained.
     pub(crate) async fn make_room(&self) -> Result<bool, AppendError> {
+        self.compact_by_itself(Keep::OnlyUnanswered).await
+    }
+
+    /// Compacts, unless the user wants to do that alone.
+    async fn compact_by_itself(&self, keep: Keep) -> Result<bool, AppendError> {
         let off = self.session.state().settings.last(|known| known.auto_compact_enabled) == Some(false);
         if off || self.session.var("DISABLE_AUTO_COMPACT").is_some() || !self.is_main() {
             return Ok(false);
         }
-        match compact(self, "auto", "").await {
-            Ok(summed) => say_boundary(self.session, summed),
+        match compact(self, "auto", "", keep).await {
+            Ok(summed) => {
+                say_boundary(self.session, summed);
+                // The turn goes on without a prompt that could be told them.
+                self.record(crate::begin::instructions(self.session)).await?;
+            }
             Err(Trouble::File(error)) => return Err(error),
             Err(_) => return Ok(false),
         }
@@ -118,9 +135,9 @@ impl Talk<'_> {
     }
 }
 
-async fn compact(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Trouble> {
+async fn compact(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Result<Summed, Trouble> {
     say_status(talk.session, Some("compacting"), None, None);
-    let done = sum_up(talk, trigger, wish).await;
+    let done = sum_up(talk, trigger, wish, keep).await;
     match &done {
         Ok(_) => say_status(talk.session, None, Some("success"), None),
         Err(trouble) => say_status(talk.session, None, Some("failed"), Some(trouble.words())),
@@ -128,7 +145,7 @@ async fn compact(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, T
     done
 }
 
-async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Trouble> {
+async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Result<Summed, Trouble> {
     let session = talk.session;
     let input = PreCompact {
         trigger: trigger.to_owned(),
@@ -140,10 +157,16 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
     if let Some(why) = effects.deny {
         return Err(Trouble::Hook(why));
     }
-    let mut request = talk.request();
-    if request.messages.len() < 2 {
+    let (kept, messages) = {
+        let log = talk.log();
+        let (summed, kept) = log.context().split_at(kept_from(log.context(), keep));
+        (uuids(kept), for_api(&summed.iter().collect::<Vec<_>>()))
+    };
+    // One request alone is its own summary.
+    if !messages.iter().any(|message| message.role == Role::Assistant) {
         return Err(Trouble::TooShort);
     }
+    let mut request = Request { messages, ..talk.frame() };
     let wish = if wish.is_empty() { String::new() } else { format!("\n\nThe person adds: {wish}") };
     let ask = Block::new_text(format!("{ASK}{wish}"));
     match request.messages.last_mut().filter(|message| message.role == Role::User) {
@@ -173,7 +196,6 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
     let pre_tokens = session.state().filled;
     let (boundary, recorded) = {
         let mut log = talk.log();
-        let kept = kept(log.context());
         let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
         let mut boundary = factory::compact_boundary(trigger, pre_tokens, &kept, &anchor, &mut Clock);
         boundary.envelope.logical_parent_uuid = log.head().cloned().into();
@@ -184,6 +206,7 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str) -> Result<Summed, Tr
     };
     talk.written(recorded).await.map_err(Trouble::File)?;
     session.state().filled = 0;
+    session.state().instructed = has_instructions(talk.log().context());
     if session.hooks.listen(PostCompact::NAME) {
         let input = PostCompact {
             trigger: trigger.to_owned(),
@@ -206,23 +229,22 @@ fn leave_out(messages: &mut Vec<Message>) -> bool {
     true
 }
 
-/// The lines that stay beside the summary: what is not answered yet, or the last
-/// answer; a call stays with its results.
-fn kept(context: &[Node]) -> Vec<Uuid> {
-    let Some(last) = context.iter().rposition(|node| node.assistant().is_some()) else {
-        return uuids(context);
-    };
-    let after = &context[last + 1..];
-    let answers_calls = after
-        .iter()
-        .filter_map(Node::user)
-        .any(|user| user.message.content.blocks().iter().any(|b| b.tool_result().is_some()));
-    if !after.is_empty() && !answers_calls {
-        return uuids(after);
+/// The first of the entries that stay beside the summary. A call stays with its results.
+fn kept_from(context: &[Node], keep: Keep) -> usize {
+    let answered = |node: &Node| node.assistant().is_some_and(|line| !line.is_api_error());
+    let Some(last) = context.iter().rposition(answered) else { return 0 };
+    let is_result = |node: &Node| node.blocks().iter().any(|block| block.tool_result().is_some());
+    if keep == Keep::OnlyUnanswered && !context[last + 1..].iter().any(is_result) {
+        return last + 1;
     }
     let id = context[last].message_id();
-    let first = context.iter().position(|node| node.message_id().is_some() && node.message_id() == id).unwrap_or(last);
-    uuids(&context[first..])
+    context.iter().position(|node| node.message_id().is_some() && node.message_id() == id).unwrap_or(last)
+}
+
+fn has_instructions(context: &[Node]) -> bool {
+    let tags = ["instructions", "context_sections"];
+    let told = |node: &Node| matches!(&node.entry, Entry::Attachment(line) if tags.contains(&line.attachment.tag()));
+    context.iter().any(told)
 }
 
 fn uuids(nodes: &[Node]) -> Vec<Uuid> {

@@ -19,8 +19,10 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     prompts: VecDeque<Prompt>,
-    /// The subagents whose notices are still to be taken.
+    /// The subagents whose notices are still to be taken; results are held back meanwhile.
     expected: BTreeSet<String>,
+    /// The commands whose notices are still to be taken.
+    awaited: BTreeSet<String>,
     closed: bool,
 }
 
@@ -46,7 +48,7 @@ impl Queue {
                     waiting.took(&prompt);
                     return Some(prompt);
                 }
-                if waiting.closed && waiting.expected.is_empty() {
+                if waiting.closed && waiting.expected.is_empty() && waiting.awaited.is_empty() {
                     return None;
                 }
             }
@@ -84,9 +86,17 @@ impl Queue {
         self.lock().expected.insert(task.to_owned());
     }
 
+    /// A command runs in the background: its notice is waited for when no more prompts come.
+    pub(crate) fn wait_for(&self, task: &str) {
+        self.lock().awaited.insert(task.to_owned());
+    }
+
     /// The model knows already what a notice would tell.
     pub(crate) fn expect_no_more(&self, task: &str) {
-        self.lock().expected.remove(task);
+        let mut waiting = self.lock();
+        waiting.expected.remove(task);
+        waiting.awaited.remove(task);
+        drop(waiting);
         self.changed.notify_one();
     }
 
@@ -97,7 +107,10 @@ impl Queue {
 
     /// Nobody waits for subagents any more.
     pub(crate) fn expect_nothing(&self) {
-        self.lock().expected.clear();
+        let mut waiting = self.lock();
+        waiting.expected.clear();
+        waiting.awaited.clear();
+        drop(waiting);
         self.changed.notify_one();
     }
 
@@ -137,6 +150,7 @@ impl Waiting {
     fn took(&mut self, prompt: &Prompt) {
         if let Some(notice) = &prompt.notice {
             self.expected.remove(&notice.task);
+            self.awaited.remove(&notice.task);
         }
     }
 }

@@ -131,7 +131,7 @@ impl Talk<'_> {
     }
 
     /// The request without the conversation.
-    fn frame(&self) -> Request {
+    pub(crate) fn frame(&self) -> Request {
         let (session, model) = (self.session, self.current_model());
         let model = model.as_str();
         let (effort, max_thinking, thinking_display, session_id) = {

@@ -132,6 +132,8 @@ pub(crate) struct State {
     pub last_prompt: Option<String>,
     /// Breaks the running turn off.
     pub turn: Option<CancellationToken>,
+    /// Prompts that the running turn has taken in, by the ids the host gave them.
+    pub absorbed: Vec<Uuid>,
     /// The calls under way, and what moves each to the background.
     pub calls: Vec<(ToolUseId, CancellationToken)>,
     /// Whether the host has said hello.
@@ -363,7 +365,17 @@ impl Session {
         reason: Option<&str>,
     ) -> Result<(), AppendError> {
         let line = self.queue_line(operation, prompt, reason);
-        self.log().note(&[line])
+        self.log().note(&[Entry::QueueOperation(Box::new(line))])
+    }
+
+    /// Notes in the file that the running turn has taken a prompt in.
+    pub(crate) fn note_absorbed(&self, prompt: &Prompt, uuid: Uuid, delivery: String) -> Result<(), AppendError> {
+        let line = QueueOperation {
+            command_uuid: Maybe::Value(uuid),
+            delivery_id: Maybe::Value(delivery),
+            ..self.queue_line("remove", Some(prompt), Some("absorbed_mid_turn"))
+        };
+        self.log().note(&[Entry::QueueOperation(Box::new(line))])
     }
 
     /// Notes in the file that a prompt waits; returns when that is on stable storage.
@@ -375,22 +387,21 @@ impl Session {
                 lines.extend(state.agent_line());
             }
         }
-        lines.push(self.queue_line("enqueue", Some(prompt), None));
+        lines.push(Entry::QueueOperation(Box::new(self.queue_line("enqueue", Some(prompt), None))));
         let noted = self.log().note_synced(&lines)?;
         noted.written().await
     }
 
-    fn queue_line(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> Entry {
+    fn queue_line(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
         let may_wait = self.state().turn.is_some() || self.hooks.listen("UserPromptSubmit");
-        let line = QueueOperation {
+        QueueOperation {
             operation: operation.to_owned(),
             timestamp: Maybe::Value(now()),
             session_id: Maybe::Value(self.state().id.clone()),
             content: prompt.map(|prompt| prompt.quoted(may_wait)).unwrap_or_default(),
             reason: reason.map(str::to_owned).into(),
             ..QueueOperation::default()
-        };
-        Entry::QueueOperation(Box::new(line))
+        }
     }
 
     /// Notes a tool that was not used before.

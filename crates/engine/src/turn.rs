@@ -86,6 +86,7 @@ pub(crate) struct Count {
     /// Lines in the person's voice after the prompt.
     pub(crate) replies: u64,
     made_room: bool,
+    compaction_failed: bool,
     continued: u32,
     refusals: u32,
     form_nudged: bool,
@@ -106,6 +107,7 @@ impl Count {
             calls: 0,
             replies: 0,
             made_room: false,
+            compaction_failed: false,
             continued: 0,
             refusals: 0,
             form_nudged: false,
@@ -164,8 +166,9 @@ async fn ask<'a>(talk: &'a Talk<'a>, count: &mut Count) -> Result<Step<'a>, Appe
         talk.record(vec![Entry::Attachment(Box::new(line))]).await?;
         return Ok(Step::End(End::MaxTurns(max)));
     }
-    if talk.is_main() {
-        talk.compact_if_full().await?;
+    if talk.is_main() && !count.compaction_failed {
+        // What failed once is tried again in the next turn, not before each call.
+        count.compaction_failed = !talk.compact_if_full().await?;
     }
     count.calls += 1;
     match talk.ask(count).await? {

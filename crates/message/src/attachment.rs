@@ -452,6 +452,8 @@ wire! {
         prompt: opt Content = "prompt",
         /// The line they came in.
         source_uuid: opt Uuid = "source_uuid",
+        /// Names the delivery; the `queue-operation` that removes them has the same.
+        delivery_id: opt String = "delivery_id",
         /// How they are meant.
         command_mode: opt String = "commandMode",
         /// When.

@@ -34,6 +34,10 @@ wire! {
         content: opt Json = "content",
         /// Why it left the queue.
         reason: opt String = "reason",
+        /// UUID of the prompt that left the queue.
+        command_uuid: opt Uuid = "commandUuid",
+        /// Names the delivery to the running turn; the `queued_command` has the same.
+        delivery_id: opt String = "deliveryId",
     }
 }
 

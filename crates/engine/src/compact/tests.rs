@@ -15,8 +15,9 @@ fn nodes(lines: &[&str]) -> Vec<Node> {
 }
 
 #[track_caller]
-fn check(lines: &[&str], expect: &[&str]) {
-    let kept = kept(&nodes(lines));
+fn check(keep: Keep, lines: &[&str], expect: &[&str]) {
+    let nodes = nodes(lines);
+    let kept = uuids(&nodes[kept_from(&nodes, keep)..]);
     assert_eq!(kept.iter().map(Uuid::as_str).collect::<Vec<_>>(), expect);
 }
 
@@ -26,20 +27,23 @@ const CALLS: &str = r#"m2 {"type":"tool_use","id":"t","name":"Read","input":{}}"
 const RESULT: &str = r#"user {"type":"tool_result","tool_use_id":"t","content":"z"}"#;
 
 #[test]
-fn what_is_not_answered_yet_stays() {
-    check(&[SAYS, ANSWERS, SAYS], &["2"]);
-    check(&[SAYS], &["0"]);
+fn what_is_not_answered_yet_stays_with_the_answer_before_it() {
+    check(Keep::LastAnswer, &[SAYS, ANSWERS, SAYS], &["1", "2"]);
+    check(Keep::OnlyUnanswered, &[SAYS, ANSWERS, SAYS], &["2"]);
+    check(Keep::LastAnswer, &[SAYS], &["0"]);
 }
 
 #[test]
 fn the_last_answer_stays_when_nothing_is_open() {
-    check(&[SAYS, CALLS, RESULT, ANSWERS], &["3"]);
-    check(&[SAYS, ANSWERS, SAYS, CALLS], &["3"]);
+    check(Keep::LastAnswer, &[SAYS, CALLS, RESULT, ANSWERS], &["3"]);
+    check(Keep::LastAnswer, &[SAYS, ANSWERS, SAYS, CALLS], &["3"]);
 }
 
 #[test]
 fn a_call_stays_with_its_result() {
-    check(&[SAYS, ANSWERS, SAYS, CALLS, RESULT], &["3", "4"]);
+    for keep in [Keep::LastAnswer, Keep::OnlyUnanswered] {
+        check(keep, &[SAYS, ANSWERS, SAYS, CALLS, RESULT], &["3", "4"]);
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod guard;
 mod interrupt;
 mod killed;
 mod locked;
+mod media;
 mod models;
 mod own;
 mod prompts;

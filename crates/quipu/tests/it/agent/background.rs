@@ -43,6 +43,26 @@ fn the_end_of_a_command_in_the_background_begins_a_turn() {
 }
 
 #[test]
+fn a_command_in_the_background_is_waited_for_after_the_last_prompt() {
+    let stage = Stage::playing(
+        r#"
+- when: {says: "<task-notification>"}
+  reply: Noted.
+- when: {result_of: Bash}
+  reply: Started.
+- reply: [{tool: Bash, input: {command: "sleep 1; echo done", description: bg, run_in_background: true}}]
+"#,
+    );
+    let lines = stage.lines(&["go", "--allowedTools", "Bash"]);
+    let results: Vec<&Value> = lines.iter().filter(|line| line["type"] == "result").collect();
+    let said = |line: &Value| (line["result"].clone(), line["origin"]["kind"].clone());
+    assert_eq!(
+        results.into_iter().map(said).collect::<Vec<_>>(),
+        [(json!("Started."), Value::Null), (json!("Noted."), json!("task-notification"))]
+    );
+}
+
+#[test]
 fn a_command_in_the_background_ends_with_the_session() {
     let stage = Stage::new("background.yaml");
     let lines = stage.lines(&["build", "--allowedTools", "Bash"]);

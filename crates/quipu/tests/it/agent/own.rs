@@ -156,28 +156,70 @@ fn what_was_said_of_a_broken_answer_is_withdrawn() {
 #[test]
 fn a_full_context_is_compacted_before_the_next_call() {
     let stage = Stage::new("full.yaml");
+    stage.write("CLAUDE.md", "Count in English.");
     let mut talk = stage.talk(&[]);
-    talk.say("begin at one");
-    talk.until_result();
-    talk.say("two");
-    talk.until_result();
+    for text in ["zero", "begin at one", "two"] {
+        talk.say(text);
+        talk.until_result();
+    }
     let (_, heard) = talk.end();
     let kinds = kinds(&heard);
     assert!(kinds.contains(&"system/compact_boundary".to_owned()), "{kinds:?}");
     let seen = stage.answerer.seen();
     let messages = &seen.last().unwrap().request.as_ref().unwrap().messages;
     let text: String = messages.iter().map(|message| message.content.to_text()).collect();
-    assert!(text.contains("The person counts to three.") && text.contains("two") && !text.contains("Counted one"));
+    assert!(text.contains("The person counts to three.") && text.contains("two") && !text.contains("zero"), "{text}");
+    assert_eq!(text.matches("Count in English.").count(), 1, "instructions are told again");
+    // One boundary, in the file and on the stream.
+    let boundary = heard.iter().find(|line| line["subtype"] == "compact_boundary").unwrap();
+    let file = fs::read_to_string(stage.session_file()).unwrap();
+    let mut entries = file.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kept = entries.find(|line| line["subtype"] == "compact_boundary").unwrap();
+    assert_eq!((&boundary["uuid"], &boundary["logical_parent_uuid"]), (&kept["uuid"], &kept["logicalParentUuid"]));
+    let segment = |line: &Value, data: &str, segment: &str, head: &str| line[data][segment][head].clone();
+    assert_eq!(
+        segment(boundary, "compact_metadata", "preserved_segment", "head_uuid"),
+        segment(&kept, "compactMetadata", "preservedSegment", "headUuid")
+    );
     // The file says the same to whoever goes on with it.
     let id = heard[0]["session_id"].as_str().unwrap().to_owned();
     stage.lines(&["three", "--resume", &id]);
     let seen = stage.answerer.seen();
     let messages = &seen.last().unwrap().request.as_ref().unwrap().messages;
     let text: String = messages.iter().map(|message| message.content.to_text()).collect();
-    assert!(
-        text.contains("The person counts to three.") && text.contains("three") && !text.contains("Counted one"),
-        "{text}"
+    assert!(text.contains("The person counts to three.") && text.contains("three") && !text.contains("zero"), "{text}");
+}
+
+#[test]
+fn a_compaction_that_fails_is_tried_again_in_the_next_turn() {
+    let stage = Stage::playing(
+        r#"
+- {times: 1, when: {says: about to be replaced}, error: {status: 400, type: invalid_request_error, message: bad}}
+- when: {says: about to be replaced}
+  reply: "<summary>The person counts.</summary>"
+- when: {result_of: "*"}
+  reply: Read.
+  usage: {input_tokens: 990000, output_tokens: 5}
+- when: {says: three}
+  reply: [{tool: Read, input: {file_path: none}}]
+  usage: {input_tokens: 990000, output_tokens: 5}
+- reply: Counted.
+  usage: {input_tokens: 990000, output_tokens: 5}
+"#,
     );
+    let mut talk = stage.talk(&[]);
+    let mut compactions = Vec::new();
+    for text in ["one", "two", "three", "four"] {
+        talk.say(text);
+        assert_eq!(talk.until_result()["is_error"], false);
+        let told = talk.heard.drain(..).filter_map(|line| line["compact_result"].as_str().map(str::to_owned));
+        compactions.push(told.collect::<Vec<_>>());
+    }
+    talk.end();
+    // Before the second answer there is too little to sum up; the third turn makes two
+    // calls, but tries once.
+    let expected: [&[&str]; 4] = [&[], &["failed"], &["failed"], &["success"]];
+    assert_eq!(compactions, expected);
 }
 
 #[test]

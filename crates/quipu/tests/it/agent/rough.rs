@@ -219,6 +219,8 @@ fn a_summary_that_says_nothing_replaces_nothing() {
     let mut talk = stage.talk(&[]);
     talk.say("remember the number 7");
     talk.until_result();
+    talk.say("and the number 8");
+    talk.until_result();
     talk.say("/compact");
     assert_eq!(talk.until_result()["result"], "Not compacted: the model wrote no summary");
     talk.say("what was it?");
