@@ -124,7 +124,10 @@ fn summary(task: &Task, status: Status) -> String {
     };
     let name = &task.description;
     match (status, &task.kind) {
-        (Status::Ended(code), Kind::Command) => format!("{what} \"{name}\" ended with exit code {code}"),
+        (Status::Ended(code), Kind::Command) => {
+            let how = if code == 0 { "completed" } else { "failed" };
+            format!("{what} \"{name}\" {how} (exit code {code})")
+        }
         (Status::Ended(0), _) => format!("{what} \"{name}\" is done"),
         (Status::Ended(_), _) => format!("{what} \"{name}\" failed"),
         (Status::Killed | Status::Running, _) => format!("{what} \"{name}\" was stopped"),

@@ -79,7 +79,15 @@ pub(crate) fn say(session: &Session, result: TurnResult) {
 /// Says the results that were held back.
 pub(crate) fn say_held(session: &Session) {
     let held = std::mem::take(&mut *session.held());
-    held.into_iter().for_each(|result| session.output.say(Entry::Result(Box::new(result))));
+    for result in held {
+        // What was used meanwhile counts too.
+        let (cost, models) = {
+            let ledger = session.ledger();
+            (ledger.cost_number(), ledger.models().clone())
+        };
+        let (total_cost_usd, model_usage) = (Maybe::Value(cost), Maybe::Value(models));
+        session.output.say(Entry::Result(Box::new(TurnResult { total_cost_usd, model_usage, ..result })));
+    }
 }
 
 /// What every result of a session says: time, money, ids.

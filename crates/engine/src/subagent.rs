@@ -280,7 +280,10 @@ impl Job {
         entries.extend(prompt::instructions(&files));
         let recorded = talk.log().record(entries)?;
         user.message.content = Content::Blocks(vec![Block::new_text(&self.asked.prompt)]);
-        talk.say_user(&user, None);
+        // Whoever set it to work in the background has read its prompt in the call.
+        if !self.sub.is_aside() {
+            talk.say_user(&user, None);
+        }
         talk.written(recorded).await?;
         self.write_meta(false)
     }

@@ -133,9 +133,12 @@ impl Talk<'_> {
                 return;
             }
         }
-        if let (Some(sub), Some(call)) = (self.sub(), block.tool_use()) {
-            self.say_progress(sub, &call.name);
-        }
+        let progress = |aside: bool| {
+            if let (Some(sub), Some(call)) = (self.sub().filter(|sub| sub.is_aside() == aside), block.tool_use()) {
+                self.say_progress(sub, &call.name);
+            }
+        };
+        progress(false);
         let assistant = Assistant {
             message: line.message.clone(),
             request_id: line.request_id.clone(),
@@ -147,6 +150,7 @@ impl Talk<'_> {
             ..Assistant::default()
         };
         self.session.output.say(Entry::Assistant(Box::new(assistant)));
+        progress(true);
     }
 
     /// Says which tool a subagent uses.

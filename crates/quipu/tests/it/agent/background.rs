@@ -98,7 +98,7 @@ fn what_ends_while_a_turn_runs_is_told_in_it() {
     let lines = stage.lines(&["both", "--allowedTools", "Bash"]);
     assert_eq!(lines.iter().filter(|line| line["type"] == "result").count(), 1);
     let seen = stage.answerer.seen();
-    assert!(seen.last().unwrap().body.contains("Background command \\\"Quick\\\" ended with exit code 0"));
+    assert!(seen.last().unwrap().body.contains("Background command \\\"Quick\\\" completed (exit code 0)"));
 }
 
 #[test]

@@ -61,7 +61,7 @@ const ANSWERED: [&str; 16] = [
 pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Vec<String>, Vec<String>)> {
     let mut pairs = Vec::new();
     let (theirs, ours) = (recording.said(), there(&played.said, played, recording));
-    for (name, lane) in [("stdout", 0), ("questions", 1), ("pieces", 2)] {
+    for (name, lane) in [("stdout", 0), ("questions", 1), ("pieces", 2), ("background", 3)] {
         pairs.push((name.to_owned(), said(&theirs, lane), said(&ours, lane)));
     }
     pairs.push(("mirrored".to_owned(), written(&mirrored(&theirs)), written(&mirrored(&ours))));
@@ -89,11 +89,16 @@ fn there(lines: &[Value], played: &Played, recording: &Recording) -> Vec<Value> 
     serde_json::from_str(&text).unwrap()
 }
 
-/// The shapes of what was said: 0 lines, 1 questions to the host, 2 pieces of answers.
+/// The shapes of what was said: 0 lines, 1 questions to the host, 2 pieces of answers, 3 lines
+/// of subagents in the background, which come among the others at any time.
 fn said(lines: &[Value], lane: usize) -> Vec<String> {
+    let launched = lines.iter().filter(|line| line["is_backgrounded"] == true && line["task_type"] == "local_agent");
+    let calls: Vec<&Value> = launched.map(|line| &line["tool_use_id"]).collect();
     let mut shapes: Vec<(Option<String>, String)> = Vec::new();
     for line in lines {
         let of = match line["type"].as_str() {
+            _ if calls.contains(&&line["parent_tool_use_id"]) => 3,
+            Some("system") if line["subtype"] == "task_progress" && calls.contains(&&line["tool_use_id"]) => 3,
             Some("control_request" | "control_cancel_request") => 1,
             Some("stream_event") => 2,
             Some("transcript_mirror") => continue,
