@@ -117,11 +117,30 @@ fn mirrored(said: &[Value]) -> Vec<Value> {
     lines.flat_map(|line| line["entries"].as_array().cloned().unwrap_or_default()).collect()
 }
 
+/// The lines as if no block had been written before the end of its answer was known: on a
+/// machine that has much to do, more of them are.
+fn ended(lines: &[Value]) -> Vec<Value> {
+    let mut ended: Vec<Value> = Vec::new();
+    for line in lines {
+        let id = &line["message"]["id"];
+        if line["type"] == "assistant" && line["message"]["stop_reason"].is_string() {
+            for early in ended.iter_mut().filter(|early| early["message"]["id"] == *id) {
+                early["message"]["stop_reason"] = line["message"]["stop_reason"].clone();
+            }
+        }
+        let is_again = |early: &Value| line["uuid"].is_string() && early["uuid"] == line["uuid"];
+        if !ended.iter().any(is_again) {
+            ended.push(line.clone());
+        }
+    }
+    ended
+}
+
 /// The shapes of entries in a file: the conversation in order, bookkeeping by kind.
 fn written(lines: &[Value]) -> Vec<String> {
     let mut shapes = Vec::new();
     let mut beside: Vec<String> = Vec::new();
-    for line in lines {
+    for line in &ended(lines) {
         let kind = kind(line);
         if NEVER.contains(&kind.as_str()) {
             continue;
