@@ -197,14 +197,16 @@ async fn take_up(session: &Arc<Session>, from: Option<Begun>) -> Result<(), Appe
 }
 
 async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
-    let uuid = prompt.uuid.clone();
     session.now_doing("running");
-    lifecycle(session, uuid.as_ref(), "started");
+    lifecycle(session, prompt.uuid.as_ref(), "started");
+    session.state().answering = prompt.uuid.clone();
     let cancel = CancellationToken::new();
     session.state().turn = Some(cancel.clone());
     crate::begin::turn(session, prompt, cancel).await;
     session.state().turn = None;
-    lifecycle(session, uuid.as_ref(), "completed");
+    // Whose result was held back is done all the same.
+    let answered = session.state().answering.take();
+    lifecycle(session, answered.as_ref(), "completed");
     if session.held().is_empty() {
         session.now_doing("idle");
     }
@@ -230,13 +232,18 @@ async fn say_suggestion(session: &Arc<Session>) {
 /// Says how a prompt stands that the host named.
 pub(crate) fn lifecycle(session: &Session, uuid: Option<&Uuid>, state: &str) {
     if let Some(uuid) = uuid {
-        session.output.say(Entry::CommandLifecycle(Box::new(CommandLifecycle {
-            command_uuid: Maybe::Value(uuid.clone()),
-            state: Maybe::Value(state.to_owned()),
-            envelope: session.output.envelope(),
-            ..CommandLifecycle::default()
-        })));
+        session.output.say(lifecycle_line(session, uuid, state));
     }
+}
+
+/// How a prompt stands that the host named, as a line.
+pub(crate) fn lifecycle_line(session: &Session, uuid: &Uuid, state: &str) -> Entry {
+    Entry::CommandLifecycle(Box::new(CommandLifecycle {
+        command_uuid: Maybe::Value(uuid.clone()),
+        state: Maybe::Value(state.to_owned()),
+        envelope: session.output.envelope(),
+        ..CommandLifecycle::default()
+    }))
 }
 
 /// The session begins: its title is told, its hooks run.

@@ -96,7 +96,8 @@ impl<'a> Talk<'a> {
         loop {
             let heard = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => {
+                // An answer that is whole is taken, though the turn ends after it.
+                () = self.cancel.cancelled(), if !partial.growing.is_complete() => {
                     drop(asking);
                     let closing = self.broken_off(partial, count)?;
                     return Ok(Asked::Broken { works, closing });

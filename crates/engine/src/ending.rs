@@ -79,15 +79,24 @@ pub(crate) fn say(session: &Session, result: TurnResult) {
 /// Says the results that were held back.
 pub(crate) fn say_held(session: &Session) {
     let held = std::mem::take(&mut *session.held());
-    for result in held {
-        // What was used meanwhile counts too.
-        let (cost, models) = {
-            let ledger = session.ledger();
-            (ledger.cost_number(), ledger.models().clone())
-        };
-        let (total_cost_usd, model_usage) = (Maybe::Value(cost), Maybe::Value(models));
-        session.output.say(Entry::Result(Box::new(TurnResult { total_cost_usd, model_usage, ..result })));
+    if held.is_empty() {
+        return;
     }
+    // What was used meanwhile counts too.
+    let (total_cost_usd, model_usage) = {
+        let ledger = session.ledger();
+        (Maybe::Value(ledger.cost_number()), Maybe::Value(ledger.models().clone()))
+    };
+    let told =
+        |result| TurnResult { total_cost_usd: total_cost_usd.clone(), model_usage: model_usage.clone(), ..result };
+    let mut lines: Vec<Entry> = held.into_iter().map(|result| Entry::Result(Box::new(told(result)))).collect();
+    // A host that answers a result at once finds nothing of its own between the two.
+    let answered = {
+        let mut state = session.state();
+        if state.turn.is_none() { state.answering.take() } else { None }
+    };
+    lines.extend(answered.map(|uuid| crate::agent::lifecycle_line(session, &uuid, "completed")));
+    session.output.say_all(lines);
 }
 
 /// What every result of a session says: time, money, ids.

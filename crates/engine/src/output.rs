@@ -23,6 +23,7 @@ pub(crate) struct Output {
 #[derive(Debug)]
 enum Said {
     Line(Box<Entry>),
+    Lines(Vec<Entry>),
     /// For whoever reads stderr, whatever the format.
     Note(String),
     End,
@@ -60,6 +61,7 @@ impl Output {
             for said in said {
                 match said {
                     Said::Line(entry) => press.take(*entry),
+                    Said::Lines(entries) => entries.into_iter().for_each(|entry| press.take(entry)),
                     Said::Note(text) => press.note(&text),
                     Said::End => break,
                 }
@@ -74,6 +76,11 @@ impl Output {
     pub(crate) fn say(&self, entry: Entry) {
         // Nobody listens only while the process ends.
         let _ = self.lines.send(Said::Line(Box::new(entry)));
+    }
+
+    /// Says lines as they are, with nothing between them.
+    pub(crate) fn say_all(&self, entries: Vec<Entry>) {
+        let _ = self.lines.send(Said::Lines(entries));
     }
 
     /// Says a warning on stderr, whatever the format.

@@ -132,6 +132,8 @@ pub(crate) struct State {
     pub last_prompt: Option<String>,
     /// Breaks the running turn off.
     pub turn: Option<CancellationToken>,
+    /// The prompt being answered, by the id the host gave it, until its result is said.
+    pub answering: Option<Uuid>,
     /// Prompts that the running turn has taken in, by the ids the host gave them.
     pub absorbed: Vec<Uuid>,
     /// The calls under way, and what moves each to the background.

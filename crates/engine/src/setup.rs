@@ -290,6 +290,7 @@ impl Given {
             agent,
             noted_agent: false,
             told_auto: false,
+            answering: None,
             absorbed: Vec::new(),
             planning: false,
             settings: settings.clone(),
