@@ -194,7 +194,11 @@ pub fn kept_usage(folder: &Path, dirs: &[PathBuf]) -> io::Result<Vec<SessionUse>
     let sessions = kept.into_iter().map(|kept| {
         let messages: Vec<MessageUse> = kept.messages.into_iter().map(KeptMessage::message).collect();
         let begins = kept.begins.and_then(|begins| Timestamp::from_millisecond(begins).ok());
-        SessionUse::new(kept.session.session_id.into(), kept.session.project.into(), begins, &messages).vanished()
+        // The type of a subagent stands for its id.
+        let kinds = messages.iter().filter_map(|message| message.agent.as_deref()).map(str::to_owned);
+        let agents = kinds.map(|kind| (kind.clone(), Agent { kind: Some(kind), turn: 0 })).collect();
+        let session = SessionUse::new(kept.session.session_id.into(), kept.session.project.into(), begins, &messages);
+        session.with_agents(agents).vanished()
     });
     Ok(sessions.collect())
 }

@@ -125,6 +125,25 @@ fn what_a_session_says_after_part_of_it_was_kept_is_kept_too() {
 }
 
 #[test]
+fn a_deleted_subagent_is_called_by_its_type_without_the_index_too() {
+    let dir = tempdir().unwrap();
+    let folder = project(dir.path());
+    let agents = folder.join("a/subagents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(agents.join("agent-1.jsonl"), spent("m2", 2, 7)).unwrap();
+    fs::write(agents.join("agent-1.meta.json"), r#"{"agentType":"Explore"}"#).unwrap();
+    refreshed(dir.path());
+    fs::remove_file(agents.join("agent-1.jsonl")).unwrap();
+    refreshed(dir.path());
+    let mut counted = Vec::new();
+    let kept = kept_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap();
+    Ledger::new(kept).each(&Prices::bundled(), |used| counted.push((used.agent.to_owned(), used.tokens.output)));
+    counted.sort();
+    assert_eq!(counted, [("Explore".to_owned(), 7), ("main".to_owned(), 5)]);
+}
+
+#[test]
 fn other_config_folders_do_not_see_what_is_kept() {
     let (dir, other) = (tempdir().unwrap(), tempdir().unwrap());
     let file = project(dir.path()).join("a.jsonl");
