@@ -122,8 +122,8 @@ impl Store {
 
     fn try_open(path: &Path) -> Result<Self, IndexError> {
         let fail = |source| IndexError::Database { path: path.to_owned(), source };
-        // One at a time: SQLite switches a new database to WAL only while nobody else looks at
-        // it, and then fails at once instead of waiting.
+        // One at a time: of two commands that switch a new database to WAL one fails at once,
+        // whatever the timeout, because each would wait for the other to stop reading.
         let opening = path.with_extension("opening");
         let lock = private(&opening).and_then(|file| file.lock().map(|()| file));
         let _lock = lock.map_err(|source| IndexError::Create { path: opening, source })?;

@@ -64,7 +64,9 @@ fn two_commands_at_once_are_right() {
     let mut plain = usage(dir.path(), cache.path());
     plain.arg("--no-index");
     let truth = totals(plain);
-    assert!(all.iter().all(|one| *one == truth));
+    for one in all {
+        assert_eq!(one, truth);
+    }
 }
 
 #[test]
