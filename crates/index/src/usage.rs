@@ -62,7 +62,8 @@ impl Default for Window {
 }
 
 impl Window {
-    pub(crate) fn holds(&self, at: Option<Timestamp>) -> bool {
+    /// Whether a moment is within it; what has no time is only within all of time.
+    pub fn holds(&self, at: Option<Timestamp>) -> bool {
         match at {
             Some(at) => self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until),
             None => self.since.is_none() && self.until.is_none(),

@@ -72,7 +72,7 @@ fn with_zone(timestamp: &str) -> String {
 }
 
 /// The two largest units that are not zero: `2 d 3 h`, `12 min`, `8 s`.
-fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let total = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
     let units = [("d", total / 86_400), ("h", total / 3_600 % 24), ("min", total / 60 % 60), ("s", total % 60)];
     let units: Vec<String> = units

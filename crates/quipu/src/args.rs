@@ -88,6 +88,9 @@ pub(crate) enum Command {
     /// Count tokens and cost by day, session, model, project, tool, turn and more
     #[command(after_help = USAGE_EXAMPLES)]
     Usage(UsageArgs),
+    /// Show how sessions are worked in: length, turns, context, tools, hours
+    #[command(after_help = STATS_EXAMPLES)]
+    Stats(StatsArgs),
     /// Write a conversation to a file to share, or many to a folder
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
@@ -267,6 +270,21 @@ pub(crate) enum Group {
     Agent,
     /// Turns, numbered as in `show --turn`
     Turn,
+}
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  quipu stats                         all sessions
+  quipu stats -p . --since 30d        those of the current folder, of a month
+  quipu stats --json | jq .tools      how many messages call each tool
+
+The length of a session is from its first entry to its last. Tools are counted by the messages \
+that call them, hours and weekdays by the messages sent then, in local time.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
 }
 
 const STATUSLINE_EXAMPLES: &str = "\

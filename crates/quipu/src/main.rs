@@ -31,6 +31,7 @@ mod secrets;
 mod select;
 mod sessions;
 mod show;
+mod stats;
 mod statusline;
 mod table;
 mod time;
@@ -74,6 +75,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Show(show) => show::run(show, &args.global, output),
         Command::Ls(ls) => ls::run(ls, &args.global, output),
         Command::Usage(usage) => usage::run(usage, &args.global, output),
+        Command::Stats(stats) => stats::run(stats, &args.global, output),
         Command::Statusline => statusline::run(&args.global, output),
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),

@@ -123,7 +123,7 @@ fn overview(catalogue: &Catalogue, global: &Global, output: &Output) -> Result<E
 }
 
 /// A label and items after it, on as many lines as the terminal needs.
-fn flow(label: &str, items: &[String], gap: &str, output: &Output) -> String {
+pub(crate) fn flow(label: &str, items: &[String], gap: &str, output: &Output) -> String {
     const INDENT: usize = 11;
     let limit = output.columns.unwrap_or(usize::MAX);
     let (mut text, mut used) = (format!("{label:<INDENT$}"), INDENT);
@@ -143,7 +143,7 @@ fn flow(label: &str, items: &[String], gap: &str, output: &Output) -> String {
 }
 
 /// Numbers as bars.
-fn bars(numbers: &[f64]) -> String {
+pub(crate) fn bars(numbers: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = numbers.iter().copied().fold(0.0, f64::max);
     let bar = |n: &f64| if most == 0.0 { BARS[0] } else { BARS[((n / most * 7.0).round() as usize).min(7)] };

@@ -185,6 +185,11 @@ fn usage() {
 }
 
 #[test]
+fn stats() {
+    check("stats", &[&["stats"], &["stats", "-p", "tidepool", "--since", "2026-10-10"], &["stats", "--json"]]);
+}
+
+#[test]
 fn search() {
     let commands: [&[&str]; 5] = [
         &["search", "harbour", "-n", "4"],
@@ -234,6 +239,17 @@ fn diff_and_secrets() {
         &["secrets", "--json"],
     ];
     check("diff_and_secrets", &commands);
+}
+
+#[test]
+fn secrets_found() {
+    let home = Home::new();
+    // Made up, and in two parts so that no scanner takes this file for a leak.
+    let token = ["ghp", "Zk3vQ9wLr7TbXc5NdYf2HgJm8PsVuE4aRt6q"].join("_");
+    let line = format!(r#"{{"type":"user","uuid":"u","message":{{"role":"user","content":"use {token} please"}}}}"#);
+    let folder = home.0.path().join(".claude/projects/-home-sam-tidepool");
+    fs::write(folder.join("aaaa1111-0000-4000-8000-000000000000.jsonl"), line + "\n").unwrap();
+    check_in(&home, "secrets_found", &[&["secrets"], &["secrets", "--json"]]);
 }
 
 #[test]

@@ -226,3 +226,25 @@ fn the_examples_of_the_documentation_are_price_files() {
         command.arg("usage").assert().success();
     }
 }
+
+#[test]
+fn statistics_count_each_message_and_the_time_it_was_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let truth = tree(dir.path(), 9, 1_500_000).unwrap();
+    let run = |args: &[&str]| -> Value {
+        let mut command = quipu();
+        let out = command.env("TZ", "UTC").arg("--claude-dir").arg(dir.path()).args(["stats", "--json"]).args(args);
+        serde_json::from_slice(&out.assert().success().get_output().stdout).unwrap()
+    };
+    let stats = run(&[]);
+    assert_eq!(stats["messages"], truth.total.messages);
+    let sum = |name: &str| stats[name].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("hours"), sum("weekdays")), (truth.total.messages, truth.total.messages));
+    assert_eq!(stats["subagent_messages"], truth.by_agent["Explore"].messages);
+    assert!(stats["tools"]["Bash"].as_u64() > stats["tools"]["WebSearch"].as_u64());
+    assert!(stats["largest_context"]["tokens"].as_u64() > Some(200_000));
+    assert!(stats["length_secs"]["median"].as_f64() <= stats["length_secs"]["longest"].as_f64());
+    let day = truth.by_day.keys().next().unwrap();
+    let first = run(&["--since", day, "--until", day]);
+    assert_eq!(first["messages"], truth.by_day[day].messages);
+}

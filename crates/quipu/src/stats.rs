@@ -1,0 +1,203 @@
+//! `quipu stats`: how sessions are worked in.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use quipu_conversation::moment;
+use quipu_index::{By, Catalogue, Listed, Used, Window};
+use quipu_render::clean;
+use serde_json::{Value, json};
+
+use crate::about::duration;
+use crate::args::{Global, StatsArgs};
+use crate::catalogue;
+use crate::error::note;
+use crate::filter::Filter;
+use crate::format;
+use crate::ls::short_id;
+use crate::output::Output;
+use crate::overview::{bars, flow};
+use crate::time::now;
+
+/// Tools that are shown as text.
+const MAX_TOOLS: usize = 12;
+
+pub(crate) fn run(args: &StatsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+    let filter = args.filters.resolve(&now(), global)?;
+    let (sessions, messages) = catalogue::with(global, |catalogue| count(catalogue, &filter))?;
+    let stats = Stats::new(&sessions, messages);
+    if global.json {
+        output.json(&stats.json())?;
+    } else if sessions.is_empty() {
+        note(global, &"no session matches the filters");
+    } else {
+        output.text(&stats.text(output))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The sessions that a filter selects, and what their messages in its time amount to.
+fn count(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<Listed>, Messages)> {
+    let mut sessions = catalogue.sessions()?;
+    sessions.retain(|session| filter.matches(session));
+    let cwds: HashMap<_, _> = sessions.iter().map(|row| ((&*row.project, &*row.session_id), &row.cwd)).collect();
+    let window = Window { since: filter.since, until: filter.until, ..Window::default() };
+    let mut messages = Messages::default();
+    catalogue.each_used(By::Turn, &window, |used| {
+        let cwd = || cwds.get(&(used.project, used.session)).and_then(|cwd| cwd.as_ref()).cloned();
+        if !used.is_vanished
+            && filter.matches_model(used.model)
+            && filter.matches_session(used.project, used.session, cwd)
+            && window.holds(used.span.map(|(first, _)| first))
+        {
+            messages.add(used, &window.zone);
+        }
+    })?;
+    Ok((sessions, messages))
+}
+
+/// What API messages amount to.
+#[derive(Default)]
+struct Messages {
+    all: u64,
+    by_subagents: u64,
+    /// How many messages call each tool.
+    tools: BTreeMap<String, u64>,
+    /// How many were sent in each hour of the day, and on each day of the week from Monday.
+    hours: [u64; 24],
+    weekdays: [u64; 7],
+    /// The most tokens a model was given, and the session.
+    largest_context: Option<(u64, String)>,
+}
+
+impl Messages {
+    fn add(&mut self, used: &Used<'_>, zone: &TimeZone) {
+        let tokens = &used.tokens;
+        let context = tokens.input + tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h;
+        if context + tokens.output == 0 {
+            return;
+        }
+        self.all += used.messages;
+        self.by_subagents += if used.agent == "main" { 0 } else { used.messages };
+        for tool in used.tools {
+            *self.tools.entry(tool.to_string()).or_default() += 1;
+        }
+        if let Some((time, _)) = used.span {
+            let time = time.to_zoned(zone.clone());
+            self.hours[time.hour().unsigned_abs() as usize % 24] += used.messages;
+            self.weekdays[time.weekday().to_monday_zero_offset().unsigned_abs() as usize % 7] += used.messages;
+        }
+        if self.largest_context.as_ref().is_none_or(|(largest, _)| context > *largest) {
+            self.largest_context = Some((context, used.session.to_owned()));
+        }
+    }
+}
+
+struct Stats<'a> {
+    sessions: &'a [Listed],
+    /// From the first to the last entry of each session, in seconds, the shortest first.
+    lengths: Vec<(f64, &'a Listed)>,
+    /// Turns of each session, the fewest first.
+    turns: Vec<(u64, &'a Listed)>,
+    messages: Messages,
+}
+
+impl<'a> Stats<'a> {
+    fn new(sessions: &'a [Listed], messages: Messages) -> Self {
+        let length = |session: &Listed| {
+            let (start, end) = (moment(session.started_at.as_deref()?)?, moment(session.ended_at.as_deref()?)?);
+            Some(end.duration_since(start).as_secs_f64())
+        };
+        let mut lengths: Vec<_> = sessions.iter().filter_map(|session| Some((length(session)?, session))).collect();
+        lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut turns: Vec<_> = sessions.iter().map(|session| (session.turns, session)).collect();
+        turns.sort_by_key(|(turns, _)| *turns);
+        Self { sessions, lengths, turns, messages }
+    }
+
+    fn json(&self) -> Value {
+        let Messages { all, by_subagents, tools, hours, weekdays, largest_context } = &self.messages;
+        let (length, turns) = (middle(&self.lengths), middle(&self.turns));
+        json!({
+            "sessions": self.sessions.len(),
+            "turns": self.turns.iter().map(|(turns, _)| turns).sum::<u64>(),
+            "messages": all,
+            "subagent_messages": by_subagents,
+            "length_secs": length.map(|(median, longest, id)| json!({"median": median, "longest": longest, "session_id": id})),
+            "turns_per_session": turns.map(|(median, most, id)| json!({"median": median, "most": most, "session_id": id})),
+            "largest_context": largest_context.as_ref().map(|(tokens, id)| json!({"tokens": tokens, "session_id": id})),
+            "tools": tools,
+            "hours": hours,
+            "weekdays": weekdays,
+        })
+    }
+
+    fn text(&self, output: &Output) -> String {
+        let Messages { all, by_subagents, tools, hours, weekdays, largest_context } = &self.messages;
+        let turns: u64 = self.turns.iter().map(|(turns, _)| turns).sum();
+        let mut text = format!(
+            "{}, {}, {}\n\n",
+            format::count(self.sessions.len(), "session"),
+            format::count(turns as usize, "turn"),
+            format::count(*all as usize, "message"),
+        );
+        let named = |id: &str| {
+            let short = self.sessions.iter().find(|session| session.session_id == id).map_or(id, short_id);
+            format!("({})", clean(short))
+        };
+        let mut row = |name: &str, items: &[String]| {
+            if !items.is_empty() {
+                text.push_str(&flow(name, items, "   ", output));
+            }
+        };
+        if let Some((median, longest, id)) = middle(&self.lengths) {
+            row(
+                "length",
+                &[format!("median {}", length(median)), format!("longest {} {}", length(longest), named(id))],
+            );
+        }
+        if let Some((median, most, id)) = middle(&self.turns) {
+            row("turns", &[format!("median {median}"), format!("most {most} {}", named(id))]);
+        }
+        if let Some((tokens, id)) = largest_context {
+            row("context", &[format!("largest {} tokens {}", format::tokens(*tokens), named(id))]);
+        }
+        if *by_subagents > 0 {
+            row("subagents", &[format!("{} of {all} messages", format::thousands(*by_subagents))]);
+        }
+        let mut by_count: Vec<_> = tools.iter().collect();
+        by_count.sort_by_key(|(_, messages)| std::cmp::Reverse(**messages));
+        let shown = by_count.iter().take(MAX_TOOLS);
+        let mut list: Vec<String> =
+            shown.map(|(tool, n)| format!("{} {}", clean(tool), format::thousands(**n))).collect();
+        list.extend((by_count.len() > MAX_TOOLS).then(|| format!("{} more", by_count.len() - MAX_TOOLS)));
+        row("tools", &list);
+        let counts = |numbers: &[u64]| numbers.iter().map(|n| *n as f64).collect::<Vec<_>>();
+        let [night, morning, afternoon, evening] =
+            [0, 6, 12, 18].map(|from| format!("{from:02}h {}", &part(&bars(&counts(hours)), from)));
+        row("hours", &[night, morning, afternoon, evening]);
+        let days = std::iter::successors(Some(Weekday::Monday), |day| Some(day.next()));
+        let days = days.zip(weekdays).map(|(day, n)| format!("{} {}", &format!("{day:?}")[..3], format::thousands(*n)));
+        row("weekdays", &days.collect::<Vec<_>>());
+        text
+    }
+}
+
+/// Six characters of a chart.
+fn part(chart: &str, from: usize) -> String {
+    chart.chars().skip(from).take(6).collect()
+}
+
+fn length(seconds: f64) -> String {
+    Some(duration(seconds)).filter(|text| !text.is_empty()).unwrap_or_else(|| "0 s".to_owned())
+}
+
+/// The median, the largest and the session that has it, of sorted numbers; `None` without any.
+/// Of two in the middle the smaller counts.
+fn middle<'a, T: Copy>(sorted: &[(T, &'a Listed)]) -> Option<(T, T, &'a str)> {
+    let (largest, session) = sorted.last()?;
+    Some((sorted[(sorted.len() - 1) / 2].0, *largest, &session.session_id))
+}
