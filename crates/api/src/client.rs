@@ -14,6 +14,9 @@ use crate::hear::{Gone, Hearing, Line};
 use crate::request::Request;
 use crate::retry::{Pace, WallClock};
 
+/// The target of events for `--debug`.
+const DEBUG: &str = "quipu::api";
+
 /// How many things heard may wait for the one who asked.
 const HELD: usize = 64;
 
@@ -180,10 +183,17 @@ impl Call {
         let mut wire = self.request.take_wire();
         loop {
             self.request.aim(&mut wire, &model, streaming);
+            tracing::debug!(target: DEBUG, %model, attempt, streaming, "request");
             let error = match self.line.ask(&self.request, &wire, &mut self.hearing).await? {
-                Ok(answer) => return self.hearing.say(Heard::Done(answer)).await,
+                Ok(answer) => {
+                    let stop_reason = answer.message.stop_reason.text();
+                    let id = answer.request_id.as_ref().map(RequestId::as_str);
+                    tracing::debug!(target: DEBUG, ?id, ?stop_reason, "answer");
+                    return self.hearing.say(Heard::Done(answer)).await;
+                }
                 Err(error) => error,
             };
+            tracing::debug!(target: DEBUG, %error, "failed");
             self.hearing.withdraw().await?;
             streaming = true;
             // A server that fails while it streams may still answer in one piece.
@@ -197,11 +207,13 @@ impl Call {
             let next = self.request.fallback_model.as_ref().filter(|next| hopeless && **next != model);
             if let Some(next) = next {
                 let from = std::mem::replace(&mut model, next.clone());
+                tracing::debug!(target: DEBUG, %from, to = %model, "fallback");
                 self.hearing.say(Heard::FellBack { from, to: model.clone() }).await?;
                 (attempt, overloads) = (1, 0);
                 continue;
             }
             let Some(delay) = wait else { return self.hearing.fail(error).await };
+            tracing::debug!(target: DEBUG, ?delay, attempt, of = policy.retries, "retry");
             self.hearing.say(Heard::Retry(Retry { attempt, of: policy.retries, delay, error })).await?;
             self.line.pace.sleep(delay).await;
             attempt += 1;

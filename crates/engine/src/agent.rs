@@ -15,10 +15,11 @@ use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::fresh;
 use crate::ending::{self, in_full, stillborn};
 use crate::error::EngineError;
 use crate::input::{InputError, Prompt, Stdin};
-use crate::options::Options;
+use crate::options::{Format, Options};
 use crate::output::{Output, Printed};
 use crate::session::Session;
 use crate::setup::Given;
@@ -51,7 +52,7 @@ pub async fn run(
     let id = match &chosen {
         Ok(chosen) => chosen.id.clone(),
         Err(EngineError::NoSession { id }) => SessionId::from(id.as_str()),
-        Err(_) => SessionId::default(),
+        Err(_) => SessionId::from(fresh().as_str()),
     };
     let gone = CancellationToken::new();
     let (format, verbose) = (given.options.format, given.options.verbose);
@@ -63,7 +64,12 @@ pub async fn run(
             (chosen, begun)
         }
         Err(error) => {
-            if matches!(error, EngineError::NoSession { .. } | EngineError::DropsMore { .. }) {
+            let has_result = matches!(
+                error,
+                EngineError::NoSession { .. } | EngineError::NoTitle { .. } | EngineError::DropsMore { .. }
+            );
+            // In text the error is told on stderr alone.
+            if has_result && format != Format::Text {
                 output.say(Entry::Result(Box::new(stillborn(&output, &error.to_string()))));
             }
             output.end();

@@ -83,6 +83,10 @@ pub(crate) async fn by_command(
             String::new()
         }
         Err(Trouble::File(error)) => return Err(error),
+        Err(Trouble::TooShort) => {
+            prompt::say_init(&talk);
+            String::new()
+        }
         Err(trouble) => {
             prompt::say_init(&talk);
             format!("Not compacted: {}", trouble.words())

@@ -30,6 +30,12 @@ pub enum EngineError {
         /// The session asked for.
         id: String,
     },
+    /// There is no session of this title.
+    #[error("no session of this directory has the id or title '{title}'; `quipu ls .` lists them")]
+    NoTitle {
+        /// What was asked for.
+        title: String,
+    },
     /// The line to go on from is not in the session.
     #[error("no message {uuid} in session {id}")]
     NoLine {
@@ -117,7 +123,7 @@ impl EngineError {
             Self::Input(error) => error.code(),
             Self::Append(error) => error.code(),
             Self::File(error) => error.code(),
-            Self::NoSession { .. } => "session.not_found",
+            Self::NoSession { .. } | Self::NoTitle { .. } => "session.not_found",
             Self::NoLine { .. } => "session.no_line",
             Self::DropsMore { .. } => "session.drops_more",
             Self::InUse { .. } => "session.in_use",

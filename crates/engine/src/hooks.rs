@@ -74,6 +74,8 @@ pub(crate) struct With<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// The folder of the session.
     pub root: &'a Path,
+    /// The folder that the project's settings are read from.
+    pub project: &'a Path,
     /// Breaks hooks off.
     pub cancel: &'a CancellationToken,
 }
@@ -192,6 +194,8 @@ impl Hooks {
             }
         };
         ran.time = began.elapsed();
+        let (hook_name, time) = (hook.what.name(), ran.time);
+        tracing::debug!(target: "quipu::hooks", event = %name, hook = %hook_name, ?time, failure = ?ran.failure, "hook");
         if let Some(why) = ran.failure.as_ref().filter(|_| hook.guards) {
             (ran.blocked, ran.stderr) = (true, why.clone());
         }

@@ -211,6 +211,13 @@ impl Mcp {
             (name, standing)
         });
         for (name, standing) in join_all(connecting).await {
+            match &standing {
+                Standing::Failed(error) => tracing::debug!(target: "quipu::mcp", %name, %error, "failed"),
+                Standing::Connected { tools, .. } => {
+                    tracing::debug!(target: "quipu::mcp", %name, tools = tools.len(), "connected");
+                }
+                Standing::Pending | Standing::Disabled => {}
+            }
             // Hosts find it in the list of servers.
             if let Standing::Failed(why) = &standing
                 && session.options.format != Format::StreamJson

@@ -227,7 +227,10 @@ fn warning(entry: &Entry) -> Option<String> {
 fn words(result: &TurnResult) -> String {
     match (result.result.text(), result.errors.get()) {
         (Some(text), _) => text.to_owned(),
-        (None, Some(errors)) => format!("Error: {}", errors.words()),
+        (None, Some(errors)) => {
+            // Scripts look for these words.
+            format!("Error: {}", errors.words().replace("Reached maximum number of turns", "Reached max turns"))
+        }
         (None, None) => format!("Error: {}", result.subtype),
     }
 }

@@ -45,6 +45,9 @@ pub(crate) struct Refusal {
     pub(crate) interrupt: bool,
 }
 
+/// The target of events for `--debug`.
+const DEBUG: &str = "quipu::permission";
+
 /// How long after its questions a turn that is broken off ends.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -54,6 +57,19 @@ const QUESTIONS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 impl Talk<'_> {
     /// Asks whoever has a say, in turn.
     pub(crate) async fn permit(&self, call: &ToolUse) -> Permit {
+        let permit = self.decide(call).await;
+        let tool = &call.name;
+        match &permit {
+            Permit::Allowed { decision, profile, .. } => {
+                let source = decision.as_ref().and_then(|decision| decision.source.text());
+                tracing::debug!(target: DEBUG, %tool, ?source, ?profile, "allowed");
+            }
+            Permit::Refused(refusal) => tracing::debug!(target: DEBUG, %tool, text = %refusal.text, "refused"),
+        }
+        permit
+    }
+
+    async fn decide(&self, call: &ToolUse) -> Permit {
         let hooks = self.before_hooks(call).await;
         if let Some(why) = &hooks.deny {
             let text = format!("{} hook error: {why}", hooks.name());

@@ -43,6 +43,8 @@ pub(crate) struct Session {
     pub hook_env: BTreeMap<String, String>,
     /// The person's folder of settings and sessions.
     pub config: PathBuf,
+    /// The folder that the project's settings are read from.
+    pub project: PathBuf,
     /// Which settings files count.
     pub sources: Vec<Source>,
     /// Whether the user trusts the folder.
@@ -351,7 +353,8 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Effects {
         let root = self.place.root();
-        let with = With { host: &self.host, output: &self.output, env: &self.hook_env, root, cancel };
+        let (host, output, env) = (&self.host, &self.output, &self.hook_env);
+        let with = With { host, output, env, root, project: &self.project, cancel };
         let effects = self.hooks.run(E::NAME, Json::of(&input), subject, call, with).await;
         if !cancel.is_cancelled() {
             effects.failures().for_each(|failure| self.warn(failure));

@@ -12,7 +12,7 @@ use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::CostState;
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, SessionId, Uuid, synthetic};
-use quipu_transcript::{Durability, Entries, Facts, Fork, find};
+use quipu_transcript::{Durability, Entries, Facts, Fork, Outline, find};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{Agent, Catalog, Plugin};
@@ -34,6 +34,7 @@ use crate::sandbox;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
 use crate::structured::Structured;
+use crate::text_file;
 use crate::tool::{self, Place};
 use crate::trust;
 use crate::waiting::Waiting;
@@ -112,7 +113,7 @@ impl Given {
         }
         let from = match &self.options.start {
             Start::New => None,
-            Start::Continue => latest(&folder),
+            Start::Continue => latest(&folder, |_| true),
             Start::Resume(spec) => Some(self.find(&folder, spec)?),
         };
         if let (Some(_), Some(_), false) = (given, &from, self.options.fork) {
@@ -156,8 +157,17 @@ impl Given {
             return Ok(path.to_owned());
         }
         let (sessions, _) = find::sessions(&[self.config()]);
-        let found = sessions.into_iter().find(|session| session.id.as_str() == spec);
-        found.map(|session| session.path).ok_or_else(|| EngineError::NoSession { id: spec.to_owned() })
+        if let Some(session) = sessions.into_iter().find(|session| session.id.as_str() == spec) {
+            return Ok(session.path);
+        }
+        if uuid::Uuid::parse_str(spec).is_ok() {
+            return Err(EngineError::NoSession { id: spec.to_owned() });
+        }
+        let has_title = |path: &PathBuf| {
+            let outline = Outline::read(path).ok();
+            outline.is_some_and(|outline| outline.title().is_some_and(|title| title.trim() == spec.trim()))
+        };
+        latest(folder, has_title).ok_or_else(|| EngineError::NoTitle { title: spec.to_owned() })
     }
 
     /// Sets the session up.
@@ -203,8 +213,13 @@ impl Given {
         let mut catalog = Catalog::load(&config, &project, &sources);
         plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
         if let Some(agents) = &self.options.agents {
-            let bad = |error: serde_json::Error| EngineError::Flag { flag: "--agents", reason: error.to_string() };
-            catalog.add_agents(agents).map_err(bad)?;
+            let bad = |reason: String| EngineError::Flag { flag: "--agents", reason };
+            let json = match agents.trim_start().starts_with('{') {
+                true => agents.clone(),
+                false => text_file::read(&self.cwd.join(agents), None, text_file::MAX_BYTES)
+                    .map_err(|error| bad(format!("{agents}: {error}")))?,
+            };
+            catalog.add_agents(&json).map_err(|error| bad(error.to_string()))?;
         }
         if let Some(schema) = &self.options.json_schema {
             Structured::read(schema)?;
@@ -313,6 +328,7 @@ impl Given {
             hook_env,
             env: self.env,
             config,
+            project,
             sources,
             trusted,
             subagents: tokio::sync::Semaphore::new(MAX_SUBAGENTS),
@@ -552,11 +568,11 @@ fn last_model(path: &[&Node]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The last session of a folder.
-fn latest(folder: &Path) -> Option<PathBuf> {
+/// The last session of a folder among those that `is_wanted`.
+fn latest(folder: &Path, is_wanted: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sessions = files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
-    sessions.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
+    sessions.filter(is_wanted).max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
 #[cfg(unix)]

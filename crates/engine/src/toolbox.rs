@@ -27,7 +27,9 @@ pub(crate) fn for_main(session: &Arc<Session>, structured: Option<&Arc<Structure
         all.push(Arc::new(questions::AskUser));
         all.push(Arc::new(questions::ExitPlan { session: Arc::clone(session) }));
     }
-    if let Some(agent) = &session.state().agent {
+    // Tools look at the state to describe themselves, so it is not held meanwhile.
+    let agent = session.state().agent.clone();
+    if let Some(agent) = &agent {
         keep_agents(agent, &mut all);
     }
     if session.options.bare && session.options.tools.is_none() {

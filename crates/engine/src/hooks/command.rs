@@ -64,7 +64,8 @@ struct Shell {
 impl Shell {
     fn start(command: &str, input: &Json, with: With<'_>) -> std::io::Result<Self> {
         let mut wrap = CommandWrap::with_new("sh", |shell| {
-            shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.root);
+            shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project);
+            shell.current_dir(with.root);
             shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         });
         let mut child = wrap.wrap(ProcessGroup::leader()).spawn()?;

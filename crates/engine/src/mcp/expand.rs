@@ -30,6 +30,7 @@ fn filled(text: &str, env: &BTreeMap<String, String>, missing: &mut Vec<String>)
     while let Some(at) = rest.find("${") {
         let (before, mark) = rest.split_at(at);
         done.push_str(before);
+        rest = mark;
         let Some(end) = mark.find('}') else { break };
         let (name, default) = match mark[2..end].split_once(":-") {
             Some((name, default)) => (name, Some(default)),

@@ -135,7 +135,11 @@ impl Sandbox {
 
     /// Whether a command can be held in a profile now; why not, in words.
     pub(crate) fn can_hold(&self, profile: Profile, place: &Place) -> Result<(), String> {
-        self.policy(profile, place).map(|_| ())
+        let held = self.policy(profile, place).map(|_| ());
+        if let Err(why) = &held {
+            tracing::debug!(target: "quipu::sandbox", ?profile, %why, "cannot hold the command");
+        }
+        held
     }
 }
 
@@ -147,6 +151,7 @@ fn self_test(launcher: &Path, folder: &Path, mounts: bool) -> io::Result<()> {
     let outcome = tried(launcher, mounts, &work, &temp);
     remove_temp(&temp);
     let _ = fs::remove_dir_all(&home);
+    tracing::debug!(target: "quipu::sandbox", mounts, ?outcome, "self-test");
     outcome
 }
 

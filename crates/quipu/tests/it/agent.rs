@@ -14,14 +14,17 @@ mod guard;
 mod interrupt;
 mod killed;
 mod locked;
+mod managed;
 mod media;
 mod models;
+mod modes;
 mod own;
 mod prompts;
 mod recording;
 mod request;
 mod rough;
 mod sandboxed;
+mod servers;
 mod shape;
 mod stage;
 

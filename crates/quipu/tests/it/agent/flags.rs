@@ -1,8 +1,302 @@
-//! The flags that SDKs pass.
+//! The flags.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::Stage;
+use super::stage::{STREAM, Stage};
+
+/// The rows of the table of flags in `docs/compat.md`: the flag, its example, its effect.
+fn table() -> Vec<[String; 3]> {
+    let page = fs::read_to_string(quipu_testkit::root().join("docs/compat.md")).unwrap();
+    let section = page.split("\n## Flags\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `-"));
+    rows.map(|row| {
+        let mut cells = row.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`').to_owned());
+        [cells.next().unwrap(), cells.next().unwrap(), cells.collect::<Vec<_>>().join(" | ")]
+    })
+    .collect()
+}
+
+/// A flag and its value, or several flags.
+fn words(example: &str) -> Vec<&str> {
+    match example.split_once(' ') {
+        Some((flag, rest)) if rest.starts_with("--") => [vec![flag], words(rest)].concat(),
+        Some((flag, value)) => vec![flag, value],
+        None => vec![example],
+    }
+}
+
+#[test]
+fn every_flag_of_the_table_is_accepted() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("kit/commands/x.md", "x");
+    let id = "11111111-2222-4333-8444-555555555555";
+    assert!(stage.run(&["-p", "hello", "--session-id", id]).status.success());
+    let mut untried = Vec::new();
+    for [flag, example, effect] in table() {
+        if example == "–" {
+            untried.push(flag);
+            continue;
+        }
+        assert!(example.contains(&flag), "{example} does not show {flag}");
+        let args = [&["-p", "hello"], &words(&example)[..]].concat();
+        let out = stage.command(&args).env("IS_SANDBOX", "1").output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{example}: {said}");
+        let is_ignored = effect.split([':', ' ']).next() == Some("ignored");
+        assert_eq!(said.contains("not supported here, ignored: --"), is_ignored, "{example}: {said}");
+    }
+    // Those have tests of their own.
+    let own = ["--await-initialize", "--managed-settings-in-initialize", "--resume-drops-turn", "--resume-session-at"];
+    assert_eq!(untried, own);
+}
+
+#[test]
+fn the_table_has_every_flag_of_the_help() {
+    let known: BTreeSet<String> = table().into_iter().map(|[flag, ..]| flag).collect();
+    let help = String::from_utf8(Stage::new("hello.yaml").run(&["--help"]).stdout).unwrap();
+    let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    let flags = options.filter_map(|line| line.trim_start().split("  ").next());
+    let flags = flags.flat_map(|line| line.split([' ', ',', '[']).filter(|word| word.starts_with('-')));
+    let missing: Vec<&str> = flags.filter(|flag| flag.len() > 1 && !known.contains(*flag)).collect();
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
+#[test]
+fn the_last_of_a_flag_counts_and_lists_are_joined() {
+    let stage = Stage::new("hello.yaml");
+    let args = ["hello", "there", "-p", "--verbose", "--verbose", "--model", "a", "--model", "claude-haiku-4-5"];
+    let more = ["--output-format", "text", "--output-format", "json", "--tools", "Read", "--tools", "Bash"];
+    let out = stage.run(&[&args[..], &more].concat());
+    let lines: Vec<Value> = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(lines[0]["model"], "claude-haiku-4-5");
+    assert_eq!(lines[0]["tools"], json!(["Bash", "Read"]));
+    assert_eq!(lines.last().unwrap()["result"], "Good day.");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("only the first word of the command line is the prompt"), "{said}");
+}
+
+#[test]
+fn what_is_piped_in_follows_the_prompt_after_a_newline() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("piped", "first\nsecond\n");
+    let file = fs::File::open(stage.folder.path.join("piped")).unwrap();
+    assert!(stage.command(&["-p", "hello"]).stdin(file).status().unwrap().success());
+    let text = fs::read_to_string(stage.session_file()).unwrap();
+    assert!(text.contains(r#""content":"hello\nfirst\nsecond\n""#), "{text}");
+}
+
+#[test]
+fn without_a_prompt_a_silent_stdin_is_an_error() {
+    let stage = Stage::new("hello.yaml");
+    let began = Instant::now();
+    let mut child = stage.command(&["-p"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let silent = child.stdin.take();
+    let out = child.wait_with_output().unwrap();
+    drop(silent);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("no prompt: give one after -p"));
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_session_is_resumed_by_its_title() {
+    let stage = Stage::new("hello.yaml");
+    assert!(stage.run(&["-p", "hello", "--name", "My title"]).status.success());
+    assert!(stage.run(&["-p", "hello", "--name", "Another"]).status.success());
+    assert!(stage.run(&["-p", "hello again", "--resume", "My title"]).status.success());
+    assert_eq!(stage.folder.transcripts().len(), 2);
+    let out = stage.run(&["-p", "hello", "--resume", "No title"]);
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0));
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("no session of this directory has the id or title 'No title'"), "{said}");
+    // A host gets a result, too.
+    let lines = stage.lines(&["hello", "--resume", "11111111-2222-4333-8444-555555555555"]);
+    let error = "No conversation found with session ID: 11111111-2222-4333-8444-555555555555";
+    assert_eq!((lines.len(), &lines[0]["errors"]), (1, &json!([error])));
+}
+
+#[test]
+fn an_empty_system_prompt_leaves_one_line() {
+    let stage = Stage::new("hello.yaml");
+    let system = |args: &[&str]| -> Vec<String> {
+        assert!(stage.run(&[&["-p", "hello"], args].concat()).status.success());
+        let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+        let texts = body["system"].as_array().unwrap().iter();
+        texts.map(|block| block["text"].as_str().unwrap().to_owned()).collect()
+    };
+    for args in [&["--system-prompt", ""][..], &["--bare"]] {
+        let parts = system(args);
+        assert_eq!(parts[0], "You are an agent that works for a user through the tools you are given.");
+        assert!(parts.len() == 2 && parts[1].starts_with("Working directory: "), "{parts:?}");
+    }
+    assert!(system(&[])[0].len() > 500);
+    let parts = system(&["--exclude-dynamic-system-prompt-sections"]);
+    assert!(!parts.concat().contains("Working directory: "), "{parts:?}");
+    let seen = stage.answerer.seen();
+    let body: Value = serde_json::from_str(&seen.last().unwrap().body).unwrap();
+    assert!(body["messages"].to_string().contains("Working directory: "), "{}", body["messages"]);
+}
+
+#[test]
+fn a_session_runs_as_an_agent() {
+    let stage = Stage::new("hello.yaml");
+    let file =
+        "---\nname: reviewer\ndescription: reviews\ntools: Read, Bash\nmodel: claude-haiku-4-5\n---\nYou review.";
+    stage.write(".claude/agents/reviewer.md", file);
+    let lines = stage.lines(&["hello", "--agent", "reviewer"]);
+    assert_eq!((&lines[0]["model"], &lines[0]["tools"]), (&json!("claude-haiku-4-5"), &json!(["Bash", "Read"])));
+    let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+    assert_eq!(body["system"][0]["text"], "You review.");
+    let text = fs::read_to_string(stage.session_file()).unwrap();
+    let noted: Vec<usize> =
+        text.lines().enumerate().filter(|(_, line)| line.contains("agentSetting")).map(|(at, _)| at).collect();
+    assert!(noted.len() == 2 && noted[0] == 0, "{text}");
+    let lines = stage.lines(&["hello", "--agent", "reviewer", "--model", "claude-opus-5-5"]);
+    assert_eq!(lines[0]["model"], "claude-opus-5-5");
+    let out = stage.run(&["-p", "hello", "--agent", "nobody"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && said.contains("--agent: no agent 'nobody'; there are Explore"), "{said}");
+}
+
+#[test]
+fn an_agent_may_come_with_the_hosts_greeting() {
+    let stage = Stage::new("hello.yaml");
+    let mut talk = stage.talk(&["--agent", "reviewer"]);
+    let agents = json!({"reviewer": {"description": "d", "prompt": "You review.", "tools": ["Read"]}});
+    talk.ask("1", json!({"subtype": "initialize", "agents": agents}));
+    talk.until(|line| line["type"] == "control_response");
+    talk.say("hello");
+    talk.until_result();
+    let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+    assert_eq!((&body["system"][0]["text"], &body["tools"][0]["name"]), (&json!("You review."), &json!("Read")));
+}
+
+#[test]
+fn modes_without_customisation_leave_out_what_they_say() {
+    let stage = Stage::new("hello.yaml");
+    let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch ran"}]}]},
+                   "permissions": {"deny": ["WebFetch"]}}"#;
+    stage.write(".claude/settings.json", hook);
+    stage.write("CLAUDE.md", "MARKER-MEMORY");
+    stage.write(".claude/agents/reviewer.md", "---\ndescription: reviews\n---\nYou review.");
+    // What is there: the hook, the instructions, the agent, Bash, WebFetch.
+    let check = |args: &[&str], expect: [bool; 5]| {
+        let _ = fs::remove_file(stage.folder.path.join("ran"));
+        let lines = stage.lines(&[&["hello", "--trust-folder"], args].concat());
+        let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+        let has = |list: &str, name: &str| init[list].as_array().unwrap().contains(&name.into());
+        let body = stage.answerer.seen().last().unwrap().body.clone();
+        let ran = stage.folder.path.join("ran").exists();
+        let found = [
+            ran,
+            body.contains("MARKER-MEMORY"),
+            has("agents", "reviewer"),
+            has("tools", "Bash"),
+            has("tools", "WebFetch"),
+        ];
+        assert_eq!(found, expect, "{args:?}");
+    };
+    check(&[], [true, true, true, true, false]);
+    check(&["--bare"], [false, false, true, true, false]);
+    check(&["--safe-mode"], [false, false, false, true, false]);
+    check(&["--restricted"], [false, false, false, false, false]);
+    check(&["--restricted", "--tools", "Bash,WebFetch"], [false, false, false, true, true]);
+    let out = stage.run(&["-p", "hello", "--restricted", "--permission-mode", "bypassPermissions"]);
+    assert_eq!(out.status.code(), Some(1));
+}
+
+#[test]
+fn a_restricted_session_reads_nothing_outside_its_folders() {
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().canonicalize().unwrap().join("secret.txt");
+    fs::write(&path, "MARKER-SECRET").unwrap();
+    let script = json!([{"when": {"result_of": "Read"}, "reply": "done"},
+                        {"reply": [{"tool": "Read", "input": {"file_path": path}}]}]);
+    let stage = Stage::playing(&script.to_string());
+    let read = |args: &[&str]| {
+        stage.lines(&[&["go", "--allowedTools", "Read"], args].concat());
+        stage.answerer.seen().last().unwrap().body.contains("MARKER-SECRET")
+    };
+    assert!(read(&[]) && !read(&["--restricted"]));
+    assert!(read(&["--restricted", "--add-dir", outside.path().to_str().unwrap()]));
+}
+
+#[test]
+fn the_first_line_brings_plugins_and_managed_settings() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("kit/commands/greet.md", "Say hello.");
+    let flags = ["--await-initialize", "--managed-settings-in-initialize"];
+    let mut talk = stage.talk(&flags);
+    talk.ask(
+        "1",
+        json!({"subtype": "initialize", "plugins": [{"type": "local", "path": "kit"}],
+               "managedSettings": {"permissions": {"deny": ["Bash"]}}}),
+    );
+    talk.until(|line| line["type"] == "control_response");
+    talk.say("hello");
+    let init = talk.until(|line| line["subtype"] == "init");
+    assert!(init["slash_commands"].as_array().unwrap().contains(&"kit:greet".into()), "{init}");
+    assert!(!init["tools"].as_array().unwrap().contains(&"Bash".into()));
+    talk.until_result();
+    assert_eq!(talk.end().0, 0);
+    let mut talk = stage.talk(&flags);
+    talk.ask("1", json!({"subtype": "initialize"}));
+    assert_eq!(talk.end(), (1, Vec::new()));
+    let out = stage.command(&[&STREAM[..], &flags[..1]].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && said.contains("the first line on stdin must be the initialize"), "{said}");
+}
+
+#[test]
+fn a_project_is_configured_by_another_checkout() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("trusted/.claude/agents/theirs.md", "---\ndescription: d\n---\nx");
+    stage.write(".claude/agents/own.md", "---\ndescription: d\n---\nx");
+    let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo $CLAUDE_PROJECT_DIR > dir"}]}]}}"#;
+    stage.write("trusted/.claude/settings.json", hook);
+    let agents =
+        stage.lines(&["hello", "--project-config-root", "trusted", "--setting-sources", "project"])[0]["agents"]
+            .clone();
+    let has = |name: &str| agents.as_array().unwrap().contains(&name.into());
+    assert!(has("theirs") && !has("own"), "{agents}");
+    let told = fs::read_to_string(stage.folder.path.join("dir")).unwrap();
+    assert_eq!(told.trim(), stage.folder.path.canonicalize().unwrap().join("trusted").to_str().unwrap());
+}
+
+#[test]
+fn debug_shows_requests_decisions_hooks_and_servers() {
+    let stage = Stage::new("touch.yaml");
+    let settings = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+    let servers = r#"{"mcpServers": {"gone": {"command": "no-such-program"}}}"#;
+    let args = ["-p", "touch a file", "--settings", settings, "--mcp-config", servers, "--allowedTools", "Bash"];
+    let run = |more: &[&str]| {
+        let out = stage.run(&[&args[..], more].concat());
+        assert!(out.status.success());
+        String::from_utf8(out.stderr).unwrap()
+    };
+    let quiet = run(&[]);
+    assert!(!quiet.contains("[api]"), "{quiet}");
+    let all = run(&["--debug"]);
+    for part in [
+        "[api] request model=claude-opus-5-5 attempt=1",
+        "[permission] allowed tool=Bash",
+        "[hooks] hook event=UserPromptSubmit",
+        "[mcp] failed name=gone",
+    ] {
+        assert!(all.contains(part), "no {part} in {all}");
+    }
+    let some = run(&["--debug=!api,!hooks"]);
+    assert!(some.contains("[permission] ") && !some.contains("[api] ") && !some.contains("[hooks] "), "{some}");
+    let none = run(&["--debug-file", "debug.txt"]);
+    assert!(!none.contains("[api]"), "{none}");
+    assert!(fs::read_to_string(stage.folder.path.join("debug.txt")).unwrap().contains("[api] answer "));
+    assert!(!all.contains("any"), "the key is in the log");
+}
 
 /// Every flag that the Python SDK puts on the command line for a new session.
 const NEW: &[&str] = &[

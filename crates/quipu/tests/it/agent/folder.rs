@@ -38,7 +38,7 @@ const SETTINGS: &str = r#"{"hooks":{
 }}"#;
 
 /// An MCP server with one tool.
-const MCP_SERVER: &str = r#"
+pub(super) const MCP_SERVER: &str = r#"
 import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
