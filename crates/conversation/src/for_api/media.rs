@@ -23,7 +23,7 @@ impl Media {
             return None;
         }
         let text = line.message.content.to_text().to_lowercase();
-        if !text.contains("too large") && !(text.contains("exceed") && text.contains("max")) {
+        if !(text.contains("too large") || text.contains("exceed") && text.contains("max")) {
             return None;
         }
         let (images, documents) = (text.contains("image"), text.contains("pdf") || text.contains("document"));
