@@ -91,6 +91,9 @@ pub(crate) enum Command {
     /// Show how sessions are worked in: length, turns, context, tools, hours
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
+    /// Count what was attached to prompts: files, pages, symbols and more
+    #[command(after_help = CONTEXTS_EXAMPLES)]
+    Contexts(ContextsArgs),
     /// Write a conversation to a file to share, or many to a folder
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
@@ -283,6 +286,18 @@ that call them, hours and weekdays by the messages sent then, in local time.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
+}
+
+const CONTEXTS_EXAMPLES: &str = "\
+Examples:
+  quipu contexts                      what is attached most often
+  quipu contexts -p tidepool --since 30d
+  quipu contexts --json | jq -r '.[].block'   each as the text that attaches it to a prompt";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ContextsArgs {
     #[command(flatten)]
     pub(crate) filters: FilterArgs,
 }

@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod cleanup;
 mod completions;
+mod contexts;
 mod diff;
 mod doctor;
 mod error;
@@ -76,6 +77,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Ls(ls) => ls::run(ls, &args.global, output),
         Command::Usage(usage) => usage::run(usage, &args.global, output),
         Command::Stats(stats) => stats::run(stats, &args.global, output),
+        Command::Contexts(contexts) => contexts::run(contexts, &args.global, output),
         Command::Statusline => statusline::run(&args.global, output),
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),

@@ -73,7 +73,9 @@ pub(crate) fn require_dirs(command: Option<&Command>, global: &Global) -> Result
         ));
     }
     let needs_sessions = match command {
-        Some(Command::Ls(_) | Command::Usage(_) | Command::Stats(_) | Command::Search(_)) => true,
+        Some(Command::Ls(_) | Command::Usage(_) | Command::Stats(_) | Command::Contexts(_) | Command::Search(_)) => {
+            true
+        }
         Some(Command::Check(check)) => check.paths.is_empty(),
         Some(Command::Secrets(secrets)) => secrets.sessions.is_empty(),
         _ => false,

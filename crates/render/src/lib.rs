@@ -44,4 +44,6 @@ pub use redact::Redactor;
 pub use secret::{Secret, find_secrets, secrets_in_line};
 pub use terminal::{Flow, Terminal, Thinking};
 
+pub use speaker::context_label;
+
 pub(crate) use speaker::as_written;

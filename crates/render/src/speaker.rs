@@ -45,8 +45,8 @@ fn next_model(items: &[ScreenItem]) -> Option<&str> {
     items.iter().take_while(|item| item.kind != Kind::User).find_map(model)
 }
 
-/// A context reference in a few words.
-pub(crate) fn context_label(kind: &context::Kind) -> String {
+/// A context reference in a few words; cleaned, on one line.
+pub fn context_label(kind: &context::Kind) -> String {
     use context::Kind as Context;
     match kind {
         Context::File { path } => format!("📄 {}", one_line(path)),

@@ -97,3 +97,30 @@ fn an_old_style_compaction_names_the_session_it_continues() {
     let new = rows.iter().find(|row| row["session_id"] == "new").unwrap();
     assert_eq!((&new["continues"], &new["compacted"]), (&"old".into(), &true.into()));
 }
+
+#[test]
+fn what_is_attached_to_prompts_is_counted_and_can_be_attached_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let prompt = |n: u32, block: &str| {
+        let text = serde_json::to_string(&format!("{block}look at it")).unwrap();
+        format!(r#"{{"type":"user","uuid":"u{n}","message":{{"role":"user","content":{text}}}}}"#) + "\n"
+    };
+    let block = |path: &str| format!("> **上下文资料**\n> \n> - 📄 `{path}`\n\n");
+    let lines = prompt(1, &block("a.rs")) + &prompt(2, &block("b.rs")) + &prompt(3, "");
+    std::fs::write(folder.join("one.jsonl"), lines).unwrap();
+    std::fs::write(folder.join("two.jsonl"), prompt(4, &block("b.rs"))).unwrap();
+    let contexts = |dir: &std::path::Path| -> Vec<Value> {
+        let out = quipu().arg("--claude-dir").arg(dir).args(["contexts", "--json"]).assert().success();
+        serde_json::from_slice(&out.get_output().stdout).unwrap()
+    };
+    let found = contexts(dir.path());
+    let counts: Vec<_> = found.iter().map(|one| (&one["label"], &one["times"], one["sessions"].clone())).collect();
+    assert_eq!(counts[0], (&"📄 b.rs".into(), &2.into(), serde_json::json!(["one", "two"])));
+    assert_eq!(counts[1], (&"📄 a.rs".into(), &1.into(), serde_json::json!(["one"])));
+    // A prompt that begins with the block has the reference attached.
+    let again = prompt(5, found[0]["block"].as_str().unwrap());
+    std::fs::write(folder.join("three.jsonl"), again).unwrap();
+    assert_eq!(contexts(dir.path())[0]["times"], 3);
+}

@@ -190,6 +190,11 @@ fn stats() {
 }
 
 #[test]
+fn contexts() {
+    check("contexts", &[&["contexts"], &["contexts", "-p", "tidepool"]]);
+}
+
+#[test]
 fn search() {
     let commands: [&[&str]; 5] = [
         &["search", "harbour", "-n", "4"],
