@@ -31,9 +31,10 @@ impl Asked {
 pub(crate) struct Question {
     pub(crate) asked: Asked,
     pub(crate) request: Request,
-    /// The words of the last user message, tool results apart.
+    /// The words of the last user message, without tool results; without system reminders, too,
+    /// unless they tell of a task or it holds nothing else.
     pub(crate) said: String,
-    /// The last of its text blocks: what the person typed, after any reminders.
+    /// The last of these texts.
     pub(crate) last_text: String,
     /// The results in the last user message: tool, call, words.
     pub(crate) results: Vec<(String, String, String)>,
@@ -53,7 +54,7 @@ impl Question {
         let of = |role: Role| request.messages.iter().filter(move |message| message.role == role);
         let is_turn = |message: &&Message| result_blocks(message).next().is_none();
         let last = of(Role::User).next_back();
-        let texts: Vec<String> = last.map(texts).unwrap_or_default();
+        let texts: Vec<String> = last.map(spoken).unwrap_or_default();
         Ok(Self {
             asked,
             said: texts.join("\n"),
@@ -96,6 +97,14 @@ impl Question {
 
 fn result_blocks(message: &Message) -> impl Iterator<Item = &quipu_message::ToolResult> {
     message.content.blocks().iter().filter_map(Block::tool_result)
+}
+
+/// What the user says in a message; what the agent reminds of, when that is all.
+fn spoken(message: &Message) -> Vec<String> {
+    let is_reminder =
+        |text: &String| text.trim_start().starts_with("<system-reminder>") && !text.contains("<task-notification>");
+    let (reminders, said): (Vec<String>, Vec<String>) = texts(message).into_iter().partition(is_reminder);
+    if said.is_empty() { reminders } else { said }
 }
 
 fn texts(message: &Message) -> Vec<String> {
