@@ -46,8 +46,9 @@ pub async fn run(
     out: impl Write + Send + 'static,
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
-    let mut given = Given { options, env, cwd };
+    let mut given = Given { options, env, cwd, worktree: None };
     let stdin = Stdin::open(&mut given.options).await?;
+    given.enter_worktree()?;
     let chosen = given.choose();
     let id = match &chosen {
         Ok(chosen) => chosen.id.clone(),

@@ -6,10 +6,11 @@ use quipu_message::attachment::{Attachment, QueuedCommand};
 use quipu_message::hook::{HookEvent, InstructionsLoaded, SessionStart, UserPromptSubmit};
 use quipu_message::stream::TurnResult;
 use quipu_message::turn::User;
-use quipu_message::{Block, Entry, Maybe, Uuid, factory};
+use quipu_message::{Block, Entry, Json, Maybe, Uuid, factory};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
+use crate::announce;
 use crate::clock::{Clock, fresh};
 use crate::commands::{self, Expanded};
 use crate::ending;
@@ -86,6 +87,7 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
         }
     };
     let mut entries = std::mem::take(&mut session.state().pending);
+    let is_command = matches!(expanded, Expanded::Command { .. });
     let (mut user, mut beside) = match expanded {
         Expanded::Words { beside } => (said(session, prompt), beside),
         Expanded::Command { user, beside, .. } => (*user, beside),
@@ -107,11 +109,18 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
         copies.begin(uuid);
     }
     entries.push(words);
+    // A saved command's prompt and files that the user mentions stand right after the words.
+    let is_said = |entry: &mut Entry| is_file(entry) || is_command && matches!(entry, Entry::User(_));
+    entries.extend(beside.extract_if(.., is_said));
+    entries.extend(announce::due(talk));
     entries.append(&mut beside);
     entries.extend(effects.attachments);
+    entries.extend(announce::changed_files(talk));
     entries.extend(prompt::plan_note(session));
     entries.extend(prompt::budget_note(session));
-    entries.extend(instructions(session));
+    entries.extend(instructions(talk));
+    entries.extend(announce::date(talk));
+    entries.extend(announce::system_record(talk));
     // The person's words are on disk before the model is asked.
     talk.record(entries).await?;
     crate::checkpoint::note(session)?;
@@ -123,15 +132,26 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     Ok(None)
 }
 
-/// The instruction files and what the system prompt leaves out, unless the model was told
-/// them already.
-pub(crate) fn instructions(session: &Session) -> Vec<Entry> {
-    if std::mem::replace(&mut session.state().instructed, true) {
-        return Vec::new();
+/// The instruction files, when the context does not hold them as they are. They are read with the
+/// first prompt of the process and when a compaction has taken them out of the context.
+pub(crate) fn instructions(talk: &Talk<'_>) -> Option<Entry> {
+    let session = talk.session;
+    let is_first = !std::mem::replace(&mut session.state().instructed, true);
+    let known = announce::known_instructions(talk.log().context());
+    if !is_first && known.is_some() {
+        return None;
     }
     let (files, left_out) = session.find_instructions();
-    left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
-    prompt::instructions(&files).into_iter().chain(prompt::dynamic_sections(session)).collect()
+    if is_first {
+        left_out.into_iter().for_each(|file| session.warn(format!("instructions left out: {file}")));
+    }
+    let is_told = known.is_some_and(|known| known.value() == Json::of(&files).value());
+    if is_told { None } else { prompt::instructions(&files) }
+}
+
+/// Whether an entry is a file that the user mentions.
+fn is_file(entry: &Entry) -> bool {
+    matches!(entry, Entry::Attachment(line) if matches!(line.attachment, Attachment::File(_)))
 }
 
 /// The prompt as a line of the file.

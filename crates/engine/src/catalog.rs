@@ -11,6 +11,8 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::options::PluginDir;
+use crate::output_style::{self, OutputStyle};
+use crate::session::Session;
 use crate::settings::Source;
 use crate::text_file;
 use crate::trust::repository;
@@ -56,8 +58,60 @@ pub(crate) struct Agent {
     pub without: Vec<String>,
     /// Its model; none means the session's.
     pub model: Option<String>,
-    /// Whether it is part of the program.
-    pub builtin: bool,
+    /// Where it is from.
+    pub(crate) origin: Origin,
+}
+
+/// Where a subagent is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It is part of the program.
+    Builtin,
+    /// A file.
+    File {
+        path: PathBuf,
+        /// The part of its name that the plugin gives it, with a colon; empty without a plugin.
+        prefix: String,
+        /// The folder of the project that it must not lead out of; `None` if it is not a project's.
+        project: Option<PathBuf>,
+    },
+    /// A flag or the host.
+    Host,
+}
+
+impl Agent {
+    /// How the model is told of it.
+    pub(crate) fn line(&self) -> String {
+        format!("- {}: {}", self.name, self.description)
+    }
+
+    /// Reads a subagent from a file; `None` if there is none that can be read.
+    fn read(path: &Path, prefix: &str, project: Option<&Path>) -> Option<Self> {
+        let text = text_file::read(path, project, text_file::MAX_BYTES).ok()?;
+        let (front, body) = front_matter(&text);
+        let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let origin =
+            Origin::File { path: path.to_owned(), prefix: prefix.to_owned(), project: project.map(Path::to_owned) };
+        Some(Self {
+            name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
+            description: front.description.unwrap_or_default(),
+            prompt: body.trim().to_owned(),
+            tools: front.tools.map(|names| names.0),
+            without: front.disallowed_tools.map(|names| names.0).unwrap_or_default(),
+            model: front.model,
+            origin,
+        })
+    }
+
+    /// The subagent as its file is now; `None` if the file is gone or names another.
+    fn read_again(&self) -> Option<Self> {
+        match &self.origin {
+            Origin::File { path, prefix, project } => {
+                Self::read(path, prefix, project.as_deref()).filter(|fresh| fresh.name == self.name)
+            }
+            Origin::Builtin | Origin::Host => Some(self.clone()),
+        }
+    }
 }
 
 impl Agent {
@@ -127,6 +181,8 @@ pub(crate) struct Catalog {
     pub saved: BTreeMap<String, Saved>,
     /// Subagents, by name.
     pub agents: BTreeMap<String, Agent>,
+    /// Output styles, by name.
+    pub(crate) styles: BTreeMap<String, OutputStyle>,
     /// The plugins.
     pub(crate) plugins: Vec<Plugin>,
 }
@@ -134,12 +190,13 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// Reads the folders of the given sources: the user's, and those of the project from its
     /// repository's root down to `cwd`. The project's subagents win over the user's, the
-    /// user's commands and skills over the project's.
+    /// user's commands, skills and output styles over the project's.
     pub(crate) fn load(config: &Path, cwd: &Path, sources: &[Source]) -> Self {
         let mut catalog = Self::default();
         for agent in builtin_agents() {
             catalog.agents.insert(agent.name.clone(), agent);
         }
+        catalog.styles = output_style::builtin().map(|style| (style.name.clone(), style)).collect();
         if sources.contains(&Source::User) {
             catalog.take(config, "", None);
         }
@@ -178,12 +235,29 @@ impl Catalog {
                 tools: given.tools.map(|names| names.0),
                 without: given.disallowed_tools.map(|names| names.0).unwrap_or_default(),
                 model: given.model,
-                builtin: false,
+                origin: Origin::Host,
                 name: name.clone(),
             };
             self.agents.insert(name, agent);
         }
         Ok(())
+    }
+
+    /// Takes over from a catalog that was read anew; subagents that a flag or the host gave stay.
+    pub(crate) fn replace(&mut self, fresh: Self) {
+        let given: Vec<Agent> = self.agents.values().filter(|agent| agent.origin == Origin::Host).cloned().collect();
+        (self.saved, self.agents, self.styles) = (fresh.saved, fresh.agents, fresh.styles);
+        self.agents.extend(given.into_iter().map(|agent| (agent.name.clone(), agent)));
+    }
+
+    /// The subagent of a name, as its file is now; `None` if there is none, or no more.
+    pub(crate) fn current_agent(&mut self, name: &str) -> Option<Agent> {
+        let fresh = self.agents.get(name)?.read_again();
+        match &fresh {
+            Some(agent) => self.agents.insert(name.to_owned(), agent.clone()),
+            None => self.agents.remove(name),
+        };
+        fresh
     }
 
     /// Forgets all skills but these.
@@ -212,7 +286,12 @@ impl Catalog {
             self.take_saved(&path, format!("{prefix}{name}"), true, project);
         }
         for path in markdown(&folder.join("agents")) {
-            self.take_agent(&path, prefix, project);
+            if let Some(agent) = Agent::read(&path, prefix, project) {
+                self.agents.insert(agent.name.clone(), agent);
+            }
+        }
+        for path in markdown(&folder.join("output-styles")) {
+            self.take_style(&path, prefix, project);
         }
     }
 
@@ -239,22 +318,32 @@ impl Catalog {
         self.saved.insert(name, saved);
     }
 
-    fn take_agent(&mut self, path: &Path, prefix: &str, project: Option<&Path>) {
+    fn take_style(&mut self, path: &Path, prefix: &str, project: Option<&Path>) {
         let Ok(text) = text_file::read(path, project, text_file::MAX_BYTES) else { return };
         let (front, body) = front_matter(&text);
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let name = format!("{prefix}{}", front.name.unwrap_or_else(stem));
-        let agent = Agent {
-            description: front.description.unwrap_or_default(),
+        let style = OutputStyle {
+            name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
             prompt: body.trim().to_owned(),
-            tools: front.tools.map(|names| names.0),
-            without: front.disallowed_tools.map(|names| names.0).unwrap_or_default(),
-            model: front.model,
-            builtin: false,
-            name: name.clone(),
+            keeps_coding: front.keep_coding_instructions.unwrap_or(false),
+            of_project: project.is_some(),
         };
-        self.agents.insert(name, agent);
+        if project.is_some() && self.styles.get(&style.name).is_some_and(|known| !known.of_project) {
+            return;
+        }
+        self.styles.insert(style.name.clone(), style);
     }
+}
+
+/// Reads the files of commands, skills, subagents and output styles again.
+pub(crate) fn reload(session: &Session) {
+    let mut fresh = Catalog::load(&session.config, session.place.root(), &session.sources);
+    let mut state = session.state();
+    if session.sources.contains(&Source::Project) {
+        state.roots.iter().for_each(|root| fresh.add_root(root));
+    }
+    state.catalog.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
+    state.catalog.replace(fresh);
 }
 
 impl Saved {
@@ -278,6 +367,8 @@ struct Front {
     #[serde(rename = "disallowedTools")]
     disallowed_tools: Option<Names>,
     model: Option<String>,
+    #[serde(rename = "keep-coding-instructions")]
+    keep_coding_instructions: Option<bool>,
 }
 
 /// A subagent as flags and hosts give it.
@@ -347,7 +438,10 @@ fn markdown(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn builtin_agents() -> [Agent; 2] {
+/// What subagents that only look do without.
+const READS_ONLY: &[&str] = &["Edit", "Write", "NotebookEdit", "Agent"];
+
+fn builtin_agents() -> [Agent; 3] {
     let agent = |name: &str, description: &str, prompt: &str, without: &[&str]| Agent {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -355,7 +449,7 @@ fn builtin_agents() -> [Agent; 2] {
         tools: None,
         without: without.iter().map(|tool| (*tool).to_owned()).collect(),
         model: None,
-        builtin: true,
+        origin: Origin::Builtin,
     };
     [
         agent(
@@ -370,7 +464,15 @@ fn builtin_agents() -> [Agent; 2] {
             "Looks through a code base and answers where and how things are; changes nothing.",
             "You look for things in a code base for another agent. Search widely first, then read closely. Change \
              nothing. Report the answer with paths and line numbers, in a few plain sentences.",
-            &["Edit", "Write", "NotebookEdit", "Agent"],
+            READS_ONLY,
+        ),
+        agent(
+            "Plan",
+            "Works out how to do a task before anything is changed: steps, files that matter, what could go wrong.",
+            "You plan work on a code base for another agent. Read what the task touches and how the project does such \
+             things elsewhere. Change nothing. Report the plan: the steps in order, the files each one concerns, \
+             what was weighed against what, and what is still open. Be short and definite.",
+            READS_ONLY,
         ),
     ]
 }

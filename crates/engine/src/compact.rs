@@ -13,6 +13,7 @@ use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spellin
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
+use crate::announce;
 use crate::begin::main_talk;
 use crate::clock::{Clock, now};
 use crate::commands;
@@ -79,6 +80,8 @@ pub(crate) async fn by_command(
             let (line, said) = commands::printed(session, "Compacted ");
             let [caveat, command] = commands::lines("compact", args);
             session.record(vec![caveat, command, line]).await?;
+            // Instructions and date come with the next prompt.
+            talk.record(announce::due(&talk)).await?;
             session.output.say(said);
             String::new()
         }
@@ -120,7 +123,10 @@ impl Talk<'_> {
             Ok(summed) => {
                 say_boundary(self.session, summed);
                 // The turn goes on without a prompt that could be told them.
-                self.record(crate::begin::instructions(self.session)).await?;
+                let mut facts = announce::due(self);
+                facts.extend(crate::begin::instructions(self));
+                facts.extend(announce::date(self));
+                self.record(facts).await?;
             }
             Err(Trouble::File(error)) => return Err(error),
             Err(_) => return Ok(false),

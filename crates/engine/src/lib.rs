@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod agent;
+mod announce;
 mod ask;
 mod background;
 mod begin;
@@ -38,6 +39,7 @@ mod mcp;
 mod memory;
 mod mention;
 mod output;
+mod output_style;
 mod permit;
 mod private;
 mod prompt;
@@ -52,11 +54,14 @@ mod structured;
 mod subagent;
 mod talk;
 mod text_file;
+mod tool_search;
 mod toolbox;
 mod trust;
 mod turn;
 mod waiting;
+mod web_search;
 mod work;
+mod worktree;
 
 pub mod flags;
 pub mod input;

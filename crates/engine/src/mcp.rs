@@ -469,7 +469,9 @@ fn read_config(name: &str, json: &Json) -> Result<Config, String> {
     })
 }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
+/// The name of a tool in words: `read_file` is `Read file`.
+fn capitalised(name: &str) -> String {
+    let words = name.replace('_', " ");
+    let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

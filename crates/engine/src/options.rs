@@ -71,6 +71,15 @@ pub struct PluginDir {
     pub mcp: bool,
 }
 
+/// Which worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Worktree {
+    /// A new one, with a name that is made up.
+    New,
+    /// The one of this name, made if it is not there.
+    Named(String),
+}
+
 /// Everything the flags say.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -173,8 +182,8 @@ pub struct Options {
     pub system_prompt: Option<String>,
     /// Follows the system prompt.
     pub append_system_prompt: Option<String>,
-    /// Facts about machine and folder go into the first user message, not the system prompt.
-    pub exclude_dynamic_sections: bool,
+    /// Send the system prompt anew each time instead of recording it once.
+    pub no_system_prompt_snapshot: bool,
     /// How many calls a turn may take.
     pub max_turns: Option<u64>,
     /// How much the session may cost.
@@ -183,6 +192,8 @@ pub struct Options {
     pub json_schema: Option<String>,
     /// Folders allowed beside the working directory.
     pub add_dirs: Vec<PathBuf>,
+    /// Work in a git worktree of the repository.
+    pub worktree: Option<Worktree>,
     /// Slash commands are plain text.
     pub no_slash_commands: bool,
     /// When the context is compacted; `None` is what the environment and the model say.

@@ -1,13 +1,14 @@
 //! Whether a call may run: hooks first, then the rules, then the host. Whatever is
 //! not clearly an allowance is a refusal.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use quipu_message::control::permission::PermissionUpdate;
 use quipu_message::control::{RequestBody, Verdict as Answer, request};
 use quipu_message::hook::{HookBase, HookEvent, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 use quipu_message::system::{System, live};
+use quipu_message::tool::ReadInput;
 use quipu_message::turn::PermissionDecision;
 use quipu_message::{Json, Maybe, ToolUse, synthetic};
 use tokio::time::timeout;
@@ -17,7 +18,7 @@ use crate::host::HostError;
 use crate::permission::{Question, Reason, Verdict, enforce, judge_at, target};
 use crate::sandbox::Profile;
 use crate::talk::Talk;
-use crate::tool::{Call, Output, Target};
+use crate::tool::{Call, Output, Target, Tool};
 
 /// Whether a call may run.
 pub(crate) enum Permit {
@@ -96,6 +97,19 @@ impl Talk<'_> {
                 self.asked(call, (input, target), question, hooks).await
             }
         }
+    }
+
+    /// The result of a call that cannot succeed, whoever permits it; `None` if it may succeed, or if
+    /// reading its file is not permitted without asking.
+    pub(crate) async fn precheck(&self, tool: &Arc<dyn Tool>, call: &ToolUse) -> Option<Output> {
+        let input = call.input.value();
+        let target = target(&call.name, &input, self.place)?;
+        let read = Json::of(&ReadInput { file_path: target.given.display().to_string(), ..ReadInput::default() });
+        if !matches!(self.verdict("Read", &read, Some(&target)), Verdict::Allow { .. }) {
+            return None;
+        }
+        let running = Call { target: Some(target), ..Call::new(call.id.clone()) };
+        tool.precheck(&input, self.place, &running).await
     }
 
     fn verdict(&self, name: &str, input: &Json, target: Option<&Target>) -> Verdict {

@@ -2,13 +2,14 @@
 //! flags, settings and environment variables choose them.
 
 use quipu_api::{Cache, Request, Thinking};
-use quipu_message::{Json, Maybe, api};
+use quipu_message::Json;
 use serde_json::{Map, Value, json};
 
 use crate::error::EngineError;
 use crate::model::{self, DEFAULT_EFFORT, Size, ThinkingSupport};
 use crate::options::{Format, Options};
 use crate::talk::Talk;
+use crate::tool_search;
 
 /// The fewest tokens the API takes as a thinking budget.
 const MIN_THINKING_BUDGET: u64 = 1024;
@@ -32,7 +33,7 @@ pub(crate) struct RequestEnv {
     cache: Cache,
     /// `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`: send nothing that needs a beta, for
     /// gateways that refuse what they do not know.
-    no_betas: bool,
+    pub(crate) no_betas: bool,
     /// `CLAUDE_CODE_EXTRA_BODY`: fields put into every request.
     extra_body: Option<Map<String, Value>>,
     /// `CLAUDE_CODE_SUBAGENT_MODEL`: the model of all subagents.
@@ -74,7 +75,7 @@ impl RequestEnv {
     }
 
     /// The most tokens of an answer of a model.
-    fn max_tokens(&self, model: &str) -> u64 {
+    pub(crate) fn max_tokens(&self, model: &str) -> u64 {
         self.max_output.unwrap_or_else(|| Size::of(model).output)
     }
 
@@ -114,7 +115,8 @@ fn default_display(options: &Options, foreground_subagent: bool) -> &'static str
 impl Talk<'_> {
     /// The request for what is recorded so far, with all its messages.
     pub(crate) fn request(&self) -> Request {
-        Request { messages: self.log().messages(), ..self.frame() }
+        let messages = self.log().messages();
+        Request { messages, ..self.frame() }
     }
 
     /// The same request, for sending: turns that are over are text already.
@@ -151,12 +153,16 @@ impl Talk<'_> {
         if model::needs_long_context_beta(model) {
             betas.push(model::LONG_CONTEXT_BETA.to_owned());
         }
+        let tools = tool_search::offered(self);
+        if tools.iter().any(|tool| tool.defer_loading.is_true()) {
+            betas.push(tool_search::BETA.to_owned());
+        }
         let keep_thinking = || Json::of(&json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}));
         Request {
             model: model::wire_name(model).to_owned(),
             fallback_model: options.fallback_model.as_deref().map(|name| session.models.resolve(name)),
             system: self.system.clone(),
-            tools: self.tools.iter().map(|tool| offered(tool.as_ref())).collect(),
+            tools,
             max_tokens: env.max_tokens(model),
             thinking,
             thinking_display: Some(display).filter(|_| with_betas),
@@ -171,17 +177,6 @@ impl Talk<'_> {
             extra_body: env.extra_body.clone(),
             ..Request::default()
         }
-    }
-}
-
-/// A tool as the model is told of it.
-fn offered(tool: &dyn crate::tool::Tool) -> api::Tool {
-    let definition = tool.definition();
-    api::Tool {
-        name: definition.name,
-        description: Maybe::Value(definition.description),
-        input_schema: Maybe::Value(Json::from(definition.input_schema)),
-        ..api::Tool::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_api::Client;
-use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed};
+use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState};
 use quipu_message::hook::{HookBase, HookEvent};
 use quipu_message::stream::TurnResult;
 use quipu_message::system::{Informational, System, live};
@@ -27,6 +27,7 @@ use crate::memory::{self, Instructions};
 use crate::model::Models;
 use crate::options::Options;
 use crate::output::Output;
+use crate::output_style::OutputStyle;
 use crate::permission::{Mode, Rules};
 use crate::queue::Queue;
 use crate::request::RequestEnv;
@@ -108,11 +109,11 @@ pub(crate) struct State {
     pub system_prompt: Option<String>,
     /// What follows the system prompt.
     pub append_prompt: Option<String>,
-    /// Whether facts about machine and folder go into the first user message.
-    pub exclude_dynamic_sections: bool,
     /// The agent that the session runs as.
     pub agent: Option<Agent>,
-    /// Whether the file names that agent already.
+    /// The worktree that the session works in.
+    pub(crate) worktree: Option<WorktreeSession>,
+    /// Whether the file names that agent and that worktree already.
     pub noted_agent: bool,
     /// Whether the user was told what mode `auto` does.
     pub told_auto: bool,
@@ -154,6 +155,8 @@ pub(crate) struct State {
     pub(crate) planning: bool,
     /// Whether the instruction files were told already.
     pub instructed: bool,
+    /// Whether the system prompt is recorded once and sent verbatim from then on.
+    pub(crate) records_system: bool,
 }
 
 impl State {
@@ -166,6 +169,14 @@ impl State {
             ..AgentSetting::default()
         };
         Some(Entry::AgentSetting(Box::new(line)))
+    }
+
+    /// The entry that says in which worktree the session works.
+    fn worktree_line(&self) -> Option<Entry> {
+        let session_id = Maybe::Value(self.id.clone());
+        let worktree = WorktreeSession { session_id: session_id.clone(), ..self.worktree.clone()? };
+        let line = WorktreeState { worktree: Some(worktree), session_id, ..WorktreeState::default() };
+        Some(Entry::WorktreeState(Box::new(line)))
     }
 
     /// The model that answers in the permission mode of now.
@@ -181,6 +192,14 @@ impl State {
 }
 
 impl Session {
+    /// The output style in force; `None` if there is none, or none of the name that settings give.
+    /// One of a project that is not trusted never takes the program's own instructions away.
+    pub(crate) fn output_style(&self) -> Option<OutputStyle> {
+        let state = self.state();
+        let style = state.catalog.styles.get(&state.settings.output_style())?.clone();
+        Some(OutputStyle { keeps_coding: style.keeps_coding || style.of_project && !self.trusted, ..style })
+    }
+
     /// The instruction files of the person, the project and the folders opened later.
     pub(crate) fn instructions(&self) -> Vec<Instructions> {
         self.find_instructions().0
@@ -390,6 +409,7 @@ impl Session {
             let mut state = self.state();
             if !std::mem::replace(&mut state.noted_agent, true) {
                 lines.extend(state.agent_line());
+                lines.extend(state.worktree_line());
             }
         }
         lines.push(Entry::QueueOperation(Box::new(self.queue_line("enqueue", Some(prompt), None))));
@@ -425,9 +445,10 @@ impl Session {
 
     /// Notes where a resume goes on from, and what was spent.
     pub(crate) fn note_end(&self, final_costs: bool) -> Result<(), AppendError> {
-        let (id, last, agent) = {
+        let (id, last, settings) = {
             let state = self.state();
-            (state.id.clone(), state.last_prompt.clone(), state.agent_line())
+            let settings = state.agent_line().into_iter().chain(state.worktree_line()).collect::<Vec<_>>();
+            (state.id.clone(), state.last_prompt.clone(), settings)
         };
         let mut log = self.log();
         if !log.is_open() {
@@ -444,7 +465,7 @@ impl Session {
             })));
         }
         if final_costs {
-            lines.extend(agent);
+            lines.extend(settings);
             lines.push(Entry::CostState(Box::new(self.ledger().state(id))));
         }
         log.note(&lines)

@@ -107,6 +107,10 @@ pub(crate) struct Known {
     pub allow_managed_permission_rules_only: bool,
     /// How commands are held.
     pub sandbox: sandbox::Settings,
+    /// The name of the output style.
+    pub(crate) output_style: Option<String>,
+    /// The language to answer in, as the user calls it.
+    pub(crate) language: Option<String>,
 }
 
 /// Permission rules as settings write them.
@@ -365,6 +369,11 @@ impl Settings {
     /// The strongest value of a setting.
     pub(crate) fn last<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
         self.layers.iter().rev().find_map(|layer| of(&layer.known))
+    }
+
+    /// The name of the output style, whether or not there is such a style.
+    pub(crate) fn output_style(&self) -> String {
+        self.last(|known| known.output_style.clone()).unwrap_or_else(|| crate::output_style::DEFAULT.to_owned())
     }
 
     /// How hard a model is to think.

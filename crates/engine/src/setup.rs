@@ -9,7 +9,7 @@ use quipu_api::{Client, Endpoint};
 use quipu_conversation::price::Prices;
 use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
 use quipu_message::attachment::Attachment;
-use quipu_message::bookkeeping::CostState;
+use quipu_message::bookkeeping::{CostState, WorktreeSession};
 use quipu_message::turn::User;
 use quipu_message::{Block, Content, Entry, SessionId, Uuid, synthetic};
 use quipu_transcript::{Durability, Entries, Facts, Fork, Outline, find};
@@ -38,6 +38,7 @@ use crate::text_file;
 use crate::tool::{self, Place};
 use crate::trust;
 use crate::waiting::Waiting;
+use crate::worktree;
 
 /// How many broken lines of a session file are told of.
 const SHOWN: usize = 5;
@@ -51,6 +52,8 @@ pub(crate) struct Given {
     pub(crate) options: Options,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: PathBuf,
+    /// The worktree that the session works in.
+    pub(crate) worktree: Option<WorktreeSession>,
 }
 
 /// Which session it is, and what was said in it.
@@ -100,6 +103,18 @@ impl Given {
             },
             None => Ok(None),
         }
+    }
+
+    /// Moves to the worktree that `--worktree` names. It is trusted as its repository is.
+    pub(crate) fn enter_worktree(&mut self) -> Result<(), EngineError> {
+        let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
+        let trusted =
+            trust::is_trusted(&self.options, &self.project(), self.var("HOME").map(Path::new), &self.config());
+        let entered = worktree::enter(&worktree, &self.cwd, &self.env, trusted)?;
+        self.cwd = PathBuf::from(entered.path.text().unwrap_or_default());
+        self.options.trust_folder |= trusted;
+        self.worktree = Some(entered);
+        Ok(())
     }
 
     /// Finds the session to go on with, or the place of a new one.
@@ -204,6 +219,8 @@ impl Given {
         let rules = self.rules(&settings)?;
         let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
+        self.env.insert("CLAUDE_CODE_ENTRYPOINT".to_owned(), entrypoint.clone());
+        self.env.insert("CLAUDE_CODE_SESSION_ID".to_owned(), chosen.id.to_string());
         endpoint.user_agent = format!("quipu-agent/{} ({entrypoint})", env!("CARGO_PKG_VERSION"));
         if endpoint.credential.is_none() && self.var("CLAUDE_CODE_OAUTH_TOKEN").is_some() {
             let instead = "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN";
@@ -284,7 +301,6 @@ impl Given {
             max_thinking: self.options.max_thinking_tokens,
             thinking_display: self.options.thinking_display.clone(),
             system_prompt: self.options.system_prompt.clone(),
-            exclude_dynamic_sections: self.options.exclude_dynamic_sections,
             append_prompt: self.options.append_system_prompt.clone(),
             json_schema: self.options.json_schema.clone(),
             subagent_text: self.options.forward_subagent_text,
@@ -303,10 +319,12 @@ impl Given {
             pending: Vec::new(),
             instructed: false,
             agent,
+            worktree: self.worktree.clone(),
             noted_agent: false,
             told_auto: false,
             answering: None,
             absorbed: Vec::new(),
+            records_system: !self.options.no_system_prompt_snapshot,
             planning: false,
             settings: settings.clone(),
         };

@@ -1,13 +1,14 @@
 //! Subagents: a talk of their own, in a file of their own, for one call.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use quipu_message::bookkeeping::SubagentMeta;
+use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta};
 use quipu_message::hook::{HookBase, SubagentStart};
+use quipu_message::stream::TranscriptMirror;
 use quipu_message::system::{System, live};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
@@ -15,7 +16,8 @@ use quipu_transcript::{AppendError, Durability, Facts};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::Agent;
+use crate::announce;
+use crate::catalog::{self, Agent, Origin};
 use crate::clock::{Clock, fresh, millis, run_id};
 use crate::ledger::filled;
 use crate::log::Log;
@@ -51,20 +53,26 @@ impl AgentTool {
     pub(crate) fn new(session: &Arc<Session>, depth: u64) -> Self {
         Self { session: Arc::clone(session), depth }
     }
+
+    /// The subagent of a name, as its file is now. One whose file came since the session began is
+    /// found, too; `None` if there is none.
+    fn agent(&self, name: &str) -> Option<Agent> {
+        let found = self.session.state().catalog.current_agent(name);
+        found.or_else(|| {
+            catalog::reload(&self.session);
+            self.session.state().catalog.agents.get(name).cloned()
+        })
+    }
 }
 
 impl Tool for AgentTool {
     fn definition(&self) -> Definition {
-        let state = self.session.state();
-        let agents: Vec<String> =
-            state.catalog.agents.values().map(|agent| format!("- {}: {}", agent.name, agent.description)).collect();
         Definition {
             name: "Agent".to_owned(),
-            description: format!(
-                "Sets a subagent to work on one task and returns its report. It sees nothing of this conversation, so \
-                 the prompt must say all it needs to know. Subagents:\n{}",
-                agents.join("\n")
-            ),
+            description: "Sets a subagent to work on one task and returns its report. It sees nothing of this \
+                          conversation, so the prompt must say all it needs to know. Which subagents there are, \
+                          and what for, is told in the conversation."
+                .to_owned(),
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -91,7 +99,7 @@ impl Tool for AgentTool {
                 Err(error) => return Output::misuse(format!("InputValidationError: {error}")),
             };
             let kind = asked.subagent_type.text().unwrap_or("general-purpose");
-            let agent = self.session.state().catalog.agents.get(kind).cloned();
+            let agent = self.agent(kind);
             let Some(agent) = agent else {
                 let names: Vec<String> = self.session.state().catalog.agents.keys().cloned().collect();
                 return Output::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
@@ -165,7 +173,7 @@ impl Job {
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
         let talk = Talk {
             tools: crate::toolbox::for_sub(session, &self.agent, self.depth),
-            system: vec![self.agent.prompt.clone(), prompt::surroundings(session, &model)],
+            system: vec![self.agent.prompt.clone()],
             model,
             max_turns: None,
             voice: Voice::Sub(self.sub.clone()),
@@ -269,7 +277,11 @@ impl Job {
         let main = self.session.log();
         let path = main.path().with_extension("").join("subagents").join(format!("agent-{}.jsonl", self.sub.id));
         let facts = Facts { agent_id: Some(self.sub.id.clone()), ..main.facts().clone() };
-        Log::new(path, facts, Durability::default(), !self.session.options.no_persistence)
+        let mut log = Log::new(path, facts, Durability::default(), !self.session.options.no_persistence);
+        if self.session.options.session_mirror {
+            log.mirror(self.session.output.clone());
+        }
+        log
     }
 
     async fn begin(&self, talk: &Talk<'_>) -> Result<(), AppendError> {
@@ -277,34 +289,60 @@ impl Job {
         user.prompt_id = self.session.prompt_id();
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
         let files = self.session.instructions();
+        entries.extend(announce::due(talk));
         entries.extend(prompt::instructions(&files));
+        entries.extend(announce::date(talk));
+        self.write_meta(false)?;
         let recorded = talk.log().record(entries)?;
         user.message.content = Content::Blocks(vec![Block::new_text(&self.asked.prompt)]);
         // Whoever set it to work in the background has read its prompt in the call.
         if !self.sub.is_aside() {
             talk.say_user(&user, None);
         }
-        talk.written(recorded).await?;
-        self.write_meta(false)
+        talk.written(recorded).await
     }
 
-    /// Writes the file beside the subagent's lines.
+    /// Writes the file beside the subagent's lines. Hosts that mirror the session have no such file:
+    /// they are told the same as an entry.
     fn write_meta(&self, finished: bool) -> Result<(), AppendError> {
         if self.session.options.no_persistence {
             return Ok(());
         }
-        let path = self.log().path().with_extension("meta.json");
+        let transcript = self.log().path().to_owned();
+        if self.session.options.session_mirror {
+            self.session.output.say(self.mirrored_meta(&transcript, finished));
+        }
+        let path = transcript.with_extension("meta.json");
         let meta = SubagentMeta {
             agent_type: Maybe::Value(self.agent.name.clone()),
             description: Maybe::Value(self.sub.description.clone()),
             tool_use_id: Maybe::Value(self.sub.call.clone()),
             spawn_depth: Maybe::Value(self.depth),
-            is_built_in: Maybe::Value(self.agent.builtin),
+            is_built_in: Maybe::Value(self.agent.origin == Origin::Builtin),
             finished: finished.then_some(true).into(),
             ..SubagentMeta::default()
         };
         let written = private::write(&path, Json::of(&meta).text().as_bytes());
         written.map_err(|source| AppendError::Create { path, source })
+    }
+
+    fn mirrored_meta(&self, transcript: &Path, finished: bool) -> Entry {
+        let shape = if self.sub.is_aside() { "background" } else { "foreground" };
+        let meta = AgentMetadata {
+            agent_type: Maybe::Value(self.agent.name.clone()),
+            is_built_in: Maybe::Value(self.agent.origin == Origin::Builtin),
+            description: Maybe::Value(self.sub.description.clone()),
+            tool_use_id: Maybe::Value(self.sub.call.clone()),
+            finished: finished.then_some(true).into(),
+            spawn_depth: Maybe::Value(self.depth),
+            request_shape: Maybe::Value(shape.to_owned()),
+            ..AgentMetadata::default()
+        };
+        Entry::TranscriptMirror(Box::new(TranscriptMirror {
+            file_path: Maybe::Value(transcript.display().to_string()),
+            entries: vec![Entry::AgentMetadata(Box::new(meta))],
+            ..TranscriptMirror::default()
+        }))
     }
 
     fn say_started(&self) {

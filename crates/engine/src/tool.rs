@@ -13,20 +13,34 @@ mod check;
 pub(crate) mod open;
 mod path;
 mod place;
+mod seen;
 
 pub use check::check;
 pub(crate) use path::without_dots;
 pub use path::{Target, resolve};
 pub use place::{BeforeChange, Hides, Knows, Options, Place, Summarise};
 pub(crate) use place::{RefusesHost, SECRETS};
+pub(crate) use seen::Changed;
 
 /// Something the model can call.
 pub trait Tool: Send + Sync {
     /// What the model is told.
     fn definition(&self) -> Definition;
 
+    /// Whether its definition is sent only once it was loaded.
+    fn is_on_demand(&self) -> bool {
+        false
+    }
+
     /// Whether a call only reads, so that it may run beside others.
     fn effect(&self, input: &Value) -> Effect;
+
+    /// Looks whether a call can succeed, before anybody is asked to permit it; the output says why it
+    /// cannot. Only for calls on a file that may be read without asking: what a file holds must not
+    /// show in the answer otherwise.
+    fn precheck<'a>(&'a self, _input: &'a Value, _place: &'a Place, _call: &'a Call) -> BoxFuture<'a, Option<Output>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// Runs a call that was checked ([`check`]) and permitted. Failure is an output too.
     fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output>;
@@ -41,6 +55,13 @@ pub struct Definition {
     pub description: String,
     /// What it is called with, as JSON Schema.
     pub input_schema: Value,
+}
+
+impl Definition {
+    /// How much it takes of a request, in characters or nearly so.
+    pub(crate) fn size(&self) -> usize {
+        self.name.len() + self.description.len() + self.input_schema.to_string().len()
+    }
 }
 
 /// What a call does to the world.

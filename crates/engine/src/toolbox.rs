@@ -9,7 +9,8 @@ use crate::session::Session;
 use crate::structured::Structured;
 use crate::subagent::AgentTool;
 use crate::tool::Tool;
-use crate::{questions, tools};
+use crate::web_search::WebSearch;
+use crate::{questions, tool_search, tools};
 
 /// How deep subagents may have subagents.
 const DEEPEST: u64 = 1;
@@ -47,6 +48,7 @@ pub(crate) fn for_main(session: &Arc<Session>, structured: Option<&Arc<Structure
         });
     }
     without_refused(session, &mut all);
+    tool_search::defer(session, &mut all);
     all.extend(structured.map(|form| Arc::clone(form) as Arc<dyn Tool>));
     all
 }
@@ -56,6 +58,7 @@ pub(crate) fn for_sub(session: &Arc<Session>, agent: &Agent, depth: u64) -> Vec<
     let mut all = common(session, depth);
     keep_agents(agent, &mut all);
     without_refused(session, &mut all);
+    tool_search::defer(session, &mut all);
     all
 }
 
@@ -70,6 +73,7 @@ fn keep_agents(agent: &Agent, all: &mut Vec<Arc<dyn Tool>>) {
 
 fn common(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
     let mut all = tools::builtin();
+    all.push(Arc::new(WebSearch::new(session)));
     if session.options.restricted {
         let named = |name: &str| session.options.tools.iter().flatten().any(|tool| tool == name);
         all.retain(|tool| {

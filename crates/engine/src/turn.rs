@@ -15,6 +15,7 @@ use quipu_message::stream::Denial;
 use quipu_message::{Block, Entry, Json, Maybe, Message, ToolUseId, Usage, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 
+use crate::announce;
 use crate::ask::Asked;
 use crate::clock::Clock;
 use crate::ledger::sum;
@@ -239,6 +240,9 @@ async fn use_tools<'a>(talk: &'a Talk<'a>, mut works: Works<'a>, count: &mut Cou
     }
     if count.form_errors >= FORM_TRIES {
         return Ok(Step::End(End::NoForm));
+    }
+    if stop.is_none() {
+        talk.record(announce::changed_files(talk)).await?;
     }
     if talk.is_main() && stop.is_none() {
         talk.absorb_queued().await?;

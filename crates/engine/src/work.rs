@@ -27,6 +27,7 @@ use crate::session::Session;
 use crate::structured;
 use crate::talk::Talk;
 use crate::tool::{Call, Effect, Output, Tool, check};
+use crate::tool_search;
 use crate::tools::bash::Bash;
 
 mod long;
@@ -356,6 +357,9 @@ impl Talk<'_> {
         {
             return Done::new(work, *output);
         }
+        if let Some(output) = self.precheck(&tool, &call).await {
+            return Done::new(work, output);
+        }
         if let Err(error) = self.session.note_tool(&call.name) {
             return Done::new(work, Output::failure(error.to_string()));
         }
@@ -387,6 +391,9 @@ impl Talk<'_> {
         done.output = self.run_tool(&tool, &call, &input, running).await;
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));
+        }
+        if call.name == tool_search::NAME {
+            done.after.extend(tool_search::record(self, &done.output));
         }
         let time = began.elapsed();
         let (added, removed) = lines_changed(done.output.raw.as_ref());

@@ -48,6 +48,12 @@ wire! {
         input_schema: opt Json = "input_schema",
         /// Whether it is loaded on demand.
         defer_loading: opt bool = "defer_loading",
+        /// Domains that a search on the server keeps to.
+        allowed_domains: opt Vec<String> = "allowed_domains",
+        /// Domains that a search on the server leaves out.
+        blocked_domains: opt Vec<String> = "blocked_domains",
+        /// How often the server may run it in one answer.
+        max_uses: opt u64 = "max_uses",
         /// Marks the end of a cached prefix.
         cache_control: opt Json = "cache_control",
     }

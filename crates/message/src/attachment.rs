@@ -5,8 +5,10 @@ use serde_json::Number;
 use crate::macros::{open_enum, wire};
 use crate::{Content, Envelope, Json, ToolUseId, Uuid};
 
+mod facts;
 mod for_model;
 
+pub use facts::{EnvironmentSnapshot, ModelFacts, StyleText};
 pub use for_model::system_reminder;
 
 wire! {
@@ -442,6 +444,8 @@ wire! {
         tools: opt Json = "tools",
         /// How context is announced.
         context_rendering: opt String = "contextRendering",
+        /// Which program wrote it: `quipu-agent`. Absent in files of Claude Code.
+        writer: opt String = "writer",
     }
 }
 

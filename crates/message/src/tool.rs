@@ -310,6 +310,20 @@ wire! {
     pub struct WebSearchInput {
         /// The query.
         query: req String = "query",
+        /// Domains to search only.
+        allowed_domains: opt Vec<String> = "allowed_domains",
+        /// Domains to leave out.
+        blocked_domains: opt Vec<String> = "blocked_domains",
+    }
+}
+
+wire! {
+    /// Finds and loads tools.
+    pub struct ToolSearchInput {
+        /// `select:` and names, or words to look for.
+        query: req String = "query",
+        /// How many tools to load at most.
+        max_results: opt u64 = "max_results",
     }
 }
 

@@ -11,7 +11,9 @@ use quipu_message::control::answer::{
 use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
 
+use crate::catalog;
 use crate::commands;
+use crate::output_style;
 use crate::permission::Behavior;
 use crate::session::Session;
 use crate::tools::tasks::Kind;
@@ -46,8 +48,8 @@ pub(super) fn initialized(session: &Session, hooks: bool) -> Initialized {
     Initialized {
         commands: commands::list(&state.catalog),
         agents: agents(&state.catalog).into(),
-        output_style: "default".to_owned().into(),
-        available_output_styles: vec!["default".to_owned()].into(),
+        output_style: state.settings.output_style().into(),
+        available_output_styles: output_style::names(&state.catalog.styles).into(),
         models: session.models.list().into(),
         account: Maybe::Value(Account {
             token_source: Maybe::Value("none".to_owned()),
@@ -66,8 +68,8 @@ pub(super) fn initialized(session: &Session, hooks: bool) -> Initialized {
     }
 }
 
-fn agents(catalog: &crate::catalog::Catalog) -> Vec<Agent> {
-    let row = |agent: &crate::catalog::Agent| Agent {
+fn agents(catalog: &catalog::Catalog) -> Vec<Agent> {
+    let row = |agent: &catalog::Agent| Agent {
         name: agent.name.clone(),
         description: agent.description.clone(),
         model: agent.model.clone().into(),
@@ -182,7 +184,7 @@ pub(super) fn seed(session: &Session, name: &str) {
 
 /// The answer to `reload_plugins`: commands and subagents are read again.
 pub(super) fn reloaded(session: &Arc<Session>) -> Reloaded {
-    reload(session);
+    catalog::reload(session);
     let state = session.state();
     Reloaded {
         commands: commands::list(&state.catalog),
@@ -195,25 +197,11 @@ pub(super) fn reloaded(session: &Arc<Session>) -> Reloaded {
 
 /// The answer to `reload_skills`.
 pub(super) fn skills(session: &Arc<Session>) -> Skills {
-    reload(session);
+    catalog::reload(session);
     let state = session.state();
     let names: Vec<&str> = state.catalog.skills().map(|skill| skill.name.as_str()).collect();
     let skills = commands::list(&state.catalog).into_iter().filter(|command| names.contains(&command.name.as_str()));
     Skills { skills: skills.collect(), ..Skills::default() }
-}
-
-/// Reads the files again; subagents the host gave stay.
-pub(super) fn reload(session: &Session) {
-    let mut fresh = crate::catalog::Catalog::load(&session.config, session.place.root(), &session.sources);
-    let mut state = session.state();
-    if session.sources.contains(&crate::settings::Source::Project) {
-        state.roots.iter().for_each(|root| fresh.add_root(root));
-    }
-    state.catalog.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
-    state.catalog.saved = fresh.saved;
-    for (name, agent) in fresh.agents {
-        state.catalog.agents.entry(name).or_insert(agent);
-    }
 }
 
 /// The answer to `get_task_output`; none when there is no such task.

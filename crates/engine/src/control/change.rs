@@ -8,8 +8,8 @@ use quipu_message::hook::DirectoryAdded;
 use quipu_message::{Json, Maybe};
 use tokio_util::sync::CancellationToken;
 
-use super::answers;
 use crate::json_file::{edit, object};
+use crate::output_style;
 use crate::permission::Behavior;
 use crate::session::Session;
 use crate::settings::Source;
@@ -58,8 +58,11 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
         return Err(format!("update_settings: this session does not read {}", source.as_str()));
     }
     let Some(value) = given.get(allowed) else { return Ok(()) };
-    let known: &[&str] = if source == Source::Local { &["default"] } else { &EFFORTS };
-    if !value.as_str().is_some_and(|word| known.contains(&word)) {
+    let known: Vec<String> = match source {
+        Source::Local => output_style::names(&session.state().catalog.styles),
+        _ => EFFORTS.map(str::to_owned).to_vec(),
+    };
+    if !value.as_str().is_some_and(|word| known.iter().any(|known| known == word)) {
         return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));
     }
     let model = session.state().model.clone();
@@ -74,7 +77,12 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
             }
         }
     })
-    .map_err(|error| format!("cannot write {}: {error}", path.display()))
+    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    if source == Source::Local {
+        let chosen = serde_json::Value::Object([(allowed.to_owned(), value.clone())].into_iter().collect());
+        session.state().settings.add(chosen).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Lets tools work in a folder below those the session was started with, as a place
@@ -97,7 +105,7 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
         session.state().instructed = false;
     }
     if body.reload_skills.is_true() || body.reload_plugins.is_true() {
-        answers::reload(session);
+        crate::catalog::reload(session);
     }
     let input = DirectoryAdded {
         directory: folder.display().to_string(),

@@ -162,7 +162,8 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Se
         RequestBody::ReloadPlugins(_) => gave(&answers::reloaded(session)),
         RequestBody::ReloadSkills(_) => gave(&answers::skills(session)),
         RequestBody::ReloadOutputStyles(_) => {
-            let available_output_styles = vec!["default".to_owned()];
+            crate::catalog::reload(session);
+            let available_output_styles = crate::output_style::names(&session.state().catalog.styles);
             gave(&answer::OutputStyles { available_output_styles, ..Default::default() })
         }
         RequestBody::ApplyFlagSettings(body) => change::flag_settings(session, body.settings.get()).into_served(),
@@ -212,9 +213,6 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     if let Some(text) = body.system_prompt.get().filter(|json| !json.is_null()).map(Json::words) {
         session.state().system_prompt = Some(text);
     }
-    if let Some(exclude) = body.exclude_dynamic_sections.get() {
-        session.state().exclude_dynamic_sections = *exclude;
-    }
     if let Some(names) = body.skills.get() {
         session.state().catalog.keep_skills(names);
     }
@@ -223,6 +221,9 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Serve
     }
     if let Some(text) = body.append_system_prompt.text() {
         session.state().append_prompt = Some(text.to_owned());
+    }
+    if let Some(records) = body.system_prompt_snapshot.get() {
+        session.state().records_system = *records;
     }
     let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
     session.mcp.add_inside(&servers, body.sdk_mcp_server_manifests.get());

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -12,6 +11,7 @@ use futures_util::future::BoxFuture;
 use quipu_message::Json;
 use url::Url;
 
+use super::seen::{Changed, Seen};
 use super::{Target, resolve};
 use crate::sandbox::{self, Sandbox};
 use crate::tools::fresh_id;
@@ -59,7 +59,7 @@ pub struct Options {
 pub struct Place {
     root: PathBuf,
     cwd: Mutex<PathBuf>,
-    read: Mutex<BTreeMap<PathBuf, u64>>,
+    seen: Seen,
     todos: Mutex<Vec<Json>>,
     shared: Arc<Shared>,
 }
@@ -112,7 +112,7 @@ impl Place {
         let outputs = options.outputs.take().unwrap_or_else(|| std::env::temp_dir().join(fresh_id("quipu-")));
         let place = Self {
             cwd: Mutex::new(root.clone()),
-            read: Mutex::default(),
+            seen: Seen::default(),
             todos: Mutex::default(),
             shared: Arc::new(Shared {
                 folders: RwLock::new(vec![root.clone()]),
@@ -137,7 +137,7 @@ impl Place {
         Self {
             root: self.root.clone(),
             cwd: Mutex::new(self.cwd()),
-            read: Mutex::default(),
+            seen: Seen::default(),
             todos: Mutex::default(),
             shared: Arc::clone(&self.shared),
         }
@@ -292,16 +292,17 @@ impl Place {
 
     /// Remembers that the model has seen a file as it is.
     pub fn remember(&self, path: &Path, bytes: &[u8]) {
-        lock(&self.read).insert(key(path), fingerprint(bytes));
+        self.seen.remember(path, bytes);
     }
 
     /// What the model knows of a file that holds `bytes`.
     pub fn knows(&self, path: &Path, bytes: &[u8]) -> Knows {
-        match lock(&self.read).get(&key(path)) {
-            None => Knows::Nothing,
-            Some(seen) if *seen == fingerprint(bytes) => Knows::AsItIs,
-            Some(_) => Knows::AsItWas,
-        }
+        self.seen.knows(path, bytes)
+    }
+
+    /// The text files that have changed since the model saw them; each change is returned once.
+    pub(crate) fn changed_files(&self) -> Vec<Changed> {
+        self.seen.changed(&self.hidden())
     }
 
     /// Says that a file is about to change.
@@ -349,14 +350,4 @@ fn end_group(leader: u32) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn key(path: &Path) -> PathBuf {
-    resolve(path).unwrap_or_else(|| path.to_owned())
-}
-
-fn fingerprint(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
 }

@@ -23,12 +23,15 @@ pub(super) struct Before {
     pub(super) text: String,
     crlf: bool,
     mark: bool,
+    /// Whether the model has seen it as it is.
+    pub(super) is_known: bool,
 }
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 impl Before {
-    /// Looks at a file that the model must have read as it is; `None` if there is no file.
+    /// Looks at a file; `None` if there is no file. One that changed after the model saw it is an
+    /// error; one that it never saw is not.
     pub(super) async fn look(target: Target, place: &Place) -> Result<Option<Self>, Output> {
         let path = &target.given;
         let bytes = match contents(&target).await {
@@ -36,15 +39,13 @@ impl Before {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(failed(path, &e)),
         };
-        match place.knows(path, &bytes) {
-            Knows::AsItIs => {}
-            Knows::Nothing => {
-                return Err(Output::misuse("File has not been read yet. Read it first before writing to it."));
-            }
+        let is_known = match place.knows(path, &bytes) {
+            Knows::AsItIs => true,
+            Knows::Nothing => false,
             Knows::AsItWas => {
                 return Err(Output::misuse("File has changed since it was read. Read it again before writing to it."));
             }
-        }
+        };
         let Ok(text) = std::str::from_utf8(&bytes) else {
             return Err(Output::failure(format!("{} is not text in UTF-8, so it is left alone.", path.display())));
         };
@@ -53,7 +54,7 @@ impl Before {
         // Only where every line ends so can the ends be put back as they were.
         let crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
         let text = if crlf { text.replace("\r\n", "\n") } else { text.to_owned() };
-        Ok(Some(Self { target, text, crlf, mark, bytes }))
+        Ok(Some(Self { target, text, crlf, mark, bytes, is_known }))
     }
 
     /// Puts `text` into the file, in the manner of what was there.

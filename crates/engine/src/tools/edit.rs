@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change::{Before, CURRENT, create, patch};
 use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool};
 
 /// Changes files.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ impl Tool for Edit {
     fn definition(&self) -> Definition {
         Definition {
             name: "Edit".into(),
-            description: "Puts `new_string` in the place of `old_string` in a file that was read before. \
+            description: "Puts `new_string` in the place of `old_string` in a file. \
                           `old_string` must be in the file exactly as given, spaces included and without line \
                           numbers, and only once unless `replace_all` is set."
                 .into(),
@@ -39,16 +39,29 @@ impl Tool for Edit {
         Effect::Changes
     }
 
+    fn precheck<'a>(&'a self, input: &'a Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Option<Output>> {
+        Box::pin(async move { plan(input.clone(), place, call).await.err() })
+    }
+
     fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
         Box::pin(async move { settle(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
+/// A change that can be made.
+struct Planned {
+    edit: EditInput,
+    target: Target,
+    /// The file as it is; `None` if it is to be created.
+    before: Option<Before>,
+    updated: String,
+}
+
+/// Works out what a call changes, or why it cannot.
+async fn plan(call_input: Value, place: &Place, call: &Call) -> Result<Planned, Output> {
     let edit: EditInput = input(call_input)?;
     let target = call.target(&edit.file_path, place);
-    let path = target.given.clone();
-    let name = path.to_string_lossy().into_owned();
+    let path = &target.given;
     if edit.old_string == edit.new_string {
         return Err(Output::misuse("No changes to make: old_string and new_string are the same."));
     }
@@ -56,31 +69,38 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
         return Err(Output::misuse("This is a notebook. Change it with NotebookEdit."));
     }
     if path.is_dir() {
-        return Err(Output::failure(format!("EISDIR: illegal operation on a directory, read '{name}'")));
+        return Err(Output::failure(format!("EISDIR: illegal operation on a directory, read '{}'", path.display())));
     }
-    let all = edit.replace_all.is_true();
-    let (original, updated, words) = match Before::look(target.clone(), place).await? {
-        None if edit.old_string.is_empty() => {
-            create(&target, &edit.new_string, place).await?;
-            (String::new(), edit.new_string.clone(), format!("File created successfully at: {name} {CURRENT}"))
-        }
+    let before = Before::look(target.clone(), place).await?;
+    let updated = match &before {
+        Some(before) => replaced(&before.text, &edit, edit.replace_all.is_true())?,
+        None if edit.old_string.is_empty() => edit.new_string.clone(),
         None => {
             let cwd = place.cwd();
             let note = format!("Note: your current working directory is {}.", cwd.display());
             return Err(Output::misuse(format!("File does not exist. {note}")));
         }
+    };
+    Ok(Planned { edit, target, before, updated })
+}
+
+async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
+    let Planned { edit, target, before, updated } = plan(call_input, place, call).await?;
+    let name = target.given.to_string_lossy().into_owned();
+    let all = edit.replace_all.is_true();
+    let words = match &before {
+        None => {
+            create(&target, &updated, place).await?;
+            format!("File created successfully at: {name} {CURRENT}")
+        }
         Some(before) => {
-            let updated = replaced(&before.text, &edit, all)?;
             before.change(&updated, place).await?;
-            let words = match all {
-                true => {
-                    format!("The file {name} has been updated. All occurrences were successfully replaced. {CURRENT}")
-                }
-                false => format!("The file {name} has been updated successfully. {CURRENT}"),
-            };
-            (before.text, updated, words)
+            let how = if all { ". All occurrences were successfully replaced." } else { " successfully." };
+            let current = if before.is_known { format!(" {CURRENT}") } else { String::new() };
+            format!("The file {name} has been updated{how}{current}")
         }
     };
+    let original = before.map(|before| before.text).unwrap_or_default();
     let raw = EditOutput {
         file_path: name,
         structured_patch: patch(&original, &updated),

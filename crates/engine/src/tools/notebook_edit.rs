@@ -58,6 +58,9 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
     let Some(before) = Before::look(target.clone(), place).await? else {
         return Err(Output::misuse("Notebook file does not exist."));
     };
+    if !before.is_known {
+        return Err(Output::misuse("File has not been read yet. Read it first before writing to it."));
+    }
     let mut book: Value = serde_json::from_str(&before.text)
         .map_err(|e| Output::failure(format!("{} is not a notebook that can be read: {e}.", path.display())))?;
     let mode = edit.edit_mode.text().unwrap_or("replace");

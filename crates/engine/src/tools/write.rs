@@ -18,8 +18,7 @@ impl Tool for Write {
     fn definition(&self) -> Definition {
         Definition {
             name: "Write".into(),
-            description: "Writes a whole file, new or in place of what is there. A file that exists must have been \
-                          read first. To change part of a file, use Edit."
+            description: "Writes a whole file, new or in place of what is there. To change part of a file, use Edit."
                 .into(),
             input_schema: json!({
                 "type": "object",

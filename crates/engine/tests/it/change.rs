@@ -23,17 +23,11 @@ async fn writing_makes_a_file_and_the_folders_above_it() {
 }
 
 #[tokio::test]
-async fn a_file_must_be_read_before_it_is_changed() {
+async fn a_file_that_changed_since_it_was_read_is_left_alone() {
     let bench = Bench::new();
     bench.write("a", "x");
-    bench.write("n.ipynb", r#"{"cells":[]}"#);
-    let unread = "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>";
     let write = json!({"file_path": "a", "content": "y"});
     let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y"});
-    let cell = json!({"notebook_path": "n.ipynb", "new_source": "y", "cell_type": "code", "edit_mode": "insert"});
-    for (tool, input) in [("Write", &write), ("Edit", &edit), ("NotebookEdit", &cell)] {
-        assert_eq!(bad(bench.run(tool, input.clone()).await), unread);
-    }
     good(bench.run("Read", json!({"file_path": "a"})).await);
     bench.write("a", "changed");
     for (tool, input) in [("Write", &write), ("Edit", &edit)] {
@@ -47,14 +41,31 @@ async fn a_file_must_be_read_before_it_is_changed() {
 }
 
 #[tokio::test]
+async fn a_file_that_was_not_read_may_be_changed_but_a_notebook_may_not() {
+    let bench = Bench::new();
+    bench.write("a", "x\n");
+    bench.write("b", "x");
+    bench.write("n.ipynb", r#"{"cells":[]}"#);
+    let edit = bench.run("Edit", json!({"file_path": "a", "old_string": "x", "new_string": "y"})).await;
+    // Nothing says that the model knows the rest of the file.
+    assert!(good(edit).ends_with("has been updated successfully."));
+    assert!(good(bench.run("Write", json!({"file_path": "b", "content": "y"})).await).ends_with(CURRENT));
+    assert_eq!((bench.text("a").as_str(), bench.text("b").as_str()), ("y\n", "y"));
+    let cell = json!({"notebook_path": "n.ipynb", "new_source": "y", "cell_type": "code", "edit_mode": "insert"});
+    let unread = "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>";
+    assert_eq!(bad(bench.run("NotebookEdit", cell).await), unread);
+}
+
+#[tokio::test]
 async fn a_subagent_reads_for_itself() {
     let bench = Bench::new();
     bench.write("a", "x");
     good(bench.run("Read", json!({"file_path": "a"})).await);
+    bench.write("a", "x changed");
     let other = Bench { place: bench.place.for_subagent(), ..Bench::new() };
     let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y"});
-    assert!(bad(other.run("Edit", edit.clone()).await).contains("not been read"));
-    good(bench.run("Edit", edit).await);
+    assert!(bad(bench.run("Edit", edit.clone()).await).contains("changed since"));
+    good(other.run("Edit", edit).await);
 }
 
 #[tokio::test]

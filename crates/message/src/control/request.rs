@@ -190,6 +190,8 @@ wire! {
         forward_subagent_text: opt bool = "forwardSubagentText",
         /// Whether what changes from run to run is left out of the system prompt.
         exclude_dynamic_sections: opt bool = "excludeDynamicSections",
+        /// Whether the system prompt is recorded once and sent verbatim from then on; absent means yes.
+        system_prompt_snapshot: opt bool = "systemPromptSnapshot",
         /// Plugins to load, if the agent was started with `--await-initialize`.
         plugins: opt Vec<PluginConfig> = "plugins",
         /// Settings of the host that only restrict, if the agent was started with

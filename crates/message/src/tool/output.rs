@@ -1,8 +1,10 @@
 //! What the well-known tools give besides the words for the model: their own
 //! form of the result, which session files keep beside it.
 
-use crate::Json;
+use serde_json::Number;
+
 use crate::macros::wire;
+use crate::{Json, ToolUseId};
 
 wire! {
     /// What reading a file gave.
@@ -253,5 +255,51 @@ wire! {
         duration_ms: req u64 = "durationMs",
         /// The page.
         url: req String = "url",
+    }
+}
+
+wire! {
+    /// What searching the web gave.
+    pub struct WebSearchOutput {
+        /// The query.
+        query: req String = "query",
+        /// In their order: [`WebSearchFound`], and texts the model wrote.
+        results: req Vec<Json> = "results",
+        /// How long it took, in seconds.
+        duration_seconds: opt Number = "durationSeconds",
+        /// How often was searched.
+        search_count: opt u64 = "searchCount",
+    }
+}
+
+wire! {
+    /// What one search found.
+    pub struct WebSearchFound {
+        /// The search.
+        tool_use_id: req ToolUseId = "tool_use_id",
+        /// The pages.
+        content: req Vec<WebSearchLink> = "content",
+    }
+}
+
+wire! {
+    /// A page that a search found.
+    pub struct WebSearchLink {
+        /// Title of the page.
+        title: req String = "title",
+        /// Address of the page.
+        url: req String = "url",
+    }
+}
+
+wire! {
+    /// What a search over tools found.
+    pub struct ToolSearchOutput {
+        /// Names of the tools that were loaded.
+        matches: req Vec<String> = "matches",
+        /// The query.
+        query: req String = "query",
+        /// How many tools there are to load.
+        total_deferred_tools: req u64 = "total_deferred_tools",
     }
 }

@@ -210,6 +210,9 @@ pub(crate) struct Tools {
     /// Directories allowed beside the working directory
     #[arg(long, num_args = 1.., value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
+    /// Work in a git worktree of the repository, below .claude/worktrees, on a branch of its own
+    #[arg(short, long, num_args = 0..=1, value_name = "NAME")]
+    pub(crate) worktree: Option<Option<String>>,
     /// No tools that run commands, no WebFetch, no settings files, no files outside the directories
     #[arg(long)]
     pub(crate) restricted: bool,
@@ -260,8 +263,12 @@ pub(crate) struct Settings {
     /// The same from a file
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
-    /// Put working directory and date into the first message, not the system prompt
+    /// Record the system prompt once and send it verbatim from then on, until a compaction [default: on]
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    pub(crate) system_prompt_snapshot: Option<String>,
+    /// Keep working directory and date out of the system prompt; they are never in it
     #[arg(long)]
+    #[allow(dead_code, reason = "what the flag asks for always holds")]
     pub(crate) exclude_dynamic_system_prompt_sections: bool,
     /// Slash commands are plain text
     #[arg(long)]

@@ -40,14 +40,10 @@ pub(crate) struct Ignored {
     remote_control: Option<Option<String>>,
     #[arg(long, hide = true)]
     remote_control_session_name_prefix: Option<String>,
-    #[arg(long, value_name = "on|off", hide = true)]
-    system_prompt_snapshot: Option<String>,
     #[arg(long, num_args = 0..=1, hide = true)]
     teleport: Option<Option<String>>,
     #[arg(long, num_args = 0..=1, require_equals = true, hide = true)]
     tmux: Option<Option<String>>,
-    #[arg(short, long, num_args = 0..=1, hide = true)]
-    worktree: Option<Option<String>>,
 }
 
 impl Ignored {
@@ -70,10 +66,8 @@ impl Ignored {
             ("--plugin-url", !self.plugin_url.is_empty()),
             ("--remote-control", self.remote_control.is_some()),
             ("--remote-control-session-name-prefix", self.remote_control_session_name_prefix.is_some()),
-            ("--system-prompt-snapshot", self.system_prompt_snapshot.is_some()),
             ("--teleport", self.teleport.is_some()),
             ("--tmux", self.tmux.is_some()),
-            ("--worktree", self.worktree.is_some()),
         ];
         let given: Vec<&str> = flags.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
         if !given.is_empty() {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use flags::{Flags, InputFormat, OutputFormat, PermissionPrompts, Thinking};
-use quipu_engine::options::{Format, Options, PluginDir, Start};
+use quipu_engine::options::{Format, Options, PluginDir, Start, Worktree};
 use quipu_engine::sandbox::Switch;
 use quipu_engine::{EngineError, VERSION};
 
@@ -151,6 +151,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         mcp_config: tools.mcp_config,
         strict_mcp: tools.strict_mcp_config,
         add_dirs: tools.add_dir,
+        worktree: tools.worktree.map(|name| name.map_or(Worktree::New, Worktree::Named)),
         restricted: tools.restricted,
         settings: settings.settings,
         setting_sources: settings.setting_sources.map(|text| text.split(',').map(str::to_owned).collect()),
@@ -171,7 +172,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         system_prompt: from_file("--system-prompt-file", settings.system_prompt_file)?.or(settings.system_prompt),
         append_system_prompt: from_file("--append-system-prompt-file", settings.append_system_prompt_file)?
             .or(settings.append_system_prompt),
-        exclude_dynamic_sections: settings.exclude_dynamic_system_prompt_sections,
+        no_system_prompt_snapshot: settings.system_prompt_snapshot.as_deref() == Some("off"),
         no_slash_commands: settings.disable_slash_commands,
         bare: settings.bare,
         safe_mode: settings.safe_mode,

@@ -15,7 +15,7 @@ const THEIR_TOOLS: [&str; 7] =
 
 /// Tools that we offer from the beginning; the recorded program loads them on demand, or
 /// has none like them.
-const OUR_TOOLS: [&str; 9] = [
+const OUR_TOOLS: [&str; 10] = [
     "AskUserQuestion",
     "ExitPlanMode",
     "Glob",
@@ -25,6 +25,7 @@ const OUR_TOOLS: [&str; 9] = [
     "TaskStop",
     "TodoWrite",
     "WebFetch",
+    "WebSearch",
 ];
 
 /// Betas of features that we do not use.

@@ -6,18 +6,15 @@ use super::drive::Played;
 use super::recording::Recording;
 
 /// Entries that the recorded program keeps for itself; `docs/compat.md` says which.
-const NEVER: [&str; 16] = [
+const NEVER: [&str; 13] = [
     "api-request",
     "api-request-blob",
     "api-request-shape",
     "atis-latch",
-    "attachment:environment",
-    "attachment:model",
     "attachment:deferred_tools_delta",
     "attachment:agent_listing_delta",
     "attachment:skill_listing",
     "attachment:session_context",
-    "attachment:date",
     "attachment:remote_session_change",
     "attachment:prompt_snapshot",
     "attachment:total_tokens_reminder",
@@ -111,10 +108,12 @@ fn said(lines: &[Value], lane: usize) -> Vec<String> {
     tidy(shapes)
 }
 
-/// The entries that a host was told of.
+/// The entries that a host was told of, file by file.
 fn mirrored(said: &[Value]) -> Vec<Value> {
-    let lines = said.iter().filter(|line| line["type"] == "transcript_mirror");
-    lines.flat_map(|line| line["entries"].as_array().cloned().unwrap_or_default()).collect()
+    let mut lines: Vec<&Value> = said.iter().filter(|line| line["type"] == "transcript_mirror").collect();
+    // Each file has a writer of its own.
+    lines.sort_by_key(|line| line["filePath"].as_str());
+    lines.into_iter().flat_map(|line| line["entries"].as_array().cloned().unwrap_or_default()).collect()
 }
 
 /// The lines as if no block had been written before the end of its answer was known: on a

@@ -1,0 +1,333 @@
+//! What the model is told of the session beside the user's words: where it runs, which model
+//! answers, the output style, what is on offer, the date.
+//!
+//! None of it is in the system prompt, which is therefore the same on every day and in every
+//! folder and stays in the prompt cache. Each fact is an attachment in the conversation. It is
+//! recorded when the context does not hold it as it is: with the first prompt, after a
+//! compaction, and when it has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use quipu_conversation::Node;
+use quipu_message::attachment::{self, Attachment, AttachmentLine, EnvironmentSnapshot, ModelFacts, StyleText};
+use quipu_message::{Entry, Json, Maybe};
+
+use crate::clock::now;
+use crate::output_style::OutputStyle;
+use crate::session::Session;
+use crate::talk::{Talk, told};
+
+/// The program that a snapshot of the system prompt names as its writer.
+const WRITER: &str = "quipu-agent";
+
+/// The attachments for facts that the context does not hold as they are now; none with `--bare`.
+pub(crate) fn due(talk: &Talk<'_>) -> Vec<Entry> {
+    if talk.session.options.bare {
+        return Vec::new();
+    }
+    let known = Known::of(talk.log().context());
+    let style = talk.session.output_style().filter(|_| talk.is_main());
+    let facts = [
+        known.environment(talk.session),
+        known.model(&talk.model),
+        known.style_text(style.as_ref()),
+        known.on_demand(talk),
+        talk.tool("Agent").and_then(|_| known.agents(talk.session)),
+        talk.tool("Skill").and_then(|_| known.skills(talk.session)),
+        known.style(style.as_ref()),
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+/// The date, when the context does not hold it.
+pub(crate) fn date(talk: &Talk<'_>) -> Option<Entry> {
+    Known::of(talk.log().context()).date()
+}
+
+/// The instruction files that the context holds, as they were told; `None` if it holds none.
+pub(crate) fn known_instructions(context: &[Node]) -> Option<Json> {
+    context.iter().rev().filter_map(attached).find_map(|line| match &line.attachment {
+        Attachment::Instructions(told) if line.rendered_role.text() == Some("user") => told.files.get().cloned(),
+        _ => None,
+    })
+}
+
+/// The files that have changed since the model saw them, by the user's hand or by a command.
+pub(crate) fn changed_files(talk: &Talk<'_>) -> Vec<Entry> {
+    let entry = |file: crate::tool::Changed| {
+        let name = file.path.display().to_string();
+        let text = format!(
+            "{name} has changed since you saw it, by the user or by a command. Leave the change as it is unless \
+             you are asked to undo it. The lines are now:\n{}",
+            file.snippet
+        );
+        let fact = attachment::EditedFile {
+            filename: Maybe::Value(name),
+            snippet: Maybe::Value(file.snippet),
+            ..attachment::EditedFile::default()
+        };
+        told(Attachment::EditedFile(Box::new(fact)), vec![text])
+    };
+    talk.place.changed_files().into_iter().map(entry).collect()
+}
+
+/// The system prompt as it was recorded; `None` if the context holds no record that this
+/// program wrote. A record of Claude Code names tools that are not there.
+pub(crate) fn recorded_system(context: &[Node]) -> Option<Vec<String>> {
+    context.iter().rev().find_map(|node| match &attached(node)?.attachment {
+        Attachment::PromptSnapshot(snapshot) if snapshot.writer.text() == Some(WRITER) => {
+            snapshot.system_prompt.get()?.read().ok()
+        }
+        _ => None,
+    })
+}
+
+/// The record of the system prompt; `None` if the context holds one, or none is wanted.
+pub(crate) fn system_record(talk: &Talk<'_>) -> Option<Entry> {
+    let wanted = talk.session.state().records_system && !talk.session.options.bare;
+    if !wanted || recorded_system(talk.log().context()).is_some() {
+        return None;
+    }
+    let snapshot = attachment::PromptSnapshot {
+        system_prompt: Maybe::Value(Json::of(&talk.system)),
+        context_rendering: Maybe::Value("announced".to_owned()),
+        writer: Maybe::Value(WRITER.to_owned()),
+        ..attachment::PromptSnapshot::default()
+    };
+    let line = crate::talk::stamped_attachment(Attachment::PromptSnapshot(Box::new(snapshot)));
+    Some(Entry::Attachment(Box::new(line)))
+}
+
+/// What the context holds already.
+#[derive(Default)]
+struct Known {
+    environment: Option<Json>,
+    model: Option<String>,
+    style_text: Option<Json>,
+    style: Option<String>,
+    /// Subagents, each with the line that describes it.
+    agents: BTreeMap<String, String>,
+    skills: Option<String>,
+    /// Tools on demand.
+    on_demand: BTreeSet<String>,
+    date: Option<String>,
+}
+
+impl Known {
+    fn of(context: &[Node]) -> Self {
+        let mut known = Self::default();
+        for line in context.iter().filter_map(attached) {
+            // What was sent as a system message, by another program, is not in our requests.
+            if line.rendered_role.text() != Some("user") {
+                continue;
+            }
+            match &line.attachment {
+                Attachment::Environment(it) => known.environment = it.snapshot.get().cloned(),
+                Attachment::ModelIdentity(it) => known.model = it.text.get().cloned(),
+                Attachment::OutputStyleInstructions(it) => known.style_text = it.style.get().cloned(),
+                Attachment::OutputStyle(it) => known.style = it.style.get().cloned(),
+                Attachment::AgentListing(it) => known.fold_agents(it),
+                Attachment::DeferredTools(it) => {
+                    let gone = it.removed_names.get().cloned().unwrap_or_default();
+                    known.on_demand.retain(|name| !gone.contains(name));
+                    known.on_demand.extend(it.added_names.get().into_iter().flatten().cloned());
+                }
+                Attachment::SkillListing(it) => known.skills = it.content.get().cloned(),
+                Attachment::Date(it) => known.date = it.date.get().cloned(),
+                _ => {}
+            }
+        }
+        known
+    }
+
+    fn fold_agents(&mut self, listing: &attachment::AgentListing) {
+        for name in listing.removed_types.get().into_iter().flatten() {
+            self.agents.remove(name);
+        }
+        let (names, lines) = (listing.added_types.get(), listing.added_lines.get());
+        for (name, line) in names.into_iter().flatten().zip(lines.into_iter().flatten()) {
+            self.agents.insert(name.clone(), line.clone());
+        }
+    }
+
+    fn environment(&self, session: &Session) -> Option<Entry> {
+        let (root, folders) = (session.place.root(), session.place.folders());
+        let others: Vec<String> =
+            folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string()).collect();
+        let snapshot = EnvironmentSnapshot {
+            working_directory: Maybe::Value(root.display().to_string()),
+            is_worktree: Maybe::Value(root.join(".git").is_file()),
+            is_git_repo: Maybe::Value(crate::prompt::git_root(root).is_some()),
+            additional_working_directories: Maybe::Value(others.clone()),
+            platform: Maybe::Value(std::env::consts::OS.to_owned()),
+            shell: shell(session).into(),
+            ..EnvironmentSnapshot::default()
+        };
+        let snapshot = Json::of(&snapshot);
+        if self.environment.as_ref().is_some_and(|known| known.value() == snapshot.value()) {
+            return None;
+        }
+        let git = match root.join(".git").is_file() {
+            true => "yes, a worktree",
+            false if crate::prompt::git_root(root).is_some() => "yes",
+            false => "no",
+        };
+        let mut text = format!(
+            "Environment:\n- Working directory: {}\n- Git repository: {git}\n- Platform: {}",
+            root.display(),
+            std::env::consts::OS,
+        );
+        if !others.is_empty() {
+            text.push_str(&format!("\n- Further directories: {}", others.join(", ")));
+        }
+        let snapshot = Maybe::Value(snapshot);
+        let fact = attachment::Environment { snapshot, ..attachment::Environment::default() };
+        Some(told(Attachment::Environment(Box::new(fact)), vec![text]))
+    }
+
+    fn model(&self, model: &str) -> Option<Entry> {
+        let text = format!("The model is {model}.");
+        if self.model.as_ref() == Some(&text) {
+            return None;
+        }
+        let facts = ModelFacts { model_id: Maybe::Value(model.to_owned()), ..ModelFacts::default() };
+        let fact = attachment::ModelIdentity {
+            identity: Maybe::Value(Json::of(&facts)),
+            text: Maybe::Value(text.clone()),
+            ..attachment::ModelIdentity::default()
+        };
+        Some(told(Attachment::ModelIdentity(Box::new(fact)), vec![text]))
+    }
+
+    fn style_text(&self, style: Option<&OutputStyle>) -> Option<Entry> {
+        let style = style?;
+        let (name, prompt) = (Maybe::Value(style.name.clone()), Maybe::Value(style.prompt.clone()));
+        let text = Json::of(&StyleText { name, prompt, ..StyleText::default() });
+        if self.style_text.as_ref().is_some_and(|known| known.value() == text.value()) {
+            return None;
+        }
+        let told_text = format!("Output style {}:\n\n{}", style.name, style.prompt);
+        let style = Maybe::Value(text);
+        let fact = attachment::OutputStyleInstructions { style, ..attachment::OutputStyleInstructions::default() };
+        Some(told(Attachment::OutputStyleInstructions(Box::new(fact)), vec![told_text]))
+    }
+
+    fn style(&self, style: Option<&OutputStyle>) -> Option<Entry> {
+        let name = match (style, self.style.as_deref()) {
+            (Some(style), known) if known != Some(style.name.as_str()) => style.name.as_str(),
+            // A style that was in force no longer is.
+            (None, Some(known)) if known != "default" => "default",
+            _ => return None,
+        };
+        let text = match style {
+            Some(_) => format!("The output style {name} is in force: write your answers as it says."),
+            None => "No output style is in force any more: write as you would without one.".to_owned(),
+        };
+        let style = Maybe::Value(name.to_owned());
+        let fact = attachment::OutputStyle { style, ..attachment::OutputStyle::default() };
+        Some(told(Attachment::OutputStyle(Box::new(fact)), vec![text]))
+    }
+
+    fn on_demand(&self, talk: &Talk<'_>) -> Option<Entry> {
+        let names = talk.tools.iter().filter(|tool| tool.is_on_demand()).map(|tool| tool.definition().name);
+        let now: BTreeSet<String> = names.collect();
+        let new: Vec<String> = now.difference(&self.on_demand).cloned().collect();
+        let gone: Vec<String> = self.on_demand.difference(&now).cloned().collect();
+        if new.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let mut texts = Vec::new();
+        if !new.is_empty() {
+            texts.push(format!("These tools can be used once ToolSearch has loaded them:\n{}", new.join("\n")));
+        }
+        if !gone.is_empty() {
+            texts.push(format!("These tools cannot be used any more: {}", gone.join(", ")));
+        }
+        let fact = attachment::DeferredTools {
+            added_names: Maybe::Value(new.clone()),
+            added_lines: Maybe::Value(new),
+            removed_names: Maybe::Value(gone),
+            ..attachment::DeferredTools::default()
+        };
+        Some(told(Attachment::DeferredTools(Box::new(fact)), vec![texts.join("\n\n")]))
+    }
+
+    fn agents(&self, session: &Session) -> Option<Entry> {
+        let state = session.state();
+        let now: BTreeMap<&str, String> = state.catalog.agents.values().map(|a| (a.name.as_str(), a.line())).collect();
+        let is_new = |(name, line): &(&&str, &String)| self.agents.get(**name) != Some(*line);
+        let (names, lines): (Vec<String>, Vec<String>) =
+            now.iter().filter(is_new).map(|(name, line)| ((*name).to_owned(), line.clone())).unzip();
+        let gone: Vec<String> = self.agents.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();
+        if names.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let mut text = String::new();
+        if !lines.is_empty() {
+            let more = if self.agents.is_empty() { "" } else { ", new or changed" };
+            text = format!("Subagents for the Agent tool{more}:\n{}", lines.join("\n"));
+        }
+        if !gone.is_empty() {
+            text.push_str(&format!("\nThese subagents are gone: {}", gone.join(", ")));
+        }
+        let fact = attachment::AgentListing {
+            added_types: Maybe::Value(names),
+            added_lines: Maybe::Value(lines),
+            removed_types: Maybe::Value(gone),
+            is_initial: Maybe::Value(self.agents.is_empty()),
+            ..attachment::AgentListing::default()
+        };
+        Some(told(Attachment::AgentListing(Box::new(fact)), vec![text.trim_start().to_owned()]))
+    }
+
+    fn skills(&self, session: &Session) -> Option<Entry> {
+        let state = session.state();
+        let (names, lines): (Vec<String>, Vec<String>) = state
+            .catalog
+            .skills()
+            .map(|skill| (skill.name.clone(), format!("- {}: {}", skill.name, skill.description)))
+            .unzip();
+        let content = lines.join("\n");
+        if self.skills.as_ref() == Some(&content) {
+            return None;
+        }
+        let head = match &self.skills {
+            None => "Skills, for the Skill tool",
+            Some(_) => "The skills have changed. Skills, for the Skill tool",
+        };
+        let text = format!("{head}:\n{content}");
+        let fact = attachment::SkillListing {
+            content: Maybe::Value(content),
+            skill_count: Maybe::Value(names.len() as u64),
+            is_initial: Maybe::Value(self.skills.is_none()),
+            names: Maybe::Value(names),
+            ..attachment::SkillListing::default()
+        };
+        Some(told(Attachment::SkillListing(Box::new(fact)), vec![text]))
+    }
+
+    fn date(&self) -> Option<Entry> {
+        let now = now();
+        let today = now.split('T').next().unwrap_or_default();
+        if self.date.as_deref() == Some(today) {
+            return None;
+        }
+        let date = Maybe::Value(today.to_owned());
+        let fact = attachment::Date { date, ..attachment::Date::default() };
+        Some(told(Attachment::Date(Box::new(fact)), vec![format!("Today is {today}.")]))
+    }
+}
+
+/// The name of the user's shell.
+fn shell(session: &Session) -> Option<String> {
+    let path = Path::new(session.var("SHELL")?);
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+fn attached(node: &Node) -> Option<&AttachmentLine> {
+    match &node.entry {
+        Entry::Attachment(line) => Some(line),
+        _ => None,
+    }
+}

@@ -1,0 +1,288 @@
+//! Tools on demand. Where the definitions of MCP tools would fill much of the context, the model
+//! is told their names only; ToolSearch finds them and loads their definitions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use quipu_conversation::Node;
+use quipu_message::attachment::{Attachment, DeferredToolsRecord};
+use quipu_message::tool::ToolSearchInput;
+use quipu_message::tool::output::ToolSearchOutput;
+use quipu_message::{Block, Entry, Json, Maybe, ToolReference, api};
+use serde_json::{Value, json};
+
+use crate::model::Size;
+use crate::session::Session;
+use crate::talk::{Talk, stamped_attachment};
+use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+
+/// The tool's name.
+pub(crate) const NAME: &str = "ToolSearch";
+
+/// The beta that requests with such tools need.
+pub(crate) const BETA: &str = "advanced-tool-use-2025-11-20";
+
+/// How much the definitions of MCP tools may hold before they are loaded on demand, in characters:
+/// about ten thousand tokens.
+const MAX_CHARS: usize = 40_000;
+
+/// How many characters a token is taken for.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// How many tools a search loads when the call does not say.
+const RESULTS: usize = 5;
+
+/// A tool whose definition is not in requests until it is loaded.
+struct OnDemand(Arc<dyn Tool>);
+
+impl Tool for OnDemand {
+    fn definition(&self) -> Definition {
+        self.0.definition()
+    }
+
+    fn is_on_demand(&self) -> bool {
+        true
+    }
+
+    fn effect(&self, input: &Value) -> Effect {
+        self.0.effect(input)
+    }
+
+    fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+        self.0.run(input, place, call)
+    }
+}
+
+/// Puts the MCP tools among `tools` on demand, and ToolSearch beside them, where their definitions
+/// are large. `ENABLE_TOOL_SEARCH` says otherwise: `true`, `false`, `auto`, or `auto:N` for more
+/// than N percent of the model's context.
+pub(crate) fn defer(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
+    let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.starts_with("mcp__");
+    let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size()).sum();
+    let context = Size::of(&session.state().model).context;
+    if session.request_env.no_betas || size == 0 || size <= max_chars(session.var("ENABLE_TOOL_SEARCH"), context) {
+        return;
+    }
+    let (mut deferred, direct): (Vec<_>, Vec<_>) = std::mem::take(tools).into_iter().partition(is_mcp);
+    *tools = direct;
+    deferred.sort_by_key(|tool| tool.definition().name);
+    tools.push(Arc::new(ToolSearch { tools: deferred.iter().map(|tool| tool.definition()).collect() }));
+    tools.extend(deferred.into_iter().map(|tool| Arc::new(OnDemand(tool)) as Arc<dyn Tool>));
+}
+
+/// How much definitions may hold before they are loaded on demand, in characters.
+fn max_chars(setting: Option<&str>, context: u64) -> usize {
+    match setting.map(str::trim) {
+        Some("true" | "1") => 0,
+        Some("false" | "0") => usize::MAX,
+        Some(other) => {
+            let percent = other.strip_prefix("auto:").and_then(|percent| percent.parse::<u64>().ok());
+            let tokens = percent.and_then(|percent| usize::try_from(context * percent.min(100) / 100).ok());
+            tokens.map_or(MAX_CHARS, |tokens| tokens * CHARS_PER_TOKEN)
+        }
+        None => MAX_CHARS,
+    }
+}
+
+/// The tools of a request: those on offer, and those on demand that the context has loaded, each
+/// as it was when it was loaded.
+pub(crate) fn offered(talk: &Talk<'_>) -> Vec<api::Tool> {
+    let mut offered: Vec<api::Tool> =
+        talk.tools.iter().filter(|tool| !tool.is_on_demand()).map(|tool| wire(tool.definition(), false)).collect();
+    if talk.tools.iter().any(|tool| tool.is_on_demand()) {
+        let placeholder = Definition {
+            name: "DeferredToolPlaceholder".to_owned(),
+            description: "Stands for the tools that ToolSearch loads. It cannot be called.".to_owned(),
+            input_schema: json!({"type": "object", "properties": {}}),
+        };
+        offered.push(wire(placeholder, true));
+    }
+    let mut names: BTreeSet<String> = offered.iter().map(|tool| tool.name.clone()).collect();
+    let loaded = loaded(talk.log().context());
+    offered.extend(loaded.into_iter().filter(|tool| names.insert(tool.name.clone())));
+    offered
+}
+
+/// The record of tools that a search has loaded; `None` if the context holds them all already.
+pub(crate) fn record(talk: &Talk<'_>, output: &Output) -> Option<Entry> {
+    let found: ToolSearchOutput = Json::from(output.raw.clone()?).read().ok()?;
+    let known: BTreeSet<String> = loaded(talk.log().context()).into_iter().map(|tool| tool.name).collect();
+    let new = found.matches.into_iter().filter(|name| !known.contains(name));
+    let entries: Vec<api::Tool> = new.filter_map(|name| Some(wire(talk.tool(&name)?.definition(), true))).collect();
+    if entries.is_empty() {
+        return None;
+    }
+    let record = DeferredToolsRecord { entries: Maybe::Value(Json::of(&entries)), ..DeferredToolsRecord::default() };
+    let line = stamped_attachment(Attachment::DeferredToolsRecord(Box::new(record)));
+    Some(Entry::Attachment(Box::new(line)))
+}
+
+/// The definitions that the context has loaded.
+fn loaded(context: &[Node]) -> Vec<api::Tool> {
+    let records = context.iter().filter_map(|node| match &node.entry {
+        Entry::Attachment(line) => match &line.attachment {
+            Attachment::DeferredToolsRecord(record) => record.entries.get()?.read::<Vec<api::Tool>>().ok(),
+            _ => None,
+        },
+        _ => None,
+    });
+    records.flatten().collect()
+}
+
+fn wire(definition: Definition, on_demand: bool) -> api::Tool {
+    api::Tool {
+        name: definition.name,
+        description: Maybe::Value(definition.description),
+        input_schema: Maybe::Value(Json::from(definition.input_schema)),
+        defer_loading: on_demand.then_some(true).into(),
+        ..api::Tool::default()
+    }
+}
+
+/// Finds tools and loads their definitions.
+pub(crate) struct ToolSearch {
+    /// The tools on demand.
+    tools: Vec<Definition>,
+}
+
+impl Tool for ToolSearch {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: NAME.to_owned(),
+            description: "Loads tools that are only known by name so far; the conversation lists them. A query \
+                          `select:NAME,NAME` loads just these. Any other query is words to look for in names and \
+                          descriptions, best matches first; a word with `+` before it must be there. A tool can be \
+                          called once it is loaded."
+                .to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "`select:` and names, or words to look for"},
+                    "max_results": {"type": "integer", "minimum": 1, "description": "How many tools to load at most (default: 5)"},
+                },
+                "required": ["query"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Reads
+    }
+
+    fn run<'a>(&'a self, input: Value, _place: &'a Place, _call: &'a Call) -> BoxFuture<'a, Output> {
+        let output = match Json::from(input).read::<ToolSearchInput>() {
+            Ok(input) => self.search(input),
+            Err(error) => Output::misuse(format!("InputValidationError: {error}")),
+        };
+        Box::pin(std::future::ready(output))
+    }
+}
+
+impl ToolSearch {
+    fn search(&self, input: ToolSearchInput) -> Output {
+        let max = input.max_results.get().and_then(|max| usize::try_from(*max).ok()).unwrap_or(RESULTS);
+        let matches = match input.query.trim().strip_prefix("select:") {
+            Some(names) => self.select(names),
+            None => self.best(&input.query, max),
+        };
+        let reference = |name: &String| {
+            Block::ToolReference(Box::new(ToolReference { tool_name: name.clone(), ..ToolReference::default() }))
+        };
+        let blocks: Vec<Block> = match matches.as_slice() {
+            [] => vec![Block::new_text(format!("No tool matches {:?}.", input.query))],
+            names => names.iter().map(reference).collect(),
+        };
+        let raw = ToolSearchOutput {
+            matches,
+            query: input.query,
+            total_deferred_tools: self.tools.len() as u64,
+            ..ToolSearchOutput::default()
+        };
+        Output::new(blocks, &raw)
+    }
+
+    /// The tools of these names.
+    fn select(&self, names: &str) -> Vec<String> {
+        let names: Vec<&str> = names.split(',').map(str::trim).collect();
+        self.tools.iter().map(|tool| &tool.name).filter(|name| names.contains(&name.as_str())).cloned().collect()
+    }
+
+    /// The tools that fit a query of words, best first.
+    fn best(&self, query: &str, max: usize) -> Vec<String> {
+        let query = query.to_lowercase();
+        let words: Vec<(&str, bool)> =
+            query.split_whitespace().map(|word| word.strip_prefix('+').map_or((word, false), |w| (w, true))).collect();
+        let mut scored: Vec<(usize, &String)> =
+            self.tools.iter().map(|tool| (score(tool, &words), &tool.name)).filter(|(score, _)| *score > 0).collect();
+        scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        scored.into_iter().take(max).map(|(_, name)| name.clone()).collect()
+    }
+}
+
+/// How well a tool fits: a whole part of its name counts most, the description least; 0 when a word
+/// that must be there is not.
+fn score(tool: &Definition, words: &[(&str, bool)]) -> usize {
+    let (name, description) = (tool.name.to_lowercase(), tool.description.to_lowercase());
+    let mut total = 0;
+    for (word, required) in words.iter().filter(|(word, _)| !word.is_empty()) {
+        let part = name.split(['_', '-']).any(|part| part == *word);
+        let found =
+            4 * usize::from(part) + 2 * usize::from(name.contains(word)) + usize::from(description.contains(word));
+        if found == 0 && *required {
+            return 0;
+        }
+        total += found;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, description: &str) -> Definition {
+        Definition { name: name.to_owned(), description: description.to_owned(), input_schema: json!({}) }
+    }
+
+    fn check(query: &str, expected: &[&str]) {
+        let tools = vec![
+            tool("mcp__chat__send_message", "Sends a message to a channel"),
+            tool("mcp__chat__list_channels", "Lists the channels"),
+            tool("mcp__mail__send", "Sends mail"),
+        ];
+        let input = ToolSearchInput { query: query.to_owned(), ..ToolSearchInput::default() };
+        let output = ToolSearch { tools }.search(input);
+        let raw: ToolSearchOutput = Json::from(output.raw.clone().unwrap()).read().unwrap();
+        assert_eq!(raw.matches, expected, "{query}");
+        assert_eq!(
+            output.content.blocks().iter().filter(|b| matches!(b, Block::ToolReference(_))).count(),
+            expected.len()
+        );
+    }
+
+    #[test]
+    fn tools_are_found_by_name_and_by_words() {
+        check("select:mcp__mail__send, mcp__chat__list_channels", &["mcp__chat__list_channels", "mcp__mail__send"]);
+        check("select:none", &[]);
+        check("send mail", &["mcp__mail__send", "mcp__chat__send_message"]);
+        check("+chat channels", &["mcp__chat__list_channels", "mcp__chat__send_message"]);
+        check("zebra", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn the_environment_says_from_which_size_on() {
+        for (setting, expected) in [
+            (None, MAX_CHARS),
+            (Some("true"), 0),
+            (Some("false"), usize::MAX),
+            (Some("auto"), MAX_CHARS),
+            (Some("auto:5"), 40_000),
+            (Some("auto:x"), MAX_CHARS),
+        ] {
+            assert_eq!(max_chars(setting, 200_000), expected, "{setting:?}");
+        }
+    }
+}

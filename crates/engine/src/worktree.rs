@@ -1,0 +1,238 @@
+//! `--worktree`: the session works in a git worktree of its own, below `.claude/worktrees` of the
+//! repository, on a branch of its own.
+//!
+//! git runs as whoever made the repository wrote in its configuration. Where the folder is not
+//! trusted, nothing of that is run: no hooks, no filters, no file system monitor, no transport.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use quipu_message::Maybe;
+use quipu_message::bookkeeping::WorktreeSession;
+
+use crate::error::EngineError;
+use crate::options::Worktree;
+use crate::tool::resolve;
+use crate::trust::repository;
+
+/// How long a name may be, in bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+/// Enters the worktree of the repository that `cwd` is in, and makes it first if it is not there.
+/// Without `trusted`, nothing that the repository configures is run.
+pub(crate) fn enter(
+    worktree: &Worktree,
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+    trusted: bool,
+) -> Result<WorktreeSession, EngineError> {
+    let fail = |reason: String| EngineError::Flag { flag: "--worktree", reason };
+    let Some(root) = repository(cwd) else {
+        return Err(fail(format!("{} is not in a git repository", cwd.display())));
+    };
+    let name = match worktree {
+        Worktree::New => format!("session-{}", &crate::clock::fresh().as_str()[..8]),
+        Worktree::Named(name) => name.clone(),
+    };
+    if !is_name(&name) {
+        return Err(fail(format!(
+            "'{name}' is no name; use letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}"
+        )));
+    }
+    let git = Git { root, env, trusted };
+    let path = root.join(".claude/worktrees").join(&name);
+    // A link in the repository must not lead the session elsewhere.
+    let real_root = resolve(root).unwrap_or_else(|| root.to_owned());
+    if resolve(&path).is_none_or(|real| real != real_root.join(".claude/worktrees").join(&name)) {
+        return Err(fail(format!("{} leads out of the repository", path.display())));
+    }
+    let branch = format!("worktree-{name}");
+    let head = git.text(&["rev-parse", "HEAD"]).map_err(|error| fail(format!("no commit to begin from: {error}")))?;
+    if !path.join(".git").exists() {
+        git.add(&path, &branch).map_err(|error| fail(format!("cannot make {}: {error}", path.display())))?;
+    }
+    let text = |value: String| Maybe::Value(value);
+    Ok(WorktreeSession {
+        original_cwd: text(cwd.display().to_string()),
+        pre_enter_original_cwd: text(cwd.display().to_string()),
+        path: text(path.display().to_string()),
+        name: text(name),
+        branch: text(crate::prompt::git_branch(&path)),
+        original_branch: text(crate::prompt::git_branch(cwd)),
+        original_head_commit: text(head),
+        ..WorktreeSession::default()
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_end = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.len() <= MAX_NAME_BYTES
+        && name.chars().all(is_plain)
+        && name.starts_with(is_end)
+        && name.ends_with(is_end)
+        && !name.contains("..")
+}
+
+/// git in a repository.
+struct Git<'a> {
+    root: &'a Path,
+    env: &'a BTreeMap<String, String>,
+    trusted: bool,
+}
+
+impl Git<'_> {
+    /// Makes a worktree, on a new branch or on the one of that name that is there.
+    fn add(&self, path: &Path, branch: &str) -> io::Result<()> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        self.exclude()?;
+        let path = path.to_string_lossy();
+        let exists = self.text(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_ok();
+        let args: &[&str] = match exists {
+            true => &["worktree", "add", &path, branch],
+            false => &["worktree", "add", "-b", branch, &path, "HEAD"],
+        };
+        self.text(args).map(drop)
+    }
+
+    /// Keeps the worktrees out of what git shows as new files, for this clone alone.
+    fn exclude(&self) -> io::Result<()> {
+        const LINE: &str = "/.claude/worktrees/";
+        let file = PathBuf::from(self.text(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?);
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        if text.lines().any(|line| line == LINE) {
+            return Ok(());
+        }
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&file, format!("{text}{gap}{LINE}\n"))
+    }
+
+    /// Runs git and returns what it prints.
+    fn text(&self, args: &[&str]) -> io::Result<String> {
+        let harmless = if self.trusted { Vec::new() } else { self.harmless()? };
+        let out = self.run(&harmless, args)?;
+        if out.status.success() {
+            return Ok(String::from_utf8_lossy(&out.stdout).trim_end().to_owned());
+        }
+        Err(io::Error::other(String::from_utf8_lossy(&out.stderr).trim().to_owned()))
+    }
+
+    /// Settings under which git runs nothing that the repository names.
+    fn harmless(&self) -> io::Result<Vec<String>> {
+        let mut settings = vec!["core.hooksPath=/dev/null".to_owned(), "core.fsmonitor=false".to_owned()];
+        let args = ["config", "--local", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\."];
+        let listed = self.run(&[], &args)?;
+        for key in String::from_utf8_lossy(&listed.stdout).split('\0') {
+            // The name between the first and the last dot may hold dots itself.
+            let Some((driver, _)) = key.rsplit_once('.').filter(|(driver, _)| driver.contains('.')) else { continue };
+            settings.extend(["clean=", "smudge=", "process=", "required=false"].map(|rest| format!("{driver}.{rest}")));
+        }
+        Ok(settings)
+    }
+
+    fn run(&self, settings: &[String], args: &[&str]) -> io::Result<Output> {
+        let mut command = Command::new("git");
+        command.current_dir(self.root).env_clear().envs(self.env).stdin(Stdio::null());
+        // Another repository may be named in the environment.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"] {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0");
+        if !self.trusted {
+            command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
+        }
+        for setting in settings {
+            command.arg("-c").arg(setting);
+        }
+        command.args(args).output()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository with a commit whose configuration and hooks leave a file behind when they run.
+    fn hostile() -> (tempfile::TempDir, PathBuf, BTreeMap<String, String>) {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap().join("repo");
+        fs::create_dir(&root).unwrap();
+        let mut env: BTreeMap<String, String> = BTreeMap::new();
+        env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
+        env.insert("HOME".to_owned(), temp.path().display().to_string());
+        for (name, value) in [("AUTHOR_NAME", "a"), ("AUTHOR_EMAIL", "a@example.com")] {
+            env.insert(format!("GIT_{name}"), value.to_owned());
+            env.insert(format!("GIT_{}", name.replace("AUTHOR", "COMMITTER")), value.to_owned());
+        }
+        let git = Git { root: &root, env: &env, trusted: true };
+        for args in [&["init", "-q", "-b", "main"][..], &["commit", "-q", "--allow-empty", "-m", "first"]] {
+            git.text(args).unwrap();
+        }
+        fs::write(root.join("a.txt"), "a").unwrap();
+        fs::write(root.join(".gitattributes"), "*.txt filter=evil.one\n").unwrap();
+        git.text(&["add", "."]).unwrap();
+        git.text(&["commit", "-q", "-m", "second"]).unwrap();
+        let ran = temp.path().join("ran");
+        let touch = format!("touch {}", ran.display());
+        git.text(&["config", "filter.evil.one.smudge", &format!("{touch}; cat")]).unwrap();
+        git.text(&["config", "core.fsmonitor", &touch]).unwrap();
+        let hook = root.join(".git/hooks/post-checkout");
+        fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        fs::write(&hook, format!("#!/bin/sh\n{touch}\n")).unwrap();
+        fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        (temp, root, env)
+    }
+
+    #[test]
+    fn nothing_of_an_untrusted_repository_runs() {
+        let (temp, root, env) = hostile();
+        let ran = temp.path().join("ran");
+        let entered = enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap();
+        let path = root.join(".claude/worktrees/mine");
+        assert_eq!(entered.path.text(), Some(path.to_str().unwrap()));
+        assert_eq!((entered.branch.text(), entered.original_branch.text()), (Some("worktree-mine"), Some("main")));
+        assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "a");
+        assert!(!ran.exists());
+        // The same configuration is the user's where the folder is trusted.
+        enter(&Worktree::New, &root, &env, true).unwrap();
+        assert!(ran.exists());
+    }
+
+    #[test]
+    fn a_worktree_is_entered_again_and_is_no_news_to_git() {
+        let (_temp, root, env) = hostile();
+        let named = Worktree::Named("mine".to_owned());
+        enter(&named, &root, &env, false).unwrap();
+        fs::write(root.join(".claude/worktrees/mine/kept"), "k").unwrap();
+        enter(&named, &root, &env, false).unwrap();
+        assert!(root.join(".claude/worktrees/mine/kept").exists());
+        let git = Git { root: &root, env: &env, trusted: false };
+        assert_eq!(git.text(&["status", "--porcelain"]).unwrap(), "");
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        let (temp, root, env) = hostile();
+        let error = |name: &str| enter(&Worktree::Named(name.to_owned()), &root, &env, false).unwrap_err().to_string();
+        for name in ["", "..", "a/b", "-x", "a..b", ".hidden", "a b", &"x".repeat(65)] {
+            assert!(error(name).contains("is no name"), "{name}");
+        }
+        fs::create_dir_all(root.join(".claude")).unwrap();
+        std::os::unix::fs::symlink(temp.path(), root.join(".claude/worktrees")).unwrap();
+        assert!(error("mine").contains("leads out"));
+        let outside = enter(&Worktree::New, temp.path(), &env, false).unwrap_err().to_string();
+        assert!(outside.contains("not in a git repository"), "{outside}");
+    }
+}
