@@ -283,6 +283,8 @@ fn say_status(session: &Session, status: Option<&str>, result: Option<&str>, err
 fn say_boundary(session: &Session, summed: Summed) {
     let Summed { mut boundary, summary } = summed;
     let stream = || Extra::spelled(Spelling::STREAM);
+    // A summary that nobody asked for is no answer to a prompt.
+    let by_command = boundary.compact_metadata.get().is_some_and(|data| data.trigger.text() == Some("manual"));
     if let Maybe::Value(data) = &mut boundary.compact_metadata {
         data.extra = stream();
         if let Maybe::Value(segment) = &mut data.preserved_segment {
@@ -303,7 +305,7 @@ fn say_boundary(session: &Session, summed: Summed) {
     session.output.say(Entry::User(Box::new(User {
         message: summary.message,
         is_synthetic: Maybe::Value(true),
-        is_replay: Maybe::Value(false),
+        is_replay: by_command.then_some(false).into(),
         envelope: Envelope { uuid, timestamp, ..session.output.stamped() },
         extra: stream(),
         ..User::default()

@@ -273,7 +273,7 @@ impl Talk<'_> {
         let message = format!("{message} Permission was denied: {why}. Continue without it.");
         self.say_denied(call, &message, Some("asyncAgent"), Some(why));
         let decision = decided("reject", "config", Some("asyncAgent"), Some("unknown"));
-        Permit::Refused(Refusal { text: message, kind: "user-rejected", decision, hooks, interrupt: false })
+        Permit::Refused(Refusal { text: message, kind: "permission-rule", decision, hooks, interrupt: false })
     }
 
     fn say_denied(&self, call: &ToolUse, message: &str, kind: Option<&str>, reason: Option<&str>) {

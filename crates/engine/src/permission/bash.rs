@@ -29,7 +29,11 @@ pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
             ask("The command asks to run without the sandbox, which needs approval.".to_owned(), Reason::Sandbox)
         }
         Verdict::Ask(question) if !outside && is_approved_by_sandbox(court, command, &question.reason) => {
-            Verdict::Allow { reason: Reason::Sandbox, profile: Profile::Workspace }
+            let reason = if court.mode == Mode::Auto { Reason::Mode(court.mode) } else { Reason::Sandbox };
+            Verdict::Allow { reason, profile: Profile::Workspace }
+        }
+        Verdict::Allow { profile: Profile::Workspace, .. } if court.mode == Mode::Auto => {
+            Verdict::Allow { reason: Reason::Mode(court.mode), profile: Profile::Workspace }
         }
         verdict => verdict,
     }

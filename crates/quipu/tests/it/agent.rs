@@ -35,19 +35,9 @@ use std::fmt::Write as _;
 use recording::Recording;
 
 /// Recordings that are not played, and why.
-const NOT_PLAYED: [(&str, &str); 12] = [
+const NOT_PLAYED: [(&str, &str); 2] = [
     ("07b_todo_old_cli", "an older version of the program, which writes other lines"),
     ("37_old_cli_2.1.197", "an older version of the program, which writes other lines"),
-    ("23_compact_auto", "the flag --autocompact is not known yet"),
-    ("67_flag_agent", "the flag --agent is not known yet"),
-    ("67_flag_autocompact", "the flag --autocompact is not known yet"),
-    ("67_flag_bare", "the flag --bare is not known yet"),
-    ("67_flag_debugfile", "the flag --debug-file is not known yet"),
-    ("67_flag_exclude", "the flag --exclude-dynamic-system-prompt-sections is not known yet"),
-    ("67_flag_noprompts", "the flag --permission-prompts is not known yet"),
-    ("67_flag_restricted", "the flag --restricted is not known yet"),
-    ("67_flag_safe", "the flag --safe-mode is not known yet"),
-    ("72_auto_mode", "the mode auto is not known yet"),
 ];
 
 /// Declares a test for each recording.
@@ -69,7 +59,7 @@ recordings! {
     r07_todo, r08_subagent, r09_subagent_background,  r10_resume_continue_fork, r11_partial, r12_retry_429_529, r13_api_error_400,
     r13b_api_error_401, r14_overloaded_exhausted, r14b_500_exhausted, r15_cut_stream, r15b_sse_error_midstream,
     r16_max_turns, r17_max_budget, r18_structured, r18b_structured_never, r19_max_tokens, r20_refusal,
-    r21_json_output, r22_compact_manual, r24_slash_commands, r25_image_document, r26_malformed_a_badjson,
+    r21_json_output, r22_compact_manual, r23_compact_auto, r24_slash_commands, r25_image_document, r26_malformed_a_badjson,
     r26_malformed_b_unknown_type, r26_malformed_c_no_message, r26_malformed_d_empty_line, r26_malformed_e_bad_role,
     r26_malformed_f_unknown_control, r26_malformed_g_array, r27_settings_hooks, r28_replay_queue, r29_mcp_stdio, r30_plan_mode,
     r32_mention_memory, r33_session_id, r34_side_requests, r35_bypass_root, r36_bash_background,  r40_sdk_hooks, r41_sdk_can_use_tool,
@@ -80,6 +70,7 @@ recordings! {
 
     r68_websearch, r69_continue_none, r70_snapshot_resume, r71_worktree, r73_toolsearch,
     r74_user_rules, r80_edit_failures, r84_rules_mix,
+    r67_flag_agent, r67_flag_autocompact, r67_flag_bare, r67_flag_debugfile, r67_flag_exclude, r67_flag_noprompts, r67_flag_restricted, r67_flag_safe, r72_auto_mode,
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) fn start(flags: &DebugFlags) -> Result<(), EngineError> {
         Some(path) => {
             let bad =
                 |error| EngineError::Flag { flag: "--debug-file", reason: format!("{}: {error}", path.display()) };
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            folder.map_or(Ok(()), std::fs::create_dir_all).map_err(bad)?;
             let mut open = OpenOptions::new();
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);

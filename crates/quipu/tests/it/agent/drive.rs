@@ -53,7 +53,8 @@ pub(super) fn play(recording: &Recording) -> Played {
     }
     let cwd = folder.path.display().to_string();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let here = |text: &str| text.replace(recording.cwd(), &cwd);
+    let debug_file = format!("{cwd}/tmp/debug.txt");
+    let here = |text: &str| text.replace(recording.cwd(), &cwd).replace("/tmp/dev/dbg.txt", &debug_file);
     let answerer = recording.calls().map(|calls| {
         let script = Script::parse(&here(&calls)).unwrap();
         runtime.block_on(Answerer::start(script)).unwrap()

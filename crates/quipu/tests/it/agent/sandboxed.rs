@@ -129,6 +129,8 @@ fn an_agent_that_requires_a_sandbox_does_not_start_without_one() {
     let (code, text) = run("off", &required);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("QUIPU_SANDBOX is off"), "{text}");
+    // As the TypeScript SDK's `managedSettings` pass it.
+    assert_eq!(run("off", &["--managed-settings", required[1]]).0, Some(1));
     let (code, text) = run("sometimes", &[]);
     assert_eq!((code, text.contains("auto, require and off")), (Some(1), true), "{text}");
     assert_eq!(run("off", &[]).0, Some(0));
