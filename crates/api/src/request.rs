@@ -53,6 +53,9 @@ pub struct Request {
     pub context_management: Option<Json>,
     /// How long the prefix is to be cached.
     pub cache: Cache,
+    /// Whether the last message is no part of the conversation, such as the instruction for
+    /// a summary: what stands before it is cached, itself is not.
+    pub uncached_tail: bool,
     /// Betas of this request, besides those of the endpoint.
     pub betas: Vec<String>,
     /// The installation that asks.
@@ -184,7 +187,8 @@ impl Request {
         let mut system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
         let (mut tools, mut messages) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.messages));
         if let Some(mark) = self.cache.mark() {
-            mark_prefix(&mut tools, &mut system, &mut messages, &mark);
+            let end = messages.len().saturating_sub(usize::from(self.uncached_tail));
+            mark_prefix(&mut tools, &mut system, &mut messages[..end], &mark);
         }
         api::Request {
             messages,
@@ -214,11 +218,11 @@ fn mark_prefix(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message
     if let Some(last) = system.last_mut() {
         last.mark_cached(mark.clone());
     }
-    let mut ours = messages.iter_mut().rev().filter(|message| message.role != Role::Assistant);
-    if let Some(last) = ours.next() {
+    let mut backwards = messages.iter_mut().rev();
+    if let Some(last) = backwards.next() {
         mark_message(last, mark);
     }
-    if let Some(before) = ours.find(|message| message.role == Role::User) {
+    if let Some(before) = backwards.find(|message| message.role == Role::User) {
         mark_message(before, mark);
     }
 }

@@ -183,6 +183,7 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Resul
         Some(last) => last.content = [std::mem::take(&mut last.content).into_blocks(), vec![ask]].concat().into(),
         None => request.messages.push(Message::new(Role::User, vec![ask])),
     }
+    request.uncached_tail = true;
     let began = Instant::now();
     let answer = loop {
         let answer = tokio::select! {
@@ -294,6 +295,7 @@ fn say_boundary(session: &Session, summed: Summed) {
             messages.extra = stream();
         }
     }
+    let by_command = boundary.compact_metadata.get().is_some_and(|data| data.trigger.text() == Some("manual"));
     let Envelope { uuid, logical_parent_uuid, .. } = boundary.envelope;
     session.say(System::CompactBoundary(Box::new(CompactBoundary {
         compact_metadata: boundary.compact_metadata,

@@ -43,6 +43,7 @@ pub(crate) async fn suggest(session: &Arc<Session>) -> Option<String> {
                twelve of their own words. Answer with these words alone, or with nothing.]";
     request.messages.push(Message::new(Role::User, ask));
     request.messages = normalise(request.messages);
+    request.uncached_tail = true;
     let answer = session.client.ask(&request).answer().await.ok()?;
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
     session.ledger().spend(&request.model, &usage, Duration::ZERO);

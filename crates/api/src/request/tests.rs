@@ -70,6 +70,14 @@ fn a_trailing_system_message_is_marked_as_what_is_new() {
 }
 
 #[test]
+fn a_question_beside_the_conversation_is_not_cached() {
+    let messages = vec![said(Role::User, "one"), said(Role::Assistant, "two"), said(Role::User, "sum up")];
+    let wire = wire(&Request { messages, uncached_tail: true, ..says() });
+    let cached = |at: usize| wire["messages"][at]["content"][0].get("cache_control").is_some();
+    assert_eq!([cached(0), cached(1), cached(2)], [true, true, false]);
+}
+
+#[test]
 fn a_block_that_cannot_be_marked_is_passed_over() {
     let blocks = vec![Block::new_text("words"), Block::new_text("")];
     let request = Request { messages: vec![Message::new(Role::User, Content::Blocks(blocks))], ..Request::default() };

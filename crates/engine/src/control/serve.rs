@@ -386,10 +386,13 @@ async fn side_question(session: &Arc<Session>, id: &str, question: &str) -> Serv
     })));
     let talk = crate::begin::main_talk(session, None, Default::default());
     let mut request = talk.request();
-    // The tools stay, so that the prompt is read from the cache.
-    request.tool_choice = Some(quipu_api::Choice::None);
-    request.messages.push(quipu_message::Message::new(quipu_message::Role::User, question));
+    // The tools stay and are forbidden in words, so that the prompt is read from the cache.
+    let note = "<system-reminder>This question stands beside the conversation. Answer it in text, from what you know \
+                already; tools cannot be called.</system-reminder>";
+    let blocks = vec![quipu_message::Block::new_text(note), quipu_message::Block::new_text(question)];
+    request.messages.push(quipu_message::Message::new(quipu_message::Role::User, blocks));
     request.messages = quipu_conversation::normalise(request.messages);
+    request.uncached_tail = true;
     let began = Instant::now();
     let answer = session.client.ask(&request).answer().await.map_err(|error| error.to_string())?;
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
