@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::hooks::Effects;
 use crate::host::HostError;
-use crate::permission::{Question, Reason, Verdict, enforce, judge_at, target};
+use crate::permission::{Question, Reason, Rule, Source, Verdict, enforce, judge_at, target};
 use crate::sandbox::Profile;
 use crate::talk::Talk;
 use crate::tool::{Call, Output, Target, Tool};
@@ -39,7 +39,9 @@ pub(crate) enum Permit {
 pub(crate) struct Refusal {
     /// What the model is told.
     pub(crate) text: String,
-    pub(crate) kind: &'static str,
+    /// The wire's word for who refused; `None` for a file that may not be read, which is
+    /// a mistake of the call.
+    pub(crate) kind: Option<&'static str>,
     pub(crate) decision: Option<PermissionDecision>,
     pub(crate) hooks: Effects,
     /// Whether the turn ends too.
@@ -76,14 +78,17 @@ impl Talk<'_> {
             let text = format!("{} hook error: {why}", hooks.name());
             let decision = decided("reject", "hook", Some("hook"), Some("hook:PreToolUse"));
             let interrupt = false;
-            return Permit::Refused(Refusal { text, kind: "permission-rule", decision, hooks, interrupt });
+            return Permit::Refused(Refusal { text, kind: Some("permission-rule"), decision, hooks, interrupt });
         }
         let input = hooks.updated_input.clone().unwrap_or_else(|| call.input.clone());
         let target = target(&call.name, &input.value(), self.place);
         match self.verdict(&call.name, &input, target.as_ref()) {
+            Verdict::Deny { message, reason: Reason::Rule { rule, source } } => {
+                self.denied_by_rule(call, message, (&rule, source), hooks)
+            }
             Verdict::Deny { message, reason } => self.denied(call, message, &reason, hooks),
             Verdict::Allow { reason, profile } if !hooks.ask => {
-                let decision = if hooks.allow { from_hook() } else { by_rule(&reason) };
+                let decision = if hooks.allow { from_hook() } else { by_rule(call, &reason) };
                 Permit::Allowed { input, target, decision, hooks, profile }
             }
             // A hook may allow what a person would be asked; a rule that asks stands.
@@ -208,7 +213,7 @@ impl Talk<'_> {
     fn heard(&self, answer: Result<Json, HostError>, input: Json, hooks: Effects) -> Permit {
         let refuse = |text: String, decision, hooks, interrupt| {
             let kind = if interrupt { "user-rejected" } else { "permission-rule" };
-            Permit::Refused(Refusal { text, kind, decision, hooks, interrupt })
+            Permit::Refused(Refusal { text, kind: Some(kind), decision, hooks, interrupt })
         };
         let answer = match answer {
             Ok(answer) => answer,
@@ -273,7 +278,8 @@ impl Talk<'_> {
         let message = format!("{message} Permission was denied: {why}. Continue without it.");
         self.say_denied(call, &message, Some("asyncAgent"), Some(why));
         let decision = decided("reject", "config", Some("asyncAgent"), Some("unknown"));
-        Permit::Refused(Refusal { text: message, kind: "permission-rule", decision, hooks, interrupt: false })
+        let kind = Some("permission-rule");
+        Permit::Refused(Refusal { text: message, kind, decision, hooks, interrupt: false })
     }
 
     fn say_denied(&self, call: &ToolUse, message: &str, kind: Option<&str>, reason: Option<&str>) {
@@ -290,11 +296,26 @@ impl Talk<'_> {
         }
     }
 
-    /// A rule, a mode or the want of anybody to ask refuses.
+    /// A rule refuses.
+    fn denied_by_rule(&self, call: &ToolUse, message: String, by: (&Rule, Source), hooks: Effects) -> Permit {
+        let (rule, source) = by;
+        let kind = rule_kind(call, rule);
+        let decision = |from: &str| decided("reject", from, Some(kind), Some("rule"));
+        if call.name == "Read" {
+            let decision = decision(if source == Source::User { "user_reject" } else { "config" });
+            return Permit::Refused(Refusal { text: message, kind: None, decision, hooks, interrupt: false });
+        }
+        self.say_denied(call, &message, Some(kind), None);
+        let (kind, decision) = (Some("permission-rule"), decision("config"));
+        Permit::Refused(Refusal { text: message, kind, decision, hooks, interrupt: false })
+    }
+
+    /// A mode or the want of anybody to ask refuses.
     fn denied(&self, call: &ToolUse, message: String, reason: &Reason, hooks: Effects) -> Permit {
         self.say_denied(call, &message, reason.kind(), None);
         let decision = decided("reject", "config", None, Some(&code(reason)));
-        Permit::Refused(Refusal { text: message, kind: "user-rejected", decision, hooks, interrupt: false })
+        let kind = Some("user-rejected");
+        Permit::Refused(Refusal { text: message, kind, decision, hooks, interrupt: false })
     }
 
     async fn before_hooks(&self, call: &ToolUse) -> Effects {
@@ -394,7 +415,7 @@ impl HookSaid {
             Self::Deny(why) => {
                 let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };
                 let decision = decided("reject", "hook", Some("hook"), Some("hook:PermissionRequest"));
-                Permit::Refused(Refusal { text, kind: "permission-rule", decision, hooks, interrupt: false })
+                Permit::Refused(Refusal { text, kind: Some("permission-rule"), decision, hooks, interrupt: false })
             }
         }
     }
@@ -414,13 +435,19 @@ fn from_hook() -> Option<PermissionDecision> {
     decided("accept", "hook", Some("hook"), None)
 }
 
-fn by_rule(reason: &Reason) -> Option<PermissionDecision> {
-    let source = match reason {
-        Reason::Rule { source, .. } => Some(source.as_str().to_owned()),
-        _ => None,
+fn by_rule(call: &ToolUse, reason: &Reason) -> Option<PermissionDecision> {
+    let (kind, source) = match reason {
+        Reason::Rule { rule, source } => (Some(rule_kind(call, rule)), Some(source.as_str().to_owned())),
+        _ => (reason.kind(), None),
     };
-    let decision = decided("accept", "config", reason.kind(), None)?;
+    let decision = decided("accept", "config", kind, None)?;
     Some(PermissionDecision { rule_source: source.into(), ..decision })
+}
+
+/// The wire's word for the decision of a rule. One that looks into a command decides about
+/// its parts, even where there is only one.
+fn rule_kind(call: &ToolUse, rule: &Rule) -> &'static str {
+    if call.name == "Bash" && rule.content.is_some() { "subcommandResults" } else { "rule" }
 }
 
 fn is_rule(reason: &Reason) -> bool {

@@ -59,7 +59,7 @@ impl Work {
     fn stopped(self) -> Done {
         let text = if self.began.load(Ordering::Relaxed) { synthetic::stopped() } else { synthetic::reject(None) };
         let raw = Some(Value::from("User rejected tool use"));
-        let refused = Some(Refused { kind: "user-rejected", interrupt: false });
+        let refused = Some(Refused { kind: Some("user-rejected"), interrupt: false });
         Done { refused, ..Done::new(self, Output { content: Content::Text(text), raw, is_error: true }) }
     }
 
@@ -108,7 +108,7 @@ pub(crate) struct Done {
 /// Why a tool did not run.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
-    kind: &'static str,
+    kind: Option<&'static str>,
     /// Whether the host also broke the turn off.
     pub(crate) interrupt: bool,
 }
@@ -279,12 +279,12 @@ impl Done {
         );
         user.sandboxed = self.sandboxed.into();
         user.permission_decision = self.decision.as_ref().map(Json::of).into();
-        user.tool_denial_kind = self.refused.as_ref().map(|refused| refused.kind.to_owned()).into();
+        user.tool_denial_kind = self.refused.as_ref().and_then(|refused| refused.kind).map(str::to_owned).into();
         user
     }
 
     fn meta(&self) -> Option<ResultMeta> {
-        let refused = self.refused.as_ref().map(|refused| refused.kind.to_owned());
+        let refused = self.refused.as_ref().and_then(|refused| refused.kind).map(str::to_owned);
         let decision = self.decision.clone().map(|decision| PermissionDecision {
             rule_source: Maybe::Absent,
             reason_code: Maybe::Absent,
