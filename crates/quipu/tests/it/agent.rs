@@ -56,21 +56,21 @@ macro_rules! recordings {
 
 recordings! {
     r01_plain, r02_thinking_multiblock, r03_tools_file, r04_parallel_tools, r05_tool_error, r06_permission_denied,
-    r07_todo, r08_subagent, r09_subagent_background,  r10_resume_continue_fork, r11_partial, r12_retry_429_529, r13_api_error_400,
-    r13b_api_error_401, r14_overloaded_exhausted, r14b_500_exhausted, r15_cut_stream, r15b_sse_error_midstream,
-    r16_max_turns, r17_max_budget, r18_structured, r18b_structured_never, r19_max_tokens, r20_refusal,
-    r21_json_output, r22_compact_manual, r23_compact_auto, r24_slash_commands, r25_image_document, r26_malformed_a_badjson,
-    r26_malformed_b_unknown_type, r26_malformed_c_no_message, r26_malformed_d_empty_line, r26_malformed_e_bad_role,
-    r26_malformed_f_unknown_control, r26_malformed_g_array, r27_settings_hooks, r28_replay_queue, r29_mcp_stdio, r30_plan_mode,
-    r32_mention_memory, r33_session_id, r34_side_requests, r35_bypass_root, r36_bash_background,  r40_sdk_hooks, r41_sdk_can_use_tool,
-    r42_sdk_mcp, r43_sdk_interrupt, r44_sdk_control_methods, r45_sdk_rewind, r46_sdk_query_many_options,
-    r50_control_all_subtypes, r51_permission_raw, r52_interrupt_while_permission_pending, r54_stdin_eof_midturn,
-    r55_sigint_midturn, r57_ts_sdk, r58_sdk_session_store_mirror, r60_prompt_suggestion_title, r61_tool_progress,
-    r63_output_style, r64_thinking_env, r65_origin, r66_mirror_subagent,
-
-    r68_websearch, r69_continue_none, r70_snapshot_resume, r71_worktree, r73_toolsearch,
-    r74_user_rules, r80_edit_failures, r84_rules_mix,
-    r67_flag_agent, r67_flag_autocompact, r67_flag_bare, r67_flag_debugfile, r67_flag_exclude, r67_flag_noprompts, r67_flag_restricted, r67_flag_safe, r72_auto_mode,
+    r07_todo, r08_subagent, r09_subagent_background, r10_resume_continue_fork, r11_partial, r12_retry_429_529,
+    r13_api_error_400, r13b_api_error_401, r14_overloaded_exhausted, r14b_500_exhausted, r15_cut_stream,
+    r15b_sse_error_midstream, r16_max_turns, r17_max_budget, r18_structured, r18b_structured_never, r19_max_tokens,
+    r20_refusal, r21_json_output, r22_compact_manual, r23_compact_auto, r24_slash_commands, r25_image_document,
+    r26_malformed_a_badjson, r26_malformed_b_unknown_type, r26_malformed_c_no_message, r26_malformed_d_empty_line,
+    r26_malformed_e_bad_role, r26_malformed_f_unknown_control, r26_malformed_g_array, r27_settings_hooks,
+    r28_replay_queue, r29_mcp_stdio, r30_plan_mode, r32_mention_memory, r33_session_id, r34_side_requests,
+    r35_bypass_root, r36_bash_background, r40_sdk_hooks, r41_sdk_can_use_tool, r42_sdk_mcp, r43_sdk_interrupt,
+    r44_sdk_control_methods, r45_sdk_rewind, r46_sdk_query_many_options, r50_control_all_subtypes,
+    r51_permission_raw, r52_interrupt_while_permission_pending, r54_stdin_eof_midturn, r55_sigint_midturn,
+    r57_ts_sdk, r58_sdk_session_store_mirror, r60_prompt_suggestion_title, r61_tool_progress, r63_output_style,
+    r64_thinking_env, r65_origin, r66_mirror_subagent, r67_flag_agent, r67_flag_autocompact, r67_flag_bare,
+    r67_flag_debugfile, r67_flag_exclude, r67_flag_noprompts, r67_flag_restricted, r67_flag_safe, r68_websearch,
+    r69_continue_none, r70_snapshot_resume, r71_worktree, r72_auto_mode, r73_toolsearch, r74_user_rules,
+    r80_edit_failures, r84_rules_mix,
 }
 
 #[test]

@@ -32,6 +32,9 @@ const UNTRUSTED: [&str; 1] = ["84_rules_mix"];
 /// Runs in a git repository.
 const REPOSITORY: [&str; 1] = ["71_worktree"];
 
+/// The folder for temporary files in the recordings.
+const THEIR_TEMPORARY: &str = "/tmp/dev";
+
 /// What came of a recording.
 pub(super) struct Played {
     pub(super) said: Vec<Value>,
@@ -46,15 +49,14 @@ pub(super) struct Played {
 
 /// Plays all runs of a recording in one folder.
 pub(super) fn play(recording: &Recording) -> Played {
-    let folder = Folder::new(&recording.name);
-    recording.layout.iter().for_each(|from| folder.lay_out(from));
+    let folder = Folder::of(recording);
     if REPOSITORY.contains(&recording.name.as_str()) {
         folder.make_repository();
     }
     let cwd = folder.path.display().to_string();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let debug_file = format!("{cwd}/tmp/debug.txt");
-    let here = |text: &str| text.replace(recording.cwd(), &cwd).replace("/tmp/dev/dbg.txt", &debug_file);
+    let temporary = folder.temporary().display().to_string();
+    let here = |text: &str| text.replace(recording.cwd(), &cwd).replace(THEIR_TEMPORARY, &temporary);
     let answerer = recording.calls().map(|calls| {
         let script = Script::parse(&here(&calls)).unwrap();
         runtime.block_on(Answerer::start(script)).unwrap()
@@ -134,9 +136,9 @@ impl Agent {
         }
         command
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", &folder.path)
+            .env("HOME", &folder.home)
             .env("ANTHROPIC_BASE_URL", url)
-            .env("CLAUDE_CODE_TMPDIR", folder.path.join("tmp"));
+            .env("CLAUDE_CODE_TMPDIR", folder.temporary());
         if let Some((_, theirs)) = run.env.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
             command.env("CLAUDE_CONFIG_DIR", folder.restored(theirs));
         }

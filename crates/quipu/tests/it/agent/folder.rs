@@ -6,6 +6,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use super::recording::Recording;
+
 /// Files that recorded runs found in their folder, where the recording has no `files/`.
 const FILES: [(&str, &str, &str); 10] = [
     ("04_parallel_tools", "x.txt", "xx\n"),
@@ -56,10 +58,11 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 "#;
 
-/// A folder of its own, which is also the person's home.
+/// The working folder of a run, and its home folder: the same, unless files are laid out.
 pub(super) struct Folder {
     _temp: TempDir,
     pub(super) path: PathBuf,
+    pub(super) home: PathBuf,
 }
 
 impl Folder {
@@ -73,16 +76,24 @@ impl Folder {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, content).unwrap();
         }
-        Self { _temp: temp, path }
+        Self { _temp: temp, home: path.clone(), path }
     }
 
-    /// Copies what a folder holds, with its subfolders, into this one.
-    pub(super) fn lay_out(&self, from: &Path) {
-        for file in quipu_testkit::files(from, |_| true) {
-            let to = self.path.join(file.strip_prefix(from).unwrap());
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(file, to).unwrap();
+    /// The folders of a recording, with what its runs found in them.
+    pub(super) fn of(recording: &Recording) -> Self {
+        let mut folder = Self::new(&recording.name);
+        fs::create_dir(folder.temporary()).unwrap();
+        if let Some(files) = &recording.files {
+            copy(files, &folder.path);
         }
+        if recording.files.is_some() || recording.home.is_some() {
+            folder.home = folder.path.with_file_name("home");
+            fs::create_dir(&folder.home).unwrap();
+        }
+        if let Some(home) = &recording.home {
+            copy(home, &folder.home);
+        }
+        folder
     }
 
     /// Makes the folder a git repository with one empty commit.
@@ -95,6 +106,11 @@ impl Folder {
         }
     }
 
+    /// The folder for temporary files of a recording.
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.path.with_file_name("tmp")
+    }
+
     /// The recording it is for.
     pub(super) fn name(&self) -> &str {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
@@ -105,7 +121,7 @@ impl Folder {
     pub(super) fn restored(&self, theirs: &str) -> PathBuf {
         let folder = self.path.join(theirs.trim_start_matches('/'));
         let old = self.transcripts().pop().unwrap();
-        let projects = self.path.join(".claude/projects");
+        let projects = self.home.join(".claude/projects");
         let new = folder.join("projects").join(old.strip_prefix(projects).unwrap());
         fs::create_dir_all(new.parent().unwrap()).unwrap();
         let kept: Vec<String> = fs::read_to_string(&old)
@@ -120,7 +136,7 @@ impl Folder {
 
     /// The session files, oldest first.
     pub(super) fn transcripts(&self) -> Vec<PathBuf> {
-        let files = quipu_testkit::files(&self.path.join(".claude/projects"), |path| {
+        let files = quipu_testkit::files(&self.home.join(".claude/projects"), |path| {
             path.extension().is_some_and(|ext| ext == "jsonl") && !super::recording::is_subagent(path)
         });
         let mut files: Vec<PathBuf> = files;
@@ -130,6 +146,15 @@ impl Folder {
 
     /// The subagents' files.
     pub(super) fn subagents(&self) -> Vec<PathBuf> {
-        quipu_testkit::files(&self.path.join(".claude/projects"), super::recording::is_subagent)
+        quipu_testkit::files(&self.home.join(".claude/projects"), super::recording::is_subagent)
+    }
+}
+
+/// Copies what a folder holds, with its subfolders.
+fn copy(from: &Path, to: &Path) {
+    for file in quipu_testkit::files(from, |_| true) {
+        let to = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(file, to).unwrap();
     }
 }

@@ -12,9 +12,10 @@ const SILENT: [(&str, usize); 2] = [("33_session_id", 1), ("35_bypass_root", 0)]
 /// A recording of one or more runs.
 pub(super) struct Recording {
     pub(super) name: String,
-    /// Folders whose contents the runs found: `files/` in the working folder, `home/` in
-    /// the home folder. Both were the same folder.
-    pub(super) layout: Vec<PathBuf>,
+    /// What the runs found in their working folder, where that was kept.
+    pub(super) files: Option<PathBuf>,
+    /// What the runs found in their home folder, where that was kept.
+    pub(super) home: Option<PathBuf>,
     pub(super) runs: Vec<Run>,
     pub(super) api: Option<String>,
     /// What the session files held.
@@ -80,10 +81,11 @@ impl Recording {
         let first = Some(folder.join("transcript.jsonl")).filter(|path| path.exists());
         let transcripts = first.into_iter().chain(numbered).map(|path| lines(&path)).collect();
         let subagents = quipu_testkit::files(&folder.join("dot_claude"), is_subagent);
-        let layout = ["files", "home"].map(|name| folder.join(name)).into_iter().filter(|path| path.is_dir());
+        let kept = |name: &str| Some(folder.join(name)).filter(|path| path.is_dir());
         Self {
             name,
-            layout: layout.collect(),
+            files: kept("files"),
+            home: kept("home"),
             runs,
             api: fs::read_to_string(folder.join("api.jsonl")).ok(),
             transcripts,
