@@ -29,8 +29,9 @@ mod endpoint;
 #[cfg(feature = "client")]
 mod error;
 #[cfg(feature = "client")]
-#[cfg(feature = "client")]
 mod hear;
+#[cfg(feature = "client")]
+mod logged;
 #[cfg(feature = "client")]
 mod request;
 #[cfg(feature = "client")]
@@ -48,6 +49,7 @@ pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 #[cfg(feature = "client")]
 pub use error::ApiError;
 #[cfg(feature = "client")]
+pub use logged::LoggedRequest;
 #[cfg(feature = "client")]
 pub use request::{Cache, Choice, Request, Thinking};
 #[cfg(feature = "client")]

@@ -34,6 +34,11 @@ pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
     normalise(whole_messages(drafts))
 }
 
+/// Whether a failed call named images or documents as too large: those are not sent again.
+pub fn refuses_media(line: &Assistant) -> bool {
+    Media::complained_of(line).is_some()
+}
+
 /// Takes out of some entries what their microcompactions cleared, for those who make
 /// messages of the entries piece by piece and not of all at once.
 pub fn clear_microcompacted(nodes: &mut Vec<Node>) {

@@ -36,7 +36,7 @@ pub mod price;
 pub use accumulate::{AccumulateError, Accumulator};
 pub use attribution::Agent;
 pub use conversation::{Branch, Conversation, Fault, Node};
-pub use for_api::{clear_microcompacted, for_api, normalise, since_compaction};
+pub use for_api::{clear_microcompacted, for_api, normalise, refuses_media, since_compaction};
 pub use headline::{FirstPrompt, headline};
 pub use live::{Activity, Live, LiveAgent, LiveItem, State};
 pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use quipu_message::bookkeeping::ApiRequest;
 use quipu_message::hash::message_hash;
-use quipu_message::{Block, Entry, Message, Role};
+use quipu_message::{Block, Entry, Message, Role, Uuid};
 
 /// A longer run of `user` lines is no one message; hashing each of its beginnings
 /// would take the square of its length.
@@ -20,6 +20,8 @@ pub struct RequestLog {
     requests: Vec<(u64, ApiRequest)>,
     rebuilt: HashSet<String>,
     answers: HashMap<String, Vec<Block>>,
+    /// The lines of answers: one may be written again when its end is known.
+    answer_lines: HashSet<Uuid>,
     run: Vec<Block>,
 }
 
@@ -51,6 +53,10 @@ impl RequestLog {
                 self.run.clear();
                 let blocks = answer.message.content.clone().into_blocks();
                 let id = answer.message.id.text().unwrap_or_default();
+                let is_again = |uuid: &Uuid| !self.answer_lines.insert(uuid.clone());
+                if answer.envelope.uuid.get().is_some_and(is_again) {
+                    return;
+                }
                 self.answers.entry(id.to_owned()).or_default().extend(blocks);
             }
             Entry::User(user) => {

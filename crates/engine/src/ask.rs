@@ -38,6 +38,8 @@ struct PartialAnswer {
     /// The message as it began.
     head: Message,
     request_id: Option<RequestId>,
+    /// Names the call in the session file's log of calls.
+    request_ref: Option<String>,
     /// The blocks that are complete, recorded.
     blocks: Vec<AnswerBlock>,
     /// The last entry before it.
@@ -80,7 +82,8 @@ impl<'a> Talk<'a> {
         if self.cancel.is_cancelled() {
             return Ok(Asked::Broken { works: Works::new(self), closing: Vec::new() });
         }
-        let request = self.next_request();
+        let mut request = self.next_request();
+        let request_ref = self.log().log_request(&mut request, self.query_source())?;
         if self.tells_pieces() {
             self.session.say(System::Status(Box::new(live::Status {
                 status: Maybe::Value("requesting".to_owned()),
@@ -108,7 +111,9 @@ impl<'a> Talk<'a> {
             match heard {
                 Some(Ok(Heard::Began { message, request_id })) => {
                     let before = self.log().head().cloned();
-                    partial = PartialAnswer { head: message, request_id, before, ..PartialAnswer::default() };
+                    let request_ref = request_ref.clone();
+                    partial =
+                        PartialAnswer { head: message, request_id, request_ref, before, ..PartialAnswer::default() };
                 }
                 Some(Ok(Heard::Event(event))) => self.event(event, &mut partial, count),
                 Some(Ok(Heard::Block { block, .. })) => self.block(block, &mut partial, &mut works, count)?,
@@ -138,6 +143,15 @@ impl<'a> Talk<'a> {
                 Some(Err(error)) => return Ok(Asked::Failed(error)),
                 None => return Ok(Asked::Failed(ApiError::BadRequest { reason: "nobody answered".to_owned() })),
             }
+        }
+    }
+
+    /// Who asks, as the log of API calls names it.
+    fn query_source(&self) -> String {
+        match self.sub() {
+            None => "sdk".to_owned(),
+            Some(sub) if sub.builtin => format!("agent:builtin:{}", sub.kind),
+            Some(_) => "agent:custom".to_owned(),
         }
     }
 
@@ -226,6 +240,7 @@ impl<'a> Talk<'a> {
         Assistant {
             message: Message { content: Content::Blocks(vec![block]), ..partial.head.clone() },
             request_id: partial.request_id.clone().into(),
+            request_ref: partial.request_ref.clone().into(),
             api_block_index: Maybe::Value(partial.blocks.len() as u64),
             requested_model: Maybe::Value(self.model.clone()),
             is_aborted_mid_stream: aborted.then_some(true).into(),

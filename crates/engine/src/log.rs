@@ -1,9 +1,11 @@
 //! The one place where entries are recorded: the session's file, and what the
 //! model sees of it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use quipu_conversation::{Node, for_api};
+use quipu_api::Request;
+use quipu_conversation::{Node, for_api, refuses_media};
 use quipu_message::stream::TranscriptMirror;
 use quipu_message::system::CompactBoundary;
 use quipu_message::turn::{Assistant, User};
@@ -12,6 +14,10 @@ use quipu_transcript::{Acknowledge, AppendError, Durability, Facts, Queued, Reco
 use tokio::sync::oneshot;
 
 use crate::output::Output;
+
+mod requests;
+
+use requests::RequestLog;
 
 /// A block of an answer that was recorded before the answer's end is known.
 #[derive(Debug)]
@@ -61,6 +67,8 @@ pub(crate) struct Log {
     /// What the model sees: everything since the last compaction.
     context: Vec<Node>,
     settled: Settled,
+    /// What the file holds of the API calls.
+    requests: RequestLog,
     head: Option<Uuid>,
     /// Who is told of what is written.
     mirror: Option<Output>,
@@ -78,16 +86,19 @@ impl Log {
             rewind_to: None,
             context: Vec::new(),
             settled: Settled::default(),
+            requests: RequestLog::default(),
             head: None,
             mirror: None,
         }
     }
 
-    /// Takes up what was said before; `rewind_to` goes on from an earlier line.
-    pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>) {
+    /// Takes up what was said before; `rewind_to` goes on from an earlier line, `stored`
+    /// are the hashes of what the file's log of API calls holds.
+    pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>, stored: HashSet<String>) {
         self.head = rewind_to.clone().or_else(|| context.iter().rev().find_map(|node| node.uuid().cloned()));
         (self.context, self.rewind_to) = (context, rewind_to);
         self.settled = Settled::default();
+        self.requests = RequestLog::of(stored);
     }
 
     /// An empty log of another session, in a file beside this one.
@@ -150,7 +161,23 @@ impl Log {
         }
         if self.settled.text.add(&messages).is_ok() {
             self.settled.nodes = to;
+            self.settled.messages += messages.len();
+            self.requests.settle(&messages, &self.context);
         }
+    }
+
+    /// Logs a call that is about to be made with what [`sending`](Self::sending) gave;
+    /// returns its id. `None` if nothing is written.
+    pub(crate) fn log_request(&mut self, request: &mut Request, source: String) -> Result<Option<String>, AppendError> {
+        if !self.persists {
+            return Ok(None);
+        }
+        let settled = self.settled.messages;
+        let logged = request.logged(settled);
+        let messages = (settled, &request.messages[..]);
+        let (lines, id) = self.requests.call(logged, source, messages, &self.context, &self.facts);
+        self.note(&lines)?;
+        Ok(Some(id))
     }
 
     /// Records entries of the conversation.
@@ -228,6 +255,7 @@ impl Log {
         let recorded = self.write(|recorder, done| recorder.compact_then(boundary, summary.clone(), done))?;
         let is_kept = |node: &Node| node.uuid().is_some_and(|uuid| kept.contains(uuid));
         self.settled = Settled::default();
+        self.requests.reset();
         let kept: Vec<Node> = std::mem::take(&mut self.context).into_iter().filter(is_kept).collect();
         self.see(Entry::User(Box::new(summary)));
         let anchor = self.head.clone();
@@ -265,9 +293,10 @@ impl Log {
 
     /// The entries take part in what the model sees.
     fn see(&mut self, entry: Entry) {
-        // An error may name what is not to be sent again, however long ago it was said.
-        if matches!(&entry, Entry::Assistant(answer) if answer.is_api_error()) {
+        // What is not to be sent again may be settled already.
+        if matches!(&entry, Entry::Assistant(answer) if refuses_media(answer)) {
             self.settled = Settled::default();
+            self.requests.reset();
         }
         let node = Node { line: 0, entry };
         if let Some(uuid) = node.uuid() {
@@ -301,6 +330,7 @@ impl Log {
 #[derive(Debug, Default)]
 struct Settled {
     nodes: usize,
+    messages: usize,
     text: quipu_api::Settled,
 }
 
@@ -311,11 +341,16 @@ fn is_prompt(node: &Node) -> bool {
     !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
 }
 
+/// Whether a host is told of an entry: the log of API calls is of no use to it.
+fn is_mirrored(entry: &Entry) -> bool {
+    !matches!(entry, Entry::ApiRequest(_) | Entry::ApiRequestBlob(_) | Entry::ApiRequestShape(_))
+}
+
 /// The line that tells a host what was written.
 fn mirrored(path: &Path, lines: &[Line]) -> Entry {
     Entry::TranscriptMirror(Box::new(TranscriptMirror {
         file_path: Maybe::Value(path.display().to_string()),
-        entries: lines.iter().filter_map(|line| Entry::read(line.as_str()).ok()).collect(),
+        entries: lines.iter().filter_map(|line| Entry::read(line.as_str()).ok()).filter(is_mirrored).collect(),
         ..TranscriptMirror::default()
     }))
 }

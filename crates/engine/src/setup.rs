@@ -1,6 +1,6 @@
 //! Setting a session up: which one, where, with what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -69,6 +69,8 @@ pub(crate) struct Chosen {
     turns: u64,
     /// What is noted of copies of files.
     copies: Vec<Entry>,
+    /// Hashes of the shapes and messages that the file's log of API calls holds.
+    logged: HashSet<String>,
     /// Words that waited when the session ended.
     pub(crate) waiting: Vec<Content>,
     /// Lines that could not be read, in words.
@@ -159,7 +161,7 @@ impl Given {
         let prompt = fresh();
         Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), at: at.as_ref() }.run()?;
         // What waits, waits in the old session.
-        Ok(Chosen { path: to, waiting: Vec::new(), ..old })
+        Ok(Chosen { path: to, waiting: Vec::new(), logged: HashSet::new(), ..old })
     }
 
     fn find(&self, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
@@ -266,7 +268,7 @@ impl Given {
             agent_id: None,
         };
         let mut log = Log::new(chosen.path, facts, Durability::default(), !self.options.no_persistence);
-        log.resume(chosen.context, chosen.at);
+        log.resume(chosen.context, chosen.at, chosen.logged);
         if self.options.session_mirror {
             log.mirror(output.clone());
         }
@@ -478,6 +480,7 @@ impl Chosen {
             id,
             path,
             context: Vec::new(),
+            logged: HashSet::new(),
             at: None,
             costs: None,
             title: None,
@@ -496,6 +499,7 @@ impl Chosen {
         let mut talk = Conversation::default();
         let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
         let mut waiting = Waiting::default();
+        let mut logged = HashSet::new();
         for read in Entries::open(&path)? {
             let located = match read {
                 Ok(located) => located,
@@ -509,6 +513,8 @@ impl Chosen {
             waiting.see(&located.entry);
             match located.entry {
                 Entry::CostState(state) => costs = Some(*state),
+                Entry::ApiRequestShape(line) => _ = logged.insert(line.shape_hash),
+                Entry::ApiRequestBlob(line) => _ = logged.insert(line.hash),
                 entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => copies.push(entry),
                 entry => talk.push(located.line, entry),
             }
@@ -529,7 +535,7 @@ impl Chosen {
         let model = last_model(&nodes);
         // Who goes back to an earlier line leaves the rest behind.
         let waiting = if at.is_some() { Vec::new() } else { waiting.left() };
-        Ok(Self { id, path, context, at, costs, title, model, turns, copies, waiting, problems, resumed: true })
+        Ok(Self { id, path, context, at, costs, title, model, turns, copies, logged, waiting, problems, resumed: true })
     }
 }
 

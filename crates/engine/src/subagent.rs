@@ -119,6 +119,7 @@ impl Job {
             call: call.id.clone(),
             id: AgentId::from(format!("a{}", &fresh().as_str().replace('-', "")[..16])),
             kind: agent.name.clone(),
+            builtin: agent.origin == Origin::Builtin,
             description: asked.description.text().unwrap_or_default().to_owned(),
             run: run_id(),
             aside: Arc::default(),

@@ -36,6 +36,8 @@ pub(crate) struct Sub {
     pub(crate) id: AgentId,
     /// Which kind.
     pub(crate) kind: String,
+    /// Whether that kind is part of the program.
+    pub(crate) builtin: bool,
     /// What it does, in a few words.
     pub(crate) description: String,
     /// Names this run of it.

@@ -18,7 +18,7 @@ pub(super) struct Media {
 
 impl Media {
     /// What a failed call complained of.
-    fn complained_of(line: &Assistant) -> Option<Self> {
+    pub(super) fn complained_of(line: &Assistant) -> Option<Self> {
         if !line.is_api_error() {
             return None;
         }

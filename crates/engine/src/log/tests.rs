@@ -48,9 +48,10 @@ fn what_is_settled_is_forgotten_when_the_past_changes() {
     let mut log = log();
     (0..10).for_each(|n| turn(&mut log, n));
     assert!(!log.sending().0.is_empty());
-    log.answer(factory::api_error("too large", quipu_message::turn::ErrorKind::InvalidRequest, &mut Clock)).unwrap();
+    log.answer(factory::api_error("image too large", quipu_message::turn::ErrorKind::InvalidRequest, &mut Clock))
+        .unwrap();
     assert_eq!(log.settled.nodes, 0);
     assert_eq!(sent(&mut log), plain(&log));
-    log.resume(Vec::new(), None);
+    log.resume(Vec::new(), None, HashSet::new());
     assert!(sent(&mut log).is_empty());
 }

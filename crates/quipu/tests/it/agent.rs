@@ -15,6 +15,7 @@ mod guard;
 mod interrupt;
 mod killed;
 mod locked;
+mod logged;
 mod managed;
 mod media;
 mod models;
