@@ -14,6 +14,7 @@ use quipu_message::attachment::{self, Attachment, AttachmentLine, EnvironmentSna
 use quipu_message::{Entry, Json, Maybe};
 
 use crate::clock::now;
+use crate::memory::Instructions;
 use crate::output_style::OutputStyle;
 use crate::session::Session;
 use crate::talk::{Talk, told};
@@ -51,6 +52,31 @@ pub(crate) fn known_instructions(context: &[Node]) -> Option<Json> {
         Attachment::Instructions(told) if line.rendered_role.text() == Some("user") => told.files.get().cloned(),
         _ => None,
     })
+}
+
+/// The rules for a file that the context does not hold yet.
+pub(crate) fn rules_for(talk: &Talk<'_>, file: &Path) -> Vec<Entry> {
+    let rules = talk.session.path_rules().iter().filter(|rule| rule.is_for(file));
+    let mut fitting: Vec<&Instructions> = rules.flat_map(|rule| &rule.files).collect();
+    if fitting.is_empty() {
+        return Vec::new();
+    }
+    for line in talk.log().context().iter().filter_map(attached) {
+        if let Attachment::NestedMemory(told) = &line.attachment {
+            fitting.retain(|rule| told.path.text() != Some(&*rule.path.to_string_lossy()));
+        }
+    }
+    let entry = |rule: &Instructions| {
+        let path = rule.path.display().to_string();
+        let text = format!("Instructions for {}, from {path}:\n\n{}", file.display(), rule.content.trim_end());
+        let fact = attachment::NestedMemory {
+            path: Maybe::Value(path),
+            content: Maybe::Value(Json::of(rule)),
+            ..attachment::NestedMemory::default()
+        };
+        told(Attachment::NestedMemory(Box::new(fact)), vec![text])
+    };
+    fitting.into_iter().map(entry).collect()
 }
 
 /// The files that have changed since the model saw them, by the user's hand or by a command.

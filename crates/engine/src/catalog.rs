@@ -412,11 +412,17 @@ impl<'de> Deserialize<'de> for Names {
 }
 
 fn front_matter(text: &str) -> (Front, &str) {
-    let Some(rest) = text.strip_prefix("---\n") else { return (Front::default(), text) };
-    let Some(end) = rest.find("\n---") else { return (Front::default(), text) };
-    let body = rest[end + 4..].trim_start_matches('\n');
+    let Some((head, body)) = split_front(text) else { return (Front::default(), text) };
     // A head that cannot be read is no reason to lose the body.
-    (serde_saphyr::from_str(&rest[..end]).unwrap_or_default(), body)
+    (serde_saphyr::from_str(head).unwrap_or_default(), body)
+}
+
+/// What stands between the two `---` lines at the top of a file, and what follows them; `None` if
+/// there are no such lines.
+pub(crate) fn split_front(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n")?;
+    let end = rest.find("\n---")?;
+    Some((&rest[..end], rest[end + 4..].trim_start_matches('\n')))
 }
 
 fn markdown(folder: &Path) -> Vec<PathBuf> {

@@ -12,6 +12,10 @@ use crate::settings::Source;
 use crate::text_file;
 use crate::tool::{Hides, Place, Target, resolve};
 
+mod rule;
+
+pub(crate) use rule::PathRule;
+
 /// How deep files may name further files.
 const DEEPEST: usize = 5;
 
@@ -31,6 +35,11 @@ pub(crate) struct Instructions {
     pub content: String,
 }
 
+/// The rules that are told only with the files they are for.
+pub(crate) fn path_rules(config: &Path, place: &Place, roots: &[PathBuf], sources: &[Source]) -> Vec<PathRule> {
+    collect(config, place, roots, sources).for_paths
+}
+
 /// Finds the instruction files, outermost first: the user's, then those of every folder
 /// from the root down to the session's, those of `roots`, each followed by the files it
 /// names. Also says what was left out, and why.
@@ -43,7 +52,13 @@ pub(crate) fn find(
     roots: &[PathBuf],
     sources: &[Source],
 ) -> (Vec<Instructions>, Vec<String>) {
-    let mut found = Found { hides: place.hidden(), folders: place.folders(), ..Found::new() };
+    let found = collect(config, place, roots, sources);
+    (found.files, found.left_out)
+}
+
+fn collect(config: &Path, place: &Place, roots: &[PathBuf], sources: &[Source]) -> Found {
+    let mut found =
+        Found { hides: place.hidden(), folders: place.folders(), root: place.root().to_owned(), ..Found::new() };
     if sources.contains(&Source::User) {
         found.take(&config.join("CLAUDE.md"), "User", None, 0);
         found.rules(&config.join("rules"), "User", None);
@@ -60,7 +75,7 @@ pub(crate) fn find(
             found.take(&folder.join("CLAUDE.local.md"), "Local", within, 0);
         }
     }
-    (found.files, found.left_out)
+    found
 }
 
 /// What the model is told of the files.
@@ -81,6 +96,9 @@ pub(crate) fn render(files: &[Instructions]) -> String {
 
 struct Found {
     files: Vec<Instructions>,
+    for_paths: Vec<PathRule>,
+    /// The session's own folder.
+    root: PathBuf,
     left_out: Vec<String>,
     seen: BTreeSet<PathBuf>,
     bytes: usize,
@@ -93,7 +111,16 @@ struct Found {
 impl Found {
     fn new() -> Self {
         let hides: Hides = Arc::new(|_| false);
-        Self { files: Vec::new(), left_out: Vec::new(), seen: BTreeSet::new(), bytes: 0, hides, folders: Vec::new() }
+        Self {
+            files: Vec::new(),
+            for_paths: Vec::new(),
+            root: PathBuf::new(),
+            left_out: Vec::new(),
+            seen: BTreeSet::new(),
+            bytes: 0,
+            hides,
+            folders: Vec::new(),
+        }
     }
 
     /// Takes a file and what it names. `within` is the folder it is for; `None` for the user's own.
@@ -136,7 +163,13 @@ impl Found {
             if path.is_dir() {
                 self.rules(&path, kind, within);
             } else if path.extension().is_some_and(|ext| ext == "md") {
+                let before = self.files.len();
                 self.take(&path, kind, within, 0);
+                let root = within.unwrap_or(&self.root);
+                match PathRule::read(self.files.split_off(before), &resolve(root).unwrap_or_else(|| root.to_owned())) {
+                    Ok(rule) => self.for_paths.push(rule),
+                    Err(mut files) => self.files.append(&mut files),
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use quipu_api::Client;
 use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState};
@@ -23,7 +23,7 @@ use crate::input::Prompt;
 use crate::ledger::Ledger;
 use crate::log::Log;
 use crate::mcp::Mcp;
-use crate::memory::{self, Instructions};
+use crate::memory::{self, Instructions, PathRule};
 use crate::model::Models;
 use crate::options::Options;
 use crate::output::Output;
@@ -76,6 +76,8 @@ pub(crate) struct Session {
     pub results: AtomicU64,
     /// Results that are said when subagents in the background are done.
     pub held: Mutex<Vec<TurnResult>>,
+    /// The rules that are told only with the files they are for, once they were looked for.
+    pub(crate) path_rules: OnceLock<Vec<PathRule>>,
     /// What changes while the session runs.
     pub state: Mutex<State>,
     /// The session's own conversation.
@@ -203,6 +205,14 @@ impl Session {
     /// The instruction files of the person, the project and the folders opened later.
     pub(crate) fn instructions(&self) -> Vec<Instructions> {
         self.find_instructions().0
+    }
+
+    /// The rules that are told only with the files they are for. They are read once.
+    pub(crate) fn path_rules(&self) -> &[PathRule] {
+        self.path_rules.get_or_init(|| {
+            let roots = self.state().roots.clone();
+            memory::path_rules(&self.config, &self.place, &roots, &self.sources)
+        })
     }
 
     /// The same, and what was left out of them.

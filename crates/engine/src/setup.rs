@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use quipu_api::{Client, Endpoint};
 use quipu_conversation::price::Prices;
@@ -341,6 +341,7 @@ impl Given {
             queue: Queue::default(),
             results: AtomicU64::new(0),
             held: Mutex::default(),
+            path_rules: OnceLock::new(),
             log: Mutex::new(log),
             ledger,
             state: Mutex::new(state),

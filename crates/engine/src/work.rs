@@ -2,6 +2,7 @@
 //! one at a time; results come in the order they are done.
 
 use std::collections::{HashSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::announce;
 use crate::clock::{Clock, fresh};
 use crate::hooks::Effects;
 use crate::permit::{Permit, Refusal};
@@ -103,6 +105,8 @@ pub(crate) struct Done {
     messages: Vec<String>,
     /// A hook or the host ends the turn, and why.
     pub(crate) stop: Option<String>,
+    /// The file that the tool read or changed.
+    file: Option<PathBuf>,
 }
 
 /// Why a tool did not run.
@@ -238,6 +242,7 @@ impl Done {
             after: Vec::new(),
             messages: Vec::new(),
             stop: None,
+            file: None,
         }
     }
 
@@ -307,6 +312,9 @@ impl Talk<'_> {
         self.record(done.before.clone()).await?;
         self.user(done.result(), done.meta()).await?;
         self.record(done.after.clone()).await?;
+        if let Some(file) = &done.file {
+            self.record(announce::rules_for(self, file)).await?;
+        }
         for message in &done.messages {
             self.session.say(System::Informational(Box::new(Informational {
                 content: Maybe::Value(message.clone()),
@@ -386,9 +394,11 @@ impl Talk<'_> {
         };
         let began = Instant::now();
         done.sandboxed = (call.name == Bash.definition().name).then_some(profile != Profile::None);
+        let file = target.as_ref().and_then(|target| target.real.clone());
         let running = Call { cancel: stop, profile, target, ..Call::new(call.id.clone()) };
         started.store(true, Ordering::Relaxed);
         done.output = self.run_tool(&tool, &call, &input, running).await;
+        done.file = file.filter(|_| !done.output.is_error);
         if call.name == structured::NAME && !done.output.is_error {
             done.before.push(structured::kept(&call.id, &input));
         }

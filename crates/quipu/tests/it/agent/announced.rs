@@ -324,3 +324,40 @@ fn a_web_search_is_a_call_of_its_own() {
     let both = stage.lines(&["both", "--allowedTools", "WebSearch"]);
     assert!(both.iter().any(|line| line.to_string().contains("not both")));
 }
+
+#[test]
+fn a_rule_for_some_files_is_told_with_the_first_of_them() {
+    let script = r#"
+- {when: {result_of: Read}, reply: Done.}
+- {when: {says: both}, reply: [{tool: Read, input: {file_path: src/a.rs}}, {tool: Read, input: {file_path: src/b.rs}}]}
+- {when: {says: other}, reply: [{tool: Read, input: {file_path: notes.txt}}]}
+"#;
+    let stage = Stage::playing(script);
+    for name in ["src/a.rs", "src/b.rs"] {
+        stage.write(name, "fn main() {}");
+    }
+    stage.write(".claude/rules/rust.md", "---\npaths: src/**/*.rs\n---\nRULE-RUST");
+    stage.write(".claude/rules/all.md", "RULE-ALL");
+    let mut talk = stage.talk(&[]);
+    talk.say("other");
+    talk.until_result();
+    assert!(messages(&stage, 0).contains("RULE-ALL") && !messages(&stage, 1).contains("RULE-RUST"));
+    talk.say("both");
+    talk.until_result();
+    talk.end();
+    assert_eq!(messages(&stage, 3).matches("RULE-RUST").count(), 1);
+    assert_eq!(attached(&stage).iter().filter(|kind| *kind == "nested_memory").count(), 1);
+}
+
+#[test]
+fn commands_know_the_session_they_run_in() {
+    let script = r#"
+- {when: {result_of: Bash}, reply: Done.}
+- {when: {says: go}, reply: [{tool: Bash, input: {command: "echo $CLAUDE_CODE_SESSION_ID $CLAUDE_CODE_ENTRYPOINT"}}]}
+"#;
+    let stage = Stage::playing(script);
+    let id = "11111111-2222-4333-8444-555555555555";
+    let lines = stage.lines(&["go", "--session-id", id, "--allowedTools", "Bash"]);
+    let result = lines.iter().find(|line| line["tool_use_result"].is_object()).unwrap();
+    assert_eq!(result["tool_use_result"]["stdout"], format!("{id} sdk-cli"));
+}
