@@ -101,6 +101,8 @@ pub(crate) struct Known {
     pub allowed_mcp_servers: Option<Vec<ServerName>>,
     /// MCP servers that may not be used.
     pub denied_mcp_servers: Vec<ServerName>,
+    /// The same as in `permissions`.
+    pub disable_auto_mode: Option<String>,
     /// Only hooks of managed settings and of the host run.
     pub allow_managed_hooks_only: bool,
     /// Of rules that allow, only those of managed settings count.
@@ -319,14 +321,12 @@ impl Settings {
 
     /// Whether any layer forbids a mode, whatever the others say.
     pub(crate) fn forbids(&self, mode: Mode) -> bool {
-        let is_off = |of: fn(&Permissions) -> &Option<String>| {
-            self.layers.iter().any(|layer| of(&layer.known.permissions).as_deref() == Some("disable"))
-        };
-        match mode {
-            Mode::BypassPermissions => is_off(|permissions| &permissions.disable_bypass_permissions_mode),
-            Mode::Auto => is_off(|permissions| &permissions.disable_auto_mode),
+        let is_off = |word: &Option<String>| word.as_deref() == Some("disable");
+        self.layers.iter().any(|Layer { known, .. }| match mode {
+            Mode::BypassPermissions => is_off(&known.permissions.disable_bypass_permissions_mode),
+            Mode::Auto => is_off(&known.permissions.disable_auto_mode) || is_off(&known.disable_auto_mode),
             _ => false,
-        }
+        })
     }
 
     /// The strongest value of a setting among managed layers.

@@ -400,7 +400,8 @@ impl Given {
             return Err(refused("cannot be used with --restricted"));
         }
         if settings.forbids(mode) {
-            return Err(refused("is disabled by settings"));
+            settings.problems.push(format!("the permission mode {mode}, which settings disable; the mode is default"));
+            return Ok(Mode::Default);
         }
         let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
         if mode == Mode::BypassPermissions && !sandboxed && is_root() {

@@ -124,16 +124,24 @@ impl McpFiles {
         (all, problems)
     }
 
-    /// The servers of `.mcp.json`; none if there is no such file.
+    /// The servers of `.mcp.json` in the project's folder and in those above it, up to the
+    /// root of its repository; a nearer one replaces those of the same name.
     fn of_project(&self) -> Result<BTreeMap<String, Json>, String> {
-        let path = self.path(McpScope::Project);
-        if path.symlink_metadata().is_err() {
-            return Ok(BTreeMap::new());
+        let top = repository(&self.project).unwrap_or(&self.project);
+        let folders: Vec<&Path> = self.project.ancestors().take_while(|folder| folder.starts_with(top)).collect();
+        let mut servers = BTreeMap::new();
+        for folder in folders.into_iter().rev() {
+            let path = folder.join(".mcp.json");
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
+            let text = text_file::read(&path, Some(folder), text_file::MAX_BYTES);
+            let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+            let listing: McpConfig =
+                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+            servers.extend(listing.servers);
         }
-        let text = text_file::read(&path, path.parent(), text_file::MAX_BYTES);
-        let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
-        let listing: McpConfig = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(listing.servers)
+        Ok(servers)
     }
 
     /// What the user approved and rejected of the project's servers.
@@ -177,7 +185,7 @@ impl McpFiles {
     /// Removes a server from a scope; false if it was not there.
     pub fn remove(&self, name: &str, scope: McpScope) -> io::Result<bool> {
         let mut was_there = false;
-        if !self.list().0.iter().any(|server| server.name == name && server.scope == scope) {
+        if !self.path(scope).exists() {
             return Ok(false);
         }
         self.change(scope, |servers| was_there = servers.remove(name).is_some())?;

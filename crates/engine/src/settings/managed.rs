@@ -60,6 +60,7 @@ pub(super) fn from_host(json: &str) -> Result<Layer, SettingsError> {
     let mut known = Known {
         // Its own hooks are no part of it, so that turning all off leaves the administrator's.
         allow_managed_hooks_only: given.allow_managed_hooks_only || given.disable_all_hooks,
+        disable_auto_mode: given.disable_auto_mode,
         allow_managed_permission_rules_only: given.allow_managed_permission_rules_only,
         allowed_mcp_servers: given.allowed_mcp_servers,
         denied_mcp_servers: given.denied_mcp_servers,

@@ -224,7 +224,9 @@ fn mcp(command: Mcp) -> Result<String, String> {
         Mcp::Remove { name, scope } => {
             let server = find(&files, &name, scope)?;
             let failed = |error| format!("cannot write {}: {error}", files.path(server.scope).display());
-            files.remove(&name, server.scope).map_err(failed)?;
+            if !files.remove(&name, server.scope).map_err(failed)? {
+                return Err(format!("{name} is configured in a directory above; remove it there"));
+            }
             Ok(format!("Removed MCP server {name} from {}\n", place(&files, server.scope)))
         }
     }

@@ -130,7 +130,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         no_persistence: session.no_session_persistence,
         name: session.name,
         model: model.model,
-        fallback_model: model.fallback_model,
+        fallback_model: model.fallback_model.as_deref().map(first_fallback),
         effort: model.effort,
         max_thinking_tokens: thinking,
         thinking_display: model.thinking_display.map(|display| display.as_str().to_owned()),
@@ -174,11 +174,27 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
             .or(settings.append_system_prompt),
         no_system_prompt_snapshot: settings.system_prompt_snapshot.as_deref() == Some("off"),
         no_slash_commands: settings.disable_slash_commands,
-        bare: settings.bare,
-        safe_mode: settings.safe_mode,
+        bare: settings.bare || is_set("CLAUDE_CODE_SIMPLE"),
+        safe_mode: settings.safe_mode || is_set("CLAUDE_CODE_SAFE_MODE"),
         sandbox: sandbox()?,
         launcher: std::env::current_exe().ok(),
     })
+}
+
+/// The first of a list of fallback models; the others are named in a warning.
+fn first_fallback(list: &str) -> String {
+    let mut models = list.split(',').map(str::trim).filter(|model| !model.is_empty());
+    let first = models.next().unwrap_or_default().to_owned();
+    let others: Vec<&str> = models.collect();
+    if !others.is_empty() {
+        warn(&format!("only one fallback model is used; ignored: {}", others.join(", ")));
+    }
+    first
+}
+
+/// Whether a variable of the environment is a switch that is on.
+fn is_set(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on"))
 }
 
 /// Whether to hold commands in a sandbox, as `QUIPU_SANDBOX` says.

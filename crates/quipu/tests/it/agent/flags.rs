@@ -94,6 +94,9 @@ fn the_last_of_a_flag_counts_and_lists_are_joined() {
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(said.contains("only the first word of the command line is the prompt"), "{said}");
+    let out = stage.run(&["-p", "hello", "--fallback-model", "haiku, sonnet,opus"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("only one fallback model is used; ignored: sonnet, opus"), "{said}");
 }
 
 #[test]
@@ -223,6 +226,9 @@ fn modes_without_customisation_leave_out_what_they_say() {
     check(&["--restricted", "--tools", "Bash,WebFetch"], [false, false, false, true, true]);
     let out = stage.run(&["-p", "hello", "--restricted", "--permission-mode", "bypassPermissions"]);
     assert_eq!(out.status.code(), Some(1));
+    let out = stage.command(&["-p", "hello", "--output-format", "stream-json"]).env("CLAUDE_CODE_SIMPLE", "1").output();
+    let text = String::from_utf8(out.unwrap().stdout).unwrap();
+    assert!(text.contains(r#""tools":["Bash","Edit","Read"]"#), "{text}");
 }
 
 #[test]

@@ -85,10 +85,13 @@ fn a_mode_that_is_disabled_cannot_be_used() {
             may_skip_permissions: true,
             ..prompt("hello")
         };
-        let error = lines(&stage, managed.clone(), options).unwrap_err();
-        assert_eq!(error.to_string(), format!("--permission-mode: {mode} is disabled by settings"));
+        let lines = lines(&stage, managed.clone(), options).unwrap();
+        let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+        assert_eq!(init["permissionMode"], "default");
+        let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
+        let expect = format!("left out: the permission mode {mode}, which settings disable; the mode is default");
+        assert_eq!(told, [expect]);
     }
-    assert_eq!(stage.answerer.seen().len(), 0);
 }
 
 #[test]

@@ -71,6 +71,30 @@ fn variables_are_filled_in_and_missing_ones_told_of() {
 }
 
 #[test]
+fn servers_of_a_project_are_looked_for_up_to_the_root_of_its_repository() {
+    let stage = stage();
+    fs::create_dir_all(stage.folder.path.join("repo/.git")).unwrap();
+    fs::create_dir_all(stage.folder.path.join("repo/sub")).unwrap();
+    let program = stage.folder.path.join("server.py");
+    let listed = |name: &str, command: &str| json!({"mcpServers": {name: {"command": command, "args": [program]}}});
+    stage.write(".mcp.json", &listed("outside", "python3").to_string());
+    stage.write("repo/.mcp.json", &listed("both", "false").to_string());
+    stage.write("repo/sub/.mcp.json", &listed("both", "python3").to_string());
+    let args =
+        ["-p", "hello", "--output-format", "stream-json", "--settings", r#"{"enableAllProjectMcpServers": true}"#];
+    let used = |folder: &str| {
+        let out = stage.command(&args).current_dir(stage.folder.path.join(folder)).output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        let init: Value =
+            serde_json::from_str(text.lines().find(|line| line.contains("mcp_servers")).unwrap()).unwrap();
+        let row =
+            |server: &Value| format!("{} {}", server["name"].as_str().unwrap(), server["status"].as_str().unwrap());
+        init["mcp_servers"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!((used("repo/sub"), used("repo")), (vec!["both connected".to_owned()], vec!["both failed".to_owned()]));
+}
+
+#[test]
 fn a_plugin_brings_its_servers_unless_it_is_told_not_to() {
     let stage = stage();
     stage.write("kit/server.py", MCP_SERVER);
