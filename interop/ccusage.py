@@ -1,4 +1,4 @@
-# npm: ccusage
+# npm: ccusage@20.0.24
 """ccusage counts the sessions of an agent; the tokens are those that quipu counts."""
 
 import json

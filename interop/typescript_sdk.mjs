@@ -1,10 +1,11 @@
+// npm: @anthropic-ai/claude-agent-sdk@latest zod
 // The published TypeScript SDK drives quipu-agent. Arguments: the agent, a folder.
 import assert from "node:assert";
 import { existsSync } from "node:fs";
 import { createSdkMcpServer, query, tool } from "@anthropic-ai/claude-agent-sdk";
 import { z } from "zod";
 
-const [agent, cwd] = process.argv.slice(2);
+const [agent, cwd] = [process.env.AGENT, process.cwd()];
 const base = { pathToClaudeCodeExecutable: agent, cwd, settingSources: [] };
 
 function check(what, holds) {
@@ -24,7 +25,6 @@ async function ask(prompt, options = {}) {
 
 const last = (lines) => lines.findLast((line) => line.type === "result");
 
-console.log("the TypeScript SDK drives quipu-agent:");
 let lines = await ask("hi");
 check("one-shot", last(lines).result === "Hello.");
 const session = last(lines).session_id;

@@ -58,6 +58,7 @@ mod tool_search;
 mod toolbox;
 mod trust;
 mod turn;
+mod user_agent;
 mod waiting;
 mod web_search;
 mod work;

@@ -223,7 +223,7 @@ impl Given {
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
         self.env.insert("CLAUDE_CODE_ENTRYPOINT".to_owned(), entrypoint.clone());
         self.env.insert("CLAUDE_CODE_SESSION_ID".to_owned(), chosen.id.to_string());
-        endpoint.user_agent = format!("quipu-agent/{} ({entrypoint})", env!("CARGO_PKG_VERSION"));
+        endpoint.user_agent = crate::user_agent::of(&entrypoint, |name| self.var(name));
         if endpoint.credential.is_none() && self.var("CLAUDE_CODE_OAUTH_TOKEN").is_some() {
             let instead = "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN";
             output.note(format!("CLAUDE_CODE_OAUTH_TOKEN is not used, so requests carry no credential; {instead}"));

@@ -20,6 +20,7 @@ mod managed;
 mod media;
 mod models;
 mod modes;
+mod options;
 mod own;
 mod prompts;
 mod recording;
