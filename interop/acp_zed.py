@@ -1,4 +1,5 @@
 # npm: @zed-industries/claude-code-acp@latest
+# differs: interrupted|ede_diagnostic the words of an interrupted turn are our own
 """The older adapter of the Agent Client Protocol, driven by the same script."""
 
 import os

@@ -91,6 +91,25 @@ fn a_skill_of_a_plugin_is_offered() {
     assert_eq!(lines[0]["plugins"][0]["name"], "kit");
 }
 
+#[test]
+fn a_host_asks_what_fills_the_context_and_turns_servers_off() {
+    let stage = Stage::playing("- reply: Good day.");
+    let servers = json!({"mcpServers": {"lost": {"command": "/no/such/program"}}}).to_string();
+    let mut talk = stage.talk(&["--mcp-config", &servers]);
+    talk.say("hi");
+    talk.until_result();
+    let mut answer = |request: Value| {
+        talk.ask("1", request);
+        talk.until(|line| line["type"] == "control_response")["response"]["response"].clone()
+    };
+    assert!(answer(json!({"subtype": "get_context_usage"}))["totalTokens"].as_u64().unwrap() > 0);
+    let status = json!({"subtype": "mcp_status"});
+    assert_eq!(answer(status.clone())["mcpServers"][0]["status"], "failed");
+    answer(json!({"subtype": "mcp_toggle", "serverName": "lost", "enabled": false}));
+    assert_eq!(answer(status)["mcpServers"][0]["status"], "disabled");
+    talk.end();
+}
+
 /// Every row of the table names tests that are there.
 #[test]
 fn every_option_of_the_python_sdk_has_a_test() {
