@@ -295,7 +295,6 @@ fn say_boundary(session: &Session, summed: Summed) {
             messages.extra = stream();
         }
     }
-    let by_command = boundary.compact_metadata.get().is_some_and(|data| data.trigger.text() == Some("manual"));
     let Envelope { uuid, logical_parent_uuid, .. } = boundary.envelope;
     session.say(System::CompactBoundary(Box::new(CompactBoundary {
         compact_metadata: boundary.compact_metadata,

@@ -342,6 +342,9 @@ impl Talk<'_> {
                     return output;
                 }
                 Some(step) = told.recv() => {
+                    if self.session.var("CLAUDE_CODE_REMOTE").is_some() {
+                        self.session.output.say(long::progress(call, step.seconds, self.envelope(None, None)));
+                    }
                     if task.is_none() && step.seconds >= LONG {
                         let id = format!("b{}", &fresh().as_str()[..8]);
                         self.session.say(long::started(&id, call, input, &self.session.output));

@@ -1,8 +1,9 @@
 //! Telling of calls that take long.
 
+use quipu_message::stream::ToolProgress;
 use quipu_message::system::{System, live};
 use quipu_message::tool::ToolInput;
-use quipu_message::{AgentId, Json, Maybe, ToolUse};
+use quipu_message::{AgentId, Entry, Envelope, Json, Maybe, ToolUse};
 
 use crate::output::Output as Out;
 use crate::tool::Output;
@@ -18,6 +19,18 @@ pub(super) fn started(id: &str, call: &ToolUse, input: &Json, output: &Out) -> S
         is_backgrounded: Maybe::Value(false),
         envelope: output.envelope(),
         ..live::TaskStarted::default()
+    }))
+}
+
+/// How long a call has run. Only hosts far away ask for it: they cannot see that anything
+/// happens.
+pub(super) fn progress(call: &ToolUse, seconds: u64, envelope: Envelope) -> Entry {
+    Entry::ToolProgress(Box::new(ToolProgress {
+        tool_use_id: Maybe::Value(call.id.clone()),
+        tool_name: Maybe::Value(call.name.clone()),
+        elapsed_time_seconds: Maybe::Value(seconds.into()),
+        envelope: Envelope { timestamp: Maybe::Absent, ..envelope },
+        ..ToolProgress::default()
     }))
 }
 

@@ -146,3 +146,26 @@ fn an_interrupt_refuses_what_a_subagent_in_the_background_asks_for() {
     assert_eq!((code, kinds(&heard).iter().filter(|kind| *kind == "control_cancel_request").count()), (0, 1));
     assert!(!stage.folder.path.join("made").exists());
 }
+
+#[test]
+fn a_host_far_away_is_told_how_long_a_command_has_run() {
+    let stage = Stage::playing(
+        r#"
+- when: {result_of: Bash}
+  reply: Slept.
+- reply: [{tool: Bash, input: {command: sleep 2.5}}]
+"#,
+    );
+    let args = ["-p", "nap", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"];
+    let said = |remote: &str| {
+        let out = stage.command(&args).env("CLAUDE_CODE_REMOTE", remote).output().unwrap();
+        let lines: Vec<Value> = out.stdout.split(|byte| *byte == b'\n').flat_map(serde_json::from_slice).collect();
+        assert_eq!(lines.last().unwrap()["result"], "Slept.");
+        lines.into_iter().filter(|line| line["type"] == "tool_progress").collect::<Vec<_>>()
+    };
+    let told = said("1");
+    let first = told.first().expect("progress");
+    assert_eq!((&first["tool_name"], &first["parent_tool_use_id"]), (&json!("Bash"), &Value::Null));
+    assert!(first["elapsed_time_seconds"].is_u64() && first["tool_use_id"].is_string(), "{first}");
+    assert!(said("").is_empty());
+}
