@@ -52,6 +52,7 @@ fn an_interrupted_answer_is_closed_with_what_it_used() {
     assert!(usage["output_tokens"].is_u64() && usage["cache_creation_input_tokens"].is_u64(), "{delta}");
     let id = &delta["api_message_id"];
     assert_eq!(last["abandoned_blocks"], json!({"api_message_id": id, "from_block_index": 2}));
+    talk.end();
 }
 
 #[test]
@@ -67,6 +68,7 @@ fn a_tool_that_was_stopped_while_it_ran_may_have_run_in_part() {
     let text = told(&talk);
     assert!(text.contains("may have run in part") && !text.contains("did not run"), "{text}");
     assert!(fs::read_to_string(stage.session_file()).unwrap().contains("may have run in part"));
+    talk.end();
 }
 
 #[test]
@@ -78,4 +80,5 @@ fn a_tool_that_was_stopped_before_it_ran_did_not_run() {
     assert_eq!(interrupt(&mut talk)["terminal_reason"], "aborted_tools");
     let text = told(&talk);
     assert!(text.contains("did not run") && !text.contains("in part"), "{text}");
+    talk.end();
 }
