@@ -176,14 +176,13 @@ impl Call {
 
     async fn attempts(&mut self) -> Result<(), Gone> {
         let policy = self.line.endpoint.policy;
-        let mut model = self.request.model.clone();
         let mut streaming = true;
         let mut may_unstream = true;
         let (mut attempt, mut overloads) = (1, 0);
         let mut wire = self.request.take_wire();
         loop {
-            self.request.aim(&mut wire, &model, streaming);
-            tracing::debug!(target: DEBUG, %model, attempt, streaming, "request");
+            self.request.aim(&mut wire, streaming);
+            tracing::debug!(target: DEBUG, model = %self.request.model, attempt, streaming, "request");
             let error = match self.line.ask(&self.request, &wire, &mut self.hearing).await? {
                 Ok(answer) => {
                     let stop_reason = answer.message.stop_reason.text();
@@ -204,11 +203,9 @@ impl Call {
             overloads = if error.is_overloaded() { overloads + 1 } else { 0 };
             let wait = policy.wait(&error, attempt, self.line.pace.random());
             let hopeless = overloads >= policy.overloads || overloads > 0 && wait.is_none();
-            let next = self.request.fallback_model.as_ref().filter(|next| hopeless && **next != model);
-            if let Some(next) = next {
-                let from = std::mem::replace(&mut model, next.clone());
-                tracing::debug!(target: DEBUG, %from, to = %model, "fallback");
-                self.hearing.say(Heard::FellBack { from, to: model.clone() }).await?;
+            if hopeless && let Some((from, to)) = self.request.fall_back(&mut wire) {
+                tracing::debug!(target: DEBUG, %from, %to, "fallback");
+                self.hearing.say(Heard::FellBack { from, to }).await?;
                 (attempt, overloads) = (1, 0);
                 continue;
             }

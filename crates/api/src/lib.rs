@@ -51,7 +51,7 @@ pub use error::ApiError;
 #[cfg(feature = "client")]
 pub use logged::LoggedRequest;
 #[cfg(feature = "client")]
-pub use request::{Cache, Choice, Request, Thinking};
+pub use request::{Cache, Choice, Fallback, Request, Thinking};
 #[cfg(feature = "client")]
 pub use retry::{Pace, Policy, WallClock};
 pub use secret::Secret;

@@ -23,7 +23,7 @@ pub struct Request {
     /// The model.
     pub model: String,
     /// Who takes over when the model stays overloaded.
-    pub fallback_model: Option<String>,
+    pub fallback: Option<Fallback>,
     /// The system prompt, in parts; empty parts are left out.
     pub system: Vec<String>,
     /// Messages that stand before the others: a long conversation need not be written
@@ -66,6 +66,20 @@ pub struct Request {
     pub agent_id: Option<AgentId>,
     /// Fields that are put into the body as they are, in place of ours of the same name.
     pub extra_body: Option<Map<String, Value>>,
+}
+
+/// What is asked of another model when the first stays overloaded: not every model takes
+/// the same parameters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fallback {
+    /// The model.
+    pub model: String,
+    /// How much may be written.
+    pub max_tokens: u64,
+    /// Whether and how far to think.
+    pub thinking: Option<Thinking>,
+    /// How hard to try.
+    pub effort: Option<String>,
 }
 
 /// Whether and how far to think.
@@ -115,16 +129,28 @@ impl Request {
             metadata: self.metadata().into(),
             ..self.take_prompt()
         };
-        if self.effort.is_some() || self.task_budget.is_some() {
-            let budget = |total| TaskBudget { kind: "tokens".to_owned(), total, ..TaskBudget::default() };
-            let config = OutputConfig {
-                effort: self.effort.clone().into(),
-                task_budget: self.task_budget.map(budget).into(),
-                ..OutputConfig::default()
-            };
-            wire.output_config = Maybe::Value(Json::of(&config));
-        }
+        wire.output_config = self.output_config().into();
         wire
+    }
+
+    fn output_config(&self) -> Option<Json> {
+        let budget = |total| TaskBudget { kind: "tokens".to_owned(), total, ..TaskBudget::default() };
+        let config = OutputConfig {
+            effort: self.effort.clone().into(),
+            task_budget: self.task_budget.map(budget).into(),
+            ..OutputConfig::default()
+        };
+        (config != OutputConfig::default()).then(|| Json::of(&config))
+    }
+
+    /// Asks the fallback from now on; returns the model before and the new one. `None` if
+    /// there is no other.
+    pub(crate) fn fall_back(&mut self, wire: &mut api::Request) -> Option<(String, String)> {
+        let next = self.fallback.take().filter(|next| next.model != self.model)?;
+        let from = std::mem::replace(&mut self.model, next.model);
+        (self.max_tokens, self.thinking, self.effort) = (next.max_tokens, next.thinking, next.effort);
+        wire.output_config = self.output_config().into();
+        Some((from, self.model.clone()))
     }
 
     /// The betas that the fields of the request need.
@@ -141,11 +167,11 @@ impl Request {
     }
 
     /// Says whom a request asks, and how the answer is to come.
-    pub(crate) fn aim(&self, wire: &mut api::Request, model: &str, stream: bool) {
+    pub(crate) fn aim(&self, wire: &mut api::Request, stream: bool) {
         let most = if stream { self.max_tokens } else { self.max_tokens.min(MOST_UNSTREAMED) };
         // A budget must leave room for the answer itself.
         let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
-        model.clone_into(&mut wire.model);
+        self.model.clone_into(&mut wire.model);
         (wire.max_tokens, wire.stream) = (Maybe::Value(most), Maybe::Value(stream));
         wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_deref())).into();
     }

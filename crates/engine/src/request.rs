@@ -1,7 +1,7 @@
 //! What an API request holds beside the conversation: the model and its parameters, as
 //! flags, settings and environment variables choose them.
 
-use quipu_api::{Cache, Request, Thinking};
+use quipu_api::{Cache, Fallback, Request, Thinking};
 use quipu_message::Json;
 use serde_json::{Map, Value, json};
 
@@ -160,13 +160,21 @@ impl Talk<'_> {
         let keep_thinking = || Json::of(&json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}));
         Request {
             model: model::wire_name(model).to_owned(),
-            fallback_model: options.fallback_model.as_deref().map(|name| session.models.resolve(name)),
+            fallback: options.fallback_model.as_deref().map(|name| {
+                let model = session.models.resolve(name);
+                Fallback {
+                    max_tokens: env.max_tokens(&model),
+                    thinking: env.thinking(&model, max_thinking),
+                    effort: env.effort(&model, effort.clone()).filter(|_| with_betas),
+                    model: model::wire_name(&model).to_owned(),
+                }
+            }),
             system: self.system.clone(),
             tools,
             max_tokens: env.max_tokens(model),
             thinking,
             thinking_display: Some(display).filter(|_| with_betas),
-            effort: env.effort(model, effort).filter(|_| with_betas),
+            effort: env.effort(model, effort.clone()).filter(|_| with_betas),
             task_budget: options.task_budget,
             context_management: (thinks && with_betas).then(keep_thinking),
             cache: env.cache,

@@ -27,7 +27,7 @@ pub(crate) async fn ask(session: &Session, system: &str, question: String) -> Re
 
 fn small(model: &str, system: &str, question: String) -> Request {
     Request {
-        model: model.to_owned(),
+        model: crate::model::wire_name(model).to_owned(),
         system: vec![system.to_owned()],
         messages: vec![Message::new(Role::User, question)],
         max_tokens: SHORT,

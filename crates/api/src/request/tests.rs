@@ -5,7 +5,7 @@ use super::*;
 fn wire(request: &Request) -> Value {
     let mut taken = request.clone();
     let mut wire = taken.take_wire();
-    taken.aim(&mut wire, &request.model, true);
+    taken.aim(&mut wire, true);
     serde_json::to_value(wire).unwrap()
 }
 
@@ -151,10 +151,30 @@ fn fields_of_the_user_replace_ours() {
     let mut request = Request { max_tokens: 10, extra_body: extra.as_object().cloned(), ..says() };
     request.settled.add(&[said(Role::User, "before")]).unwrap();
     let mut wire = request.take_wire();
-    request.aim(&mut wire, "m", true);
+    request.aim(&mut wire, true);
     let body: Value = serde_json::from_str(&request.body(&wire).unwrap().text()).unwrap();
     assert_eq!((&body["max_tokens"], &body["speed"]), (&json!(5), &json!("fast")));
     assert_eq!(body["messages"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_fallback_is_asked_with_its_own_parameters() {
+    let fallback = Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() };
+    let mut request = Request {
+        max_tokens: 500,
+        thinking: Some(Thinking::Adaptive),
+        effort: Some("high".to_owned()),
+        fallback: Some(fallback),
+        ..says()
+    };
+    let mut wire = request.take_wire();
+    assert_eq!(request.fall_back(&mut wire), Some(("m".to_owned(), "second".to_owned())));
+    request.aim(&mut wire, true);
+    let sent = serde_json::to_value(&wire).unwrap();
+    assert_eq!((&sent["model"], &sent["max_tokens"]), (&json!("second"), &json!(100)));
+    assert_eq!((sent.get("thinking"), sent.get("output_config")), (None, None));
+    assert!(request.needed_betas().is_empty());
+    assert_eq!(request.fall_back(&mut wire), None);
 }
 
 #[test]
