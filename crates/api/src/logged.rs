@@ -31,7 +31,7 @@ impl Request {
         let mut copy = self.clone();
         self.messages = messages;
         let mut wire = copy.take_wire();
-        copy.aim(&mut wire, &self.model, true);
+        copy.aim(&mut wire, true);
         let Ok(Value::Object(mut fields)) = serde_json::to_value(&wire) else { unreachable!("a request is an object") };
         let mut marks = Vec::new();
         let mut shape = Map::new();
