@@ -192,12 +192,12 @@ fn touches(rule: &Sourced, views: &Views, court: &Court<'_>, folders: &Folders) 
         || views.code.iter().any(in_code)
 }
 
-/// What in a word may be the name of a file: the word, and what follows `=`, `:` or the
-/// letters of options.
+/// What in a word may be the name of a file: the word, and what follows `=`, `:`, `@` or
+/// the letters of options.
 fn may_name(word: &str) -> Vec<&str> {
     let after = |mark: char| word.split_once(mark).map(|(_, value)| value);
     let mut names = vec![word];
-    names.extend([after('='), after(':')].into_iter().flatten());
+    names.extend([after('='), after(':'), after('@')].into_iter().flatten());
     if word.starts_with('-') && !word.starts_with("--") {
         names.extend(word.char_indices().skip(2).take(64).map(|(at, _)| &word[at..]));
     }
@@ -264,6 +264,8 @@ fn in_parts(court: &Court<'_>, script: &Script, folders: &Folders, text: &str) -
 /// A part that a rule allows needs [`Profile::None`]. There the kernel does not correct
 /// a mistake of this reader, so the other parts must be such that none is likely: they
 /// only read, and the text holds nothing that bash would still have to expand or join.
+/// Nor is git among them, which runs programs that the settings of a repository name,
+/// unless a rule allows git in the same text.
 fn profile(findings: &[(&Part, Finding<'_>)], text: &str) -> Option<Profile> {
     let any = |is: fn(&Finding<'_>) -> bool| findings.iter().any(|(_, finding)| is(finding));
     let changes = any(|finding| matches!(finding, Finding::Changes));
@@ -272,7 +274,12 @@ fn profile(findings: &[(&Part, Finding<'_>)], text: &str) -> Option<Profile> {
     }
     let reads = any(|finding| matches!(finding, Finding::Reads));
     let expands = ["$", "`", "\\\n", "<<", "<(", ">("].iter().any(|mark| text.contains(mark));
-    (!changes && (!reads || !expands)).then_some(Profile::None)
+    let has_git = |by_rule: bool| {
+        let mut parts = findings.iter().filter(|(_, finding)| matches!(finding, Finding::Rule(_)) == by_rule);
+        parts.any(|(part, _)| is_git(unwrapped(&part.words)))
+    };
+    let runs_git = has_git(false) && !has_git(true);
+    (!changes && (!reads || !(expands || runs_git))).then_some(Profile::None)
 }
 
 /// The question about a command that would be allowed if a sandbox could hold it.
@@ -346,7 +353,9 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
         // What the shell puts in place of a word may be a file that is refused.
         let unknown = words.iter().skip(1).any(|word| !word.plain) && guards_files(court);
         let vague = unknown || hides_files(court) && known::searches(inner, |name| folders.is_folder(name));
-        return if vague { Finding::Nothing { path: None } } else { Finding::Rule(rule) };
+        // The user meant git in the session's repository, and not in one that runs programs.
+        let elsewhere = is_git(inner) && !folders.is_home_of_git(court.place);
+        return if vague || elsewhere { Finding::Nothing { path: None } } else { Finding::Rule(rule) };
     }
     let Some((first, rest)) = inner.split_first() else { return Finding::Reads };
     if first.plain && first.text == "cd" {
@@ -354,7 +363,7 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
         return if inside { Finding::Reads } else { Finding::Nothing { path: None } };
     }
     let Some(does) = known::does(inner) else { return Finding::Nothing { path: None } };
-    if first.text == "git" && !folders.is_home_of_git(court.place) {
+    if is_git(inner) && !folders.is_home_of_git(court.place) {
         return Finding::Nothing { path: None };
     }
     let names = known::operands(rest);
@@ -375,6 +384,11 @@ fn command<'a>(court: &Court<'a>, words: &[Word], folders: &Folders) -> Finding<
             None => Finding::Nothing { path: first_path(true) },
         },
     }
+}
+
+/// Whether a command is git.
+fn is_git(words: &[Word]) -> bool {
+    words.first().is_some_and(|first| first.text.rsplit('/').next() == Some("git"))
 }
 
 /// Whether some files may not be read unasked, so that searching whole folders is not harmless.
@@ -464,7 +478,12 @@ impl Folders {
                     // Bash goes by the names, the system by where links lead; it may also fail.
                     let there = cwd.join(&target.text);
                     let both = [resolve(&there), resolve(&without_dots(&there))];
-                    Self(both.into_iter().collect::<Option<Vec<_>>>().map(|both| [vec![cwd], both].concat()))
+                    let both = both.into_iter().collect::<Option<Vec<_>>>();
+                    Self(both.map(|both| {
+                        let mut all = [vec![cwd], both].concat();
+                        all.dedup();
+                        all
+                    }))
                 }
                 _ => Self(None),
             },

@@ -51,7 +51,8 @@ fn matches(rule: &Sourced, host: &str) -> bool {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };
-    let Some(domain) = content.strip_prefix("domain:") else { return false };
+    // What cannot be understood allows nothing, and refuses all.
+    let Some(domain) = content.strip_prefix("domain:") else { return rule.behavior != Behavior::Allow };
     let domain = domain.trim().trim_end_matches('.').to_lowercase();
     let is_below = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
     match domain.strip_prefix("*.") {

@@ -50,7 +50,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": bench.name(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 42] = [
+    let table: [(&[&str], &str, Value, &str); 43] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -83,6 +83,7 @@ fn rules_allow_refuse_and_ask() {
         (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
         (&["allow Edit(*)"], "Edit", here("deep/a"), "allow"),
         (&["allow WebFetch(domain:*)"], "WebFetch", url("https://example.com/a"), "allow"),
+        (&["allow WebFetch", "deny WebFetch(example.com)"], "WebFetch", url("https://example.com/a"), "deny"),
         (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://a.example.com/a"), "allow"),
         (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
@@ -112,7 +113,17 @@ fn deny_rules_hold_in_every_mode() {
 #[test]
 fn commands_are_allowed_part_by_part() {
     let bench = Bench::new();
-    let table: [(&[&str], &str, &str); 24] = [
+    let table: [(&[&str], &str, &str); 30] = [
+        (&[], "cd . && git status", "allow"),
+        (&["allow Bash(git status:*)"], "cd . && git status", "allow"),
+        (&["allow Bash(git status:*)"], "cd sub && git status", "ask"),
+        (&["allow Bash(npm test)"], "npm test && git status", "ask"),
+        (&["allow Bash(npm test)", "allow Bash(git add:*)"], "git add . && git status", "allow"),
+        (
+            &["allow Bash(git:*)", "deny Read(.env)"],
+            "git --no-pager status && git add -A && git commit -m fix",
+            "allow",
+        ),
         (&["allow Bash(npm test)"], "npm test", "allow"),
         (&["allow Bash(npm test)"], "npm test --watch", "ask"),
         (&["allow Bash(npm run:*)"], "npm run build -- --fast", "allow"),
