@@ -141,7 +141,7 @@ const ATTRIBUTES: &str = "[ basename cd dirname df du echo exit false find id ls
                           stat test true uname which whoami :";
 
 /// Commands that look through folders, or at whatever files they are told of, by themselves.
-const SEARCHERS: &str = "ack ag parallel rg ripgrep tar xargs zip";
+const SEARCHERS: &str = "ack ag fd fdfind parallel rg rgrep ripgrep tar ugrep xargs zip";
 
 /// What a command does; `None` if that is not known from its words.
 pub(super) fn does(words: &[Word]) -> Option<Does> {
@@ -214,7 +214,11 @@ pub(super) fn searches(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool
     if is_among(ATTRIBUTES, &first.text) {
         return false;
     }
-    let recursive = |option: &&str| *option == "--recursive" || (!option.starts_with("--") && option.contains('r'));
+    // `-d recurse`, and long options cut short: `--rec`.
+    let recursive = |option: &&str| match option.strip_prefix("--") {
+        Some(name) => name.starts_with('r') || name.starts_with('d'),
+        None => option.contains(['d', 'r', 'R']),
+    };
     let greps = first.text.ends_with("grep") && options(rest).iter().any(recursive);
     greps || operands(rest).into_iter().any(is_folder)
 }

@@ -8,7 +8,23 @@ const WRAPPERS: &str = "\
     parallel busybox toybox watch flock strace ltrace unshare chroot systemd-run script find trap alias eval \
     time gdb fd fdfind entr hyperfine ssh tmux screen setpriv nsenter bwrap firejail fakeroot proot unbuffer \
     gosu pkexec prlimit numactl setarch torsocks proxychains xvfb-run rlwrap valgrind perf start-stop-daemon \
-    export declare typeset readonly local coproc";
+    export declare typeset readonly local coproc \
+    choom ssh-agent linux32 linux64 i386 x86_64 uname26 dbus-run-session systemd-inhibit sg capsh npx bunx \
+    caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf";
+
+/// Programs that run what follows one word of theirs.
+const RUNNERS: [(&str, &str); 10] = [
+    ("bundle", "exec"),
+    ("conda", "run"),
+    ("hatch", "run"),
+    ("npm", "exec"),
+    ("pdm", "run"),
+    ("pipenv", "run"),
+    ("pnpm", "exec"),
+    ("poetry", "run"),
+    ("uv", "run"),
+    ("yarn", "exec"),
+];
 
 /// Programs that take commands as text.
 const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pwsh powershell";
@@ -21,7 +37,7 @@ const INTERPRETERS: &str = "\
 /// What git runs commands for, as its arguments say.
 const GIT_RUNS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
 /// Options of git, before what it is to do, that have a value.
-const GIT_VALUES: &str = "-C -c --git-dir --work-tree --namespace --config-env";
+pub(super) const GIT_VALUES: &str = "-C -c --git-dir --work-tree --namespace --config-env";
 
 /// What of git takes options that name programs.
 const GIT_REMOTE: &str = "archive clone fetch fetch-pack grep ls-remote pull push send-pack";
@@ -130,7 +146,7 @@ impl Views {
             self.inner(&words[1..], depth);
         } else if is_among(EVALUATORS, name) {
             words[1..].iter().for_each(|word| self.code(&word.text));
-        } else if is_among(WRAPPERS, name) || name.starts_with("ld-") || name == "ld.so" {
+        } else if is_wrapper(name, &words[1..]) {
             self.open |= name == "eval" && words.iter().any(|word| !word.plain);
             // What xargs reads may be the command of what it runs.
             let runs = |word: &Word| {
@@ -250,6 +266,15 @@ fn is_told(words: &[Word]) -> bool {
     let given = words.get(options.len());
     let is_file = |word: &Word| word.plain && !word.text.starts_with("/dev/") && !word.text.starts_with("/proc/");
     known && given.is_some_and(is_file)
+}
+
+/// Whether a program runs what its arguments say.
+fn is_wrapper(name: &str, words: &[Word]) -> bool {
+    let told = |word: &str| words.iter().any(|given| given.text == word);
+    is_among(WRAPPERS, name)
+        || name.starts_with("ld-")
+        || name == "ld.so"
+        || RUNNERS.iter().any(|(runner, word)| *runner == name && told(word))
 }
 
 /// Whether a word makes a command run in another folder.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{is_among, options};
+use crate::permission::bash::views::GIT_VALUES;
 use crate::permission::shell::Word;
 use crate::tool::resolve;
 
@@ -22,6 +23,14 @@ const LONG: &str = "--abbrev --abbrev-commit --abbrev-ref --after --all --author
     --raw --remotes --reverse --short --shortstat --show-cdup --show-current --show-prefix --show-stash --show-toplevel \
     --since --skip --staged --stat --summary --symbolic-full-name --tags --topo-order --unified --until \
     --untracked-files --verify --word-diff";
+
+/// What git does without showing what files hold.
+const SILENT: &str = "add branch checkout cherry-pick commit config describe fetch for-each-ref gc help init ls-files \
+    ls-remote merge mv pull push rebase remote reset restore rev-list rev-parse revert rm shortlog show-ref stash status \
+    submodule switch tag var version";
+
+/// Those of them that show changes when they are told `-p` or `-v`.
+const PATCHING: &str = "add checkout commit reset restore stash";
 
 /// Options of `log` with which it shows no contents of files.
 const ONLY_NAMES: &str = "--abbrev-commit --after --all --author --before --branches --color --committer --date \
@@ -44,17 +53,28 @@ pub(super) fn reads(words: &[Word]) -> bool {
     options(&words[1..]).iter().all(is_known)
 }
 
-/// Whether git, asked this, may show what files hold.
-pub(super) fn shows_contents(words: &[Word]) -> bool {
-    let command = words.first().map(|word| word.text.as_str()).unwrap_or_default();
+/// Whether git, asked this, may show what files hold, or copy it to other names.
+pub(super) fn shows_contents(mut words: &[Word]) -> bool {
+    while let [option, rest @ ..] = words
+        && option.text.starts_with('-')
+    {
+        let values = if is_among(GIT_VALUES, &option.text) { 1 } else { 0 };
+        words = rest.get(values..).unwrap_or_default();
+    }
+    let Some((command, rest)) = words.split_first() else { return false };
     let only_names = |option: &&str| match option.strip_prefix("--") {
         Some(_) => is_among(ONLY_NAMES, option.split('=').next().unwrap_or(option)),
         None => option[1..].chars().all(|c| c.is_ascii_digit()) || *option == "-n",
     };
-    match command {
-        "show" | "diff" | "blame" => true,
-        "log" => !options(&words[1..]).iter().all(only_names),
-        _ => false,
+    let patches = |option: &&str| match option.strip_prefix("--") {
+        Some(name) => ["p", "v", "i"].iter().any(|start| name.starts_with(start)),
+        None => option.contains(['p', 'v', 'i']),
+    };
+    match command.text.as_str() {
+        "log" => !options(rest).iter().all(only_names),
+        "stash" if rest.first().is_some_and(|word| word.text == "show") => true,
+        name if is_among(PATCHING, name) => options(rest).iter().any(patches),
+        name => !is_among(SILENT, name),
     }
 }
 
