@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::tool::Place;
+use crate::tool::{Place, resolve};
 
 /// Folders of the system: programs, libraries, settings.
 const SYSTEM: [&str; 12] = [
@@ -41,12 +41,11 @@ const MAX_GIT_SETTINGS: usize = 16;
 
 /// Folders of programs: the system's and those on PATH.
 pub(super) fn programs(place: &Place) -> Vec<PathBuf> {
-    let home = place.home();
-    // A PATH that names home, or a folder above it, opens nothing.
-    let narrow = |path: &PathBuf| {
-        path.is_absolute() && path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path))
-    };
+    let home = place.home().map(|home| resolve(&home).unwrap_or(home));
+    // A PATH that leads to home, or a folder above it, opens nothing.
+    let narrow = |path: &PathBuf| path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path));
     let path = place.env().get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
+    let path = path.filter(|path| path.is_absolute()).filter_map(|path| resolve(&path));
     let mut folders: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
     folders.retain(|folder| folder.exists());
     folders.sort();
@@ -105,12 +104,13 @@ fn named_file(line: &str, settings: &Path, place: &Place) -> Option<PathBuf> {
 /// The git folders of the repository that a folder belongs to, when they lie outside it:
 /// of a repository above it, or of the one that it is a worktree of.
 fn repository(folder: &Path) -> Vec<PathBuf> {
-    let Some(git) = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok())
-    else {
+    let mut above = folder.ancestors().map(|above| above.join(".git"));
+    let Some((git, about)) = above.find_map(|git| git.symlink_metadata().ok().map(|about| (git, about))) else {
         return Vec::new();
     };
-    if git.is_dir() {
-        return vec![git];
+    // A link may lead to any folder.
+    if !about.is_file() {
+        return if about.is_dir() { vec![git] } else { Vec::new() };
     }
     // A clone may hold a file that names any folder. One that git made for this worktree
     // names the file in turn.
@@ -123,6 +123,36 @@ fn repository(folder: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let common = named(&own.join("commondir")).and_then(|common| own.join(common).canonicalize().ok());
-    let common = common.filter(|common| own.starts_with(common));
+    let is_git = |folder: &PathBuf| ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).exists());
+    let common = common.filter(|common| own.parent() == Some(&common.join("worktrees")) && is_git(common));
     common.into_iter().chain([own]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::tool::Options;
+
+    #[test]
+    fn no_folder_on_path_opens_home() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let home = root.join("home");
+        fs::create_dir_all(home.join("bin")).unwrap();
+        symlink(&home, root.join("link")).unwrap();
+        let check = |path: &str| {
+            let path = path.replace("HOME", home.to_str().unwrap()).replace("ROOT", root.to_str().unwrap());
+            let env = [("HOME", home.clone().into_os_string()), ("PATH", path.into())];
+            let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+            let place = Place::new(root.join("p"), Options { env, ..Options::default() });
+            let opened = programs(&place).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));
+            opened.map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(check("HOME/bin:bin:/"), [Path::new("home/bin")]);
+        for path in ["HOME", "HOME/", "HOME/bin/..", "HOME/bin/../..", "ROOT", "ROOT/link", "ROOT/link/bin/.."] {
+            assert_eq!(check(path), Vec::<PathBuf>::new(), "{path}");
+        }
+    }
 }
