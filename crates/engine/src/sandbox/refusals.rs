@@ -113,7 +113,7 @@ impl Cache {
         // It watches before it looks, so that nothing is missed in between.
         let watch =
             Watch::start(&roots.iter().filter(|root| folders.iter().any(|f| root.starts_with(f))).collect::<Vec<_>>());
-        let found = walk(&roots, refused, folders, guarded);
+        let found = walk(&roots, refused, folders, guarded, Limits { walked: MAX_WALKED, found: MAX_FOUND });
         self.kept = Some((wanted, found.clone(), watch));
         found
     }
@@ -139,14 +139,20 @@ fn roots(refused: &Refused, folders: &[PathBuf], readable: &[PathBuf], guarded: 
     roots
 }
 
-fn walk(roots: &[PathBuf], refused: &Refused, folders: &[PathBuf], guarded: bool) -> Found {
+/// How far a walk goes.
+struct Limits {
+    walked: usize,
+    found: usize,
+}
+
+fn walk(roots: &[PathBuf], refused: &Refused, folders: &[PathBuf], guarded: bool, limits: Limits) -> Found {
     let mut found = Found::default();
     // With each path, whether a folder above it is read-only already.
     let mut open: Vec<(PathBuf, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
     let mut walked = 0;
     while let Some((path, mut held)) = open.pop() {
         walked += 1;
-        if walked > MAX_WALKED || found.covered.len() + found.read_only.len() > MAX_FOUND {
+        if walked > limits.walked || found.covered.len() + found.read_only.len() > limits.found {
             found.incomplete = true;
             return found;
         }
@@ -178,12 +184,16 @@ fn is_named_guarded(path: &Path, folders: &[PathBuf]) -> bool {
     let below = folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());
     // The nearest folder is the one that counts.
     let below = below.min_by_key(|below| below.components().count());
-    below.is_some_and(|below| !below.as_os_str().is_empty() && is_guarded(&Path::new("/").join(below)))
+    // A link named `.config` brings a `git` with it that the walk does not come to.
+    let brings = path.is_symlink() && path.join("git").exists();
+    let name = |below: &Path| Path::new("/").join(below).join(if brings { "git" } else { "" });
+    below.is_some_and(|below| !below.as_os_str().is_empty() && is_guarded(&name(below)))
 }
 
-/// The guarded paths in some folders; none that lie below another one.
+/// All guarded paths in some folders, however many files there are: a command could hide
+/// some behind a limit. None that lie below another one.
 pub(super) fn guarded_paths(folders: &[PathBuf]) -> Vec<Guarded> {
-    walk(folders, &Refused::default(), folders, true).guarded
+    walk(folders, &Refused::default(), folders, true, Limits { walked: usize::MAX, found: usize::MAX }).guarded
 }
 
 /// Says whether files came or went in some folders.
