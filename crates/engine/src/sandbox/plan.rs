@@ -111,8 +111,8 @@ impl Sandbox {
         if !mounts && !found.covered.is_empty() {
             return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
         }
-        let allowed = !settings.refuses_network() && (settings.has_network() || refused.1.network);
-        let network = match (writes && allowed, settings.network.allow_all_unix_sockets) {
+        let allowed = writes && settings.has_network(refused.1.network);
+        let network = match (allowed, settings.network.allow_all_unix_sockets) {
             (false, _) => Network::None,
             (true, Some(true)) => Network::WithUnixSockets,
             (true, _) => Network::Internet,

@@ -132,16 +132,13 @@ impl Settings {
         warnings
     }
 
-    /// Whether commands in the sandbox may use the network.
-    pub(super) fn has_network(&self) -> bool {
+    /// Whether commands in the sandbox may use the network. `by_rule` tells whether a rule
+    /// allows all of it; domains in the settings, allowed or refused, still take it away,
+    /// because they cannot be filtered.
+    pub(super) fn has_network(&self, by_rule: bool) -> bool {
         let domains = &self.network.allowed_domains;
-        !self.refuses_network() && !domains.is_empty() && domains.iter().all(|domain| domain == "*")
-    }
-
-    /// Whether domains are refused: without a filter that means the whole network, whatever
-    /// a rule allows.
-    pub(super) fn refuses_network(&self) -> bool {
-        !self.network.denied_domains.is_empty()
+        let all = domains.iter().all(|domain| domain == "*");
+        self.network.denied_domains.is_empty() && all && (by_rule || !domains.is_empty())
     }
 
     /// Whether a command is approved because it runs in the sandbox.
@@ -166,11 +163,11 @@ mod tests {
                "network":{"allowedDomains":["*"],"allowAllUnixSockets":true},"allowUnsandboxedCommands":false}"#,
         );
         settings.add(&layer, false);
-        assert!(settings.approves() && !settings.has_network());
+        assert!(settings.approves() && !settings.has_network(false));
         assert_eq!((settings.fail_if_unavailable, settings.allow_unsandboxed_commands), (Some(true), Some(false)));
         assert_eq!((settings.filesystem.allow_write.len(), settings.filesystem.deny_read.len()), (0, 1));
         settings.add(&layer, true);
-        assert!(settings.has_network());
+        assert!(settings.has_network(false));
         settings.add(&read(r#"{"enabled":false}"#), false);
         assert!(!settings.approves());
     }
@@ -179,9 +176,12 @@ mod tests {
     fn domains_are_answered_with_a_warning() {
         assert!(read(r#"{"network":{"allowedDomains":["*"]}}"#).warnings().is_empty());
         let settings = read(r#"{"network":{"allowedDomains":["*","a.example"]}}"#);
-        assert!(settings.warnings()[0].contains("cannot filter by domain") && !settings.has_network());
+        assert!(settings.warnings()[0].contains("cannot filter by domain") && !settings.has_network(true));
+        let settings = read(r#"{"network":{"allowedDomains":["a.example"]}}"#);
+        assert!(settings.warnings()[0].contains("have no network") && !settings.has_network(true));
+        assert!(Settings::default().has_network(true) && !Settings::default().has_network(false));
         let settings = read(r#"{"network":{"allowedDomains":["*"],"deniedDomains":["a.example"]}}"#);
-        assert!(settings.warnings()[0].contains("deniedDomains") && !settings.has_network());
+        assert!(settings.warnings()[0].contains("deniedDomains") && !settings.has_network(true));
     }
 
     #[test]
