@@ -80,8 +80,16 @@ const ATTRIBUTES: &[c_long] = &[
     FILE_SETATTR,
     // Memory and queues that other processes of the user share.
     libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
     libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
@@ -91,6 +99,13 @@ const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 const OPEN_TREE_ATTR: c_long = 467;
 const FILE_SETATTR: c_long = 469;
+
+/// Requests to a file that change it though it is open for reading only: its flags, its
+/// project and its version, encryption, and verity, which makes it read-only for ever.
+const FILE_REQUESTS: [u32; 6] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x800c_6613, 0x4080_6685, 0x4004_6602];
+
+/// What the requests of Btrfs have in common: their second byte.
+const BTRFS: u32 = 0x9400;
 
 /// Calls that only the older architectures have.
 #[cfg(target_arch = "x86_64")]
@@ -139,6 +154,18 @@ fn rules(network: Network, attributes: bool) -> Outcome<Rules> {
     let others: Vec<SeccompCondition> = sockets.iter().map(other).collect::<Outcome<_>>()?;
     let any_other = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
     rules.insert(libc::SYS_socket, any_other);
+    if network != Network::WithUnixSockets {
+        // A pair of datagram sockets can send to any other, and Linux takes raw ones for such.
+        let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(i32::unsigned_abs);
+        let kind = |kind: u32| condition(1, SeccompCmpOp::MaskedEq(0xf), kind);
+        let mut refused = vec![SeccompRule::new(vec![other(&libc::AF_UNIX)?])?];
+        for one in kinds {
+            refused.push(SeccompRule::new(vec![kind(one)?])?);
+        }
+        rules.insert(libc::SYS_socketpair, refused);
+    }
+    // Limits of other processes, with which they can be ended.
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![condition(0, SeccompCmpOp::Ne, 0)?])?]);
     let each = |flag: i32| {
         let flag = flag.unsigned_abs();
         Ok(SeccompRule::new(vec![condition(0, SeccompCmpOp::MaskedEq(flag.into()), flag)?])?)
@@ -146,10 +173,15 @@ fn rules(network: Network, attributes: bool) -> Outcome<Rules> {
     let flags = (0..32).map(|bit| 1_i32 << bit).filter(|flag| NAMESPACES & flag != 0);
     rules.insert(libc::SYS_clone, flags.map(each).collect::<Outcome<_>>()?);
     // Keys pressed for somebody else's terminal.
-    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| -> Outcome<SeccompRule> {
-        Ok(SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, u32::try_from(request)?)?])?)
-    });
-    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Outcome<_>>()?);
+    let typing = [u32::try_from(libc::TIOCSTI)?, u32::try_from(libc::TIOCLINUX)?];
+    let requests = typing.iter().chain(FILE_REQUESTS.iter().filter(|_| !attributes));
+    let request = |request: &u32| Ok(SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, *request)?])?);
+    let mut requests = requests.map(request).collect::<Outcome<Vec<_>>>()?;
+    if !attributes {
+        // Those of Btrfs make and remove folders.
+        requests.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::MaskedEq(0xff00), BTRFS)?])?);
+    }
+    rules.insert(libc::SYS_ioctl, requests);
     Ok(rules)
 }
 
