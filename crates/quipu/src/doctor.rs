@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::args::Global;
 use crate::catalogue;
+use crate::config;
 use crate::output::Output;
 use crate::prices;
 use crate::sessions::claude_dirs;
@@ -157,20 +158,19 @@ fn price_table() -> Check {
 
 /// The settings file beside the prices.
 fn settings() -> Check {
-    let Some(path) = prices::path().map(|path| path.with_file_name("config.toml")) else {
-        return Check::new("settings", Status::Ok, "none");
-    };
-    let shown = path.display().to_string();
-    match fs::read_to_string(&path).map(|text| text.parse::<toml::Table>()) {
-        Ok(Ok(_)) => Check::new("settings", Status::Ok, shown).at(path),
-        Ok(Err(error)) => {
-            let text = format!("{shown}: {}", error.message());
-            Check::new("settings", Status::Failed, text).at(path).hint("correct the file")
+    let Some(path) = config::path() else { return Check::new("settings", Status::Ok, "none") };
+    let shown = path.display();
+    match config::load() {
+        Ok(Some(config)) => {
+            let text = match config.trusted.len() {
+                0 => shown.to_string(),
+                1 => format!("{shown}, 1 trusted folder"),
+                more => format!("{shown}, {more} trusted folders"),
+            };
+            Check::new("settings", Status::Ok, text).at(path)
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Check::new("settings", Status::Ok, format!("none; they would be in {shown}")).at(path)
-        }
-        Err(error) => Check::new("settings", Status::Failed, format!("{shown}: {error}")).at(path),
+        Ok(None) => Check::new("settings", Status::Ok, format!("none; they would be in {shown}")).at(path),
+        Err(error) => Check::new("settings", Status::Failed, format!("{error:#}")).at(path).hint("correct the file"),
     }
 }
 

@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod cleanup;
 mod completions;
+mod config;
 mod contexts;
 mod diff;
 mod doctor;

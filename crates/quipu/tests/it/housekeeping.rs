@@ -204,10 +204,14 @@ fn doctor_says_what_is_there_and_what_is_broken() {
     assert!(home.run(&["doctor"]).contains("2 sessions"));
     let config = home.path(".config/quipu");
     fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), "listen = ").unwrap();
-    let out = home.quipu(&["--json", "doctor"]).output().unwrap();
-    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!((out.status.code(), status(&report, "settings").as_str()), (Some(1), "failed"));
+    fs::write(config.join("config.toml"), "trusted = [\"~/work\"]").unwrap();
+    assert!(home.run(&["doctor"]).contains("config.toml, 1 trusted folder"));
+    for broken in ["listen = ", "trusted = \"~/work\""] {
+        fs::write(config.join("config.toml"), broken).unwrap();
+        let out = home.quipu(&["--json", "doctor"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!((out.status.code(), status(&report, "settings").as_str()), (Some(1), "failed"), "{broken}");
+    }
 }
 
 #[test]

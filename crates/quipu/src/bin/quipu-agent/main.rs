@@ -1,6 +1,8 @@
 //! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
 
 mod command;
+#[path = "../../config.rs"]
+mod config;
 mod debug;
 mod flags;
 mod ignored;
@@ -99,6 +101,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         Some(Thinking::Adaptive | Thinking::Enabled) | None => model.max_thinking_tokens,
     };
     let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, mcp };
+    let bad_config = |error: anyhow::Error| EngineError::Flag { flag: "config.toml", reason: format!("{error:#}") };
     let bad_prices = |error: anyhow::Error| EngineError::Flag { flag: "prices.toml", reason: format!("{error:#}") };
     Ok(Options {
         prices: Some(prices::load().map_err(bad_prices)?),
@@ -159,7 +162,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         managed_folder: None,
         project_config_root: settings.project_config_root,
         trust_folder: settings.trust_folder,
-        trusted_folders: trusted_folders()?,
+        trusted_folders: config::load().map_err(bad_config)?.unwrap_or_default().trusted,
         allow_project_hooks: settings.allow_project_hooks,
         plugin_dirs: settings
             .plugin_dir
@@ -204,32 +207,6 @@ fn sandbox() -> Result<Switch, EngineError> {
     };
     let reason = format!("no value '{}'; there are auto, require and off", word.display());
     word.to_str().and_then(Switch::read).ok_or(EngineError::Flag { flag: "QUIPU_SANDBOX", reason })
-}
-
-/// The folders that `trusted` in quipu's settings names, `~/` filled in.
-fn trusted_folders() -> Result<Vec<PathBuf>, EngineError> {
-    #[derive(serde::Deserialize)]
-    struct Settings {
-        #[serde(default)]
-        trusted: Vec<String>,
-    }
-    let home = std::env::home_dir();
-    let set = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let Some(config) = set.or_else(|| Some(home.as_ref()?.join(".config"))) else { return Ok(Vec::new()) };
-    let path = config.join("quipu/config.toml");
-    let bad =
-        |reason: String| EngineError::Flag { flag: "config.toml", reason: format!("{}: {reason}", path.display()) };
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(bad(error.to_string())),
-    };
-    let settings: Settings = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
-    let absolute = |text: &String| match (text.strip_prefix("~/"), &home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(text),
-    };
-    Ok(settings.trusted.iter().map(absolute).collect())
 }
 
 fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
