@@ -3,6 +3,7 @@
 //!
 //! git runs as whoever made the repository wrote in its configuration. Where the folder is not
 //! trusted, nothing of that is run: no hooks, no filters, no file system monitor, no transport.
+//! A repository that keeps settings or files elsewhere is refused then.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,6 +44,10 @@ pub(crate) fn enter(
         )));
     }
     let git = Git { root, env, trusted };
+    if !trusted && git.leads_elsewhere().map_err(|error| fail(error.to_string()))? {
+        let git = root.join(".git");
+        return Err(fail(format!("{} names files elsewhere; start with --trust-folder to use it", git.display())));
+    }
     let path = root.join(".claude/worktrees").join(&name);
     // A link in the repository must not lead the session elsewhere.
     let real_root = resolve(root).unwrap_or_else(|| root.to_owned());
@@ -84,7 +89,26 @@ struct Git<'a> {
     trusted: bool,
 }
 
+/// What git writes in its folder when it makes a worktree, and the folders above.
+const WRITTEN: [&str; 8] =
+    ["worktrees", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "info", "info/exclude"];
+
 impl Git<'_> {
+    /// Whether the repository keeps its files elsewhere, or settings that [`Git::harmless`] does
+    /// not see: which files are included may depend on the branch and the worktree.
+    fn leads_elsewhere(&self) -> io::Result<bool> {
+        let git = self.root.join(".git");
+        if !git.symlink_metadata()?.is_dir() || WRITTEN.iter().any(|name| git.join(name).is_symlink()) {
+            return Ok(true);
+        }
+        let listed = self.run(&[], &["config", "--local", "--no-includes", "--null", "--name-only", "--list"])?;
+        let elsewhere = |key: &str| {
+            let key = key.to_lowercase();
+            key.starts_with("include.") || key.starts_with("includeif.") || key == "extensions.worktreeconfig"
+        };
+        Ok(!listed.status.success() || String::from_utf8_lossy(&listed.stdout).split('\0').any(elsewhere))
+    }
+
     /// Makes a worktree, on a new branch or on the one of that name that is there.
     fn add(&self, path: &Path, branch: &str) -> io::Result<()> {
         if let Some(parent) = path.parent() {
@@ -208,6 +232,48 @@ mod tests {
         // The same configuration is the user's where the folder is trusted.
         enter(&Worktree::New, &root, &env, true).unwrap();
         assert!(ran.exists());
+    }
+
+    #[test]
+    fn an_untrusted_repository_that_leads_elsewhere_is_refused() {
+        let check = |change: fn(&Path, &str)| {
+            let (temp, root, env) = hostile();
+            let ran = temp.path().join("ran");
+            let filter = format!("[filter \"evil.one\"]\n\tsmudge = touch {}; cat\n", ran.display());
+            fs::write(temp.path().join("mine"), "kept\n").unwrap();
+            change(&root.join(".git"), &filter);
+            let error = enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap_err().to_string();
+            assert!(error.contains("names files elsewhere"), "{error}");
+            assert!(!ran.exists() && fs::read_to_string(temp.path().join("mine")).unwrap() == "kept\n");
+        };
+        fn include(git: &Path, condition: &str, filter: &str) {
+            let config = format!("[includeIf \"{condition}\"]\n\tpath = more\n");
+            fs::write(git.join("config"), config).unwrap();
+            fs::write(git.join("more"), filter).unwrap();
+        }
+        check(|git, filter| include(git, "onbranch:worktree-*", filter));
+        check(|git, filter| include(git, "gitdir:**/worktrees/**", filter));
+        check(|git, filter| {
+            fs::write(git.join("config"), "[extensions]\n\tworktreeConfig = true\n").unwrap();
+            fs::write(git.join("config.worktree"), filter).unwrap();
+        });
+        check(|git, _| {
+            let _ = fs::remove_file(git.join("info/exclude"));
+            fs::create_dir_all(git.join("info")).unwrap();
+            std::os::unix::fs::symlink("../../../mine", git.join("info/exclude")).unwrap();
+        });
+        check(|git, _| {
+            fs::remove_dir_all(git.join("logs")).unwrap();
+            std::os::unix::fs::symlink("../..", git.join("logs")).unwrap();
+        });
+        check(|git, _| {
+            fs::rename(git, git.with_file_name("moved")).unwrap();
+            std::os::unix::fs::symlink("moved", git).unwrap();
+        });
+        check(|git, _| {
+            fs::rename(git, git.with_file_name("moved")).unwrap();
+            fs::write(git, "gitdir: moved\n").unwrap();
+        });
     }
 
     #[test]
