@@ -6,11 +6,18 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::text_file;
+use crate::tools::fresh_id;
+
+/// The largest file that is changed, in bytes: `.claude.json` grows with every project.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// Changes the object in a file, which is made when it is not there; one that cannot be
 /// read is left alone. The new content is synced and replaces the old in one step. A new
-/// file is readable by the user alone, an old one keeps its permissions.
-pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
-    let mut object: Map<String, Value> = match fs::read_to_string(path) {
+/// file is readable by the user alone, an old one keeps its permissions. `within` is the
+/// folder that a project's file must not lead out of.
+pub(crate) fn edit(path: &Path, within: Option<&Path>, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
+    let mut object: Map<String, Value> = match text_file::read(path, within, MAX_BYTES) {
         Ok(text) if text.trim().is_empty() => Map::new(),
         Ok(text) => serde_json::from_str(&text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
@@ -20,11 +27,11 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) ->
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     // A file behind a link stays where it is.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let fresh = path.with_extension(format!("json.{}", std::process::id()));
+    let fresh = path.with_extension(fresh_id("json."));
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.write(true).create(true).truncate(true).open(&fresh)?;
+    let mut file = options.write(true).create_new(true).open(&fresh)?;
     if let Ok(old) = path.metadata() {
         file.set_permissions(old.permissions())?;
     }
@@ -37,4 +44,34 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) ->
 /// The object under a key, made when it is not there; `None` if something else is there.
 pub(crate) fn object<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     map.entry(key).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_projects_file_is_not_changed_through_a_link() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let project = root.join("project");
+        fs::create_dir(&project).unwrap();
+        fs::write(root.join("other.json"), "{}").unwrap();
+        for (target, name) in [("../other.json", "there"), ("../new.json", "dangling"), ("..", "folder")] {
+            std::os::unix::fs::symlink(target, project.join(name)).unwrap();
+        }
+        let change = |path: &Path, within| edit(path, within, |object| drop(object.insert("a".into(), 1.into())));
+        for name in ["there", "dangling", "folder/other.json", "folder/new.json"] {
+            assert!(change(&project.join(name), Some(&project)).is_err(), "{name}");
+        }
+        assert_eq!(fs::read_to_string(root.join("other.json")).unwrap(), "{}");
+        assert!(!root.join("new.json").exists());
+        change(&project.join("own.json"), Some(&project)).unwrap();
+        // The user's own file may be kept elsewhere.
+        change(&project.join("there"), None).unwrap();
+        for path in [root.join("other.json"), project.join("own.json")] {
+            assert_eq!(fs::read_to_string(path).unwrap(), "{\n  \"a\": 1\n}\n");
+        }
+        assert!(project.join("there").is_symlink());
+    }
 }

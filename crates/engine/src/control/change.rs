@@ -67,7 +67,8 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
     }
     let model = session.state().model.clone();
     let path = source.path(&session.config, session.place.root());
-    edit(&path, |settings| match source {
+    let within = (source == Source::Local).then(|| session.place.root());
+    edit(&path, within, |settings| match source {
         Source::Local => {
             settings.insert(allowed.to_owned(), value.clone());
         }

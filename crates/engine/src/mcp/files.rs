@@ -199,7 +199,8 @@ impl McpFiles {
                 change(servers);
             }
         };
-        edit(&self.path(scope), |file| match scope {
+        let within = (scope == McpScope::Project).then_some(self.project.as_path());
+        edit(&self.path(scope), within, |file| match scope {
             McpScope::User | McpScope::Project => apply(file),
             McpScope::Local => {
                 if let Some(project) = object(file, "projects").and_then(|all| object(all, &self.key())) {
