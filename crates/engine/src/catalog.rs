@@ -181,6 +181,8 @@ pub(crate) struct Catalog {
     pub saved: BTreeMap<String, Saved>,
     /// Subagents, by name.
     pub agents: BTreeMap<String, Agent>,
+    /// The skills that the host wants to be offered; `None` means all.
+    kept_skills: Option<Vec<String>>,
     /// Output styles, by name.
     pub(crate) styles: BTreeMap<String, OutputStyle>,
     /// The plugins.
@@ -248,6 +250,9 @@ impl Catalog {
         let given: Vec<Agent> = self.agents.values().filter(|agent| agent.origin == Origin::Host).cloned().collect();
         (self.saved, self.agents, self.styles) = (fresh.saved, fresh.agents, fresh.styles);
         self.agents.extend(given.into_iter().map(|agent| (agent.name.clone(), agent)));
+        if let Some(names) = self.kept_skills.take() {
+            self.keep_skills(&names);
+        }
     }
 
     /// The subagent of a name, as its file is now; `None` if there is none, or no more.
@@ -260,8 +265,9 @@ impl Catalog {
         fresh
     }
 
-    /// Forgets all skills but these.
+    /// Forgets all skills but these, also when the files are read again.
     pub(crate) fn keep_skills(&mut self, names: &[String]) {
+        self.kept_skills = Some(names.to_vec());
         self.saved.retain(|name, saved| !saved.is_skill || names.contains(name));
     }
 
@@ -337,7 +343,7 @@ impl Catalog {
 
 /// Reads the files of commands, skills, subagents and output styles again.
 pub(crate) fn reload(session: &Session) {
-    let mut fresh = Catalog::load(&session.config, session.place.root(), &session.sources);
+    let mut fresh = Catalog::load(&session.config, &session.project, &session.sources);
     let mut state = session.state();
     if session.sources.contains(&Source::Project) {
         state.roots.iter().for_each(|root| fresh.add_root(root));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::{AddRules, RuleValue};
 use quipu_message::synthetic;
+use quipu_message::tool::WEB_SEARCH;
 use serde_json::Value;
 
 use super::rules::Sourced;
@@ -169,14 +170,17 @@ impl<'a> Court<'a> {
         if let Some(verdict) = self.before_allowing(about) {
             return verdict;
         }
-        if let Some(rule) = self.rule(Behavior::Allow, about).filter(|_| self.mode != Mode::Plan) {
+        // A search changes nothing, also while a plan is made.
+        let may_run = self.mode != Mode::Plan || self.tool == WEB_SEARCH;
+        if let Some(rule) = self.rule(Behavior::Allow, about).filter(|_| may_run) {
             return Verdict::allow(Reason::rule(rule));
         }
         if FREE.contains(&self.tool) {
             return Verdict::allow(Reason::Unspoken);
         }
         let mut verdict = ask(format!("{} needs approval.", self.tool), Reason::Unspoken);
-        if let (Verdict::Ask(question), true) = (&mut verdict, self.tool.starts_with("mcp__")) {
+        let has_rule = self.tool.starts_with("mcp__") || self.tool == WEB_SEARCH;
+        if let (Verdict::Ask(question), true) = (&mut verdict, has_rule) {
             question.suggestions.push(suggest_rules([Rule::new(self.tool, None)], Source::Local));
         }
         verdict

@@ -20,7 +20,7 @@ fn each_mode_allows_what_it_says() {
     let outside = json!({"file_path": "/srv/elsewhere/a"});
     let shell = |command: &str| json!({"command": command});
     let modes = [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan, Mode::DontAsk];
-    let table: [(&str, Value, [&str; 5]); 16] = [
+    let table: [(&str, Value, [&str; 5]); 17] = [
         ("Read", inside.clone(), ["allow", "allow", "allow", "allow", "allow"]),
         ("Read", outside.clone(), ["ask", "ask", "allow", "ask", "deny"]),
         ("Grep", json!({"pattern": "x"}), ["allow", "allow", "allow", "allow", "allow"]),
@@ -35,6 +35,7 @@ fn each_mode_allows_what_it_says() {
         ("WebFetch", json!({"url": "https://example.com/"}), ["ask", "ask", "allow", "ask", "deny"]),
         ("TodoWrite", json!({"todos": []}), ["allow", "allow", "allow", "allow", "allow"]),
         ("mcp__fs__read", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("WebSearch", json!({"query": "q"}), ["ask", "ask", "allow", "ask", "deny"]),
         ("SomethingNew", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
         ("AskUserQuestion", json!({}), ["ask", "ask", "ask", "ask", "deny"]),
     ];

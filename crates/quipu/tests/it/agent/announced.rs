@@ -321,6 +321,8 @@ fn a_web_search_is_a_call_of_its_own() {
     // Without a rule somebody must agree; both lists at once mean nothing.
     let refused = stage.lines(&["search"]);
     assert_eq!(refused.last().unwrap()["permission_denials"].as_array().unwrap().len(), 1);
+    let planned = stage.lines(&["search", "--allowedTools", "WebSearch", "--permission-mode", "plan"]);
+    assert_eq!(planned.last().unwrap()["result"], "Found.");
     let both = stage.lines(&["both", "--allowedTools", "WebSearch"]);
     assert!(both.iter().any(|line| line.to_string().contains("not both")));
 }
@@ -347,6 +349,21 @@ fn a_rule_for_some_files_is_told_with_the_first_of_them() {
     talk.end();
     assert_eq!(messages(&stage, 3).matches("RULE-RUST").count(), 1);
     assert_eq!(attached(&stage).iter().filter(|kind| *kind == "nested_memory").count(), 1);
+}
+
+#[test]
+fn skills_that_the_host_left_out_stay_out() {
+    let stage = Stage::new("hello.yaml");
+    for name in ["one", "two"] {
+        stage.write(&format!(".claude/skills/{name}/SKILL.md"), &format!("---\nname: {name}\ndescription: d\n---\nx"));
+    }
+    let mut talk = stage.talk(&[]);
+    talk.ask("1", json!({"subtype": "initialize", "skills": ["one"]}));
+    talk.ask("2", json!({"subtype": "reload_skills"}));
+    let reloaded = talk.until(|line| line["response"]["request_id"] == "2");
+    let skills = reloaded["response"]["response"]["skills"].as_array().unwrap().clone();
+    assert_eq!(skills.iter().map(|skill| skill["name"].as_str().unwrap()).collect::<Vec<_>>(), ["one"]);
+    talk.end();
 }
 
 #[test]
