@@ -164,7 +164,7 @@ fn a_host_far_away_is_told_how_long_a_command_has_run() {
         lines.into_iter().filter(|line| line["type"] == "tool_progress").collect::<Vec<_>>()
     };
     let told = said("1");
-    let first = told.first().expect("progress");
+    let first = told.first().unwrap();
     assert_eq!((&first["tool_name"], &first["parent_tool_use_id"]), (&json!("Bash"), &Value::Null));
     assert!(first["elapsed_time_seconds"].is_u64() && first["tool_use_id"].is_string(), "{first}");
     assert!(said("").is_empty());
