@@ -47,8 +47,9 @@ await step("object", async () => {
 await step("error", () => generateText({ model: model(), prompt: "FAIL now", maxRetries: 0 }));
 await step("abort", async () => {
   const abort = new AbortController();
-  setTimeout(() => abort.abort(), 1500);
-  return generateText({ model: model(), prompt: "SLOW story", abortSignal: abort.signal, maxRetries: 0 });
+  setTimeout(() => abort.abort(), 1000);
+  const { text } = await generateText({ model: model(), prompt: "SLOW story", abortSignal: abort.signal, maxRetries: 0 });
+  return text;
 });
 await step("options debug and agent", async () => {
   const { text } = await generateText({ model: model({ debug: true, sdkOptions: { agent: "general-purpose" } }), prompt: "hi" });
