@@ -12,12 +12,15 @@ const PLAN_INTRODUCTIONS: [&str; 2] = ["implement the following plan:", "impleme
 /// use quipu_conversation::headline;
 /// assert_eq!(headline(None, Some("Implement the following plan:\n\n# Faster tides")), Some("Faster tides"));
 /// assert_eq!(headline(Some("Tides"), Some("hello")), Some("Tides"));
+/// assert_eq!(headline(None, Some("#104 crashes")), Some("#104 crashes"));
 /// ```
 pub fn headline<'a>(title: Option<&'a str>, first_prompt: Option<&'a str>) -> Option<&'a str> {
     let is_plan = |line: &str| PLAN_INTRODUCTIONS.iter().any(|words| line.eq_ignore_ascii_case(words));
     let mut lines = title.into_iter().chain(first_prompt).flat_map(str::lines).map(str::trim);
     lines.find_map(|line| {
-        let heading = line.trim_start_matches('#').trim();
+        // `#104 crashes` is no heading.
+        let bare = line.trim_start_matches('#');
+        let heading = if bare.starts_with(char::is_whitespace) || bare.is_empty() { bare.trim() } else { line };
         (!heading.is_empty() && !is_plan(heading)).then_some(heading)
     })
 }

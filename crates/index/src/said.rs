@@ -211,7 +211,7 @@ fn prompt<'a>(text: &'a str, said: &mut Vec<Said<'a>>) {
     }
 }
 
-/// What the screen shows of the rare blocks of a message: documents, and what nobody knows.
+/// What the screen shows of the rare blocks of a message: documents and unknown blocks.
 fn rare_blocks(line: &str) -> Vec<Said<'static>> {
     let mut alone = Conversation::default();
     alone.push_line(1, line);
@@ -234,14 +234,19 @@ fn is_rare(block: &BlockView<'_>) -> bool {
     !is_common && block.tool_use_id.is_none()
 }
 
-/// Strings of more bytes without white space are data: pictures, signatures, ciphers.
+/// ASCII strings of more bytes without white space are data: pictures, signatures, ciphers.
+/// Chinese and Japanese are written without white space.
 const MAX_STRING_BYTES: usize = 400;
+
+fn is_data(text: &str) -> bool {
+    text.len() > MAX_STRING_BYTES && text.is_ascii() && !text.contains(char::is_whitespace)
+}
 
 /// Appends the strings and numbers in a JSON value, a line each.
 fn strings(raw: &RawValue, out: &mut String) {
     fn collect(value: &Value, out: &mut String) {
         match value {
-            Value::String(text) if text.len() > MAX_STRING_BYTES && !text.contains(char::is_whitespace) => {}
+            Value::String(text) if is_data(text) => {}
             Value::String(text) => out.extend([text, "\n"]),
             Value::Number(number) => out.extend([&number.to_string(), "\n"]),
             Value::Array(items) => items.iter().for_each(|item| collect(item, out)),

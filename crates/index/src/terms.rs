@@ -53,8 +53,9 @@ impl Terms {
                 is_or = true;
                 continue;
             }
-            // The same word twice asks for nothing more.
-            if !seen.insert(piece) && !is_or {
+            // The same word twice asks for nothing more, but `a b a OR c` does.
+            let is_alternative = is_or || pieces.get(at + 1).is_some_and(|next| next.text == "OR" && !next.is_quoted);
+            if !seen.insert(piece) && !is_alternative {
                 continue;
             }
             if seen.len() > MAX_TERMS {

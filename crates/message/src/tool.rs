@@ -39,23 +39,22 @@ impl ToolInput {
 
     /// Reads an input by the tool's name, in any case.
     pub fn read(name: &str, input: &Json) -> Self {
-        let known = MODELLED.iter().find(|known| known.eq_ignore_ascii_case(name));
-        let read = match known.copied().unwrap_or_default() {
-            "Read" => input.read().map(Self::Read),
-            "Write" => input.read().map(Self::Write),
-            "Edit" => input.read().map(Self::Edit),
-            "MultiEdit" => input.read().map(Self::MultiEdit),
-            "NotebookEdit" => input.read().map(Self::NotebookEdit),
-            "Bash" => input.read().map(Self::Bash),
-            "Glob" => input.read().map(Self::Glob),
-            "Grep" => input.read().map(Self::Grep),
-            "TodoWrite" => input.read().map(Self::TodoWrite),
-            "WebFetch" => input.read().map(Self::WebFetch),
-            "WebSearch" => input.read().map(Self::WebSearch),
-            "Task" | "Agent" => input.read().map(Self::Agent),
-            "Skill" => input.read().map(Self::Skill),
-            "ExitPlanMode" => input.read().map(Self::ExitPlanMode),
-            "AskUserQuestion" => input.read().map(Self::AskUserQuestion),
+        let read = match &*name.to_ascii_lowercase() {
+            "read" => input.read().map(Self::Read),
+            "write" => input.read().map(Self::Write),
+            "edit" => input.read().map(Self::Edit),
+            "multiedit" => input.read().map(Self::MultiEdit),
+            "notebookedit" => input.read().map(Self::NotebookEdit),
+            "bash" => input.read().map(Self::Bash),
+            "glob" => input.read().map(Self::Glob),
+            "grep" => input.read().map(Self::Grep),
+            "todowrite" => input.read().map(Self::TodoWrite),
+            "webfetch" => input.read().map(Self::WebFetch),
+            "websearch" => input.read().map(Self::WebSearch),
+            "task" | "agent" => input.read().map(Self::Agent),
+            "skill" => input.read().map(Self::Skill),
+            "exitplanmode" => input.read().map(Self::ExitPlanMode),
+            "askuserquestion" => input.read().map(Self::AskUserQuestion),
             _ => return Self::Other(input.clone()),
         };
         read.unwrap_or_else(|_| Self::Other(input.clone()))
@@ -64,28 +63,8 @@ impl ToolInput {
 
 /// Whether a tool starts a subagent.
 pub fn is_agent(name: &str) -> bool {
-    matches!(name, "Task" | "Agent")
+    name.eq_ignore_ascii_case("Task") || name.eq_ignore_ascii_case("Agent")
 }
-
-/// The tools that [`ToolInput`] has a model for.
-const MODELLED: [&str; 16] = [
-    "Read",
-    "Write",
-    "Edit",
-    "MultiEdit",
-    "NotebookEdit",
-    "Bash",
-    "Glob",
-    "Grep",
-    "TodoWrite",
-    "WebFetch",
-    "WebSearch",
-    "Task",
-    "Agent",
-    "Skill",
-    "ExitPlanMode",
-    "AskUserQuestion",
-];
 
 /// Whether a tool searches the web, which costs money beside tokens.
 pub fn is_web_search(name: &str) -> bool {

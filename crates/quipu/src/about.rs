@@ -49,10 +49,10 @@ pub(crate) fn about(conversation: &Conversation, metrics: Option<&Metrics>) -> A
     about
 }
 
-/// What is hidden in a conversation unless someone asks for it; `None` if nothing is.
+/// What is hidden in a conversation unless `--full` is given; `None` if nothing is.
 pub(crate) fn hidden(conversation: &Conversation) -> Option<String> {
     let count = conversation.hidden_items();
-    (count > 0).then(|| format!("{} that only the model was given", format::count(count, "text")))
+    (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
 }
 
 fn cost(metrics: &Metrics) -> String {

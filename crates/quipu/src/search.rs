@@ -58,7 +58,7 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result
 }
 
 /// Stands before words of a query that begin with a dash and can be no option, such as `->`,
-/// which clap would refuse. Nobody types this character.
+/// which clap would refuse. No keyboard types this character.
 const DASHED: char = '\u{2060}';
 
 /// The arguments of the command with [`DASHED`] where a query needs it.
@@ -128,15 +128,15 @@ fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
     errors.extend(unread);
     histories.retain(|history| query.wants_session(&history.project, history.id.as_str()));
     histories.sort_by_key(|history| std::cmp::Reverse(history.main().modified));
-    let (mut found, mut lines, mut seen) = (Found::default(), 0, HashSet::new());
+    let (mut found, mut is_more, mut seen) = (Found::default(), false, HashSet::new());
     let searched =
         parallel::each(&histories, "searching", global, |history| (history.clone(), places(history, pattern)));
     for (history, (places, unread)) in searched {
-        lines += places.len();
         errors.extend(unread);
         let mut left = query.per_session;
         for place in places.iter().rev() {
             if found.hits.len() >= query.limit {
+                is_more = true;
                 break;
             }
             if left == 0 {
@@ -156,8 +156,8 @@ fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
     warn_all(&errors);
     found.hits.truncate(query.limit);
     found.hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
-    if found.hits.len() == query.limit && lines > query.limit {
-        note(global, &format!("the latest of {lines} lines that match; --limit shows more"));
+    if is_more {
+        note(global, &format!("the latest {}; --limit may show more", format::count(query.limit, "hit")));
     }
     found
 }

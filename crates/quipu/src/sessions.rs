@@ -77,6 +77,7 @@ pub(crate) fn require_dirs(command: Option<&Command>, global: &Global) -> Result
             true
         }
         Some(Command::Check(check)) => check.paths.is_empty(),
+        Some(Command::Export(export)) => export.all,
         Some(Command::Secrets(secrets)) => secrets.sessions.is_empty(),
         _ => false,
     };

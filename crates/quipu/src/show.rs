@@ -29,6 +29,10 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         let hint = "name a line, such as `quipu show 05ef09b2:34 --around 5`";
         return Err(Failure::usage("usage.around", "--around needs a line", hint));
     }
+    if args.branch.is_some() && args.view != View::Screen {
+        let hint = "leave out --view to see branches as they were shown";
+        return Err(Failure::usage("usage.branch", "--branch is for the view `screen`", hint));
+    }
     let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
     if args.view == View::Raw {
         let lines = match args.parts.turn {
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         raw(&path, form, output, &Wanted { lines, tail: args.parts.tail })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let is_whole = line.is_none() && !args.parts.is_part() && args.view == View::Screen;
+    let is_whole = line.is_none() && !args.parts.is_part() && args.branch.is_none() && args.view == View::Screen;
     if is_stdin(&path) && form == Form::Text && is_whole && !live::stdin_is_file() {
         live::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);

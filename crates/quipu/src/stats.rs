@@ -166,7 +166,10 @@ impl<'a> Stats<'a> {
             row("context", &[format!("largest {} tokens {}", format::tokens(*tokens), named(id))]);
         }
         if *by_subagents > 0 {
-            row("subagents", &[format!("{} of {all} messages", format::thousands(*by_subagents))]);
+            row(
+                "subagents",
+                &[format!("{} of {} messages", format::thousands(*by_subagents), format::thousands(*all))],
+            );
         }
         let mut by_count: Vec<_> = tools.iter().collect();
         by_count.sort_by_key(|(_, messages)| std::cmp::Reverse(**messages));

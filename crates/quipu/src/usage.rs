@@ -46,6 +46,9 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
         catalogue::with(global, |catalogue| from_catalogue(catalogue, by, counter(), &window, &filter))?
     };
     let limit = args.token_limit.and_then(|limit| limit.resolve(&report));
+    if args.token_limit.is_some() && limit.is_none() {
+        note(global, &"no block of that time is over, so `--token-limit max` has nothing to compare with");
+    }
     if global.json {
         output.json(&document(&report, args.group, &sessions, limit)?)?;
         return Ok(ExitCode::SUCCESS);

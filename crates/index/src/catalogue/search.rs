@@ -28,7 +28,7 @@ struct Candidate {
 /// This many of the latest candidates are ranked: a common word stands in hundreds of
 /// thousands of texts.
 const LATEST: usize = 500;
-/// Without filters, no more candidates than this are looked at.
+/// Without filters, no more candidates than this are looked at, unless more hits are wanted.
 const MAX_CANDIDATES: usize = 10_000;
 /// Added to the score of texts that hold the words side by side, so that they come first.
 const ADJACENT: f64 = 100.0;
@@ -60,7 +60,7 @@ pub(super) fn search(db: &Connection, terms: &Terms, query: &Query) -> rusqlite:
         if terms.has_signs() {
             return Ok(Found { is_partial: true, ..found });
         }
-        if looked >= MAX_CANDIDATES && !query.is_filtered() {
+        if looked >= MAX_CANDIDATES.max(query.limit) && !query.is_filtered() {
             return Ok(found);
         }
         looked = looked.saturating_mul(20);
