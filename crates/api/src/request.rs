@@ -43,7 +43,7 @@ pub struct Request {
     pub thinking_display: Option<String>,
     /// How hard to try: `low`, `medium`, `high` …
     pub effort: Option<String>,
-    /// How many tokens the model is told it has for the whole task.
+    /// Token budget of the whole task, which the API passes on to the model.
     pub task_budget: Option<u64>,
     /// What ends the answer when the model writes it.
     pub stop_sequences: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Request {
     /// How long the prefix is to be cached.
     pub cache: Cache,
     /// Whether the last message is no part of the conversation, such as the instruction for
-    /// a summary: what stands before it is cached, itself is not.
+    /// a summary: the messages before it are cached, it is not.
     pub uncached_tail: bool,
     /// Betas of this request, besides those of the endpoint.
     pub betas: Vec<String>,

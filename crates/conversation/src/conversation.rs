@@ -82,7 +82,7 @@ pub struct Branch<'a> {
 
 impl Branch<'_> {
     /// Whether it is an answer that broke: blocks of one API message that never ended, and
-    /// nothing after them. Nobody left it on purpose.
+    /// nothing after them. No user rewound it.
     pub fn is_broken_answer(&self) -> bool {
         let id = self.nodes.first().and_then(|node| node.message_id());
         let is_part = |node: &&Node| {

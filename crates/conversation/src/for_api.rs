@@ -204,7 +204,7 @@ fn as_reminder(block: &mut Block) {
     }
 }
 
-/// What stands in place of a result that was cleared from the context.
+/// Replaces a tool result that was cleared from the context.
 const CLEARED: &str = "[Old tool result cleared from the context]";
 
 /// What microcompactions cleared from the context.

@@ -53,7 +53,7 @@ pub fn said(text: &str) -> Said {
     notice.map_or(Said::Hidden, Said::Notice)
 }
 
-/// What the person asked in a `user` line; `None` if they did not speak in it.
+/// The user's prompt in a `user` entry; `None` if the entry holds none.
 pub fn prompt(user: &User) -> Option<String> {
     let unspoken = user.is_meta.is_true()
         || user.is_compact_summary.is_true()

@@ -69,7 +69,7 @@ pub async fn run(
                 error,
                 EngineError::NoSession { .. } | EngineError::NoTitle { .. } | EngineError::DropsMore { .. }
             );
-            // In text the error is told on stderr alone.
+            // With text output the error is printed on stderr only.
             if has_result && format != Format::Text {
                 output.say(Entry::Result(Box::new(stillborn(&output, &error.to_string()))));
             }
@@ -335,7 +335,7 @@ async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone
                 break;
             }
         }
-        // The session puts itself in order; nobody waits long for that.
+        // The session is being closed; wait for that a short time only.
         tokio::select! {
             () = tokio::time::sleep(PARTING) => {}
             _ = signal() => {}

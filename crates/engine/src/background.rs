@@ -60,7 +60,7 @@ fn began(session: &Session, task: &Task) {
     say_running(session);
     // A subagent tells of itself.
     if task.kind == Kind::Command {
-        // A host that goes on speaking ends them with the session.
+        // With a host that keeps stdin open they end with the session.
         if !session.options.stream_input {
             session.queue.wait_for(&task.id);
         }

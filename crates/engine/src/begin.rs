@@ -44,7 +44,7 @@ pub(crate) async fn turn(session: &Arc<Session>, prompt: Prompt, cancel: Cancell
         Err(error) => End::NoFile(error),
     };
     let result = ending::result(&talk, &end, &count);
-    // Who hears the result may speak at once, and does not speak into a turn then.
+    // A host may send the next prompt as soon as it reads the result: no turn may run by then.
     let absorbed = {
         let mut state = session.state();
         state.turn = None;

@@ -80,7 +80,7 @@ pub(crate) enum Origin {
 }
 
 impl Agent {
-    /// How the model is told of it.
+    /// Its line in the list that the model is given.
     pub(crate) fn line(&self) -> String {
         format!("- {}: {}", self.name, self.description)
     }

@@ -210,7 +210,7 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Resul
         let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
         let mut boundary = factory::compact_boundary(trigger, pre_tokens, &kept, &anchor, &mut Clock);
         boundary.envelope.logical_parent_uuid = log.head().cloned().into();
-        // It stands after the boundary.
+        // It comes after the boundary.
         summary.envelope.timestamp = Maybe::Value(now());
         let recorded = log.compact(boundary.clone(), summary.clone(), &kept).map_err(Trouble::File)?;
         (boundary, recorded)
@@ -284,7 +284,7 @@ fn say_status(session: &Session, status: Option<&str>, result: Option<&str>, err
 fn say_boundary(session: &Session, summed: Summed) {
     let Summed { mut boundary, summary } = summed;
     let stream = || Extra::spelled(Spelling::STREAM);
-    // A summary that nobody asked for is no answer to a prompt.
+    // Only a summary that the user asked for answers a prompt.
     let by_command = boundary.compact_metadata.get().is_some_and(|data| data.trigger.text() == Some("manual"));
     if let Maybe::Value(data) = &mut boundary.compact_metadata {
         data.extra = stream();

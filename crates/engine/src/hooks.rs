@@ -30,7 +30,7 @@ pub(crate) use effects::{Effects, Ran};
 /// How long a hook may take when nobody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a hook may hold the exit up when nobody says otherwise.
+/// Time limit of a SessionEnd hook that sets none itself.
 const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Events that are not reported: nobody reads any more, or nobody reads yet.

@@ -210,7 +210,7 @@ fn prompt(mut user: User) -> Result<Prompt, InputError> {
     context::prepend_block(&mut user.message.content, &contexts);
     Ok(Prompt {
         contexts,
-        // A host cannot say that something else than a user speaks.
+        // A host may only claim the origin `human`.
         typed: origin.is_some_and(|origin| origin.kind == HUMAN),
         uuid: user.envelope.uuid.into_option(),
         verbatim: user.client_composed.is_true(),

@@ -36,7 +36,7 @@ impl Recorded {
     fn new() -> (Acknowledge, Self) {
         let (told, written) = oneshot::channel();
         let done = move |written| {
-            // Nobody waits for what was interrupted.
+            // The receiver is dropped when the turn is interrupted.
             let _ = told.send(written);
         };
         (Box::new(done), Self(Some(written)))

@@ -14,7 +14,7 @@ const RESERVE: u64 = 33_000;
 /// The effort levels a model that thinks adaptively takes.
 const EFFORT_LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
-/// The effort that is sent when nobody chose one.
+/// The effort that is sent if none is configured.
 pub(crate) const DEFAULT_EFFORT: &str = "medium";
 
 /// The models behind the aliases.
@@ -36,7 +36,7 @@ pub struct Size {
     pub output: u64,
 }
 
-/// How a model is told to think.
+/// Which `thinking` parameter a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingSupport {
     /// It takes no `thinking` parameter.
@@ -75,7 +75,7 @@ impl Size {
 }
 
 impl ThinkingSupport {
-    /// How a model is told to think; one that is not known is told nothing.
+    /// Which `thinking` parameter a model takes; none for an unknown model.
     ///
     /// ```
     /// use quipu_engine::model::ThinkingSupport;
@@ -159,7 +159,7 @@ impl Models {
         (wire_name(name) == "opusplan").then(|| self.opus.clone())
     }
 
-    /// The model when nobody names one.
+    /// The model if none is configured.
     pub fn usual(&self) -> &str {
         &self.opus
     }

@@ -145,7 +145,7 @@ pub struct Options {
     pub tools: Option<Vec<String>>,
     /// Who answers permission requests: `stdio` is the host.
     pub permission_prompt: Option<String>,
-    /// Nobody answers permission requests: what would be asked is denied.
+    /// No host answers permission requests: they are denied.
     pub no_permission_prompts: bool,
     /// MCP servers: files or JSON.
     pub mcp_config: Vec<String>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct OutputStyle {
     /// The name settings choose it by.
     pub(crate) name: String,
-    /// What the model is told.
+    /// The instructions for the model.
     pub(crate) prompt: String,
     /// Whether the system prompt still says how to work on code.
     pub(crate) keeps_coding: bool,

@@ -272,7 +272,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Permission would have to be requested, and nobody answers requests.
+    /// Permission would have to be requested, and no host answers requests.
     fn nobody_asked(&self, call: &ToolUse, message: &str, hooks: Effects) -> Permit {
         let why = "nobody can approve it in this session, so the request was denied";
         let message = format!("{message} Permission was denied: {why}. Continue without it.");

@@ -14,7 +14,7 @@ use crate::permission::Mode;
 use crate::session::Session;
 use crate::talk::{Talk, told};
 
-/// Who the agent is. The line stands before every system prompt, also before the host's.
+/// The identity line. It precedes every system prompt, also the host's.
 const IDENTITY: &str = "You are quipu-agent, an agent that works for the user through tools.";
 
 /// What holds whatever the output style.

@@ -79,7 +79,7 @@ impl RequestEnv {
         self.max_output.unwrap_or_else(|| Size::of(model).output)
     }
 
-    /// How a model is told to think. `chosen` is what flags or the host ask for: no
+    /// The `thinking` parameter of a request. `chosen` is what flags or the host ask for: no
     /// thinking for 0.
     fn thinking(&self, model: &str, chosen: Option<u64>) -> Option<Thinking> {
         match (ThinkingSupport::of(model), chosen) {
@@ -96,7 +96,7 @@ impl RequestEnv {
         }
     }
 
-    /// How hard a model is told to try; `None` for a model that takes no level. `chosen`
+    /// The effort level of a request; `None` for a model that takes no level. `chosen`
     /// is what flags, settings or the host ask for.
     pub(crate) fn effort(&self, model: &str, chosen: Option<String>) -> Option<String> {
         let adaptive = ThinkingSupport::of(model) == ThinkingSupport::Adaptive;
@@ -105,7 +105,7 @@ impl RequestEnv {
     }
 }
 
-/// How thinking is shown when nobody chose: in reports where every line is printed as it
+/// How thinking is displayed if not configured: in reports where every line is printed as it
 /// comes, otherwise not at all.
 fn default_display(options: &Options, foreground_subagent: bool) -> &'static str {
     let printed = options.verbose || options.format == Format::StreamJson;

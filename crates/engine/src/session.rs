@@ -488,7 +488,7 @@ impl Session {
 
     /// The folder for files of this session that are not its conversation.
     pub(crate) fn scratch(&self) -> PathBuf {
-        // Below a folder whose name nobody else knows.
+        // Below a folder with a random name.
         let private = || self.place.outputs().to_owned();
         let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(private, PathBuf::from);
         base.join("quipu-agent").join(self.state().id.as_str())

@@ -229,7 +229,7 @@ pub enum SettingsError {
         place: String,
         /// `deny` or `ask`.
         list: &'static str,
-        /// What stands there.
+        /// Its value.
         text: String,
     },
     /// A source that does not exist.
@@ -337,7 +337,7 @@ impl Settings {
 
     /// Puts a layer above the others, but below the managed ones if it is not managed. What
     /// is no rule in it is a problem; where it should deny or ask, it is an error, because
-    /// nobody knows what it was to prevent.
+    /// it may hold a restriction that would be lost.
     fn put(&mut self, layer: Layer, place: &str) -> Result<&Known, SettingsError> {
         for (list, text) in layer.known.permissions.unreadable() {
             if list != "allow" {

@@ -31,7 +31,7 @@ pub struct About {
     pub tools: Option<String>,
     /// Number of failed tool calls and API calls.
     pub errors: Option<String>,
-    /// What the document leaves out; a terminal is told elsewhere.
+    /// What the document leaves out; terminal output prints it on stderr instead.
     pub not_shown: Option<String>,
 }
 

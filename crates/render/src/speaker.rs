@@ -14,7 +14,7 @@ pub(crate) enum Speaker {
 }
 
 impl Speaker {
-    /// The speaker of the first of some items; `None` for what nobody says, such
+    /// The speaker of the first of some items; `None` for items without a speaker, such
     /// as notices. An item that names no model is said by the model that speaks
     /// now, or by the next one named.
     pub(crate) fn of(items: &[ScreenItem], now: Option<&Self>) -> Option<Self> {

@@ -17,7 +17,7 @@ use crate::append::{AppendError, Journal, LOCK_DEADLINE};
 /// not be. Lines that could not be written are tried again with the next ones.
 pub type Acknowledge = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
 
-/// Hears of lines once they are written.
+/// Called with lines after they are written.
 pub type Watch = Box<dyn Fn(&Path, &[Line]) + Send>;
 
 /// How many answers may wait for their end.

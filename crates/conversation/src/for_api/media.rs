@@ -89,7 +89,7 @@ impl Media {
 const MAX_IMAGE_BASE64: usize = 5 << 20;
 
 /// Stands for an image or a document that the API refused.
-const TAKEN_OUT: &str = "[An image or document stood here. The API refused it as too large, so it is no longer sent.]";
+const TAKEN_OUT: &str = "[An image or document was here. The API refused it as too large, so it is no longer sent.]";
 
 /// The entries, by position, whose media a later failure named as too large: of those that
 /// came since the last answer the oversized ones, or else all; or else the nearest message

@@ -1,4 +1,4 @@
-//! Who follows whom.
+//! The parent of each node.
 
 use std::collections::HashMap;
 

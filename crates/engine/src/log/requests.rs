@@ -62,7 +62,7 @@ impl Derivable {
                 Entry::User(line) => {
                     let blocks = line.message.content.clone().into_blocks();
                     self.hashes.insert(hash(Role::User, &blocks));
-                    // A longer run is no one message.
+                    // A longer run is more than one message.
                     let is_more = (1..MAX_RUN).contains(&self.run.len());
                     self.run.extend(blocks);
                     if is_more {

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Reads as `R` does, until a line is longer than [`MAX_LINE_BYTES`]: that is an error, so
-/// that the connection ends and whoever waits for an answer hears of it.
+/// that the connection ends and pending requests fail.
 pub(super) struct LineLimit<R> {
     inner: R,
     line: usize,

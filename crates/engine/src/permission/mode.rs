@@ -10,7 +10,7 @@ pub enum Mode {
     Default,
     /// Changes of files in the session's folders are allowed too.
     AcceptEdits,
-    /// As `AcceptEdits`, and commands that nothing speaks of run in the workspace sandbox.
+    /// As `AcceptEdits`; commands that no rule matches also run, in the workspace sandbox.
     Auto,
     /// Everything is allowed that no rule refuses.
     BypassPermissions,

@@ -9,7 +9,8 @@ use super::rules::Sourced;
 use super::{Behavior, Mode, Rule, Rules, Source};
 use crate::tool::RefusesHost;
 
-/// Tells which hosts rules refuse or ask about, for redirects: nobody was asked about those.
+/// Returns a test of whether a rule denies or asks about the host of a URL. Redirects are
+/// tested with it, because no permission was requested for their targets.
 pub(super) fn refused(rules: &Rules) -> RefusesHost {
     let kept: Vec<Sourced> = rules.iter().filter(|rule| rule.behavior != Behavior::Allow).cloned().collect();
     Arc::new(move |url| {

@@ -88,7 +88,7 @@ impl Sandbox {
     }
 
     /// Why there is no sandbox though one was wanted, and whether the agent must not start
-    /// then; `None` if it is there, or nobody asked.
+    /// then; `None` if it is there, or none was asked for.
     pub(crate) fn missing(&self) -> Option<(String, bool)> {
         let settings = &self.options.settings;
         let fails = settings.fail_if_unavailable == Some(true) && settings.enabled != Some(false);

@@ -21,7 +21,7 @@ pub(super) fn folder() -> PathBuf {
 
 /// The layers of a folder, weakest first: `managed-settings.json`, then the JSON files of
 /// `managed-settings.d` by name. A file that cannot be read or used is an error, because
-/// nobody knows what it was to prevent.
+/// it may hold a restriction that would be lost.
 pub(super) fn load(folder: &Path) -> Result<Vec<Layer>, SettingsError> {
     let base = folder.join("managed-settings.json");
     let parts = folder.join("managed-settings.d");

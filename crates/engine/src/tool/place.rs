@@ -82,7 +82,7 @@ struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Only an empty folder goes: what hosts were told of may still be read.
+        // Only an empty folder is removed: hosts may still read files that were reported to them.
         let _ = std::fs::remove_dir(&self.outputs);
     }
 }
@@ -244,7 +244,7 @@ impl Place {
         &self.shared.sandbox
     }
 
-    /// Says which hosts rules speak of ([`enforce`](crate::permission::enforce)).
+    /// Sets the test of hosts that rules refuse ([`enforce`](crate::permission::enforce)).
     pub(crate) fn refuse_hosts(&self, refuses: RefusesHost) {
         *self.shared.refuses_host.write().unwrap_or_else(PoisonError::into_inner) = Some(refuses);
     }

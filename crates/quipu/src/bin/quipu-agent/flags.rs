@@ -154,7 +154,7 @@ pub(crate) struct Model {
     /// How thinking is shown
     #[arg(long, value_enum)]
     pub(crate) thinking_display: Option<Display>,
-    /// How many tokens the model is told it has for the whole task
+    /// Token budget of the whole task, which the API passes on to the model
     #[arg(long, value_name = "TOKENS")]
     pub(crate) task_budget: Option<u64>,
     /// Betas to request from the API

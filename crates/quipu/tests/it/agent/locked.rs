@@ -1,4 +1,4 @@
-//! A session file that another program keeps locked: nobody else waits for it.
+//! A session file that another program keeps locked: the agent still reads stdin and signals.
 #![cfg(unix)]
 
 use std::fs::{self, File};

@@ -35,7 +35,7 @@ fn auto_runs_what_the_sandbox_holds_and_says_so_once() {
     let said = told(&lines);
     assert!(said.len() == 1 && said[0].starts_with("Mode auto: commands run in the workspace sandbox"), "{said:?}");
     assert!(ran(&calling("Write", &json!({"file_path": "made.txt", "content": "x"})), &auto).0);
-    // Outside the sandbox everything is asked about, and nobody can be.
+    // Outside the sandbox everything needs a permission request, and no host answers one.
     assert!(!ran(&calling("Bash", &json!({"command": "touch x", "dangerouslyDisableSandbox": true})), &auto).0);
     assert!(!ran(&calling("Write", &json!({"file_path": ".git/config", "content": "x"})), &auto).0);
     assert!(!ran(&calling("Write", &json!({"file_path": "/etc/made.txt", "content": "x"})), &auto).0);
