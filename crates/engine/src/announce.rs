@@ -56,7 +56,8 @@ pub(crate) fn known_instructions(context: &[Node]) -> Option<Json> {
 
 /// The rules for a file that the context does not hold yet.
 pub(crate) fn rules_for(talk: &Talk<'_>, file: &Path) -> Vec<Entry> {
-    let rules = talk.session.path_rules().iter().filter(|rule| rule.is_for(file));
+    let all = talk.session.path_rules();
+    let rules = all.iter().filter(|rule| rule.is_for(file));
     let mut fitting: Vec<&Instructions> = rules.flat_map(|rule| &rule.files).collect();
     if fitting.is_empty() {
         return Vec::new();

@@ -307,6 +307,7 @@ async fn clear(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Resul
         state.id = id.clone();
         (state.last_prompt, state.filled, state.turns, state.instructed) = (None, 0, 0, false);
         state.tools_used.clear();
+        state.path_rules = None;
     }
     session.output.set_session(id);
     let title = session.state().title.clone();

@@ -216,7 +216,10 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Resul
         (boundary, recorded)
     };
     talk.written(recorded).await.map_err(Trouble::File)?;
-    session.state().filled = 0;
+    {
+        let mut state = session.state();
+        (state.filled, state.path_rules) = (0, None);
+    }
     session.state().instructed = has_instructions(talk.log().context());
     if session.hooks.listen(PostCompact::NAME) {
         let input = PostCompact {

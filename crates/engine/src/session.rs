@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_api::Client;
 use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState};
@@ -76,8 +76,6 @@ pub(crate) struct Session {
     pub results: AtomicU64,
     /// Results that are said when subagents in the background are done.
     pub held: Mutex<Vec<TurnResult>>,
-    /// The rules that are told only with the files they are for, once they were looked for.
-    pub(crate) path_rules: OnceLock<Vec<PathRule>>,
     /// What changes while the session runs.
     pub state: Mutex<State>,
     /// The session's own conversation.
@@ -157,6 +155,9 @@ pub(crate) struct State {
     pub(crate) planning: bool,
     /// Whether the instruction files were told already.
     pub instructed: bool,
+    /// The rules that are told only with the files they are for; `None` until they are
+    /// read, and again when what they are read from may have changed.
+    pub(crate) path_rules: Option<Arc<[PathRule]>>,
     /// Whether the system prompt is recorded once and sent verbatim from then on.
     pub(crate) records_system: bool,
 }
@@ -207,11 +208,19 @@ impl Session {
         self.find_instructions().0
     }
 
-    /// The rules that are told only with the files they are for. They are read once.
-    pub(crate) fn path_rules(&self) -> &[PathRule] {
-        self.path_rules.get_or_init(|| {
-            let roots = self.state().roots.clone();
-            memory::path_rules(&self.config, &self.place, &roots, &self.sources)
+    /// The rules that are told only with the files they are for.
+    pub(crate) fn path_rules(&self) -> Arc<[PathRule]> {
+        let (known, roots) = {
+            let state = self.state();
+            (state.path_rules.clone(), state.roots.clone())
+        };
+        known.unwrap_or_else(|| {
+            let rules: Arc<[PathRule]> = match self.options.bare {
+                true => Arc::default(),
+                false => memory::path_rules(&self.config, &self.place, &roots, &self.sources).into(),
+            };
+            self.state().path_rules = Some(Arc::clone(&rules));
+            rules
         })
     }
 

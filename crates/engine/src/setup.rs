@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use quipu_api::{Client, Endpoint};
 use quipu_conversation::price::Prices;
@@ -253,7 +253,7 @@ impl Given {
         let model = model.unwrap_or_else(|| models.usual().to_owned());
         let servers = mcp::Sources {
             options: &self.options,
-            sources: if self.options.bare { &[] } else { &sources },
+            sources: &sources,
             files: &McpFiles::new(&self.env, &project),
             plugins: &plugins,
             env: &self.env,
@@ -320,6 +320,7 @@ impl Given {
             turns: chosen.turns,
             pending: Vec::new(),
             instructed: false,
+            path_rules: None,
             agent,
             worktree: self.worktree.clone(),
             noted_agent: false,
@@ -341,7 +342,6 @@ impl Given {
             queue: Queue::default(),
             results: AtomicU64::new(0),
             held: Mutex::default(),
-            path_rules: OnceLock::new(),
             log: Mutex::new(log),
             ledger,
             state: Mutex::new(state),

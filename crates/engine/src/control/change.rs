@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::json_file::{edit, object};
 use crate::output_style;
-use crate::permission::Behavior;
+use crate::permission::{Behavior, enforce};
 use crate::session::Session;
 use crate::settings::Source;
 use crate::tool::resolve;
@@ -36,6 +36,8 @@ pub(super) fn flag_settings(session: &Session, given: Option<&Json>) -> Result<(
             state.rules.add(behavior, crate::permission::Source::FlagSettings, rule);
         }
     });
+    enforce(&state.rules, &session.place);
+    state.path_rules = None;
     Ok(())
 }
 
@@ -66,8 +68,8 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
         return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));
     }
     let model = session.state().model.clone();
-    let path = source.path(&session.config, session.place.root());
-    let within = (source == Source::Local).then(|| session.place.root());
+    let path = source.path(&session.config, &session.project);
+    let within = (source == Source::Local).then_some(session.project.as_path());
     edit(&path, within, |settings| match source {
         Source::Local => {
             settings.insert(allowed.to_owned(), value.clone());
@@ -101,7 +103,11 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
         return Err(format!("register_repo_root: {given} is not below a folder this session was started with"));
     }
     session.place.add_folder(&folder);
-    session.state().roots.push(folder.clone());
+    {
+        let mut state = session.state();
+        state.roots.push(folder.clone());
+        state.path_rules = None;
+    }
     if body.reload_claude_md.is_true() {
         session.state().instructed = false;
     }

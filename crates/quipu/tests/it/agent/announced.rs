@@ -349,6 +349,39 @@ fn a_rule_for_some_files_is_told_with_the_first_of_them() {
     talk.end();
     assert_eq!(messages(&stage, 3).matches("RULE-RUST").count(), 1);
     assert_eq!(attached(&stage).iter().filter(|kind| *kind == "nested_memory").count(), 1);
+    stage.lines(&["both", "--bare"]);
+    assert!(!stage.answerer.seen().last().unwrap().body.contains("RULE-RUST"));
+}
+
+#[test]
+fn rules_for_some_files_are_read_again_when_the_context_or_the_permissions_change() {
+    let script = r#"
+- {when: {result_of: Read}, reply: Done.}
+- {when: {says: go}, reply: [{tool: Read, input: {file_path: a.rs}}]}
+"#;
+    let stage = Stage::playing(script);
+    stage.write("a.rs", "fn main() {}");
+    let rule = |text: &str| stage.write(".claude/rules/rust.md", &format!("---\npaths: '*.rs'\n---\n{text}"));
+    let told = |text: &str| stage.answerer.seen().last().unwrap().body.contains(text);
+    rule("RULE-OLD");
+    let mut talk = stage.talk(&[]);
+    talk.say("go");
+    talk.until_result();
+    assert!(told("RULE-OLD"));
+    rule("RULE-NEW");
+    talk.say("/clear");
+    talk.until_result();
+    talk.say("go");
+    talk.until_result();
+    assert!(told("RULE-NEW") && !told("RULE-OLD"));
+    talk.say("/clear");
+    talk.until_result();
+    let settings = json!({"permissions": {"deny": ["Read(./.claude/rules/**)"]}});
+    talk.ask("1", json!({"subtype": "apply_flag_settings", "settings": settings}));
+    talk.say("go");
+    talk.until_result();
+    talk.end();
+    assert!(!told("RULE-NEW"));
 }
 
 #[test]
