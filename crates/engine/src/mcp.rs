@@ -87,7 +87,7 @@ impl Mcp {
         let mcp = Self::default();
         let options = given.options;
         let mut problems = Vec::new();
-        if !options.strict_mcp && !options.safe_mode {
+        if !options.strict_mcp && !options.safe_mode && !options.bare {
             mcp.add_plugins(given, &mut problems);
             mcp.add_files(given, settings, &mut problems);
         }
@@ -230,25 +230,34 @@ impl Mcp {
         }
     }
 
-    /// Replaces the servers that hosts set; returns those that came and went.
-    pub(crate) fn set(&self, given: &Json) -> Result<(Vec<String>, Vec<String>), EngineError> {
+    /// Replaces the servers that hosts set, as far as they may be used. A server that
+    /// cannot be read is an error, and then nothing changes.
+    pub(crate) fn set(&self, given: &Json, session: &Session) -> Result<ServersSet, EngineError> {
         let bad = |reason: String| EngineError::Flag { flag: "mcp_set_servers", reason };
         let given: BTreeMap<String, Json> = given.read().map_err(|error| bad(error.to_string()))?;
-        let mut added = Vec::new();
-        for (name, config) in &given {
-            if !self.lock().contains_key(name) {
-                added.push(name.clone());
+        let (mut wanted, mut set) = (BTreeMap::new(), ServersSet::default());
+        for (name, json) in &given {
+            let config = read_filled(name, json, &session.env, &mut set.problems).map_err(bad)?;
+            if session.options.safe_mode && config != Config::Sdk {
+                set.refused.insert(name.clone(), "not used with --safe-mode".to_owned());
+            } else if !is_allowed(&session.state().settings, name, &config) {
+                set.refused.insert(name.clone(), "settings do not allow it".to_owned());
+            } else {
+                wanted.insert(name.clone(), config);
             }
-            self.add(name, read_config(name, config).map_err(bad)?, "dynamic");
+        }
+        for (name, config) in &wanted {
+            if !self.has(name) {
+                set.added.push(name.clone());
+            }
+            self.add(name, config.clone(), "dynamic");
         }
         let mut servers = self.lock();
-        let gone: Vec<String> = servers
-            .values()
-            .filter(|s| s.source == "dynamic" && !given.contains_key(&s.name))
-            .map(|s| s.name.clone())
-            .collect();
-        servers.retain(|name, _| !gone.contains(name));
-        Ok((added, gone))
+        let gone = servers.values().filter(|s| s.source == "dynamic" && !wanted.contains_key(&s.name));
+        set.removed = gone.map(|s| s.name.clone()).collect();
+        servers.retain(|name, _| !set.removed.contains(name));
+        drop(servers);
+        Ok(set)
     }
 
     /// Whether there is a server of this name.
@@ -405,16 +414,38 @@ pub(crate) struct Sources<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
 }
 
+/// What a request to set the servers did.
+#[derive(Debug, Default)]
+pub(crate) struct ServersSet {
+    /// Servers that are new.
+    pub(crate) added: Vec<String>,
+    /// Servers that are gone.
+    pub(crate) removed: Vec<String>,
+    /// Servers that may not be used, and why.
+    pub(crate) refused: BTreeMap<String, String>,
+    /// Variables that are not set, in words.
+    pub(crate) problems: Vec<String>,
+}
+
 impl Sources<'_> {
-    /// Reads how a server is reached, with its variables filled in.
     fn read(&self, name: &str, json: &Json, problems: &mut Vec<String>) -> Result<Config, String> {
-        let mut config = read_config(name, json)?;
-        let missing = expand::expand(&mut config, self.env);
-        if !missing.is_empty() {
-            problems.push(format!("the MCP server {name}: {} not set", missing.join(", ")));
-        }
-        Ok(config)
+        read_filled(name, json, self.env, problems)
     }
+}
+
+/// Reads how a server is reached, with its variables filled in from `env`.
+fn read_filled(
+    name: &str,
+    json: &Json,
+    env: &BTreeMap<String, String>,
+    problems: &mut Vec<String>,
+) -> Result<Config, String> {
+    let mut config = read_config(name, json)?;
+    let missing = expand::expand(&mut config, env);
+    if !missing.is_empty() {
+        problems.push(format!("the MCP server {name}: {} not set", missing.join(", ")));
+    }
+    Ok(config)
 }
 
 /// Whether the lists of settings allow a server: no list denies it, and every list of

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{answers, change};
 use crate::input::Prompt;
+use crate::mcp::ServersSet;
 use crate::permission::Mode;
 use crate::session::Session;
 
@@ -310,10 +311,12 @@ fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>
 }
 
 async fn mcp_set(session: &Arc<Session>, servers: &Json) -> Served {
-    let (added, removed) = session.mcp.set(servers).map_err(|error| Refused::from(error.to_string()))?;
+    let set = session.mcp.set(servers, session).map_err(|error| Refused::from(error.to_string()))?;
+    let ServersSet { added, removed, refused, problems } = set;
+    problems.into_iter().for_each(|problem| session.warn(problem));
     session.mcp.connect_all(session).await;
     let failed = session.mcp.list().into_iter().filter(|server| added.contains(&server.name));
-    let errors = failed.filter_map(|server| Some((server.name, server.error.into_option()?))).collect();
+    let errors = failed.filter_map(|server| Some((server.name, server.error.into_option()?))).chain(refused).collect();
     gave(&answer::McpServersSet { added, removed, errors, ..Default::default() })
 }
 

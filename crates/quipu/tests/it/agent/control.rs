@@ -115,3 +115,61 @@ fn a_server_of_the_host_whose_tools_changed_is_asked_for_them_anew() {
     assert_eq!(question["request"]["message"]["method"], "initialize");
     talk.end();
 }
+
+#[test]
+fn settings_of_a_flag_keep_files_from_searches() {
+    let script = "- {when: {result_of: Grep}, reply: Done.}\n\
+                  - reply:\n    - {tool: Grep, input: {pattern: needle, output_mode: content}}";
+    let stage = Stage::playing(script);
+    stage.write("open.txt", "needle in the open");
+    stage.write("kept.txt", "needle in the dark");
+    let mut talk = stage.talk(&[]);
+    let settings = json!({"permissions": {"deny": ["Read(./kept.txt)"]}});
+    assert_eq!(asked(&mut talk, json!({"subtype": "apply_flag_settings", "settings": settings}))["subtype"], "success");
+    talk.say("look");
+    talk.until_result();
+    talk.end();
+    let body = stage.answerer.seen().last().unwrap().body.clone();
+    assert!(body.contains("in the open") && !body.contains("in the dark"), "{body}");
+}
+
+#[test]
+fn local_settings_are_written_where_they_are_read() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("checkout/.claude/settings.json", "{}");
+    let mut talk = stage.talk(&["--project-config-root", "checkout", "--trust-folder"]);
+    let settings = json!({"outputStyle": "Explanatory"});
+    let update = json!({"subtype": "update_settings", "source": "localSettings", "settings": settings});
+    assert_eq!(asked(&mut talk, update)["subtype"], "success");
+    talk.end();
+    let read = |name: &str| fs::read_to_string(stage.folder.path.join(name)).ok();
+    assert!(read("checkout/.claude/settings.local.json").unwrap().contains("Explanatory"));
+    assert_eq!(read(".claude/settings.local.json"), None);
+}
+
+#[test]
+fn servers_of_a_request_are_read_and_allowed_like_those_of_flags() {
+    let stage = Stage::new("hello.yaml");
+    stage.write("server.py", super::folder::MCP_SERVER);
+    let server = json!({"command": "${PROGRAM:-python3}", "args": ["server.py"]});
+    let set = |servers: Value| json!({"subtype": "mcp_set_servers", "servers": servers});
+    let denied = r#"{"deniedMcpServers": [{"serverName": "refused"}]}"#;
+    let mut talk = stage.talk(&["--managed-settings", denied]);
+    let answer = asked(&mut talk, set(json!({"good": server, "refused": server})))["response"].clone();
+    assert_eq!(answer["added"], json!(["good"]), "{answer}");
+    assert_eq!(answer["errors"], json!({"refused": "settings do not allow it"}));
+    let status = asked(&mut talk, json!({"subtype": "mcp_status"}))["response"]["mcpServers"].clone();
+    let rows: Vec<(&Value, &Value)> =
+        status.as_array().unwrap().iter().map(|row| (&row["name"], &row["status"])).collect();
+    assert_eq!(rows, [(&json!("good"), &json!("connected"))]);
+    // One that cannot be read leaves everything as it was.
+    let refused = asked(&mut talk, set(json!({"another": server, "broken": {"type": "carrier pigeon"}})));
+    assert!(refused["error"].as_str().unwrap().contains("broken"), "{refused}");
+    let status = asked(&mut talk, json!({"subtype": "mcp_status"}))["response"]["mcpServers"].clone();
+    assert_eq!(status.as_array().unwrap().len(), 1, "{status}");
+    talk.end();
+    let mut talk = stage.talk(&["--safe-mode"]);
+    let answer = asked(&mut talk, set(json!({"good": server})))["response"].clone();
+    assert_eq!((&answer["added"], &answer["errors"]["good"]), (&json!([]), &json!("not used with --safe-mode")));
+    talk.end();
+}

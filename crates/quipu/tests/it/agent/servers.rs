@@ -102,6 +102,7 @@ fn a_plugin_brings_its_servers_unless_it_is_told_not_to() {
     stage.write("kit/.mcp.json", listed);
     assert_eq!(servers(&stage, &["--plugin-dir", "kit"]).0, ["plugin:kit:s connected plugin"]);
     assert_eq!(servers(&stage, &["--plugin-dir-no-mcp", "kit"]).0, Vec::<String>::new());
+    assert_eq!(servers(&stage, &["--plugin-dir", "kit", "--bare"]).0, Vec::<String>::new());
 }
 
 #[test]
