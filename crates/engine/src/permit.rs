@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::hooks::Effects;
 use crate::host::HostError;
-use crate::permission::{Question, Reason, Rule, Source, Verdict, enforce, judge_at, target};
+use crate::permission::{Behavior, Question, Reason, Rule, Source, Verdict, enforce, judge_at, target};
 use crate::sandbox::Profile;
 use crate::talk::Talk;
 use crate::tool::{Call, Output, Target, Tool};
@@ -253,15 +253,14 @@ impl Talk<'_> {
     /// Takes changes of the rules that the host sent along.
     pub(crate) fn update_permissions(&self, updates: &Json) {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
-        if self.session.state().settings.only_managed_rules() {
-            return;
-        }
-        for update in updates {
+        let only_managed = self.session.state().settings.only_managed_rules();
+        for update in updates.into_iter().filter(|update| may_apply(update, only_managed)) {
             // A change that cannot be read changes nothing.
             let mode = {
                 let mut state = self.session.state();
                 let mode = state.rules.apply(&update, self.place);
                 enforce(&state.rules, self.place);
+                state.path_rules = None;
                 mode
             };
             if let Ok(Some(mode)) = mode
@@ -395,6 +394,27 @@ impl Talk<'_> {
             agent_id: sub.map(|sub| sub.id.clone()).into(),
             agent_type: sub.map(|sub| sub.kind.clone()).into(),
             ..self.session.hook_base()
+        }
+    }
+}
+
+/// Whether a host may make a change. Managed rules are not the host's; where they alone
+/// may allow, a change must restrict.
+fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
+    let may_change = |source: &str| source != Source::Policy.as_str();
+    match update {
+        PermissionUpdate::AddRules(body) => {
+            let allows = Behavior::read(&body.behavior) == Some(Behavior::Allow);
+            may_change(&body.destination) && !(only_managed && allows)
+        }
+        PermissionUpdate::ReplaceRules(body) => may_change(&body.destination) && !only_managed,
+        PermissionUpdate::RemoveRules(body) => {
+            let allows = Behavior::read(&body.behavior) == Some(Behavior::Allow);
+            may_change(&body.destination) && (allows || !only_managed)
+        }
+        PermissionUpdate::RemoveDirectories(_) => true,
+        PermissionUpdate::SetMode(_) | PermissionUpdate::AddDirectories(_) | PermissionUpdate::Unknown(_) => {
+            !only_managed
         }
     }
 }

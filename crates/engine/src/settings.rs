@@ -198,6 +198,20 @@ pub(crate) struct Command {
     pub timeout: Option<f64>,
 }
 
+/// Keys of settings that only restrict. A file that holds one of them and cannot be
+/// understood is an error.
+const RESTRICTING: [&str; 9] = [
+    "deny",
+    "ask",
+    "disableBypassPermissionsMode",
+    "disableAutoMode",
+    "deniedMcpServers",
+    "allowedMcpServers",
+    "denyRead",
+    "denyWrite",
+    "failIfUnavailable",
+];
+
 /// What is said of a text that is no rule.
 const NO_RULE: &str = "is not a rule; write Tool or Tool(pattern)";
 
@@ -292,8 +306,8 @@ impl Settings {
                 Ok(layer) => {
                     settings.put(layer, &path.display().to_string())?;
                 }
-                // What it would have refused cannot be known.
-                Err(source) if text.contains("\"deny\"") => {
+                // What it would have restricted cannot be known.
+                Err(source) if RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\""))) => {
                     return Err(SettingsError::Invalid { place: path.display().to_string(), source });
                 }
                 Err(error) => settings.problems.push(format!("{}: {error}", path.display())),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Known, Layer, SettingsError, Source, layer};
+use crate::sandbox;
 use crate::text_file;
 
 /// The administrator's folder on this system.
@@ -57,6 +58,8 @@ pub(super) fn from_host(json: &str) -> Result<Layer, SettingsError> {
     let invalid = |source| SettingsError::Invalid { place: "--managed-settings".to_owned(), source };
     let all: Value = serde_json::from_str(json).map_err(invalid)?;
     let given: Known = serde_json::from_str(json).map_err(invalid)?;
+    let mut sandbox = sandbox::Settings::default();
+    sandbox.add(&given.sandbox, false);
     let mut known = Known {
         // Its own hooks are no part of it, so that turning all off leaves the administrator's.
         allow_managed_hooks_only: given.allow_managed_hooks_only || given.disable_all_hooks,
@@ -65,7 +68,7 @@ pub(super) fn from_host(json: &str) -> Result<Layer, SettingsError> {
         allowed_mcp_servers: given.allowed_mcp_servers,
         denied_mcp_servers: given.denied_mcp_servers,
         disabled_mcpjson_servers: given.disabled_mcpjson_servers,
-        sandbox: given.sandbox,
+        sandbox,
         ..Known::default()
     };
     known.permissions.deny = given.permissions.deny;

@@ -69,6 +69,8 @@ fn refusals_that_cannot_be_read_are_an_error() {
     check(r#"{"permissions": {"ask": ["(x)"]}}"#, "settings.bad_rule");
     check(r#"{"permissions": {"deny": ["Bash(rm:*)"]"#, "settings.invalid");
     check(r#"{"permissions": {"deny": "Bash(rm:*)"}}"#, "settings.invalid");
+    check(r#"{"permissions": {"ask": "Bash(rm:*)"}}"#, "settings.invalid");
+    check(r#"{"deniedMcpServers": "all"}"#, "settings.invalid");
 }
 
 #[test]

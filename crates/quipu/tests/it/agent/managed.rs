@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use quipu_engine::options::{Format, Options};
 use quipu_engine::{EngineError, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::stage::Stage;
 
@@ -133,4 +133,40 @@ fn of_a_hosts_managed_settings_only_what_restricts_counts() {
     assert_eq!((init["model"].as_str(), init["permissionMode"].as_str()), (Some("claude-opus-5-5"), Some("default")));
     assert!(!init["tools"].as_array().unwrap().contains(&"Write".into()));
     assert_eq!(lines.last().unwrap()["permission_denials"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn where_only_managed_rules_allow_a_hosts_answer_may_still_deny() {
+    let stage = Stage::new("touch.yaml");
+    let managed = r#"{"allowManagedPermissionRulesOnly": true}"#;
+    let mut talk = stage.talk(&["--permission-prompt-tool", "stdio", "--managed-settings", managed]);
+    let add = |behavior: &str, tool: &str| json!({"type": "addRules", "behavior": behavior, "destination": "session", "rules": [{"toolName": tool}]});
+    for update in [add("allow", "Bash"), add("deny", "Bash")] {
+        talk.say("touch a file");
+        talk.until(|line| line["request"]["subtype"] == "can_use_tool");
+        talk.answer(json!({"behavior": "allow", "updatedInput": {"command": "true"}, "updatedPermissions": [update]}));
+        talk.until_result();
+    }
+    talk.say("anything else");
+    talk.until_result();
+    let (_, heard) = talk.end();
+    // The rule that denies takes the tool away.
+    let inits: Vec<bool> = heard
+        .iter()
+        .filter(|line| line["subtype"] == "init")
+        .map(|line| line["tools"].as_array().unwrap().contains(&"Bash".into()))
+        .collect();
+    assert_eq!(inits, [true, true, false]);
+}
+
+#[test]
+fn a_hosts_managed_settings_do_not_open_the_sandbox() {
+    let stage = Stage::new("touch.yaml");
+    let managed = r#"{"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}"#;
+    let denials = |flag: &str| {
+        let lines = stage.lines(&["touch a file", flag, managed]);
+        lines.last().unwrap()["permission_denials"].as_array().unwrap().len()
+    };
+    // The same settings of a flag approve what runs in the sandbox.
+    assert_eq!((denials("--settings"), denials("--managed-settings")), (0, 1));
 }
