@@ -17,6 +17,7 @@ mod launch;
 #[cfg(not(target_os = "linux"))]
 #[path = "sandbox/launch_seatbelt.rs"]
 mod launch;
+mod launchers;
 mod plan;
 mod policy;
 mod readable;
@@ -26,6 +27,7 @@ mod session;
 mod settings;
 
 pub use launch::launch;
+pub(crate) use launchers::Launched;
 pub(crate) use plan::Plan;
 pub use refusals::{Matcher, Refused};
 pub use session::{Level, Options, Sandbox, Switch};

@@ -1,8 +1,8 @@
 //! The launcher: a process that gives up what the policy does not grant and then runs
 //! the command.
 //!
-//! It is the agent's own program, started with [`LAUNCHER_FLAG`] and the policy on its
-//! stdin. Nothing else runs in it, no thread above all, so that every step is a plain
+//! It is the agent's own program, started with [`LAUNCHER_FLAG`]; the policy comes on its
+//! stdin, at once or when there is a command. Nothing else runs in it, no thread above all, so that every step is a plain
 //! system call of a single-threaded process and needs no `unsafe`.
 
 use std::io::{self, Write as _};
@@ -60,19 +60,23 @@ pub fn launch() -> Option<ExitCode> {
 }
 
 fn run(inside: bool) -> Result<ExitCode, LaunchError> {
-    let line = read_line().map_err(failed("reading the policy"))?;
-    let policy: Policy = serde_json::from_slice(&line).map_err(failed("reading the policy"))?;
     if !inside {
         leave_terminal().map_err(failed("leaving the terminal"))?;
         close_descriptors().map_err(failed("closing descriptors"))?;
-        if policy.mounts {
-            return outer(&policy, &line);
-        }
+    }
+    let line = read_line().map_err(failed("reading the policy"))?;
+    if line.is_empty() {
+        // The agent has ended without a command for this process.
+        return Ok(ExitCode::SUCCESS);
+    }
+    let policy: Policy = serde_json::from_slice(&line).map_err(failed("reading the policy"))?;
+    if !inside && policy.mounts {
+        return outer(&policy, &line);
     }
     if inside {
         mounts::own_proc().map_err(failed("mounting /proc"))?;
     }
-    // The folder may have been mounted over since the process started in it.
+    // After the mounts, which may lie over the folder.
     env::set_current_dir(&policy.cwd).map_err(failed("entering the folder"))?;
     mounts::drop_capabilities().map_err(failed("dropping capabilities"))?;
     if inside {
@@ -86,7 +90,7 @@ fn run(inside: bool) -> Result<ExitCode, LaunchError> {
         return Ok(check::check(&policy));
     };
     let mut command = Command::new(program);
-    command.args(args);
+    command.args(args).env_clear().envs(policy.env.iter().map(|(name, value)| (name, value)));
     if !inside {
         let error = command.exec();
         return Err(failed("starting the command")(error));

@@ -1,18 +1,18 @@
 //! One command in the sandbox: what it may do, where it writes, what it leaves behind.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
+use super::launchers::{Launched, Launchers};
 use super::policy::{Network, Policy};
 use super::refusals::{Guarded, guarded_paths};
-use super::session::{Level, Sandbox, written};
-use super::{LAUNCHER_FLAG, Profile, readable};
+use super::session::{Level, Sandbox};
+use super::{Profile, readable};
 use crate::tool::{Place, resolve};
 
 /// Variables that commands which only read are given.
@@ -46,7 +46,7 @@ const GIT: [(&str, &str); 4] = [
 /// One command in the sandbox. Dropped, its temporary folder is removed.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    launcher: PathBuf,
+    launchers: Arc<Launchers>,
     policy: Policy,
     profile: Profile,
     folders: Vec<PathBuf>,
@@ -61,12 +61,12 @@ impl Sandbox {
         if profile == Profile::None {
             return Ok(None);
         }
-        let Some(launcher) = self.options.launcher.clone() else { return Err("there is no launcher".to_owned()) };
+        let Some(launchers) = self.launchers.clone() else { return Err("there is no launcher".to_owned()) };
         let (mut policy, guarded) = self.policy(profile, place)?;
         let temp = self.folder.join(format!("{id}.tmp"));
         DirBuilder::new().recursive(true).mode(0o700).create(&temp).map_err(|error| error.to_string())?;
         policy.temp = temp.canonicalize().map_err(|error| error.to_string())?;
-        Ok(Some(Plan { launcher, policy, profile, folders: place.folders(), guarded }))
+        Ok(Some(Plan { launchers, policy, profile, folders: place.folders(), guarded }))
     }
 
     /// What a command in a profile may do, and the guarded paths that are there.
@@ -139,31 +139,36 @@ impl Plan {
         &self.policy.temp
     }
 
-    /// The launcher, its argument, and its stdin, for a program to run in the sandbox.
-    pub(crate) fn launch(&self, argv: &[&str]) -> io::Result<(&Path, &'static str, Stdio)> {
+    /// Starts a program in the sandbox. It gets those of the variables that it may have, as
+    /// far as they are text, and `more`. Needs a tokio runtime.
+    pub(crate) fn launch(
+        &self,
+        argv: &[&str],
+        given: &BTreeMap<OsString, OsString>,
+        more: &[(&str, &str)],
+    ) -> io::Result<Launched> {
+        let mut env = self.env(given);
+        env.extend(more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
         let argv = argv.iter().map(|&arg| arg.to_owned()).collect();
-        let policy = Policy { argv, ..self.policy.clone() };
-        Ok((&self.launcher, LAUNCHER_FLAG, written(&policy)?))
+        self.launchers.run(&Policy { argv, env: env.into_iter().collect(), ..self.policy.clone() })
     }
 
     /// The environment of the command: nothing that changes what bash or git do.
-    pub(crate) fn env(&self, given: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
-        let kept = |name: &OsStr| {
-            let name = name.to_string_lossy();
-            match self.profile {
-                Profile::Read => KEPT.contains(&name.as_ref()) || name.starts_with("LC_"),
-                _ => !is_code(&name),
-            }
+    fn env(&self, given: &BTreeMap<OsString, OsString>) -> BTreeMap<String, String> {
+        let kept = |name: &str| match self.profile {
+            Profile::Read => KEPT.contains(&name) || name.starts_with("LC_"),
+            _ => !is_code(name),
         };
-        let mut env: BTreeMap<OsString, OsString> =
-            given.iter().filter(|(name, _)| kept(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
-        env.insert("TMPDIR".into(), self.policy.temp.clone().into());
+        let text = given.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let mut env: BTreeMap<String, String> =
+            text.filter(|(name, _)| kept(name)).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        env.insert("TMPDIR".into(), self.policy.temp.to_string_lossy().into_owned());
         if self.profile == Profile::Read {
             env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
-            env.insert("GIT_CONFIG_COUNT".into(), GIT.len().to_string().into());
+            env.insert("GIT_CONFIG_COUNT".into(), GIT.len().to_string());
             for (at, (name, value)) in GIT.iter().enumerate() {
-                env.insert(format!("GIT_CONFIG_KEY_{at}").into(), name.into());
-                env.insert(format!("GIT_CONFIG_VALUE_{at}").into(), value.into());
+                env.insert(format!("GIT_CONFIG_KEY_{at}"), (*name).into());
+                env.insert(format!("GIT_CONFIG_VALUE_{at}"), (*value).into());
             }
         }
         env

@@ -1,5 +1,6 @@
 //! What one command may do, as the launcher is told.
 
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,17 @@ pub(super) struct Policy {
     pub(super) cwd: PathBuf,
     /// The program and its arguments; empty for the self-test.
     pub(super) argv: Vec<String>,
+    /// All variables of its environment.
+    pub(super) env: Vec<(String, String)>,
+}
+
+impl Policy {
+    /// The policy as the launcher reads it from stdin: one line.
+    pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        Ok(line)
+    }
 }
 
 /// Which sockets a command may make.

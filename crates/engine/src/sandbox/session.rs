@@ -1,12 +1,13 @@
 //! The sandbox of a session: how far the kernel can hold commands, and what they are told.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use super::launchers::Launchers;
 use super::plan::remove_temp;
 use super::policy::Policy;
 use super::refusals::{Cache, Refused};
@@ -68,6 +69,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Sandbox {
     pub(super) options: Options,
+    pub(super) launchers: Option<Arc<Launchers>>,
     level: OnceLock<Level>,
     /// What rules refuse, and how often that has changed.
     pub(super) refused: RwLock<(u64, Refused)>,
@@ -78,8 +80,14 @@ pub struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn new(options: Options, folder: &Path) -> Self {
-        let folder = folder.to_owned();
-        Self { options, level: OnceLock::new(), refused: RwLock::default(), cache: Mutex::default(), folder }
+        Self {
+            launchers: options.launcher.clone().map(Launchers::new).map(Arc::new),
+            options,
+            level: OnceLock::new(),
+            refused: RwLock::default(),
+            cache: Mutex::default(),
+            folder: folder.to_owned(),
+        }
     }
 
     /// The `sandbox` settings.
@@ -161,24 +169,16 @@ fn tried(launcher: &Path, mounts: bool, work: &Path, temp: &Path) -> io::Result<
     let covered = if mounts { vec![work.join("covered")] } else { Vec::new() };
     let policy = Policy { mounts, read: vec![work.clone()], covered, temp, cwd: work, ..Policy::default() };
     let mut command = Command::new(launcher);
-    command.arg(LAUNCHER_FLAG).env_clear().stdin(written(&policy)?);
-    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+    command.arg(LAUNCHER_FLAG).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(&policy.to_line()?)?;
+    }
+    let output = child.wait_with_output()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match text(&output.stdout).as_str() {
         "ok" if output.status.success() => Ok(()),
         "" => Err(io::Error::other(text(&output.stderr))),
         said => Err(io::Error::other(said.to_owned())),
     }
-}
-
-/// A policy as the launcher reads it: a file without a name.
-pub(super) fn written(policy: &Policy) -> io::Result<Stdio> {
-    let path = policy.temp.join(fresh_id(".policy-"));
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    fs::remove_file(&path)?;
-    let mut line = serde_json::to_vec(policy)?;
-    line.push(b'\n');
-    file.write_all(&line)?;
-    file.rewind()?;
-    Ok(Stdio::from(file))
 }

@@ -1,6 +1,7 @@
 //! Commands in the sandbox of the kernel.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use quipu_engine::permission::refused;
 use quipu_engine::sandbox::{self, Level, Profile};
@@ -191,6 +192,63 @@ async fn a_command_in_the_sandbox_ends_with_all_its_children() {
         assert!(bad(bench.call("Bash", input, &call).await).contains("timed out"));
         assert_eq!(running(), 0);
     }
+}
+
+/// The processes of a launcher program that wait for a command, once there are `count`.
+fn waiting(launcher: &Path, count: usize) -> Vec<PathBuf> {
+    let begun = Instant::now();
+    loop {
+        let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let name = format!("{}\0", launcher.display());
+        let runs =
+            |path: &PathBuf| std::fs::read_to_string(path.join("cmdline")).is_ok_and(|all| all.starts_with(&name));
+        let found: Vec<PathBuf> = all.filter(runs).collect();
+        if found.len() == count {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "{found:?} are waiting, not {count}");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_command_runs_in_the_launcher_that_waits() {
+    if !kernel_can() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let launcher = folder.path().join("launcher");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_quipu-launcher"), &launcher).unwrap();
+    let env = [("PATH", std::env::var_os("PATH").unwrap()), ("LANG", "C".into())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let sandbox =
+        sandbox::Options { launcher: Some(launcher.clone()), assumed: Some(Level::WithoutMounts), ..sandbox() };
+    let bench = Bench::real(Options { env, sandbox, ..Options::default() });
+    bench.write("sub/a", "text\n");
+    let read = async |command: &str| good(run(&bench, Profile::Read, command).await);
+    read("cd sub").await;
+    let process = waiting(&launcher, 1).remove(0);
+    assert_eq!(std::fs::read(process.join("environ")).unwrap(), b"");
+    assert_eq!(process.join("cwd").read_link().unwrap(), Path::new("/"));
+    // It is told the variables and the folder of the command that it runs.
+    let said = read("echo /proc/$$ $LANG $CLAUDECODE; pwd; cat a; ls $TMPDIR").await;
+    assert_eq!(said, format!("{} C 1\n{}\ntext", process.display(), bench.name("sub")));
+    let process = waiting(&launcher, 1).remove(0);
+    let id = process.file_name().unwrap().to_str().unwrap();
+    assert!(std::process::Command::new("kill").args(["-9", id]).status().unwrap().success());
+    waiting(&launcher, 0);
+    assert_eq!(read("cat a").await, "text");
+    waiting(&launcher, 1);
+    drop(bench);
+    waiting(&launcher, 0);
+}
+
+#[test]
+fn a_launcher_without_a_command_ends_when_stdin_does() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_quipu-launcher"));
+    let output = command.arg("--internal-sandbox-launcher").stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
 }
 
 #[tokio::test]

@@ -2,7 +2,6 @@
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Capture, Captured};
-use crate::sandbox::{Plan, Profile};
+use crate::sandbox::{Launched, Plan, Profile};
 use crate::tool::{Call, Output, Place};
 
 /// How long a shell's children may keep the output open after it.
@@ -26,6 +25,8 @@ const MERCY: Duration = Duration::from_secs(2);
 /// How long the path of a folder can be.
 const MAX_PATH_BYTES: u64 = 4097;
 const SIGTERM: i32 = 15;
+/// Variables that every command gets.
+const VARIABLES: [(&str, &str); 2] = [("CLAUDECODE", "1"), ("GIT_EDITOR", "true")];
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,31 +79,15 @@ impl Process {
             let file = folder.join(format!("{id}.output"));
             let cwd_file =
                 plan.as_ref().map_or_else(|| folder.join(format!("{id}.cwd")), |plan| plan.temp().join("cwd"));
-            // Errors and output come in the order they were printed, so both go into one pipe.
-            let (read, write) = io::pipe()?;
-            let (write, errors): (OwnedFd, OwnedFd) = (write.try_clone()?.into(), write.into());
             let leave = format!("pwd -P >|{}", quoted(&cwd_file.to_string_lossy()));
             let script = format!("trap {} EXIT\n{command}\n", quoted(&leave));
-            let mut shell = match &plan {
-                None => {
-                    let mut shell = Command::new("bash");
-                    shell.arg("-c").arg(&script).env_clear().envs(place.env()).stdin(Stdio::null());
-                    shell
-                }
-                Some(plan) => {
-                    let (launcher, flag, policy) = plan.launch(&["bash", "-c", &script])?;
-                    let mut shell = Command::new(launcher);
-                    shell.arg(flag).env_clear().envs(plan.env(place.env())).stdin(policy);
-                    shell
-                }
+            let argv = ["bash", "-c", &script];
+            let Launched { child, output } = match &plan {
+                None => unconfined(argv, place)?,
+                Some(plan) => plan.launch(&argv, place.env(), &VARIABLES)?,
             };
-            shell.current_dir(place.cwd()).env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
-            shell.stdout(write).stderr(errors);
-            let mut wrap = CommandWrap::from(shell);
-            let child = wrap.wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
-            drop(wrap);
             let group = child.id();
-            let pipe = Receiver::from_owned_fd(read.into())?;
+            let pipe = Receiver::from_owned_fd(output.into())?;
             let capture = Capture::start(pipe, file.clone(), at_once)?;
             Ok(Self { id, child, capture, file, cwd_file, group, ended: false, plan })
         };
@@ -206,6 +191,18 @@ impl Drop for Process {
         }
         let _ = std::fs::remove_file(&self.cwd_file);
     }
+}
+
+/// Starts a program that may do all that the user can do.
+fn unconfined([program, args @ ..]: [&str; 3], place: &Place) -> io::Result<Launched> {
+    // Errors and output come in the order they were printed, so both go into one pipe.
+    let (output, write) = io::pipe()?;
+    let errors = write.try_clone()?;
+    let mut shell = Command::new(program);
+    shell.args(args).env_clear().envs(place.env()).envs(VARIABLES).current_dir(place.cwd());
+    shell.stdin(Stdio::null()).stdout(Stdio::from(write)).stderr(Stdio::from(errors));
+    let child = CommandWrap::from(shell).wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
+    Ok(Launched { child, output })
 }
 
 /// A short text from a file that a command may have replaced with anything.

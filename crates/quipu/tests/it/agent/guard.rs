@@ -221,6 +221,37 @@ fn every_signal_that_ends_the_agent_leaves_no_child_and_a_closed_turn() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_killed_agent_leaves_no_launcher_of_the_sandbox() {
+    let stage = runs("cat /dev/null");
+    let mut talk = stage.talk(&[]);
+    talk.say("go");
+    if talk.until_result()["permission_denials"] != json!([]) {
+        eprintln!("*** NOT TESTED: this system cannot hold commands in a sandbox ***");
+        return;
+    }
+    let agent = talk.child.id().to_string();
+    let is_child = |path: &PathBuf| {
+        let stat = fs::read_to_string(path.join("stat")).unwrap_or_default();
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).is_some_and(|parent| parent == agent)
+    };
+    let begun = std::time::Instant::now();
+    let waiting = loop {
+        let launchers = running("--internal-sandbox-launcher");
+        if let Some(path) = launchers.into_iter().find(is_child) {
+            break path;
+        }
+        assert!(begun.elapsed().as_secs() < 10, "no launcher waits for the next command");
+        std::thread::yield_now();
+    };
+    talk.child.kill().unwrap();
+    while running("--internal-sandbox-launcher").contains(&waiting) {
+        assert!(begun.elapsed().as_secs() < 10, "{} goes on", waiting.display());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn what_a_command_left_running_ends_with_the_session() {
     let stage = runs("sleep 98764.5 > /dev/null 2>&1 & echo begun");
     let out = stage.run(&["-p", "go", "--allowedTools", "Bash", "--output-format", "stream-json", "--verbose"]);
