@@ -1,6 +1,6 @@
 //! Searching what was said: what to look for, and what was found.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::ops::Range;
@@ -150,8 +150,8 @@ fn brief(text: &str) -> String {
 pub struct Found {
     /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// Ids of sessions with more hits than [`Query::per_session`] allows.
-    pub capped: BTreeSet<String>,
+    /// Sessions with more hits than [`Query::per_session`] allows.
+    pub capped: HashSet<SessionKey>,
     /// Whether there may be more hits that were not looked at, because too many candidates
     /// of the index do not have the signs that were asked for.
     pub is_partial: bool,
@@ -189,6 +189,11 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// The session that it is in.
+    pub fn session(&self) -> SessionKey {
+        SessionKey { project: self.project.clone(), id: self.session_id.clone() }
+    }
+
     /// What hits share that need to be shown only once: those on copies of an entry in
     /// forks, and on a title, which is written to a file again and again.
     pub fn identity(&self) -> (String, &str) {

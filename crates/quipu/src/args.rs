@@ -323,7 +323,8 @@ Examples:
 
 Case does not matter, and identifiers are found by their parts and as a whole: `user` and \
 `getuserbyid` find getUserById and get_user_by_id. Punctuation matters: C++, #104, \
-src/tide.rs. A * at the end of a word finds all words that begin with it.
+src/tide.rs. A * at the end of a word finds all words that begin with it. Quote a query with \
+-word in it, or write -- before it, so that the word is not read as an option.
 
 Searches what was said, what tools were called with and what they returned. Words that only \
 `quipu show` adds, such as `12 lines` or `nothing found`, are not found.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_index::{Found, Hit, Pattern, PatternError, Query, Role, Terms, hits_at, places};
+use quipu_index::{Found, Hit, Pattern, PatternError, Query, Role, SessionKey, Terms, hits_at, places};
 use quipu_render::clean;
 use quipu_transcript::{Outline, find};
 
@@ -27,7 +27,7 @@ use crate::time::{local_time, now};
 const HITS_PER_SESSION: usize = 5;
 
 pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let words: Vec<&str> = args.query.iter().map(|word| word.strip_prefix(DASHED).unwrap_or(word)).collect();
+    let words: Vec<&str> = args.query.iter().map(|word| query_word(word)).collect::<Result<_>>()?;
     let text = words.join(" ");
     let filter = args.filters.resolve(&now(), global)?;
     let is_capped = !global.json && args.filters.session.is_none();
@@ -57,23 +57,47 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result
     Ok(if found.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Stands before words of a query that begin with a dash and can be no option, such as `->`,
-/// which clap would refuse. No keyboard types this character.
+/// Stands before words of a query that begin with a dash and can be no option, such as `->`
+/// and `-harbour`: clap would refuse the first and take the second for `-h`. No keyboard types
+/// this character.
 const DASHED: char = '\u{2060}';
 
 /// The arguments of the command with [`DASHED`] where a query needs it.
 pub(crate) fn with_dashed_words(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut is_search = false;
+    let (mut is_search, mut is_past_options) = (false, false);
     let args = args.map(|arg| {
         is_search |= arg == "search" || arg == "find";
-        let sign = arg.to_str().and_then(|arg| arg.strip_prefix('-')).and_then(|rest| rest.chars().next());
-        if is_search && sign.is_some_and(|sign| sign != '-' && !sign.is_alphanumeric()) {
+        is_past_options |= arg == "--";
+        if is_search && !is_past_options && arg.to_str().is_some_and(is_dashed_word) {
             OsString::from(format!("{DASHED}{}", arg.to_string_lossy()))
         } else {
             arg
         }
     });
     args.collect()
+}
+
+/// Whether an argument begins with a dash and can be no option of `search`.
+fn is_dashed_word(arg: &str) -> bool {
+    let Some(rest) = arg.strip_prefix('-') else { return false };
+    let mut after_flags = rest.trim_start_matches(['h', 'q', 'v', 'V']).chars();
+    match (after_flags.next(), after_flags.next()) {
+        (None | Some('-' | 'p'), _) => false,
+        (Some('n'), value) => value.is_some_and(|value| !value.is_ascii_digit() && value != '='),
+        // One letter alone is a mistyped option, as clap says.
+        (Some(letter), _) => rest.len() > 1 || !letter.is_alphabetic(),
+    }
+}
+
+/// A word of the query as it was typed. Fails if it may be a mistyped option.
+fn query_word(word: &str) -> Result<&str> {
+    let Some(dashed) = word.strip_prefix(DASHED) else { return Ok(word) };
+    if !dashed[1..].starts_with(char::is_alphanumeric) {
+        return Ok(dashed);
+    }
+    let message = format!("`{}` is not an option", clean(&truncate(dashed, 60)));
+    let hint = "to leave out a word, quote the query, as in `quipu search 'tide -harbour'`, or write `--` before it";
+    Err(Failure::usage("usage.dashed_word", message, hint))
 }
 
 fn role(role: args::Role) -> Role {
@@ -139,21 +163,23 @@ fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
                 is_more = true;
                 break;
             }
-            if left == 0 {
-                found.capped.insert(history.id.to_string());
-                break;
-            }
-            let hits = hits_at(&history, place, pattern, query).into_iter();
-            let is_new = |hit: &Hit| {
+            let mut hits = hits_at(&history, place, pattern, query);
+            hits.retain(|hit| {
                 let (entry, snippet) = hit.identity();
                 seen.insert((entry, snippet.to_owned()))
-            };
-            let new: Vec<Hit> = hits.filter(is_new).take(left).collect();
-            left -= new.len();
-            found.hits.extend(new);
+            });
+            let is_capped = hits.len() > left;
+            hits.truncate(left);
+            left -= hits.len();
+            found.hits.extend(hits);
+            if is_capped {
+                found.capped.insert(SessionKey { project: history.project.to_string(), id: history.id.to_string() });
+                break;
+            }
         }
     }
     warn_all(&errors);
+    is_more |= found.hits.len() > query.limit;
     found.hits.truncate(query.limit);
     found.hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
     if is_more {
@@ -167,14 +193,13 @@ fn list(found: &Found, output: &Output) -> Result<String> {
     let cyan = output.style(AnsiColor::Cyan.on_default());
     let (bold, dim) = (output.style(Style::new().bold()), output.style(Style::new().dimmed()));
     let mark = output.style(AnsiColor::Yellow.on_default().bold());
-    let whose = |hit: &Hit| (hit.project.clone(), hit.session_id.clone());
-    let mut sessions: Vec<_> = found.hits.iter().map(whose).collect();
+    let mut sessions: Vec<SessionKey> = found.hits.iter().map(Hit::session).collect();
     let mut seen = HashSet::new();
     sessions.retain(|session| seen.insert(session.clone()));
     let mut text = String::new();
     for (n, session) in sessions.iter().enumerate() {
-        let hits: Vec<&Hit> = found.hits.iter().filter(|hit| whose(hit) == *session).collect();
-        let is_twice = sessions.iter().filter(|(_, id)| *id == session.1).count() > 1;
+        let hits: Vec<&Hit> = found.hits.iter().filter(|hit| hit.session() == *session).collect();
+        let is_twice = sessions.iter().filter(|other| other.id == session.id).count() > 1;
         let name = name(session, is_twice);
         let (title, project) = head(hits[0]);
         let gap = if n > 0 { "\n" } else { "" };
@@ -194,7 +219,7 @@ fn list(found: &Found, output: &Output) -> Result<String> {
             };
             writeln!(text, "    {shown}")?;
         }
-        if found.capped.contains(&session.1) {
+        if found.capped.contains(session) {
             writeln!(text, "  {dim}more in this session: --session {}{dim:#}", clean(&name))?;
         }
     }
@@ -202,7 +227,7 @@ fn list(found: &Found, output: &Output) -> Result<String> {
 }
 
 /// The name by which `quipu show` opens a session.
-fn name((project, id): &(String, String), is_twice: bool) -> String {
+fn name(SessionKey { project, id }: &SessionKey, is_twice: bool) -> String {
     let is_uuid = id.len() == 36 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     let id = if is_uuid { &id[..8] } else { id };
     if is_twice { format!("{}/{id}", project.trim_start_matches('-')) } else { id.to_owned() }

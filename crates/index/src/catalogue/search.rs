@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::rows::path_of;
 use crate::said::{Calls, Kind, Reader};
-use crate::search::{Found, Hit, Query, agent_name, line_at, snippet};
+use crate::search::{Found, Hit, Query, SessionKey, agent_name, line_at, snippet};
 use crate::terms::Terms;
 
 /// A text that may match, without the text.
@@ -81,22 +81,27 @@ fn best(db: &Connection, ranked: HashMap<i64, f64>, terms: &Terms, query: &Query
     // Of equals the later comes first.
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     let mut found = Found::default();
-    let (mut seen, mut counts) = (HashSet::new(), HashMap::<String, usize>::new());
+    let (mut seen, mut counts) = (HashSet::new(), HashMap::<SessionKey, usize>::new());
     for (id, score) in ranked {
         if found.hits.len() >= query.limit {
             break;
         }
         let Some(candidate) = candidate(db, id, query)? else { continue };
-        let is_capped = counts.get(&candidate.session).is_some_and(|count| *count >= query.per_session);
-        if is_capped {
-            found.capped.insert(candidate.session);
+        let session = SessionKey { project: candidate.project.clone(), id: candidate.session.clone() };
+        if found.capped.contains(&session) {
             continue;
         }
         let Some(hit) = read(candidate, terms, score) else { continue };
         let (entry, snippet) = hit.identity();
-        if seen.insert((entry, snippet.to_owned())) {
-            *counts.entry(hit.session_id.clone()).or_default() += 1;
+        if !seen.insert((entry, snippet.to_owned())) {
+            continue;
+        }
+        let count = counts.entry(session).or_default();
+        if *count < query.per_session {
+            *count += 1;
             found.hits.push(hit);
+        } else {
+            found.capped.insert(hit.session());
         }
     }
     Ok(found)

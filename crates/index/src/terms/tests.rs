@@ -21,6 +21,7 @@ fn the_index_is_asked_for_words_phrases_and_beginnings() {
     check("tide OR ebb flow", r#"(("tide") OR ("ebb")) AND (("flow"))"#);
     check("tide -harbour", r#"((("tide"))) NOT (("harbour"))"#);
     check("tide tide tide", r#"(("tide"))"#);
+    check("tide ebb tide OR flow", r#"(("tide")) AND (("ebb")) AND (("tide") OR ("flow"))"#);
     check("🚀 tide", r#"(("tide"))"#);
     check("tide,", r#"(("tide"))"#);
     for query in ["🚀", " -- ", "->", "++"] {

@@ -149,7 +149,7 @@ fn a_session_gives_no_more_hits_than_it_may() {
     let found = indexed(dir.path()).search(&Terms::parse("tide").unwrap(), &query).unwrap();
     let count = |session: &str| found.hits.iter().filter(|hit| hit.session_id == session).count();
     assert_eq!((count("s"), count("t")), (3, 2));
-    assert_eq!(found.capped.into_iter().collect::<Vec<_>>(), ["s"]);
+    assert_eq!(found.capped.into_iter().map(|key| key.id).collect::<Vec<_>>(), ["s"]);
 }
 
 #[test]
@@ -330,4 +330,36 @@ fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
     for bad in [Pattern::regex("("), Pattern::regex(""), Pattern::exact("")] {
         assert!(bad.is_err());
     }
+}
+
+#[test]
+fn a_session_is_capped_only_if_it_holds_more_hits() {
+    let dir = tempdir().unwrap();
+    let say = |uuid: &str, text: &str| user(uuid, &format!("\"{text}\""));
+    write(dir.path(), "s", &[say("a", "#104 first"), say("b", "#104 second"), say("c", "#104 third")]);
+    let other = dir.path().join("projects/-home-dev-shore");
+    fs::create_dir_all(&other).unwrap();
+    // The index finds both, but one without its sign.
+    fs::write(other.join("s.jsonl"), [say("d", "#104 fourth"), say("e", "104 fifth")].join("\n") + "\n").unwrap();
+    let catalogue = indexed(dir.path());
+    let query = |per_session| Query { per_session, ..Query::default() };
+    let found = |per_session| catalogue.search(&Terms::parse("#104").unwrap(), &query(per_session)).unwrap();
+    let one = found(1);
+    assert_eq!(one.hits.len(), 2, "one of each project");
+    assert_eq!(one.capped, [SessionKey { project: "-home-dev-tidepool".into(), id: "s".into() }].into());
+    assert_eq!((found(3).hits.len(), found(3).capped.len()), (4, 0));
+}
+
+#[test]
+fn a_long_text_without_spaces_is_found_if_it_is_no_data() {
+    let dir = tempdir().unwrap();
+    let tide = "潮汐每天涨落两次".repeat(30);
+    let cipher = "QUJDREVGR0hJSktMTU5P".repeat(30);
+    let call = |id: &str, text: &str| {
+        assistant(id, &format!(r#"{{"type":"tool_use","id":"{id}","name":"Write","input":{{"content":"{text}"}}}}"#))
+    };
+    write(dir.path(), "s", &[call("a", &format!("{tide}月亮")), call("b", &cipher)]);
+    let catalogue = indexed(dir.path());
+    assert_eq!(ids(&found(&catalogue, "月亮")), ["a"]);
+    assert!(found(&catalogue, "QUJDREVGR0hJSktMTU5P*").is_empty());
 }

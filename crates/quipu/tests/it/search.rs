@@ -68,6 +68,33 @@ fn bad_queries_are_explained() {
 }
 
 #[test]
+fn a_word_with_a_dash_that_may_be_a_mistyped_option_is_refused() {
+    for args in [&["-harbour"][..], &["tide", "-harbour"], &["tide", "-limit", "5"], &["tide", "-none"], &["-104"]] {
+        let out = demo(&[&["--json", "search"], args].concat());
+        assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{args:?}");
+        let error: Value = serde_json::from_slice(&out.stderr).unwrap();
+        assert_eq!(error["error"]["code"], "usage.dashed_word", "{args:?}");
+        assert!(error["error"]["hint"].as_str().unwrap().contains("quipu search 'tide -harbour'"));
+    }
+    let all = search(&["tide", "-n", "500"]).len();
+    let quoted = search(&["tide -harbour", "-n500"]);
+    assert!(!quoted.is_empty() && quoted.len() < all);
+    assert_eq!(search(&["-n=500", "--", "tide", "-harbour"]), quoted);
+    assert!(String::from_utf8(demo(&["search", "-h"]).stdout).unwrap().contains("Usage:"));
+    assert_eq!(search(&["tide", "-ptidepool", "-qn3"]).len(), 3);
+}
+
+#[test]
+fn only_a_session_with_more_hits_says_so_without_the_index_too() {
+    let shown = |args: &[&str]| String::from_utf8(demo(&[&["search", "--exact"], args].concat()).stdout).unwrap();
+    let capped = |text: &str| text.matches("more in this session").count();
+    let text = shown(&["to_radians", "--session", "05ef09b2"]);
+    let hits = printed_places(&shown(&["tide", "-n", "200"])).len();
+    assert!(capped(&shown(&["tide", "-n", "200"])) > 0 && hits > 5, "{hits}");
+    assert_eq!(capped(&text), 0, "{text}");
+}
+
+#[test]
 fn a_search_without_a_hit_says_so_in_short() {
     let long = "nowhere".repeat(14_000);
     for (args, quiet) in [(&["search", &long][..], false), (&["-q", "search", &long], true)] {
