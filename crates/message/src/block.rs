@@ -30,8 +30,6 @@ pub struct ToolCall<'a> {
 /// The result of a tool call, whoever ran the tool.
 #[derive(Debug, Clone)]
 pub struct ToolOutcome<'a> {
-    /// The call it belongs to.
-    pub tool_use_id: &'a ToolUseId,
     /// Whether the tool failed, as the block or the server's own error says.
     pub is_error: bool,
     /// What the model is given; of a server's result its text, or the result as it came.
@@ -157,7 +155,6 @@ impl Block {
         macro_rules! server {
             ($result:expr) => {
                 ToolOutcome {
-                    tool_use_id: &$result.tool_use_id,
                     is_error: $result.is_error.is_true() || $result.content.get().is_some_and(server::is_failure),
                     content: $result.content.get().map(server::content),
                     raw: $result.content.get(),
@@ -165,12 +162,9 @@ impl Block {
             };
         }
         Some(match self {
-            Self::ToolResult(result) => ToolOutcome {
-                tool_use_id: &result.tool_use_id,
-                is_error: result.is_error.is_true(),
-                content: result.content.get().cloned(),
-                raw: None,
-            },
+            Self::ToolResult(result) => {
+                ToolOutcome { is_error: result.is_error.is_true(), content: result.content.get().cloned(), raw: None }
+            }
             Self::WebSearchResult(result) => server!(result),
             Self::WebFetchResult(result) => server!(result),
             Self::CodeResult(result) => server!(result),

@@ -81,6 +81,16 @@ impl Answer {
     fn waits(&self) -> bool {
         matches!(self.state, State::Waiting | State::Finished)
     }
+
+    /// The entry to write, which from now on counts as written; `None` if there is nothing
+    /// to write.
+    fn take(&mut self) -> Option<&Assistant> {
+        let waits = self.waits();
+        if waits {
+            self.state = State::Written;
+        }
+        waits.then_some(&self.entry)
+    }
 }
 
 /// An answer that waits to be written.
@@ -101,9 +111,11 @@ impl Queued {
     /// Changes the answer for the last time: whatever comes after it is written after it.
     /// Returns false if it is written already.
     pub(crate) fn finish(&self, end: impl FnOnce(&mut Assistant)) -> bool {
-        let waits = self.update(end);
+        let mut answer = held(&self.0);
+        let waits = answer.waits();
         if waits {
-            held(&self.0).state = State::Finished;
+            end(&mut answer.entry);
+            answer.state = State::Finished;
         }
         waits
     }
@@ -257,13 +269,10 @@ impl Work {
     }
 
     fn take(&mut self, answer: &Mutex<Answer>) {
-        let mut answer = held(answer);
-        if answer.waits() {
-            answer.state = State::Written;
-            match Line::of(&answer.entry) {
-                Ok(line) => self.pending.push_back(line),
-                Err(error) => self.unserialised = Some(AppendError::Serialise(error)),
-            }
+        match held(answer).take().map(Line::of) {
+            Some(Ok(line)) => self.pending.push_back(line),
+            Some(Err(error)) => self.unserialised = Some(AppendError::Serialise(error)),
+            None => {}
         }
     }
 
@@ -312,4 +321,28 @@ impl std::fmt::Debug for Shared {
 /// any two steps.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_written_while_it_ends_stays_written() {
+        for _ in 0..2000 {
+            let answer = Arc::new(Mutex::new(Answer { entry: Assistant::default(), state: State::Waiting }));
+            let (queued, both) = (Queued(Arc::clone(&answer)), Barrier::new(2));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    both.wait();
+                    queued.finish(|_| std::thread::yield_now());
+                });
+                both.wait();
+                assert!(answer.lock().is_ok_and(|mut answer| answer.take().is_some()));
+            });
+            assert!(!queued.update(|_| ()), "what is written can no longer change");
+        }
+    }
 }
