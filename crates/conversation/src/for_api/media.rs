@@ -41,30 +41,16 @@ impl Media {
 
     /// Whether an entry holds such media, also in a tool result.
     fn is_in(self, node: &Node) -> bool {
-        self.blocks(node).iter().any(|block| self.covers(block) || self.inside(block).any(|inner| self.covers(inner)))
+        any_in(node, |block| self.covers(block))
     }
 
     /// Whether an entry holds such media that no API takes.
     fn is_oversized_in(self, node: &Node) -> bool {
-        let long = |block: &Block| match block {
+        let is_oversized = |block: &Block| match block {
             Block::Image(image) => image.source.data.text().is_some_and(|data| data.len() > MAX_IMAGE_BASE64),
             _ => false,
         };
-        let blocks = self.blocks(node);
-        blocks.iter().any(|block| long(block) || self.inside(block).any(long))
-    }
-
-    fn blocks(self, node: &Node) -> Cow<'_, [Block]> {
-        match &node.entry {
-            Entry::User(line) => Cow::Borrowed(line.message.content.blocks()),
-            Entry::Attachment(line) => Cow::Owned(line.for_model()),
-            _ => Cow::Borrowed(&[]),
-        }
-    }
-
-    fn inside(self, block: &Block) -> impl Iterator<Item = &Block> {
-        let content = block.tool_result().and_then(|result| result.content.get());
-        content.into_iter().flat_map(|content| content.blocks())
+        any_in(node, |block| self.covers(block) && is_oversized(block))
     }
 
     /// Takes the media out; where the user or a tool put them, a note says so.
@@ -83,6 +69,25 @@ impl Media {
             }
         }
     }
+}
+
+/// Whether a block of an entry, or one inside a tool result of it, is such.
+fn any_in(node: &Node, is_such: impl Fn(&Block) -> bool) -> bool {
+    blocks(node).iter().any(|block| is_such(block) || inside(block).iter().any(&is_such))
+}
+
+/// The blocks of an entry that may hold media.
+fn blocks(node: &Node) -> Cow<'_, [Block]> {
+    match &node.entry {
+        Entry::User(line) => Cow::Borrowed(line.message.content.blocks()),
+        Entry::Attachment(line) => Cow::Owned(line.for_model()),
+        _ => Cow::Borrowed(&[]),
+    }
+}
+
+/// The blocks inside a tool result.
+fn inside(block: &Block) -> &[Block] {
+    block.tool_result().map_or(&[], |result| result.blocks())
 }
 
 /// The longest image the API takes, in base64.

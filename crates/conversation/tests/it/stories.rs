@@ -227,6 +227,22 @@ fn a_picture_that_was_too_large_is_not_sent_again() {
 }
 
 #[test]
+fn a_large_picture_does_not_excuse_other_documents() {
+    let document = json!({"type": "document", "source": {"type": "base64", "data": "AA=="}});
+    let large = json!({"type": "image", "source": {"type": "base64", "data": "A".repeat(6 << 20)}});
+    let mut error = says("e", "q", "x", words("API Error: PDF too large"));
+    error["isApiErrorMessage"] = true.into();
+    let talk = talk(&[
+        user("p", None, json!([large, document])),
+        user("q", Some("p"), json!([document])),
+        error,
+        user("r", Some("e"), json!("go on")),
+    ]);
+    let sent = serde_json::to_string(&talk.for_api()).unwrap();
+    assert_eq!((sent.matches("\"document\"").count(), sent.matches("\"image\"").count()), (0, 1));
+}
+
+#[test]
 fn what_the_stream_is_writing_is_shown_until_it_comes_whole() {
     let event = |event: Value| json!({"type": "stream_event", "event": event, "session_id": "s", "uuid": "e"});
     let mut lines = vec![
