@@ -43,6 +43,21 @@ impl Tokens {
         }
     }
 
+    /// All tokens of the prompt: uncached, written to the cache and read from it.
+    pub fn prompt(&self) -> u64 {
+        self.input + self.cache_write() + self.cache_read
+    }
+
+    /// Prompt tokens written to the cache, whatever their lifetime.
+    pub fn cache_write(&self) -> u64 {
+        self.cache_write_5m + self.cache_write_1h
+    }
+
+    /// All tokens: the prompt and what the model wrote.
+    pub fn total(&self) -> u64 {
+        self.prompt() + self.output
+    }
+
     /// Adds another count.
     pub fn add(&mut self, other: Self) {
         self.input += other.input;

@@ -186,10 +186,10 @@ impl Row {
         Some((self.tokens.output as f64 / minutes, self.cost.as_f64() / minutes))
     }
 
-    /// What an active block will have used and cost at its end, at this rate.
-    pub fn projection(&self) -> Option<(f64, f64)> {
-        let (left, (tokens, usd)) = (self.block?.minutes_left?, self.rate()?);
-        Some((self.tokens.output as f64 + tokens * left, self.cost.as_f64() + usd * left))
+    /// What an active block will have used of something at its end, at the rate it has so far.
+    pub fn projected(&self, used: f64) -> Option<f64> {
+        let block = self.block?;
+        Some(used + used / block.minutes * block.minutes_left?)
     }
 
     pub(crate) fn add(&mut self, used: &Used<'_>) {
@@ -288,10 +288,10 @@ impl Serialize for Row {
             map.serialize_entry("output_tokens_per_minute", &tokens)?;
             map.serialize_entry("cost_usd_per_minute", &usd)?;
         }
-        if let Some((tokens, usd)) = self.projection() {
-            map.serialize_entry("minutes_left", &self.block.and_then(|block| block.minutes_left))?;
-            map.serialize_entry("projected_output_tokens", &tokens)?;
-            map.serialize_entry("projected_cost_usd", &usd)?;
+        if let Some(left) = self.block.and_then(|block| block.minutes_left) {
+            map.serialize_entry("minutes_left", &left)?;
+            map.serialize_entry("projected_output_tokens", &self.projected(self.tokens.output as f64))?;
+            map.serialize_entry("projected_cost_usd", &self.projected(self.cost.as_f64()))?;
         }
         if !self.breakdown.is_empty() {
             let rows = self.breakdown.iter().map(|(model, row)| Row { key: Some(model.clone()), ..row.clone() });

@@ -1,7 +1,7 @@
 //! What `show` and `export` say about a session before its conversation.
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use quipu_conversation::{Conversation, Metrics};
 use quipu_render::About;
 
@@ -30,14 +30,13 @@ pub(crate) fn about(conversation: &Conversation, metrics: Option<&Metrics>) -> A
     }
     about.started = metrics.started_at.as_deref().map(with_zone).or(about.started);
     about.ended = metrics.ended_at.as_deref().map(with_zone).or(about.ended);
-    about.duration = Some(duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
+    about.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
     about.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
     let tokens = &metrics.tokens;
-    let cached = tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h;
-    if tokens.input + cached + tokens.output > 0 {
+    if tokens.total() > 0 {
         about.tokens = Some(format!(
             "{} tokens in ({} cached), {} out",
-            format::tokens(tokens.input + cached),
+            format::tokens(tokens.prompt()),
             format::tokens(tokens.cache_read),
             format::tokens(tokens.output)
         ));
@@ -68,30 +67,5 @@ fn with_zone(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string(),
         Err(_) => timestamp.to_owned(),
-    }
-}
-
-/// The two largest units that are not zero: `2 d 3 h`, `12 min`, `8 s`.
-pub(crate) fn duration(seconds: f64) -> String {
-    let total = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
-    let units = [("d", total / 86_400), ("h", total / 3_600 % 24), ("min", total / 60 % 60), ("s", total % 60)];
-    let units: Vec<String> = units
-        .iter()
-        .skip_while(|(_, n)| *n == 0)
-        .take(2)
-        .filter(|(_, n)| *n > 0)
-        .map(|(unit, n)| format!("{n} {unit}"))
-        .collect();
-    units.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::duration;
-
-    #[test]
-    fn durations_have_at_most_two_units() {
-        let shown = [8.4, 60.0, 754.0, 7_200.0, 7_260.0, 86_400.0, 200_000.0].map(duration);
-        assert_eq!(shown, ["8 s", "1 min", "12 min 34 s", "2 h", "2 h 1 min", "1 d", "2 d 7 h"]);
     }
 }

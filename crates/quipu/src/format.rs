@@ -1,5 +1,6 @@
 //! Numbers and names as users read them.
 
+use jiff::SignedDuration;
 use quipu_conversation::price::base_name;
 
 #[cfg(test)]
@@ -51,6 +52,22 @@ pub(crate) fn money(usd: f64) -> String {
 /// A cost of which part may be unknown: `$1.20`, `$1.20 + ?`.
 pub(crate) fn cost(usd: f64, unpriced_models: usize) -> String {
     if unpriced_models == 0 { money(usd) } else { format!("{} + ?", money(usd)) }
+}
+
+/// The two largest units that are not zero: `2 d 3 h`, `12 min`, `8 s`; `0 s` for less than a
+/// second.
+pub(crate) fn duration(seconds: f64) -> String {
+    let total = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
+    let units = [("d", total / 86_400), ("h", total / 3_600 % 24), ("min", total / 60 % 60), ("s", total % 60)];
+    let largest = units.iter().position(|(_, n)| *n > 0).unwrap_or(units.len() - 1);
+    let shown = units[largest..].iter().take(2).enumerate().filter(|(at, (_, n))| *at == 0 || *n > 0);
+    shown.map(|(_, (unit, n))| format!("{n} {unit}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Minutes as hours and minutes, shorter than [`duration`] for tables and status lines: `2h 10m`.
+pub(crate) fn hours(minutes: f64) -> String {
+    let minutes = minutes.floor() as u64;
+    if minutes < 60 { format!("{minutes}m") } else { format!("{}h {:02}m", minutes / 60, minutes % 60) }
 }
 
 /// A model's name without vendor and date: `opus-4-5`.

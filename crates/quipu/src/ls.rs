@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::{Tokens, headline};
+use quipu_conversation::headline;
 use quipu_index::Listed;
 
 use crate::args::{Global, LsArgs, Sort};
@@ -42,12 +42,11 @@ pub(crate) fn run(args: &LsArgs, global: &Global, output: &Output) -> Result<Exi
 }
 
 fn sort(rows: &mut [Listed], by: Sort) {
-    let all = |t: &Tokens| t.input + t.output + t.cache_read + t.cache_write_5m + t.cache_write_1h;
     // The rows come latest first, and sorting is stable.
     match by {
         Sort::Time => {}
         Sort::Cost => rows.sort_by(|a, b| b.cost_usd.total_cmp(&a.cost_usd)),
-        Sort::Tokens => rows.sort_by_key(|row| Reverse(all(&row.tokens))),
+        Sort::Tokens => rows.sort_by_key(|row| Reverse(row.tokens.total())),
         Sort::Turns => rows.sort_by_key(|row| Reverse(row.turns)),
     }
 }

@@ -11,7 +11,6 @@ use quipu_index::{By, Catalogue, Listed, Used, Window};
 use quipu_render::clean;
 use serde_json::{Value, json};
 
-use crate::about::duration;
 use crate::args::{Global, StatsArgs};
 use crate::catalogue;
 use crate::error::note;
@@ -76,8 +75,8 @@ struct Messages {
 impl Messages {
     fn add(&mut self, used: &Used<'_>, zone: &TimeZone) {
         let tokens = &used.tokens;
-        let context = tokens.input + tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h;
-        if context + tokens.output == 0 {
+        let context = tokens.prompt();
+        if tokens.total() == 0 {
             return;
         }
         self.all += used.messages;
@@ -156,7 +155,10 @@ impl<'a> Stats<'a> {
         if let Some((median, longest, id)) = middle(&self.lengths) {
             row(
                 "length",
-                &[format!("median {}", length(median)), format!("longest {} {}", length(longest), named(id))],
+                &[
+                    format!("median {}", format::duration(median)),
+                    format!("longest {} {}", format::duration(longest), named(id)),
+                ],
             );
         }
         if let Some((median, most, id)) = middle(&self.turns) {
@@ -192,10 +194,6 @@ impl<'a> Stats<'a> {
 /// Six characters of a chart.
 fn part(chart: &str, from: usize) -> String {
     chart.chars().skip(from).take(6).collect()
-}
-
-fn length(seconds: f64) -> String {
-    Some(duration(seconds)).filter(|text| !text.is_empty()).unwrap_or_else(|| "0 s".to_owned())
 }
 
 /// The median, the largest and the session that has it, of sorted numbers; `None` without any.

@@ -16,7 +16,6 @@ use crate::format::{self, money};
 use crate::output::Output;
 use crate::prices;
 use crate::time::now;
-use crate::usage;
 
 /// What Claude Code sends; every field may be absent.
 #[derive(Debug, Default, Deserialize)]
@@ -130,8 +129,7 @@ fn model(status: &Status, session: Option<&SessionStatus>) -> Option<String> {
 
 /// How much of the context window the last prompt filled.
 fn context(status: &Status, session: &SessionStatus) -> Option<f64> {
-    let tokens = session.last_message.as_ref()?.tokens;
-    let prompt = tokens.input + tokens.cache_write_5m + tokens.cache_write_1h + tokens.cache_read;
+    let prompt = session.last_message.as_ref()?.tokens.prompt();
     let is_long = status.model.id.as_deref().is_some_and(|id| id.contains("[1m]"));
     let usual = if is_long { 5.0 * CONTEXT_WINDOW } else { CONTEXT_WINDOW };
     let size = status.context_window.context_window_size.filter(|size| *size > 0.0).unwrap_or(usual);
@@ -144,7 +142,7 @@ impl Line {
             self.model.as_deref().map(|model| clean(model).into_owned()),
             self.session_cost_usd.map(|usd| format!("session {}", money(usd))),
             self.today_cost_usd.map(|usd| format!("today {}", money(usd))),
-            self.block_minutes_left.map(|minutes| format!("block {} left", usage::duration(minutes))),
+            self.block_minutes_left.map(|minutes| format!("block {} left", format::hours(minutes))),
             self.context_used_percentage.map(|percent| format!("context {percent:.0}%")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")

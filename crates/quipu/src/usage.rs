@@ -19,13 +19,12 @@ use crate::parallel;
 use crate::prices;
 use crate::sessions::claude_dirs;
 use crate::time::now;
-use table::Names;
+use table::UsageTable;
 
 mod limit;
 mod table;
 
 pub(crate) use limit::TokenLimit;
-pub(crate) use table::duration;
 
 pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
     if args.token_limit.is_some() && args.group != Group::Block {
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<
         note(global, &"nothing was used in that time");
         return Ok(ExitCode::SUCCESS);
     }
-    let table = Names::new(&report, args.group, &sessions, &window.zone, limit).table(output);
+    let table = UsageTable::new(&report, args.group, &sessions, &window.zone, limit).render(output);
     let notes = table::notes(&report, args.group, &window.zone, copies(&report, args, &sessions), limit);
     if output.is_terminal {
         output.text(&format!("{table}\n{}\n", notes.join("\n")))?;
@@ -187,7 +186,7 @@ fn document(report: &Report, group: Group, sessions: &[Listed], limit: Option<u6
             Group::Block => {
                 if let Some(limit) = limit {
                     more("token_limit", json!(limit));
-                    more("token_limit_used", json!(limit::tokens(counted) as f64 / limit as f64));
+                    more("token_limit_used", json!(counted.tokens.total() as f64 / limit as f64));
                 }
             }
             Group::Project => {

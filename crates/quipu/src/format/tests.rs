@@ -43,3 +43,9 @@ fn a_project_is_named_by_the_end_of_its_path() {
     }
     assert_eq!(project(None, "-home-sam"), "-home-sam");
 }
+
+#[test]
+fn durations_have_at_most_two_units() {
+    let shown = [0.0, 0.4, 8.4, 60.0, 754.0, 7_200.0, 7_260.0, 86_400.0, 86_430.0, 200_000.0].map(duration);
+    assert_eq!(shown, ["0 s", "0 s", "8 s", "1 min", "12 min 34 s", "2 h", "2 h 1 min", "1 d", "1 d", "2 d 7 h"]);
+}

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use quipu_conversation::Tokens;
 use quipu_index::{Report, Row};
 
 /// What `--token-limit` is given.
@@ -41,22 +40,11 @@ impl TokenLimit {
         let is_over = |row: &&Row| row.block.is_some_and(|block| block.minutes_left.is_none());
         match self {
             Self::Tokens(tokens) => Some(tokens),
-            Self::Max => report.rows.iter().filter(is_over).map(tokens).max().filter(|most| *most > 0),
+            Self::Max => {
+                report.rows.iter().filter(is_over).map(|row| row.tokens.total()).max().filter(|most| *most > 0)
+            }
         }
     }
-}
-
-/// All tokens of a row: input, output and cache.
-pub(super) fn tokens(row: &Row) -> u64 {
-    let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read } = row.tokens;
-    input + output + cache_write_5m + cache_write_1h + cache_read
-}
-
-/// All tokens an active block will have used at its end, at the rate it has so far.
-pub(super) fn projected(row: &Row) -> Option<f64> {
-    let block = row.block?;
-    let used = tokens(row) as f64;
-    Some(used + used / block.minutes * block.minutes_left?)
 }
 
 #[cfg(test)]

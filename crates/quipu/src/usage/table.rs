@@ -13,7 +13,6 @@ use crate::ls;
 use crate::output::Output;
 use crate::prices;
 use crate::table::{Column, Table};
-use crate::usage::limit;
 
 fn columns(lead: Vec<Column>, group: Group) -> Vec<Column> {
     let mut columns = lead;
@@ -40,7 +39,7 @@ fn cells(lead: Vec<String>, row: &Row, trail: Option<String>) -> Vec<String> {
         format::thousands(row.messages),
         format::tokens(tokens.input),
         format::tokens(tokens.output),
-        format::tokens(tokens.cache_write_5m + tokens.cache_write_1h),
+        format::tokens(tokens.cache_write()),
         format::tokens(tokens.cache_read),
         format::cost(row.cost.as_f64(), row.unpriced.len()),
     ]);
@@ -51,8 +50,8 @@ fn cells(lead: Vec<String>, row: &Row, trail: Option<String>) -> Vec<String> {
     cells
 }
 
-/// The table of a report that has rows: what rows are called, and what stands beside the counts.
-pub(super) struct Names<'a> {
+/// A report as a table, and what names its rows.
+pub(super) struct UsageTable<'a> {
     report: &'a Report,
     group: Group,
     zone: &'a TimeZone,
@@ -64,7 +63,7 @@ pub(super) struct Names<'a> {
     has_active_block: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> UsageTable<'a> {
     pub(super) fn new(
         report: &'a Report,
         group: Group,
@@ -72,7 +71,7 @@ impl<'a> Names<'a> {
         zone: &'a TimeZone,
         limit: Option<u64>,
     ) -> Self {
-        let mut names = Self {
+        let mut table = Self {
             report,
             group,
             zone,
@@ -83,27 +82,27 @@ impl<'a> Names<'a> {
         };
         for session in sessions {
             let name = format::project(session.cwd.as_deref(), &session.project);
-            names.projects.entry(&session.project).or_insert_with(|| name.to_owned());
+            table.projects.entry(&session.project).or_insert_with(|| name.to_owned());
         }
         // Two projects of one name are told apart by their whole path.
         let shown = |name: &str| {
             report
                 .rows
                 .iter()
-                .filter_map(|row| names.projects.get(row.key.as_deref()?))
+                .filter_map(|row| table.projects.get(row.key.as_deref()?))
                 .filter(|other| *other == name)
                 .count()
         };
         let twice: Vec<&str> =
-            names.projects.iter().filter(|(_, name)| shown(name) > 1).map(|(folder, _)| *folder).collect();
+            table.projects.iter().filter(|(_, name)| shown(name) > 1).map(|(folder, _)| *folder).collect();
         for folder in twice {
             let cwd = sessions.iter().find(|session| session.project == folder).and_then(|session| session.cwd.clone());
-            names.projects.insert(folder, cwd.unwrap_or_else(|| folder.to_owned()));
+            table.projects.insert(folder, cwd.unwrap_or_else(|| folder.to_owned()));
         }
-        names
+        table
     }
 
-    pub(super) fn table(&self, output: &Output) -> String {
+    pub(super) fn render(&self, output: &Output) -> String {
         let lead = self.lead_columns().len();
         let blank = |name: &str| {
             let mut cells = vec![String::new(); lead];
@@ -155,7 +154,7 @@ impl<'a> Names<'a> {
             Group::Block => {
                 let mut cells = vec![block(row, key, self.zone)];
                 cells.extend(self.has_active_block.then(|| left(row)));
-                cells.extend(self.limit.map(|limit| percent(limit::tokens(row) as f64, limit)));
+                cells.extend(self.limit.map(|limit| percent(row.tokens.total() as f64, limit)));
                 cells
             }
             Group::Session | Group::Turn => {
@@ -196,13 +195,7 @@ fn percent(tokens: f64, limit: u64) -> String {
 }
 
 fn left(row: &Row) -> String {
-    row.block.and_then(|block| block.minutes_left).map(duration).unwrap_or_default()
-}
-
-/// Minutes as hours and minutes: `2h 10m`.
-pub(crate) fn duration(minutes: f64) -> String {
-    let minutes = minutes.floor() as u64;
-    if minutes < 60 { format!("{minutes}m") } else { format!("{}h {:02}m", minutes / 60, minutes % 60) }
+    row.block.and_then(|block| block.minutes_left).map(format::hours).unwrap_or_default()
 }
 
 fn local(time: Timestamp, zone: &TimeZone, form: &str) -> String {
@@ -263,10 +256,10 @@ fn block_note(report: &Report, zone: &TimeZone) -> Option<String> {
         let end = report.rows.iter().rev().find_map(|row| row.block)?.end;
         return Some(format!("no block is active; the last one ended {}", local(end, zone, "%Y-%m-%d %H:%M")));
     };
-    let (block, (tokens, usd), (_, projected)) = (row.block?, row.rate()?, row.projection()?);
+    let (block, (tokens, usd), projected) = (row.block?, row.rate()?, row.projected(row.cost.as_f64())?);
     Some(format!(
         "active block: {} left; {} output tokens and ${usd:.3} a minute, {} by {} at this rate",
-        duration(block.minutes_left?),
+        format::hours(block.minutes_left?),
         format::thousands(tokens.round() as u64),
         money(projected),
         local(block.end, zone, "%H:%M"),
@@ -276,7 +269,7 @@ fn block_note(report: &Report, zone: &TimeZone) -> Option<String> {
 /// How much of a limit the active block has used, and will have.
 fn limit_note(report: &Report, zone: &TimeZone, limit: u64) -> Option<String> {
     let row = active_block(report)?;
-    let (block, used, projected) = (row.block?, limit::tokens(row), limit::projected(row)?);
+    let (block, used, projected) = (row.block?, row.tokens.total(), row.projected(row.tokens.total() as f64)?);
     let warning = if projected > limit as f64 { ": more than the limit" } else { "" };
     Some(format!(
         "limit: {} of {} tokens used ({}), {} ({}) by {} at this rate{warning}",

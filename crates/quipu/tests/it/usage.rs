@@ -167,6 +167,11 @@ fn a_limit_of_tokens_is_compared_with_every_block() {
     assert!(String::from_utf8_lossy(&out.get_output().stdout).contains("of limit"));
     run(&["--token-limit", "max"]).code(2);
     run(&["block", "--token-limit", "lots"]).code(2);
+    // The only block of that day is still active.
+    let out = run(&["block", "--token-limit", "max", "--since", "2026-11-15"]).success();
+    let note = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(note.contains("`--token-limit max` has nothing to compare with"), "{note}");
+    assert!(!String::from_utf8_lossy(&out.get_output().stdout).contains("of limit"));
 }
 
 #[test]
