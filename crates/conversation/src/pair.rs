@@ -52,10 +52,12 @@ impl<'a> Results<'a> {
         Self { by_call }
     }
 
-    /// The results in the messages of a request.
-    pub(crate) fn of_blocks(blocks: impl Iterator<Item = &'a Block>) -> Self {
+    /// Also the results in blocks of no entry: of a request, or of an answer that is being
+    /// written.
+    pub(crate) fn with_blocks(mut self, blocks: impl IntoIterator<Item = &'a Block>) -> Self {
         let found = |block: &'a Block| Some((block.outcome_of()?, Answer { block, output: None }));
-        Self { by_call: blocks.filter_map(found).collect() }
+        self.by_call.extend(blocks.into_iter().filter_map(found));
+        self
     }
 
     /// The result of a call.
@@ -88,7 +90,7 @@ impl Outcome {
         let Some((answer, outcome)) = answer.and_then(|answer| Some((answer, answer.block.tool_outcome()?))) else {
             return Self { status: Status::Pending, is_missing: false, result: None, output: None };
         };
-        let ToolOutcome { is_error, content, raw, .. } = outcome;
+        let ToolOutcome { is_error, content, raw } = outcome;
         let is_missing = content.as_ref().is_some_and(|content| is_missing_result(&content.to_text()));
         Self {
             status: if is_error || is_missing { Status::Failed } else { Status::Success },

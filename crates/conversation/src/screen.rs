@@ -5,7 +5,7 @@ use quipu_message::context::ContextRef;
 use quipu_message::{AgentId, Content, Json, Message, Role, Source, ToolUseId, Uuid};
 use serde::Serialize;
 
-use crate::conversation::{Branch, Conversation, Fault, Node};
+use crate::conversation::{Branch, Conversation, DEEPEST, Fault, Node};
 use crate::pair::{Results, Status};
 use crate::tally::iso;
 
@@ -140,7 +140,14 @@ impl Conversation {
 
     /// The conversation for people with more in it.
     pub fn for_ui_with(&self, options: UiOptions) -> Vec<ScreenItem> {
-        self.items(options, 0)
+        self.screen(options, 0).items
+    }
+
+    /// The conversation for people, and how many items are left out of it and of its branches
+    /// because they were not meant for the user.
+    pub fn for_ui_and_left_out(&self, options: UiOptions) -> (Vec<ScreenItem>, usize) {
+        let Shown { items, left_out } = self.screen(options, 0);
+        (items, left_out)
     }
 
     /// The items of the left branch with this number, counted from 1 in the order of the
@@ -148,28 +155,26 @@ impl Conversation {
     pub fn branch_for_ui(&self, number: usize, options: UiOptions) -> Option<Vec<ScreenItem>> {
         let branches = self.branches();
         let branch = branches.get(number.checked_sub(1)?)?;
-        Some(self.branch_items(branch, number, options, 0))
+        Some(self.branch_items(branch, number, options, 0).items)
     }
 
-    /// How many items [`for_ui`](Self::for_ui) leaves out because they were not meant for
-    /// the user, in left branches too.
-    pub fn hidden_items(&self) -> usize {
-        self.for_ui_with(UiOptions { hidden: true, branches: true }).iter().filter(|item| item.hidden).count()
-    }
-
-    fn items(&self, options: UiOptions, depth: usize) -> Vec<ScreenItem> {
+    fn screen(&self, options: UiOptions, depth: usize) -> Shown {
         let (path, branches) = self.path_and_branches();
         // What stands beside the path, by the line before which it is shown.
         let mut asides: Vec<(u64, Vec<ScreenItem>)> =
             self.faults().iter().map(problem).map(|item| (item.line, vec![item])).collect();
+        let mut left_out = 0;
         let announced = |branch: &Branch<'_>| options.branches || !branch.is_broken_answer();
         for (number, branch) in (1..).zip(&branches).filter(|(_, branch)| announced(branch)) {
-            let items = self.announced(branch, number, options, depth);
-            asides.push((items[0].line, items));
+            let shown = self.announced(branch, number, options, depth);
+            left_out += shown.left_out;
+            asides.push((shown.items[0].line, shown.items));
         }
         asides.sort_by_key(|(line, _)| *line);
         let mut asides = asides.into_iter().peekable();
-        let mut screen = Screen::new(self, &path, options, depth);
+        let writing = self.writing();
+        let blocks = writing.as_ref().map_or(&[][..], |message| message.content.blocks());
+        let mut screen = Screen::new(self, &path, blocks, options, depth);
         for node in &path {
             while let Some((_, items)) = asides.next_if(|(line, _)| *line < node.line) {
                 screen.items.extend(items);
@@ -177,13 +182,17 @@ impl Conversation {
             screen.node(node);
         }
         screen.items.extend(asides.flat_map(|(_, items)| items));
-        screen.unfinished(&path);
-        screen.items
+        if let Some(message) = &writing {
+            screen.unfinished(message, &path);
+        }
+        Shown { items: screen.items, left_out: left_out + screen.left_out }
     }
 
     /// The item that announces a branch and, if they are wanted, the branch's items.
-    fn announced(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Vec<ScreenItem> {
-        let inside = self.branch_items(branch, number, options, depth);
+    fn announced(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
+        // Where the items are only counted, what subagents did is not looked at.
+        let depth = if options.branches { depth } else { DEEPEST };
+        let Shown { items: inside, left_out } = self.branch_items(branch, number, options, depth);
         let first = branch.nodes.first();
         let about = ScreenItem {
             timestamp: first.and_then(|node| timestamp(node)),
@@ -199,20 +208,28 @@ impl Conversation {
             items.extend(inside);
             items.push(ScreenItem { text: Some(format!("End of branch {number}")), ..about });
         }
-        items
+        Shown { items, left_out }
     }
 
-    fn branch_items(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Vec<ScreenItem> {
-        let mut screen = Screen::new(self, &branch.nodes, options, depth);
+    fn branch_items(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
+        let mut screen = Screen::new(self, &branch.nodes, &[], options, depth);
         branch.nodes.iter().for_each(|node| screen.node(node));
-        screen.items.into_iter().map(|item| ScreenItem { branch: Some(number), ..item }).collect()
+        let mut items = screen.items;
+        items.iter_mut().for_each(|item| item.branch = Some(number));
+        Shown { items, left_out: screen.left_out }
     }
+}
+
+/// Items, and how many hidden ones are left out.
+struct Shown {
+    items: Vec<ScreenItem>,
+    left_out: usize,
 }
 
 /// Messages of the API as items, with nothing hidden: reminders and meta texts are
 /// there, and each result stands with its call.
 pub fn messages_for_ui(messages: &[Message]) -> Vec<ScreenItem> {
-    let results = Results::of_blocks(messages.iter().flat_map(|message| message.content.blocks()));
+    let results = Results::default().with_blocks(messages.iter().flat_map(|message| message.content.blocks()));
     let mut items = Vec::new();
     for (line, message) in (1..).zip(messages) {
         let kind = if message.role == Role::Assistant { Kind::Assistant } else { Kind::User };

@@ -48,9 +48,8 @@ pub(crate) fn about(conversation: &Conversation, metrics: Option<&Metrics>) -> A
     about
 }
 
-/// What is hidden in a conversation unless `--full` is given; `None` if nothing is.
-pub(crate) fn hidden(conversation: &Conversation) -> Option<String> {
-    let count = conversation.hidden_items();
+/// Says how many items are hidden unless `--full` is given; `None` if none is.
+pub(crate) fn hidden(count: usize) -> Option<String> {
     (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
 }
 

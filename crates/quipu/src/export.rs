@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use quipu_conversation::{Conversation, Metrics};
+use quipu_conversation::{Conversation, Metrics, UiOptions};
 use quipu_render::{About, Html, Markdown, Redactor};
 use quipu_transcript::{load, load_reader, measure, measure_reader};
 
@@ -66,8 +66,9 @@ struct Document {
 
 impl Document {
     fn new(conversation: &Conversation, metrics: &Metrics, args: &ExportArgs, format: ExportFormat) -> Result<Self> {
-        let (mut items, mut about) = (conversation.for_ui(), about(conversation, Some(metrics)));
-        let hidden = hidden(conversation).filter(|_| !args.parts.is_part());
+        let (mut items, left_out) = conversation.for_ui_and_left_out(UiOptions::default());
+        let mut about = about(conversation, Some(metrics));
+        let hidden = hidden(left_out).filter(|_| !args.parts.is_part());
         about.not_shown.clone_from(&hidden);
         args.parts.select(&mut items, conversation)?;
         let mut redactor = Redactor::new(&about);

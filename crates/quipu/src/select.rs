@@ -35,6 +35,11 @@ impl PartArgs {
         self.turn.is_some() || self.tail.is_some() || self.only_prompts
     }
 
+    /// Whether kinds of items are left out.
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.only_prompts || self.no_thinking || self.no_tools
+    }
+
     /// Keeps the items that the options select. Fails if there is no such turn.
     pub(crate) fn select(&self, items: &mut Vec<ScreenItem>, conversation: &Conversation) -> Result<()> {
         if let Some(n) = self.turn {

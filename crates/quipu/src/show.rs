@@ -33,6 +33,10 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         let hint = "leave out --view to see branches as they were shown";
         return Err(Failure::usage("usage.branch", "--branch is for the view `screen`", hint));
     }
+    if args.view == View::Raw && args.parts.leaves_out() {
+        let message = "--only-prompts, --no-thinking and --no-tools are not for the view `raw`";
+        return Err(Failure::usage("usage.parts", message, "leave out --view to choose what is shown"));
+    }
     let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
     if args.view == View::Raw {
         let lines = match args.parts.turn {
@@ -52,14 +56,14 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let talk = open(&path)?;
-    let mut items = match args.view {
+    let (mut items, left_out) = match args.view {
         View::Api => {
             let messages = talk.for_api();
             if form == Form::Json {
                 output.json(&messages)?;
                 return Ok(ExitCode::SUCCESS);
             }
-            messages_for_ui(&messages)
+            (messages_for_ui(&messages), 0)
         }
         _ => screen(&talk, args, line)?,
     };
@@ -75,7 +79,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
     }
     let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
     let is_part = args.parts.is_part() || args.branch.is_some() || line.is_some();
-    let hidden = hidden(&talk).filter(|_| !args.full && args.view == View::Screen && !is_part);
+    let hidden = hidden(left_out).filter(|_| !is_part);
     let about = About { not_shown: hidden, ..about(&talk, metrics.as_ref()) };
     let (full, local) = (args.full, local_time);
     match form {
@@ -122,19 +126,20 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
 }
 
 /// The items of the conversation, or of one left branch. Where a line is named that stands
-/// in a left branch or in a hidden text, these are there too.
-fn screen(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<Vec<ScreenItem>> {
+/// in a left branch or in a hidden text, these are there too. With the count of hidden items
+/// that are left out.
+fn screen(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
     let options = UiOptions { hidden: args.full, branches: args.branch == Some(BranchChoice::All) };
     let Some(BranchChoice::Number(n)) = args.branch else {
-        let items = talk.for_ui_with(options);
+        let (items, left_out) = talk.for_ui_and_left_out(options);
         let is_there = |items: &[ScreenItem]| items.iter().any(|i| Some(i.line) == line && i.kind != Kind::Branch);
         if line.is_none() || is_there(&items) {
-            return Ok(items);
+            return Ok((items, left_out));
         }
         let all = talk.for_ui_with(UiOptions { hidden: true, branches: true });
-        return Ok(if is_there(&all) { all } else { items });
+        return Ok(if is_there(&all) { (all, 0) } else { (items, left_out) });
     };
-    talk.branch_for_ui(n, options).ok_or_else(|| {
+    talk.branch_for_ui(n, options).map(|items| (items, 0)).ok_or_else(|| {
         let hint = format!("it has {}", format::count(talk.branches().len(), "left branch"));
         Failure::error("branch.none", format!("no branch {n} in {}", args.session), hint)
     })

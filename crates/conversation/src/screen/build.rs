@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use quipu_message::local_command::{output, typed};
 use quipu_message::synthetic::NO_RESPONSE_REQUESTED;
 use quipu_message::turn::{Assistant, User};
-use quipu_message::{Block, Content, Entry, ToolCall, ToolUseId, Uuid};
+use quipu_message::{Block, Content, Entry, Message, ToolCall, ToolUseId, Uuid};
 
 use super::hooks::{self, Hooks};
 use super::{Kind, ScreenItem, Subagent, UiOptions, blank, block, notice, plain};
@@ -26,15 +26,25 @@ pub(super) struct Screen<'a> {
     options: UiOptions,
     depth: usize,
     pub(super) items: Vec<ScreenItem>,
+    /// How many hidden items are left out.
+    pub(super) left_out: usize,
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(talk: &'a Conversation, nodes: &[&'a Node], options: UiOptions, depth: usize) -> Self {
+    /// Nothing yet. `writing` are the blocks of the answer that is being written: they may hold
+    /// results of calls that are in `nodes`.
+    pub(super) fn new(
+        talk: &'a Conversation,
+        nodes: &[&'a Node],
+        writing: &'a [Block],
+        options: UiOptions,
+        depth: usize,
+    ) -> Self {
         let mut calls: HashSet<&ToolUseId> = HashSet::with_capacity(nodes.len() / 2);
         calls.extend(nodes.iter().flat_map(|node| node.blocks()).filter_map(|block| Some(block.tool_call()?.id)));
         Self {
             talk,
-            results: Results::new(nodes.iter().copied()),
+            results: Results::new(nodes.iter().copied()).with_blocks(writing),
             hooks: Hooks::new(nodes, &calls),
             calls,
             asked: talk.sides_asked(),
@@ -42,6 +52,7 @@ impl<'a> Screen<'a> {
             options,
             depth,
             items: Vec::with_capacity(nodes.len()),
+            left_out: 0,
         }
     }
 
@@ -60,15 +71,14 @@ impl<'a> Screen<'a> {
     }
 
     /// What the stream is writing and no whole line has brought yet.
-    pub(super) fn unfinished(&mut self, path: &[&'a Node]) {
-        let Some(message) = self.talk.writing() else { return };
+    pub(super) fn unfinished(&mut self, message: &Message, path: &[&'a Node]) {
         let written = path.iter().filter(|n| n.message_id().is_some() && n.message_id() == message.id.text()).count();
         let line = Assistant { message: message.clone(), ..Assistant::default() };
-        for block in message.content.into_blocks().into_iter().skip(written) {
+        for block in message.content.clone().into_blocks().into_iter().skip(written) {
             let item = ScreenItem { model: line.message.model.text().map(str::to_owned), ..blank(Kind::Assistant) };
             match &block {
                 Block::Text(text) => self.words(&text.text, &line, item),
-                block => self.items.extend(block::of_request(block, &Results::default(), item)),
+                block => self.items.extend(block::of_request(block, &self.results, item)),
             }
         }
     }
@@ -79,7 +89,10 @@ impl<'a> Screen<'a> {
     }
 
     fn extend(&mut self, item: Option<ScreenItem>) {
-        self.items.extend(item.filter(|item| self.options.hidden || !item.hidden));
+        match item {
+            Some(item) if item.hidden && !self.options.hidden => self.left_out += 1,
+            item => self.items.extend(item),
+        }
     }
 
     fn user(&mut self, node: &'a Node, user: &'a User) {
@@ -196,7 +209,7 @@ impl<'a> Screen<'a> {
         });
         let subagent = side.map(|talk| Subagent {
             agent_id: self.talk.agent_of(call.id).cloned(),
-            items: talk.items(self.options, self.depth + 1),
+            items: talk.screen(self.options, self.depth + 1).items,
         });
         super::ToolCard { subagent, ..block::card(call, self.results.get(call.id)) }
     }

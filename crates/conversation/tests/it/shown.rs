@@ -24,7 +24,7 @@ fn texts_for_the_model_alone_are_shown_when_asked_for() {
         json!({"type": "system", "subtype": "api_metrics", "uuid": "e", "parentUuid": "d", "ttftMs": 900, "otps": 50});
     let talk = talk(&[user("p", None, json!("go")), skill, seen_later, reminder, notice, took, speed]);
     assert_eq!(shown(&talk), ["go"]);
-    assert_eq!(talk.hidden_items(), 6);
+    assert_eq!(talk.for_ui_and_left_out(UiOptions::default()).1, 6);
     let hidden = |text: &str| (true, text.to_owned());
     assert_eq!(
         full(&talk)[1..],
@@ -249,4 +249,41 @@ fn an_answer_that_broke_and_was_asked_for_again_is_not_shown() {
     let mut lines = lines;
     lines[2]["message"]["stop_reason"] = json!("end_turn");
     assert_eq!(shown(&talk(&lines)).len(), 3);
+}
+
+#[test]
+fn a_hidden_text_in_a_left_branch_counts_as_left_out() {
+    let mut skill = user("s", Some("a"), json!("Base directory for this skill: /x"));
+    skill["isMeta"] = true.into();
+    let talk = talk(&[
+        user("p", None, json!("go")),
+        says("a", "p", "m1", words("left")),
+        skill,
+        user("q", Some("p"), json!("on")),
+    ]);
+    let (items, left_out) = talk.for_ui_and_left_out(UiOptions::default());
+    assert_eq!((items[1].items, left_out), (Some(1), 1));
+    assert_eq!(talk.for_ui_and_left_out(UiOptions { hidden: true, ..UiOptions::default() }).1, 0);
+}
+
+#[test]
+fn results_of_the_server_are_shown_while_their_answer_is_written() {
+    let event = |event: Value| json!({"type": "stream_event", "session_id": "s", "uuid": "e", "event": event});
+    let block = |index: u32, block: Value| {
+        let start = json!({"type": "content_block_start", "index": index, "content_block": block});
+        [event(start), event(json!({"type": "content_block_stop", "index": index}))]
+    };
+    let search = |id: &str| json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "q"}});
+    let found = |id: &str| {
+        let page = json!({"type": "web_search_result", "url": "u", "title": "t"});
+        json!({"type": "web_search_tool_result", "tool_use_id": id, "content": [page]})
+    };
+    let begin = event(json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}}));
+    let mut lines = vec![user("p", None, json!("go")), begin];
+    lines.extend(block(0, search("s1")));
+    // The first call has come as a line; its result has not.
+    lines.push(says("a", "p", "m", search("s1")));
+    lines.extend([block(1, found("s1")), block(2, search("s2")), block(3, found("s2"))].concat());
+    let done = ("web_search".to_owned(), Status::Success, "t u".to_owned());
+    assert_eq!(tools(&talk(&lines)), [done.clone(), done]);
 }

@@ -108,6 +108,17 @@ fn a_folder_that_is_not_there_is_named() {
 }
 
 #[test]
+fn exporting_all_of_a_folder_that_is_not_there_fails() {
+    let archive = tempfile::tempdir().unwrap();
+    let mut command = quipu();
+    command.args(["--json", "--claude-dir", "/nonexistent", "export", "--all", "--to"]).arg(archive.path().join("a"));
+    let out = command.assert().failure();
+    let error: serde_json::Value = serde_json::from_slice(&out.get_output().stderr).unwrap();
+    assert!(error["error"]["message"].as_str().unwrap().contains("/nonexistent"), "{error}");
+    assert!(!archive.path().join("a").exists());
+}
+
+#[test]
 fn documents_say_what_they_leave_out_unless_part_is_asked_for() {
     let hidden = "3 hidden items (texts for the model, measurements)";
     let shown = |args: &[&str]| {

@@ -317,3 +317,20 @@ fn an_empty_file_is_said_to_be_empty() {
     let out = quipu().arg("show").arg(&path).assert().success();
     assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("no messages to show"));
 }
+
+#[test]
+fn options_that_a_view_does_not_have_are_refused() {
+    let path = &demo()[0];
+    let cases: [(&[&str], &str); 5] = [
+        (&["--view", "raw", "--only-prompts"], "usage.parts"),
+        (&["--view", "raw", "--no-tools"], "usage.parts"),
+        (&["--view", "raw", "--no-thinking"], "usage.parts"),
+        (&["--view", "raw", "--branch", "1"], "usage.branch"),
+        (&["--view", "api", "--branch", "all"], "usage.branch"),
+    ];
+    for (args, code) in cases {
+        let out = quipu().args(["--json", "show"]).arg(path).args(args).assert().code(2);
+        let error: Value = serde_json::from_slice(&out.get_output().stderr).unwrap();
+        assert_eq!(error["error"]["code"], code, "{args:?}");
+    }
+}
