@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use jiff::{Timestamp, Zoned};
+use quipu_conversation::moment;
 use quipu_index::{Listed, SessionKey};
 use quipu_transcript::find::project_folder;
 
@@ -79,6 +80,13 @@ impl Filter {
         self.matches_apart_from_time(row)
             && self.since.is_none_or(|since| time(&row.ended_at).is_some_and(|end| end >= since))
             && self.until.is_none_or(|until| time(&row.started_at).is_some_and(|start| start < until))
+    }
+
+    /// Whether what was said at a time is selected; without a time only if none is asked for.
+    pub(crate) fn matches_time(&self, time: Option<&str>) -> bool {
+        let time = || time.and_then(moment);
+        self.since.is_none_or(|since| time().is_some_and(|time| time >= since))
+            && self.until.is_none_or(|until| time().is_some_and(|time| time < until))
     }
 
     fn matches_apart_from_time(&self, row: &Listed) -> bool {

@@ -124,3 +124,31 @@ fn what_is_attached_to_prompts_is_counted_and_can_be_attached_again() {
     std::fs::write(folder.join("three.jsonl"), again).unwrap();
     assert_eq!(contexts(dir.path())[0]["times"], 3);
 }
+
+#[test]
+fn attached_files_are_told_apart_by_their_full_path_and_filtered_by_their_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let prompt = |n: u32, day: u32, cwd: &str| {
+        let text = "> **上下文资料**\\n> \\n> - 📄 `a.rs`\\n\\nlook";
+        format!(
+            r#"{{"type":"user","uuid":"u{n}","cwd":"{cwd}","timestamp":"2026-11-{day:02}T10:00:00Z","message":{{"role":"user","content":"{text}"}}}}"#
+        ) + "\n"
+    };
+    std::fs::write(folder.join("one.jsonl"), prompt(1, 1, "/srv/one") + &prompt(2, 9, "/srv/one")).unwrap();
+    std::fs::write(folder.join("two.jsonl"), prompt(3, 9, "/srv/two")).unwrap();
+    let contexts = |args: &[&str]| {
+        let mut command = quipu();
+        command.env("TZ", "UTC").arg("--claude-dir").arg(dir.path()).arg("contexts").args(args);
+        String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
+    };
+    let counts = |args: &[&str]| -> Vec<(String, u64)> {
+        let found: Vec<Value> = serde_json::from_str(&contexts(args)).unwrap();
+        found.iter().map(|one| (one["path"].as_str().unwrap().to_owned(), one["times"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(counts(&["--json"]), [("/srv/one/a.rs".to_owned(), 2), ("/srv/two/a.rs".to_owned(), 1)]);
+    assert_eq!(counts(&["--json", "--until", "2026-11-02"]), [("/srv/one/a.rs".to_owned(), 1)]);
+    assert_eq!(counts(&["--json", "--since", "2026-11-05", "--session", "one"]), [("/srv/one/a.rs".to_owned(), 1)]);
+    assert!(contexts(&[]).contains("📄 a.rs (/srv/two/a.rs)"));
+}
