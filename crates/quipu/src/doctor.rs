@@ -121,6 +121,9 @@ fn index(global: &Global) -> Check {
     let Some(folder) = catalogue::cache_folder() else {
         return Check::new("index", Status::Missing, "no folder to keep it in").hint("set XDG_CACHE_HOME or HOME");
     };
+    if prices::load().is_err() {
+        return Check::new("index", Status::Missing, "not checked, because the prices cannot be read");
+    }
     let asked = catalogue::with(global, |catalogue| Ok((catalogue.path().to_owned(), catalogue.check())));
     let (path, checked) = match asked {
         Ok(answer) => answer,

@@ -5,14 +5,17 @@
 //! snapshots; read them before they are committed.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use quipu_testkit as kit;
 use tempfile::TempDir;
 
-use crate::terminal::{Printed, in_pipe, on_terminal};
+use crate::terminal::{Printed, in_pipe, on_terminal, until};
+
+/// The file in the home folder that is the standard input of commands, if it is there.
+const STDIN: &str = "stdin.json";
 
 /// A home folder with the demo sessions in `~/.claude`.
 struct Home(TempDir);
@@ -30,26 +33,36 @@ impl Home {
         command.env_clear().args(args).current_dir(self.0.path());
         command.env("HOME", self.0.path()).env("TZ", "CET-1").env("QUIPU_TEST_NOW", "2026-11-12T09:00:00Z");
         command.env("TERM", "xterm-256color").env("NO_COLOR", "1").env("PAGER", "cat");
+        let input = File::open(self.0.path().join(STDIN));
+        command.stdin(input.map_or_else(|_| Stdio::null(), Stdio::from));
         command
     }
 
     /// Runs a command in a pipe and at each width. Where the output is that of the width
     /// before, that is all that is said.
     fn shown(&self, args: &[&str]) -> String {
+        self.shown_by(args, |command, columns| match columns {
+            None => in_pipe(command),
+            Some(columns) => on_terminal(command, columns),
+        })
+    }
+
+    /// The same of a command that runs until it is interrupted, which is when its last line
+    /// holds a text.
+    fn shown_until(&self, args: &[&str], last: &str) -> String {
+        self.shown_by(args, |command, columns| until(command, columns, last))
+    }
+
+    fn shown_by(&self, args: &[&str], run: impl Fn(&mut Command, Option<u16>) -> Printed) -> String {
         let mut text = format!("$ quipu {}\n", args.join(" "));
         if args.contains(&"--json") {
-            return text + "\n" + &self.section(&json(in_pipe(&mut self.quipu(args))));
+            return text + "\n" + &self.section(&json(run(&mut self.quipu(args), None)));
         }
         let mut last = String::new();
         let runs =
             [("in a pipe", None), ("40 columns", Some(40)), ("80 columns", Some(80)), ("120 columns", Some(120))];
         for (name, columns) in runs {
-            let mut command = self.quipu(args);
-            let printed = match columns {
-                None => in_pipe(&mut command),
-                Some(columns) => on_terminal(&mut command, columns),
-            };
-            let section = self.section(&printed);
+            let section = self.section(&run(&mut self.quipu(args), columns));
             if section == last {
                 let _ = writeln!(text, "\n──── {name}: the same");
             } else {
@@ -71,8 +84,20 @@ impl Home {
         }
         let home = self.0.path().display().to_string();
         let text = text.replace(&home, "/home/sam").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+        let text = without_ports(&text);
         text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Free ports, which the system chooses, have a name instead.
+fn without_ports(text: &str) -> String {
+    let mut parts = text.split("127.0.0.1:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, part| {
+        let after = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let port = &part[..part.len() - after.len()];
+        shown + "127.0.0.1:" + if port.len() == 5 { "[PORT]" } else { port } + after
+    })
 }
 
 /// JSON on lines of its own, so that a change shows where it is.
@@ -105,7 +130,12 @@ fn check(name: &str, commands: &[&[&str]]) {
 
 #[track_caller]
 fn check_in(home: &Home, name: &str, commands: &[&[&str]]) {
-    let text = commands.iter().map(|args| home.shown(args)).collect::<Vec<_>>().join("\n\n");
+    compare(name, commands.iter().map(|args| home.shown(args)));
+}
+
+#[track_caller]
+fn compare(name: &str, shown: impl IntoIterator<Item = String>) {
+    let text = shown.into_iter().collect::<Vec<_>>().join("\n\n");
     insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!(name, text);
     });
@@ -305,6 +335,75 @@ fn housekeeping() {
             &["rename", "05ef", " "],
             &["resume", "--help"],
             &["rm", "--help"],
+        ],
+    );
+}
+
+#[test]
+fn doctor() {
+    let home = Home::new();
+    // What the machine has, and where the test's programs and index are, is not the same everywhere.
+    let shown = |args: &[&str]| {
+        let text = home.shown(args);
+        let lines = text.lines().filter(|line| !["landlock", "user_namespaces"].iter().any(|name| line.contains(name)));
+        let mask = |line: &str| {
+            let known = ["index: sound", "quipu-agent: "].into_iter().find(|known| line.contains(known));
+            let (before, _) = line.split_once(known?)?;
+            Some(format!("{before}{} [PLACE]", known?.trim_end()))
+        };
+        lines.map(|line| mask(line).unwrap_or_else(|| line.to_owned())).collect::<Vec<_>>().join("\n")
+    };
+    let sound = shown(&["doctor"]);
+    let prices = home.0.path().join(".config/quipu/prices.toml");
+    fs::create_dir_all(prices.parent().unwrap()).unwrap();
+    fs::write(prices, "[models\n").unwrap();
+    compare("doctor", [sound, shown(&["doctor"]), shown(&["doctor", "--limit", "3"])]);
+}
+
+#[test]
+fn statusline() {
+    let home = Home::new();
+    let session = home.0.path().join(".claude/projects/-home-sam-tidepool/05ef09b2-9c3d-4897-965b-0c47c2889d7b.jsonl");
+    let given = |text: &str| fs::write(home.0.path().join(STDIN), text).unwrap();
+    let mut shown = vec![home.shown(&["statusline"])];
+    given(&serde_json::json!({"transcript_path": session, "model": {"display_name": "Opus"}}).to_string());
+    shown.extend([home.shown(&["statusline"]), home.shown(&["statusline", "--json"])]);
+    given("hello");
+    shown.extend([home.shown(&["statusline"]), home.shown(&["statusline", "--json"])]);
+    compare("statusline", shown);
+}
+
+#[test]
+fn follow() {
+    let home = Home::new();
+    let last = "本次会话";
+    compare(
+        "follow",
+        [
+            home.shown_until(&["follow", "25d0", "--tail", "4"], last),
+            home.shown_until(&["follow", "25d0", "--tail", "1", "--json"], last),
+            home.shown(&["follow", "25d0", "--all"]),
+            home.shown(&["follow", "25d0", "--tail", "some"]),
+        ],
+    );
+}
+
+#[test]
+fn answer() {
+    let home = Home::new();
+    let write = |name: &str, text: &str| fs::write(home.0.path().join(name), text).unwrap();
+    write("script.yaml", "- reply: Hello\n");
+    write("wrong.yaml", "- reply: a\n- repley: b\n");
+    compare(
+        "answer",
+        [
+            home.shown_until(&["answer", "script.yaml"], "claude -p hi"),
+            home.shown_until(&["answer", "script.yaml", "--json"], "address"),
+            home.shown(&["answer", "wrong.yaml"]),
+            home.shown(&["answer", "missing.yaml"]),
+            home.shown(&["answer", "script.yaml", "--listen", "0.0.0.0:0"]),
+            home.shown(&["answer", "script.yaml", "--listen", "nonsense"]),
+            home.shown(&["--json", "answer", "wrong.yaml"]),
         ],
     );
 }
