@@ -203,7 +203,7 @@ impl Call {
             overloads = if error.is_overloaded() { overloads + 1 } else { 0 };
             let wait = policy.wait(&error, attempt, self.line.pace.random());
             let hopeless = overloads >= policy.overloads || overloads > 0 && wait.is_none();
-            if hopeless && let Some((from, to)) = self.request.fall_back(&mut wire) {
+            if hopeless && let Some((from, to)) = self.request.fall_back() {
                 tracing::debug!(target: DEBUG, %from, %to, "fallback");
                 self.hearing.say(Heard::FellBack { from, to }).await?;
                 (attempt, overloads) = (1, 0);

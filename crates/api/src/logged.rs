@@ -30,8 +30,7 @@ impl Request {
         self.messages = messages[from..].to_vec();
         let mut copy = self.clone();
         self.messages = messages;
-        let mut wire = copy.take_wire();
-        copy.aim(&mut wire, true);
+        let wire = copy.take_wire();
         let Ok(Value::Object(mut fields)) = serde_json::to_value(&wire) else { unreachable!("a request is an object") };
         let mut marks = Vec::new();
         let mut shape = Map::new();

@@ -22,8 +22,8 @@ const DISPLAY_UPDATES: &str = "updates";
 pub struct Request {
     /// The model.
     pub model: String,
-    /// Who takes over when the model stays overloaded.
-    pub fallback: Option<Fallback>,
+    /// Who takes over when the model stays overloaded, in this order.
+    pub fallbacks: Vec<Fallback>,
     /// The system prompt, in parts; empty parts are left out.
     pub system: Vec<String>,
     /// Messages that stand before the others: a long conversation need not be written
@@ -70,7 +70,7 @@ pub struct Request {
 
 /// What is asked of another model when the first stays overloaded: not every model takes
 /// the same parameters.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fallback {
     /// The model.
     pub model: String,
@@ -80,6 +80,10 @@ pub struct Fallback {
     pub thinking: Option<Thinking>,
     /// How hard to try.
     pub effort: Option<String>,
+    /// What to clear from the context.
+    pub context_management: Option<Json>,
+    /// Betas of this request, besides those of the endpoint.
+    pub betas: Vec<String>,
 }
 
 /// Whether and how far to think.
@@ -119,17 +123,15 @@ pub enum Cache {
 }
 
 impl Request {
-    /// The request as it is sent, still to be aimed. Messages and tools go into it: they
-    /// are large.
+    /// The request as it is sent. Messages and tools go into it: they are large.
     pub(crate) fn take_wire(&mut self) -> api::Request {
         let mut wire = api::Request {
             stop_sequences: some(self.stop_sequences.clone()),
             temperature: self.temperature.clone().into(),
-            context_management: self.context_management.clone().into(),
             metadata: self.metadata().into(),
             ..self.take_prompt()
         };
-        wire.output_config = self.output_config().into();
+        self.aim(&mut wire, true);
         wire
     }
 
@@ -143,13 +145,14 @@ impl Request {
         (config != OutputConfig::default()).then(|| Json::of(&config))
     }
 
-    /// Asks the fallback from now on; returns the model before and the new one. `None` if
-    /// there is no other.
-    pub(crate) fn fall_back(&mut self, wire: &mut api::Request) -> Option<(String, String)> {
-        let next = self.fallback.take().filter(|next| next.model != self.model)?;
+    /// Asks the next fallback from now on; returns the model before and the new one. `None`
+    /// if there is no other.
+    pub fn fall_back(&mut self) -> Option<(String, String)> {
+        let at = self.fallbacks.iter().position(|next| next.model != self.model)?;
+        let next = self.fallbacks.drain(..=at).next_back()?;
         let from = std::mem::replace(&mut self.model, next.model);
         (self.max_tokens, self.thinking, self.effort) = (next.max_tokens, next.thinking, next.effort);
-        wire.output_config = self.output_config().into();
+        (self.context_management, self.betas) = (next.context_management, next.betas);
         Some((from, self.model.clone()))
     }
 
@@ -172,6 +175,8 @@ impl Request {
         // A budget must leave room for the answer itself.
         let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
         self.model.clone_into(&mut wire.model);
+        wire.output_config = self.output_config().into();
+        wire.context_management = self.context_management.clone().into();
         (wire.max_tokens, wire.stream) = (Maybe::Value(most), Maybe::Value(stream));
         wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_deref())).into();
     }

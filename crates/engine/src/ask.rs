@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::clock::{fresh, now};
 use crate::ledger::{filled, millis};
 use crate::log::AnswerBlock;
+use crate::model;
 use crate::talk::Talk;
 use crate::turn::Count;
 use crate::work::Works;
@@ -83,7 +84,7 @@ impl<'a> Talk<'a> {
             return Ok(Asked::Broken { works: Works::new(self), closing: Vec::new() });
         }
         let mut request = self.next_request();
-        let request_ref = self.log().log_request(&mut request, self.query_source())?;
+        let mut request_ref = self.log().log_request(&mut request, self.query_source())?;
         if self.tells_pieces() {
             self.session.say(System::Status(Box::new(live::Status {
                 status: Maybe::Value("requesting".to_owned()),
@@ -125,6 +126,9 @@ impl<'a> Talk<'a> {
                 Some(Ok(Heard::Retry(retry))) => self.retry(&retry).await?,
                 Some(Ok(Heard::FellBack { from, to })) => {
                     self.fell_back(&from, &to).await?;
+                    let mut request = self.next_request();
+                    while request.model != to && request.fall_back().is_some() {}
+                    request_ref = self.log().log_request(&mut request, self.query_source())?;
                     model = to;
                 }
                 Some(Ok(Heard::Done(answer))) => {
@@ -153,6 +157,14 @@ impl<'a> Talk<'a> {
             Some(sub) if sub.builtin => format!("agent:builtin:{}", sub.kind),
             Some(_) => "agent:custom".to_owned(),
         }
+    }
+
+    /// The model that the answers of this conversation were asked for: a name of the API, or
+    /// `opusplan`, which stands for two.
+    fn requested_model(&self) -> String {
+        let state = self.session.state();
+        let plans = self.is_main() && state.planning_model.is_some();
+        if plans { model::opusplan(&state.model) } else { self.model.clone() }
     }
 
     fn tells_pieces(&self) -> bool {
@@ -242,7 +254,7 @@ impl<'a> Talk<'a> {
             request_id: partial.request_id.clone().into(),
             request_ref: partial.request_ref.clone().into(),
             api_block_index: Maybe::Value(partial.blocks.len() as u64),
-            requested_model: Maybe::Value(self.model.clone()),
+            requested_model: Maybe::Value(self.requested_model()),
             is_aborted_mid_stream: aborted.then_some(true).into(),
             envelope: Envelope { uuid: Maybe::Value(fresh()), timestamp: Maybe::Value(now()), ..Envelope::default() },
             ..Assistant::default()

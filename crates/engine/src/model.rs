@@ -8,11 +8,14 @@ pub(crate) const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 /// The suffix of a model name that asks for a context window of a million tokens.
 const LONG_CONTEXT: &str = "[1m]";
 
+/// The alias that plans with one model and works with another.
+const OPUSPLAN: &str = "opusplan";
+
 /// Tokens reserved for the answer and the summary before the context is full.
 const RESERVE: u64 = 33_000;
 
 /// The effort levels a model that thinks adaptively takes.
-const EFFORT_LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+pub(crate) const EFFORT_LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
 /// The effort that is sent if none is configured.
 pub(crate) const DEFAULT_EFFORT: &str = "medium";
@@ -116,6 +119,13 @@ pub(crate) fn needs_long_context_beta(model: &str) -> bool {
     model.ends_with(LONG_CONTEXT)
 }
 
+/// The alias of a pair of models, one for planning and `model` for the work: `opusplan`, with
+/// the suffix of `model`.
+pub(crate) fn opusplan(model: &str) -> String {
+    let suffix = if needs_long_context_beta(model) { LONG_CONTEXT } else { "" };
+    format!("{OPUSPLAN}{suffix}")
+}
+
 impl Models {
     /// The models, as far as the environment does not name others:
     /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`,
@@ -145,7 +155,7 @@ impl Models {
         let (alias, suffix) = name.strip_suffix(LONG_CONTEXT).map_or((name, ""), |alias| (alias, LONG_CONTEXT));
         let model = match alias {
             "default" | "opus" | "best" => &self.opus,
-            "sonnet" | "opusplan" => &self.sonnet,
+            "sonnet" | OPUSPLAN => &self.sonnet,
             "haiku" => &self.haiku,
             "fable" => &self.fable,
             _ => return name.to_owned(),
@@ -156,7 +166,7 @@ impl Models {
     /// The model that takes the place of the chosen one in the mode `plan`; `None` for
     /// every name but `opusplan`.
     pub(crate) fn for_planning(&self, name: &str) -> Option<String> {
-        (wire_name(name) == "opusplan").then(|| self.opus.clone())
+        (wire_name(name) == OPUSPLAN).then(|| self.opus.clone())
     }
 
     /// The model if none is configured.

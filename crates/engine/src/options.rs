@@ -119,8 +119,8 @@ pub struct Options {
     pub name: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// The model to ask when the first is overloaded.
-    pub fallback_model: Option<String>,
+    /// The models to ask when the first stays overloaded, in this order.
+    pub fallback_models: Vec<String>,
     /// How hard to think: `low`, `medium`, `high` …
     pub effort: Option<String>,
     /// How many tokens thinking may take.

@@ -96,6 +96,28 @@ impl RequestEnv {
         }
     }
 
+    /// What a request asks of a model, beside the conversation. `max_thinking` and `effort`
+    /// are what flags, settings or the host ask for, `betas` those of every model.
+    fn for_model(&self, model: &str, max_thinking: Option<u64>, effort: Option<String>, betas: &[String]) -> Fallback {
+        let with_betas = !self.no_betas;
+        let thinking = self.thinking(model, max_thinking);
+        let thinks = thinking.is_some_and(|thinking| thinking != Thinking::Off);
+        let keep_thinking = || Json::of(&json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}));
+        let needed = [
+            (thinks && with_betas, INTERLEAVED_THINKING_BETA),
+            (model::needs_long_context_beta(model), model::LONG_CONTEXT_BETA),
+        ];
+        let needed = needed.into_iter().filter(|(needed, _)| *needed).map(|(_, beta)| beta.to_owned());
+        Fallback {
+            model: model::wire_name(model).to_owned(),
+            max_tokens: self.max_tokens(model),
+            thinking,
+            effort: self.effort(model, effort).filter(|_| with_betas),
+            context_management: (thinks && with_betas).then(keep_thinking),
+            betas: betas.iter().cloned().chain(needed).collect(),
+        }
+    }
+
     /// The effort level of a request; `None` for a model that takes no level. `chosen`
     /// is what flags, settings or the host ask for.
     pub(crate) fn effort(&self, model: &str, chosen: Option<String>) -> Option<String> {
@@ -141,42 +163,27 @@ impl Talk<'_> {
             (state.effort(model), state.max_thinking, state.thinking_display.clone(), state.id.clone())
         };
         let (env, options) = (&session.request_env, &session.options);
-        let thinking = env.thinking(model, max_thinking);
         let foreground = self.sub().is_some_and(|sub| !sub.is_aside());
         let display = thinking_display.unwrap_or_else(|| default_display(options, foreground).to_owned());
-        let thinks = thinking.is_some_and(|thinking| thinking != Thinking::Off);
         let with_betas = !env.no_betas;
-        let mut betas = options.betas.clone();
-        if thinks && with_betas {
-            betas.push(INTERLEAVED_THINKING_BETA.to_owned());
-        }
-        if model::needs_long_context_beta(model) {
-            betas.push(model::LONG_CONTEXT_BETA.to_owned());
-        }
         let tools = tool_search::offered(self);
+        let mut betas = options.betas.clone();
         if tools.iter().any(|tool| tool.defer_loading.is_true()) {
             betas.push(tool_search::BETA.to_owned());
         }
-        let keep_thinking = || Json::of(&json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}));
+        let for_model = |model: &str| env.for_model(model, max_thinking, effort.clone(), &betas);
+        let Fallback { model, max_tokens, thinking, effort, context_management, betas } = for_model(model);
         Request {
-            model: model::wire_name(model).to_owned(),
-            fallback: options.fallback_model.as_deref().map(|name| {
-                let model = session.models.resolve(name);
-                Fallback {
-                    max_tokens: env.max_tokens(&model),
-                    thinking: env.thinking(&model, max_thinking),
-                    effort: env.effort(&model, effort.clone()).filter(|_| with_betas),
-                    model: model::wire_name(&model).to_owned(),
-                }
-            }),
+            model,
+            fallbacks: options.fallback_models.iter().map(|name| for_model(&session.models.resolve(name))).collect(),
             system: self.system.clone(),
             tools,
-            max_tokens: env.max_tokens(model),
+            max_tokens,
             thinking,
             thinking_display: Some(display).filter(|_| with_betas),
-            effort: env.effort(model, effort.clone()).filter(|_| with_betas),
+            effort,
             task_budget: options.task_budget,
-            context_management: (thinks && with_betas).then(keep_thinking),
+            context_management,
             cache: env.cache,
             betas,
             device_id: session.device_id(),

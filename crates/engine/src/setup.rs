@@ -64,7 +64,7 @@ pub(crate) struct Chosen {
     at: Option<Uuid>,
     costs: Option<CostState>,
     title: Option<String>,
-    /// The model that answered last.
+    /// The model that the last answer was asked for.
     model: Option<String>,
     turns: u64,
     /// What is noted of copies of files.
@@ -583,12 +583,16 @@ fn is_prompt(user: &User) -> bool {
     !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
 }
 
-/// The model that answered last in a conversation; `None` when none did.
+/// The model that the last answer was asked for, whichever model gave it; `None` if there
+/// is no answer.
 fn last_model(path: &[&Node]) -> Option<String> {
     path.iter()
         .rev()
         .find_map(|node| match &node.entry {
-            Entry::Assistant(line) => line.message.model.text().filter(|model| *model != synthetic::MODEL),
+            Entry::Assistant(line) => {
+                let answered = line.message.model.text().filter(|model| *model != synthetic::MODEL)?;
+                Some(line.requested_model.text().unwrap_or(answered))
+            }
             _ => None,
         })
         .map(str::to_owned)

@@ -159,22 +159,31 @@ fn fields_of_the_user_replace_ours() {
 
 #[test]
 fn a_fallback_is_asked_with_its_own_parameters() {
-    let fallback = Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() };
+    let same = Fallback { model: "m".to_owned(), ..Fallback::default() };
+    let second = Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() };
+    let third =
+        Fallback { model: "third".to_owned(), betas: vec!["b".to_owned()], max_tokens: 7, ..Fallback::default() };
     let mut request = Request {
         max_tokens: 500,
         thinking: Some(Thinking::Adaptive),
         effort: Some("high".to_owned()),
-        fallback: Some(fallback),
+        context_management: Some(Json::of(&json!({"edits": []}))),
+        betas: vec!["a".to_owned()],
+        fallbacks: vec![same, second, third],
         ..says()
     };
     let mut wire = request.take_wire();
-    assert_eq!(request.fall_back(&mut wire), Some(("m".to_owned(), "second".to_owned())));
+    assert!(wire.context_management.is_value());
+    assert_eq!(request.fall_back(), Some(("m".to_owned(), "second".to_owned())));
     request.aim(&mut wire, true);
     let sent = serde_json::to_value(&wire).unwrap();
     assert_eq!((&sent["model"], &sent["max_tokens"]), (&json!("second"), &json!(100)));
-    assert_eq!((sent.get("thinking"), sent.get("output_config")), (None, None));
-    assert!(request.needed_betas().is_empty());
-    assert_eq!(request.fall_back(&mut wire), None);
+    let left = ["thinking", "output_config", "context_management"].map(|name| sent.get(name));
+    assert_eq!(left, [None; 3]);
+    assert!(request.needed_betas().is_empty() && request.betas.is_empty());
+    assert_eq!(request.fall_back(), Some(("second".to_owned(), "third".to_owned())));
+    assert_eq!((request.max_tokens, &request.betas[..]), (7, &["b".to_owned()][..]));
+    assert_eq!(request.fall_back(), None);
 }
 
 #[test]

@@ -116,7 +116,7 @@ async fn a_model_that_stays_overloaded_hands_over_to_the_next() {
     let stage = stage(script).await;
     let mut request = says("hi");
     request.model = "first".to_owned();
-    request.fallback = Some(Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() });
+    request.fallbacks = vec![Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() }];
     assert_eq!(
         outline(&stage.client, &request).await,
         [
@@ -135,8 +135,8 @@ async fn the_next_model_is_asked_also_when_no_retry_is_left() {
 - {when: {model: second}, error: 400}
 ";
     let stage = stage_with(script, |endpoint| endpoint.policy.retries = 0).await;
-    let next = Some(Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() });
-    let request = quipu_api::Request { model: "first".to_owned(), fallback: next, ..says("hi") };
+    let next = vec![Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() }];
+    let request = quipu_api::Request { model: "first".to_owned(), fallbacks: next, ..says("hi") };
     let lines = outline(&stage.client, &request).await;
     assert_eq!(lines, ["fell back from first to second", "error api.status: 400 the request is wrong"]);
 }

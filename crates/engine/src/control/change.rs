@@ -9,14 +9,12 @@ use quipu_message::{Json, Maybe};
 use tokio_util::sync::CancellationToken;
 
 use crate::json_file::{edit, object};
+use crate::model::EFFORT_LEVELS;
 use crate::output_style;
 use crate::permission::{Behavior, enforce};
 use crate::session::Session;
 use crate::settings::Source;
 use crate::tool::resolve;
-
-/// How hard the model may be asked to think, in files.
-const EFFORTS: [&str; 4] = ["low", "medium", "high", "xhigh"];
 
 /// Puts settings over all others, for this session.
 pub(super) fn flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {
@@ -62,7 +60,8 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
     let Some(value) = given.get(allowed) else { return Ok(()) };
     let known: Vec<String> = match source {
         Source::Local => output_style::names(&session.state().catalog.styles),
-        _ => EFFORTS.map(str::to_owned).to_vec(),
+        // The highest is for one session at a time.
+        _ => EFFORT_LEVELS.map(str::to_owned).into_iter().filter(|level| level != "max").collect(),
     };
     if !value.as_str().is_some_and(|word| known.iter().any(|known| known == word)) {
         return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));

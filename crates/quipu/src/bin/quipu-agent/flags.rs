@@ -139,16 +139,16 @@ pub(crate) struct Model {
     /// The model: a name of the API, or opus, sonnet, haiku
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// The model to use when the first stays overloaded
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) fallback_model: Option<String>,
+    /// Models to use when the first stays overloaded, in this order
+    #[arg(long, value_name = "MODEL,...", value_delimiter = ',')]
+    pub(crate) fallback_model: Vec<String>,
     /// Effort: low, medium, high …
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<String>,
-    /// Thinking tokens per API call; 0 turns thinking off
+    /// Thinking tokens per API call of models that take a budget; 0 turns thinking off
     #[arg(long, value_name = "N")]
     pub(crate) max_thinking_tokens: Option<u64>,
-    /// Thinking: adaptive, enabled or disabled
+    /// Thinking: disabled turns it off; adaptive and enabled turn it on, as the model takes it
     #[arg(long, value_enum)]
     pub(crate) thinking: Option<Thinking>,
     /// How thinking is shown

@@ -98,7 +98,9 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
     let listed = |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::flags::names(text)).collect::<Vec<_>>();
     let thinking = match model.thinking {
         Some(Thinking::Disabled) => Some(0),
-        Some(Thinking::Adaptive | Thinking::Enabled) | None => model.max_thinking_tokens,
+        // As far as the model may, whatever the environment says.
+        Some(Thinking::Adaptive | Thinking::Enabled) => model.max_thinking_tokens.or(Some(u64::MAX)),
+        None => model.max_thinking_tokens,
     };
     let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, mcp };
     let bad_config = |error: anyhow::Error| EngineError::Flag { flag: "config.toml", reason: format!("{error:#}") };
@@ -133,7 +135,7 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         no_persistence: session.no_session_persistence,
         name: session.name,
         model: model.model,
-        fallback_model: model.fallback_model.as_deref().map(first_fallback),
+        fallback_models: trimmed(&model.fallback_model),
         effort: model.effort,
         max_thinking_tokens: thinking,
         thinking_display: model.thinking_display.map(|display| display.as_str().to_owned()),
@@ -184,15 +186,9 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
     })
 }
 
-/// The first of a list of fallback models; the others are named in a warning.
-fn first_fallback(list: &str) -> String {
-    let mut models = list.split(',').map(str::trim).filter(|model| !model.is_empty());
-    let first = models.next().unwrap_or_default().to_owned();
-    let others: Vec<&str> = models.collect();
-    if !others.is_empty() {
-        warn(&format!("only one fallback model is used; ignored: {}", others.join(", ")));
-    }
-    first
+/// Words without the spaces around them; empty ones are left out.
+fn trimmed(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
 /// Whether a variable of the environment is a switch that is on.

@@ -54,6 +54,68 @@ fn a_model_that_was_chosen_in_the_session_is_kept() {
 }
 
 #[test]
+fn a_session_that_goes_on_asks_for_what_was_asked_for_before() {
+    let stage = Stage::playing(HELLO);
+    let id = stage.lines(&["hi", "--model", "sonnet[1m]"])[0]["session_id"].as_str().unwrap().to_owned();
+    stage.lines(&["again", "--resume", &id]);
+    assert!(requests(&stage)[1].1.contains("context-1m"));
+
+    let stage = Stage::playing(HELLO);
+    let plan = ["--permission-mode", "plan"];
+    let first = stage.lines(&[&["plan it", "--model", "opusplan"], &plan[..]].concat());
+    let id = first[0]["session_id"].as_str().unwrap().to_owned();
+    stage.lines(&["do it", "--resume", &id]);
+    stage.lines(&[&["plan more", "--resume", &id], &plan[..]].concat());
+    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]);
+}
+
+/// The first model is overloaded, also the next.
+const OVERLOADED: &str =
+    "- {when: {model: opus}, error: 529}\n- {when: {model: sonnet-5}, error: 529}\n- reply: Hello.";
+
+#[test]
+fn fallback_models_are_asked_in_their_order_each_with_its_own_parameters() {
+    let stage = Stage::playing(OVERLOADED);
+    let lines = stage.lines(&["hi", "--fallback-model", "opus, sonnet,claude-3-5-haiku-20241022"]);
+    assert_eq!(lines.last().unwrap()["result"], "Hello.");
+    let fallbacks = lines.iter().filter(|line| line["subtype"] == "model_fallback");
+    let to: Vec<&Value> = fallbacks.map(|line| &line["fallback_model"]).collect();
+    assert_eq!(to, ["claude-sonnet-5-5", "claude-3-5-haiku-20241022"]);
+    let (body, betas) = requests(&stage).pop().unwrap();
+    assert_eq!((&body["model"], &body["max_tokens"]), (&json!("claude-3-5-haiku-20241022"), &json!(8192)));
+    let left = ["thinking", "output_config", "context_management"].map(|name| body.get(name));
+    assert_eq!((left, betas.as_str()), ([None; 3], ""));
+    // The file says what was sent to whom; the session asks the first model again.
+    let text = std::fs::read_to_string(stage.session_file()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let calls: Vec<&Value> = lines.iter().filter(|line| line["type"] == "api-request").collect();
+    let asked: Vec<&Value> = calls.iter().map(|line| &line["params"]["model"]).collect();
+    assert_eq!(asked, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-3-5-haiku-20241022"]);
+    assert_eq!(calls[2]["params"].get("context_management"), None);
+    let answer = lines.iter().find(|line| line["type"] == "assistant").unwrap();
+    assert_eq!((&answer["requestRef"], &answer["requestedModel"]), (&calls[2]["id"], &json!("claude-opus-5-5")));
+    let before = requests(&stage).len();
+    stage.lines(&["again", "--continue", "--fallback-model", "haiku"]);
+    assert_eq!(requests(&stage)[before].0["model"], "claude-opus-5-5");
+}
+
+#[test]
+fn thinking_is_turned_on_and_off_by_flag() {
+    let thinking =
+        |args: &[&str], tokens: &str| request(args, &[("MAX_THINKING_TOKENS", tokens)]).0["thinking"].clone();
+    let old = ["--model", "claude-sonnet-4-5"];
+    assert_eq!(thinking(&old, "0"), json!({"type": "disabled"}));
+    assert_eq!(thinking(&[&old[..], &["--thinking", "enabled"]].concat(), "0")["budget_tokens"], 31_999);
+    assert_eq!(thinking(&[&old[..], &["--max-thinking-tokens", "2000"]].concat(), "0")["budget_tokens"], 2000);
+    assert_eq!(thinking(&["--thinking", "disabled"], "9000"), json!({"type": "disabled"}));
+    // Newer models take no budget.
+    let adaptive = json!({"type": "adaptive", "display": "omitted"});
+    assert_eq!(thinking(&["--max-thinking-tokens", "2000"], "9000"), adaptive);
+    assert_eq!(thinking(&["--thinking", "enabled"], "9000"), adaptive);
+}
+
+#[test]
 fn a_long_context_is_asked_for_by_a_beta_not_by_the_name() {
     let (body, betas) = request(&["--model", "sonnet[1m]"], &[]);
     assert_eq!(body["model"], "claude-sonnet-5-5");
