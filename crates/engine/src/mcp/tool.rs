@@ -13,6 +13,7 @@ use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 
 use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tools::read::MAX_IMAGE_BASE64;
 
 /// A tool of an MCP server.
 pub(crate) struct McpTool {
@@ -85,8 +86,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const MAX_TOKENS: usize = 25_000;
 /// How many characters a token is taken for.
 const CHARS_PER_TOKEN: usize = 4;
-/// The longest picture the API takes, in characters of base64.
-const MAX_IMAGE_CHARS: usize = 7 << 20;
 
 fn number(place: &Place, name: &str) -> Option<u64> {
     place.env().get(OsStr::new(name))?.to_str()?.parse().ok()
@@ -136,7 +135,7 @@ fn block(content: &ContentBlock, room: &mut usize) -> Block {
     };
     match content {
         ContentBlock::Text(content) => text(content.text.to_string(), room),
-        ContentBlock::Image(image) if image.data.len() > MAX_IMAGE_CHARS => {
+        ContentBlock::Image(image) if image.data.len() > MAX_IMAGE_BASE64 => {
             Block::new_text("[An image was left out: it is too large.]".to_owned())
         }
         ContentBlock::Image(image) => Block::Image(Box::new(Image {
@@ -155,4 +154,19 @@ fn block(content: &ContentBlock, room: &mut usize) -> Block {
 /// A name as tools may have it.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_the_api_would_refuse_is_left_out() {
+        let image = |length: usize| {
+            let image = serde_json::json!({"type": "image", "data": "A".repeat(length), "mimeType": "image/png"});
+            block(&serde_json::from_value(image).unwrap(), &mut 100)
+        };
+        assert!(matches!(image(MAX_IMAGE_BASE64), Block::Image(_)));
+        assert_eq!(image(MAX_IMAGE_BASE64 + 1).text(), Some("[An image was left out: it is too large.]"));
+    }
 }

@@ -192,14 +192,24 @@ fn finished(command: &str, code: i32, captured: Captured, reset: Option<String>,
     Output::new(words, &raw)
 }
 
-/// What a command prints that was refused something.
-const REFUSED: [&str; 5] =
-    ["Permission denied", "Operation not permitted", "Read-only file system", "Could not resolve", "unreachable"];
+/// What a command prints that was refused something, in lower case.
+const REFUSED: [&str; 6] = [
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "could not resolve",
+    "network is unreachable",
+    "host is unreachable",
+];
 
 /// Tells the model of a command that failed that the sandbox may be why.
 fn explain(mut output: Output, profile: Profile) -> Output {
     let text = output.content.to_text();
-    if profile != Profile::None && output.is_error && REFUSED.iter().any(|words| text.contains(words)) {
+    let is_refused = || {
+        let text = text.to_lowercase();
+        REFUSED.iter().any(|words| text.contains(words))
+    };
+    if profile != Profile::None && output.is_error && is_refused() {
         let could = match profile {
             Profile::Read => "it could write nothing and had no network",
             _ => "it could write only in the working folders, and had no network unless the settings give it one",
@@ -222,5 +232,21 @@ fn lasting(time: Duration) -> String {
         (0, 0) => format!("{}ms", time.as_millis()),
         (0, seconds) => format!("{seconds}s"),
         (minutes, seconds) => format!("{minutes}m {seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_is_explained_by_the_sandbox() {
+        let explained = |text: &str| {
+            let output = explain(Output::failure(text), Profile::Read);
+            output.content.to_text().contains("It ran in a sandbox")
+        };
+        assert!(explained("connect: Network is unreachable") && explained("dial tcp: network is unreachable"));
+        assert!(explained("touch: a: Read-only file system"));
+        assert!(!explained("error: unreachable expression") && !explained("warning: unreachable code"));
     }
 }

@@ -24,7 +24,7 @@ const MOST_TEXT: usize = 100_000;
 /// The longest file that is read at all.
 const LONGEST: u64 = 64 << 20;
 /// The longest image the API takes, in base64.
-const MAX_IMAGE_BASE64: usize = 5 << 20;
+pub(crate) const MAX_IMAGE_BASE64: usize = 5 << 20;
 /// The longest document the API takes.
 const LONGEST_DOCUMENT: usize = 24 << 20;
 
