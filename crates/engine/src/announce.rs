@@ -16,6 +16,7 @@ use quipu_message::{Entry, Json, Maybe};
 use crate::clock::now;
 use crate::memory::Instructions;
 use crate::output_style::OutputStyle;
+use crate::prompt;
 use crate::session::Session;
 use crate::talk::{Talk, told};
 
@@ -184,8 +185,8 @@ impl Known {
             folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string()).collect();
         let snapshot = EnvironmentSnapshot {
             working_directory: Maybe::Value(root.display().to_string()),
-            is_worktree: Maybe::Value(root.join(".git").is_file()),
-            is_git_repo: Maybe::Value(crate::prompt::git_root(root).is_some()),
+            is_worktree: Maybe::Value(prompt::is_worktree(root)),
+            is_git_repo: Maybe::Value(prompt::git_root(root).is_some()),
             additional_working_directories: Maybe::Value(others.clone()),
             platform: Maybe::Value(std::env::consts::OS.to_owned()),
             shell: shell(session).into(),
@@ -195,10 +196,10 @@ impl Known {
         if self.environment.as_ref().is_some_and(|known| known.value() == snapshot.value()) {
             return None;
         }
-        let git = match root.join(".git").is_file() {
-            true => "yes, a worktree",
-            false if crate::prompt::git_root(root).is_some() => "yes",
-            false => "no",
+        let git = match prompt::git_root(root) {
+            Some(_) if prompt::is_worktree(root) => "yes, a worktree",
+            Some(_) => "yes",
+            None => "no",
         };
         let mut text = format!(
             "Environment:\n- Working directory: {}\n- Git repository: {git}\n- Platform: {}",

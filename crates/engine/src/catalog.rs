@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use quipu_message::Json;
 use quipu_message::control::setup::McpConfig;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::options::PluginDir;
 use crate::output_style::{self, OutputStyle};
+use crate::prompt::git_root;
 use crate::session::Session;
 use crate::settings::Source;
 use crate::text_file;
-use crate::trust::repository;
 
 /// How many commands, skills or subagents a folder may hold.
 const MAX_FILES: usize = 1000;
@@ -85,10 +85,9 @@ impl Agent {
         format!("- {}: {}", self.name, self.description)
     }
 
-    /// Reads a subagent from a file; `None` if there is none that can be read.
-    fn read(path: &Path, prefix: &str, project: Option<&Path>) -> Option<Self> {
-        let text = text_file::read(path, project, text_file::MAX_BYTES).ok()?;
-        let (front, body) = front_matter(&text);
+    /// Reads a subagent from a file; `None` if it cannot be read, which is added to `problems`.
+    fn read(path: &Path, prefix: &str, project: Option<&Path>, problems: &mut Vec<String>) -> Option<Self> {
+        let (front, body) = read_file(path, project, problems)?;
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let origin =
             Origin::File { path: path.to_owned(), prefix: prefix.to_owned(), project: project.map(Path::to_owned) };
@@ -107,7 +106,9 @@ impl Agent {
     fn read_again(&self) -> Option<Self> {
         match &self.origin {
             Origin::File { path, prefix, project } => {
-                Self::read(path, prefix, project.as_deref()).filter(|fresh| fresh.name == self.name)
+                // What is wrong with it was said when it was listed.
+                let fresh = Self::read(path, prefix, project.as_deref(), &mut Vec::new());
+                fresh.filter(|fresh| fresh.name == self.name)
             }
             Origin::Builtin | Origin::Host => Some(self.clone()),
         }
@@ -134,44 +135,45 @@ pub(crate) struct Plugin {
 }
 
 impl Plugin {
-    /// A plugin, named by its manifest or else like its folder.
-    pub(crate) fn at(cwd: &Path, given: &PluginDir) -> Self {
+    /// A plugin, named by its manifest or else like its folder. What cannot be read is added
+    /// to `problems`.
+    pub(crate) fn at(cwd: &Path, given: &PluginDir, problems: &mut Vec<String>) -> Self {
         #[derive(Deserialize)]
         struct Manifest {
             name: String,
         }
         let path = cwd.join(&given.path);
-        let manifest = text_file::read(&path.join(".claude-plugin/plugin.json"), None, text_file::MAX_BYTES).ok();
-        let named = manifest.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).map(|known| known.name);
+        if !path.is_dir() {
+            problems.push(format!("{}: there is no such folder", path.display()));
+        }
+        let manifest = path.join(".claude-plugin/plugin.json");
+        let named = read_json::<Manifest>(&manifest, None, problems).map(|known| known.name);
         let folder = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self { name: named.unwrap_or_else(folder), mcp: given.mcp, path }
     }
 
     /// Its MCP servers: those of its `.mcp.json`.
     pub(crate) fn servers(&self, problems: &mut Vec<String>) -> BTreeMap<String, Json> {
-        let path = self.path.join(".mcp.json");
-        if path.symlink_metadata().is_err() {
-            return BTreeMap::new();
-        }
-        let text = text_file::read(&path, None, text_file::MAX_BYTES).map_err(|error| error.to_string());
-        let listing = text.and_then(|text| {
-            let text = text.replace("${CLAUDE_PLUGIN_ROOT}", &self.path.to_string_lossy());
-            serde_json::from_str::<McpConfig>(&text).map_err(|error| error.to_string())
-        });
-        match listing {
-            Ok(listing) => listing.servers,
-            Err(error) => {
-                problems.push(format!("{}: {error}", path.display()));
-                BTreeMap::new()
-            }
-        }
+        let listing: Option<McpConfig> = read_json(&self.path.join(".mcp.json"), Some(&self.path), problems);
+        listing.map(|listing| listing.servers).unwrap_or_default()
     }
 
     /// The settings in it: its hooks.
-    pub(crate) fn settings(&self) -> Option<serde_json::Value> {
-        let text = text_file::read(&self.path.join("hooks/hooks.json"), None, text_file::MAX_BYTES).ok()?;
-        serde_json::from_str(&text.replace("${CLAUDE_PLUGIN_ROOT}", &self.path.to_string_lossy())).ok()
+    pub(crate) fn settings(&self, problems: &mut Vec<String>) -> Option<serde_json::Value> {
+        read_json(&self.path.join("hooks/hooks.json"), Some(&self.path), problems)
     }
+}
+
+/// Reads a JSON file of a plugin, whose folder takes the place of `${CLAUDE_PLUGIN_ROOT}`; `None`
+/// if it is not there, or cannot be read, which is added to `problems`.
+fn read_json<T: DeserializeOwned>(path: &Path, root: Option<&Path>, problems: &mut Vec<String>) -> Option<T> {
+    path.symlink_metadata().ok()?;
+    let text = text_file::read(path, None, text_file::MAX_BYTES).map_err(|error| error.to_string());
+    let read = text.and_then(|text| {
+        let text = root.map_or(text.clone(), |root| text.replace("${CLAUDE_PLUGIN_ROOT}", &root.to_string_lossy()));
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    });
+    read.map_err(|error| problems.push(format!("{}: {error}", path.display()))).ok()
 }
 
 /// Everything there is to call by name.
@@ -187,6 +189,8 @@ pub(crate) struct Catalog {
     pub(crate) styles: BTreeMap<String, OutputStyle>,
     /// The plugins.
     pub(crate) plugins: Vec<Plugin>,
+    /// Files that could not be used, or only in part, in words.
+    pub(crate) problems: Vec<String>,
 }
 
 impl Catalog {
@@ -203,7 +207,7 @@ impl Catalog {
             catalog.take(config, "", None);
         }
         if sources.contains(&Source::Project) {
-            let top = repository(cwd).unwrap_or(cwd);
+            let top = git_root(cwd).unwrap_or(cwd);
             let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(top)).collect();
             folders.into_iter().rev().for_each(|folder| catalog.take(&folder.join(".claude"), "", Some(folder)));
         }
@@ -279,7 +283,7 @@ impl Catalog {
     /// Adds what a folder holds; a project's files must not lead out of `project`.
     fn take(&mut self, folder: &Path, prefix: &str, project: Option<&Path>) {
         let commands = folder.join("commands");
-        for path in markdown(&commands) {
+        for path in markdown(&commands, &mut self.problems) {
             let name = path.strip_prefix(&commands).unwrap_or(&path).with_extension("");
             let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
             self.take_saved(&path, format!("{prefix}{}", name.join(":")), false, project);
@@ -291,19 +295,18 @@ impl Catalog {
             let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
             self.take_saved(&path, format!("{prefix}{name}"), true, project);
         }
-        for path in markdown(&folder.join("agents")) {
-            if let Some(agent) = Agent::read(&path, prefix, project) {
+        for path in markdown(&folder.join("agents"), &mut self.problems) {
+            if let Some(agent) = Agent::read(&path, prefix, project, &mut self.problems) {
                 self.agents.insert(agent.name.clone(), agent);
             }
         }
-        for path in markdown(&folder.join("output-styles")) {
+        for path in markdown(&folder.join("output-styles"), &mut self.problems) {
             self.take_style(&path, prefix, project);
         }
     }
 
     fn take_saved(&mut self, path: &Path, name: String, is_skill: bool, project: Option<&Path>) {
-        let Ok(text) = text_file::read(path, project, text_file::MAX_BYTES) else { return };
-        let (front, body) = front_matter(&text);
+        let Some((front, body)) = read_file(path, project, &mut self.problems) else { return };
         let prefix = name.rfind(':').filter(|_| is_skill).map_or("", |end| &name[..=end]);
         let name = front.name.filter(|_| is_skill).map_or_else(|| name.clone(), |own| format!("{prefix}{own}"));
         if project.is_some() && self.saved.get(&name).is_some_and(|known| !known.of_project) {
@@ -315,7 +318,7 @@ impl Catalog {
             argument_hint: front.argument_hint.unwrap_or_default(),
             allowed_tools: front.allowed_tools.map(|names| names.0).unwrap_or_default(),
             model: front.model.filter(|model| model != "inherit"),
-            body: body.to_owned(),
+            body,
             is_skill,
             folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
             of_project: project.is_some(),
@@ -325,8 +328,7 @@ impl Catalog {
     }
 
     fn take_style(&mut self, path: &Path, prefix: &str, project: Option<&Path>) {
-        let Ok(text) = text_file::read(path, project, text_file::MAX_BYTES) else { return };
-        let (front, body) = front_matter(&text);
+        let Some((front, body)) = read_file(path, project, &mut self.problems) else { return };
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let style = OutputStyle {
             name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
@@ -349,7 +351,10 @@ pub(crate) fn reload(session: &Session) {
         state.roots.iter().for_each(|root| fresh.add_root(root));
     }
     state.catalog.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
+    let problems = std::mem::take(&mut fresh.problems);
     state.catalog.replace(fresh);
+    drop(state);
+    problems.into_iter().for_each(|problem| session.warn(format!("left out: {problem}")));
 }
 
 impl Saved {
@@ -396,31 +401,64 @@ struct Names(Vec<String>);
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Names;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of names, or names between commas")
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Names, E> {
-                Ok(Names(crate::flags::names(text)))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
-                let mut names = Vec::new();
-                while let Some(name) = list.next_element()? {
-                    names.push(name);
-                }
-                Ok(Names(names))
-            }
-        }
-        d.deserialize_any(Either)
+        list_or_text(d, crate::flags::names).map(Self)
     }
 }
 
-fn front_matter(text: &str) -> (Front, &str) {
-    let Some((head, body)) = split_front(text) else { return (Front::default(), text) };
-    // A head that cannot be read is no reason to lose the body.
-    (serde_saphyr::from_str(head).unwrap_or_default(), body)
+/// Reads texts in a list, or in one string that `split` takes apart.
+pub(crate) fn list_or_text<'de, D: Deserializer<'de>>(
+    d: D,
+    split: fn(&str) -> Vec<String>,
+) -> Result<Vec<String>, D::Error> {
+    struct Either(fn(&str) -> Vec<String>);
+    impl<'de> Visitor<'de> for Either {
+        type Value = Vec<String>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list, or a text with commas")
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok((self.0)(text))
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<String>, A::Error> {
+            let mut texts = Vec::new();
+            while let Some(text) = list.next_element()? {
+                texts.push(text);
+            }
+            Ok(texts)
+        }
+    }
+    d.deserialize_any(Either(split))
+}
+
+/// Reads a Markdown file: its head and the rest. `None` if it is not there, or cannot be read,
+/// which is added to `problems`; so is a head that cannot be read and counts as empty.
+fn read_file(path: &Path, project: Option<&Path>, problems: &mut Vec<String>) -> Option<(Front, String)> {
+    path.symlink_metadata().ok()?;
+    let mut note = |error: String| problems.push(format!("{}: {error}", path.display()));
+    let text = match text_file::read(path, project, text_file::MAX_BYTES) {
+        Ok(text) => text,
+        Err(error) => {
+            note(error.to_string());
+            return None;
+        }
+    };
+    let (front, body) = front_matter(&text);
+    let front = front.unwrap_or_else(|error| {
+        // A head that cannot be read is no reason to lose the body.
+        note(format!("the lines between --- cannot be read: {error}"));
+        Front::default()
+    });
+    Some((front, body.to_owned()))
+}
+
+fn front_matter(text: &str) -> (Result<Front, String>, &str) {
+    let Some((head, body)) = split_front(text) else { return (Ok(Front::default()), text) };
+    (serde_saphyr::from_str(head).map_err(|error| one_line(&error.to_string())), body)
+}
+
+/// The first line of a text.
+fn one_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// What stands between the two `---` lines at the top of a file, and what follows them; `None` if
@@ -431,13 +469,24 @@ pub(crate) fn split_front(text: &str) -> Option<(&str, &str)> {
     Some((&rest[..end], rest[end + 4..].trim_start_matches('\n')))
 }
 
-fn markdown(folder: &Path) -> Vec<PathBuf> {
+/// The Markdown files in a folder and those below it; a folder that cannot be read is added to
+/// `problems`.
+fn markdown(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     let mut visited = 0;
     while let Some(folder) = folders.pop().filter(|_| found.len() < MAX_FILES && visited < MAX_FILES) {
         visited += 1;
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES) {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if folder.symlink_metadata().is_ok() {
+                    problems.push(format!("{}: {error}", folder.display()));
+                }
+                continue;
+            }
+        };
+        for entry in entries.flatten().take(MAX_FILES) {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);

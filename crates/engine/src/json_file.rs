@@ -6,18 +6,16 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::state_file;
 use crate::text_file;
 use crate::tools::fresh_id;
-
-/// The largest file that is changed, in bytes: `.claude.json` grows with every project.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// Changes the object in a file, which is made when it is not there; one that cannot be
 /// read is left alone. The new content is synced and replaces the old in one step. A new
 /// file is readable by the user alone, an old one keeps its permissions. `within` is the
 /// folder that a project's file must not lead out of.
 pub(crate) fn edit(path: &Path, within: Option<&Path>, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
-    let mut object: Map<String, Value> = match text_file::read(path, within, MAX_BYTES) {
+    let mut object: Map<String, Value> = match text_file::read(path, within, state_file::MAX_BYTES) {
         Ok(text) if text.trim().is_empty() => Map::new(),
         Ok(text) => serde_json::from_str(&text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::catalog::{Agent, Catalog, Plugin};
 use crate::checkpoint::Checkpoints;
 use crate::clock::fresh;
+use crate::credential;
 use crate::error::EngineError;
 use crate::hooks::Hooks;
 use crate::host::Host;
@@ -33,6 +34,7 @@ use crate::request::RequestEnv;
 use crate::sandbox;
 use crate::session::{Session, State};
 use crate::settings::{self, Settings};
+use crate::state_file;
 use crate::structured::Structured;
 use crate::text_file;
 use crate::tool::{self, Place};
@@ -79,7 +81,7 @@ pub(crate) struct Chosen {
 }
 
 impl Given {
-    fn var(&self, name: &str) -> Option<&str> {
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
@@ -200,15 +202,15 @@ impl Given {
         let home = self.var("HOME").map(Path::new);
         let trusted = trust::is_trusted(&self.options, &project, home, &config);
         if !trusted {
-            let left_out = trust::restrict(&mut settings, &self.options, &project, &config);
+            let left_out = trust::restrict(&mut settings, &self.options, &project, &state_file::path(&self.env));
             left_out.into_iter().for_each(|text| output.note(text));
         }
-        let plugins: Vec<Plugin> = match self.options.safe_mode {
-            true => Vec::new(),
-            false => self.options.plugin_dirs.iter().map(|plugin| Plugin::at(&self.cwd, plugin)).collect(),
-        };
-        for hooks in plugins.iter().filter_map(Plugin::settings) {
-            settings.add(hooks)?;
+        let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
+        let plugins: Vec<Plugin> = dirs.map(|plugin| Plugin::at(&self.cwd, plugin, &mut settings.problems)).collect();
+        for plugin in &plugins {
+            if let Some(hooks) = plugin.settings(&mut settings.problems) {
+                settings.add(hooks)?;
+            }
         }
         if self.options.bare || self.options.safe_mode {
             settings.layers.iter_mut().for_each(|layer| layer.known.hooks.clear());
@@ -231,6 +233,7 @@ impl Given {
         let client = Client::new(endpoint)?;
         let mut catalog = Catalog::load(&config, &project, &sources);
         plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
+        settings.problems.append(&mut catalog.problems);
         if let Some(agents) = &self.options.agents {
             let bad = |reason: String| EngineError::Flag { flag: "--agents", reason };
             let json = match agents.trim_start().starts_with('{') {
@@ -242,6 +245,12 @@ impl Given {
         }
         if let Some(schema) = &self.options.json_schema {
             Structured::read(schema)?;
+        }
+        if let (None, Some(name)) = (&self.options.agent, settings.last(|known| known.agent.clone())) {
+            match catalog.agent(&name) {
+                Ok(_) => self.options.agent = Some(name),
+                Err(reason) => settings.problems.push(format!("agent: {reason}")),
+            }
         }
         let agent = self.agent(&catalog)?.cloned();
         let model = settings.managed(|known| known.model.clone()).or_else(|| self.options.model.clone());
@@ -362,6 +371,14 @@ impl Given {
         });
         crate::background::watch(&session);
         Ok(session)
+    }
+
+    /// Takes over the environment that the user's and managed settings add.
+    pub(crate) fn take_trusted_env(&mut self) -> Result<(), EngineError> {
+        let mut settings = Settings::load(&self.config(), &self.cwd, &[settings::Source::User], None)?;
+        settings.add_managed(self.options.managed_folder.as_deref(), None)?;
+        self.take_env(&settings);
+        Ok(())
     }
 
     /// The person's own settings may add to the agent's environment; a project's may
@@ -550,8 +567,7 @@ impl Session {
 
     /// Where the key is from.
     pub(crate) fn key_source(&self) -> &'static str {
-        let names = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"];
-        names.into_iter().find(|name| self.var(name).is_some()).unwrap_or("none")
+        credential::source(|name| self.var(name)).unwrap_or("none")
     }
 }
 

@@ -7,12 +7,10 @@ use serde_json::Value;
 
 use crate::options::Options;
 use crate::permission::Mode;
+use crate::prompt::git_root;
 use crate::settings::{Layer, Settings, Source};
-use crate::text_file;
+use crate::state_file;
 use crate::tool::resolve;
-
-/// The largest `.claude.json` that is read, in bytes: it grows with every project.
-const MAX_STATE_BYTES: u64 = 64 << 20;
 
 /// Whether the user trusts a folder: by a flag, by quipu's own list, because a host names
 /// project or local settings, or because the folder or its repository was accepted in the
@@ -22,33 +20,28 @@ pub(crate) fn is_trusted(options: &Options, cwd: &Path, home: Option<&Path>, con
     if options.trust_folder || options.setting_sources.iter().flatten().any(names) {
         return true;
     }
-    let folders: Vec<&Path> = [Some(cwd), repository(cwd)].into_iter().flatten().collect();
+    let folders: Vec<&Path> = [Some(cwd), git_root(cwd)].into_iter().flatten().collect();
     let listed = |folder: &PathBuf| resolve(folder).is_some_and(|folder| folders.contains(&folder.as_path()));
     if options.trusted_folders.iter().any(listed) {
         return true;
     }
-    let files = [home.map(|home| home.join(".claude.json")), Some(config.join(".claude.json"))];
+    let files = [home.map(|home| home.join(state_file::NAME)), Some(config.join(state_file::NAME))];
     files.into_iter().flatten().any(|file| is_accepted(&file, &folders))
 }
 
-/// The root of the repository a folder belongs to.
-pub(crate) fn repository(folder: &Path) -> Option<&Path> {
-    folder.ancestors().find(|folder| folder.join(".git").exists())
-}
-
 fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
-    let Ok(text) = text_file::read(file, None, MAX_STATE_BYTES) else { return false };
+    let Ok(text) = state_file::read(file) else { return false };
     let state: Value = serde_json::from_str(&text).unwrap_or_default();
     let accepted = |folder: &&Path| state["projects"][&*folder.to_string_lossy()]["hasTrustDialogAccepted"] == true;
     folders.iter().any(accepted)
 }
 
 /// Takes out of a project's settings what only a trusted folder may say. Returns a
-/// sentence that names what was left out; `None` if nothing was.
-pub(crate) fn restrict(settings: &mut Settings, options: &Options, cwd: &Path, config: &Path) -> Option<String> {
+/// sentence that names what was left out; `None` if nothing was. `state` is the user's
+/// `.claude.json`.
+pub(crate) fn restrict(settings: &mut Settings, options: &Options, cwd: &Path, state: &Path) -> Option<String> {
     let left_out: Vec<String> =
         settings.layers.iter_mut().filter_map(|layer| left_out(layer, options.allow_project_hooks)).collect();
-    let state = config.parent().unwrap_or(config).join(".claude.json");
     (!left_out.is_empty()).then(|| {
         format!(
             "ignoring {}: this folder is not trusted; start with --trust-folder, or set \
@@ -83,6 +76,7 @@ fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
         known.permissions.default_mode = None;
         count("permissions.defaultMode", 1);
     }
+    count("agent", usize::from(known.agent.take().is_some()));
     count("env", std::mem::take(&mut known.env).len());
     count("enabledMcpjsonServers", std::mem::take(&mut known.enabled_mcpjson_servers).len());
     if known.enable_all_project_mcp_servers.take() == Some(true) {
@@ -152,11 +146,11 @@ mod tests {
         let config = home.join(".claude");
         let load = || Settings::load(&config, &folder, &[Source::Project, Source::Local], None).unwrap();
         let mut settings = load();
-        let said = restrict(&mut settings, &Options::default(), &folder, &config).unwrap();
+        let said = restrict(&mut settings, &Options::default(), &folder, Path::new("/c/.claude.json")).unwrap();
         let left_out = "ignoring 2 permissions.allow entries, 1 permissions.additionalDirectories entry, 1 \
                         permissions.defaultMode entry, 1 env entry, 1 enabledMcpjsonServers entry, 1 \
                         enableAllProjectMcpServers entry, 1 hooks entry of .claude/settings.json: this folder";
-        assert!(said.starts_with(left_out), "{said}");
+        assert!(said.starts_with(left_out) && said.ends_with(" in /c/.claude.json"), "{said}");
         let known = &settings.layers[0].known;
         assert_eq!((known.permissions.deny.len(), known.permissions.ask.len()), (1, 1));
         assert!(known.permissions.allow.is_empty() && known.env.is_empty() && known.hooks.is_empty());

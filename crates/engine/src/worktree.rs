@@ -16,8 +16,8 @@ use quipu_message::bookkeeping::WorktreeSession;
 
 use crate::error::EngineError;
 use crate::options::Worktree;
+use crate::prompt::git_root;
 use crate::tool::resolve;
-use crate::trust::repository;
 
 /// How long a name may be, in bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -31,7 +31,7 @@ pub(crate) fn enter(
     trusted: bool,
 ) -> Result<WorktreeSession, EngineError> {
     let fail = |reason: String| EngineError::Flag { flag: "--worktree", reason };
-    let Some(root) = repository(cwd) else {
+    let Some(root) = git_root(cwd) else {
         return Err(fail(format!("{} is not in a git repository", cwd.display())));
     };
     let name = match worktree {

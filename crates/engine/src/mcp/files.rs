@@ -12,11 +12,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json_file::{edit, object};
+use crate::prompt::git_root;
+use crate::state_file;
 use crate::text_file;
-use crate::trust::repository;
-
-/// The largest `.claude.json` that is read, in bytes: it grows with every project.
-const MAX_STATE_BYTES: u64 = 64 << 20;
 
 /// The key of servers in all these files.
 const SERVERS: &str = "mcpServers";
@@ -95,9 +93,7 @@ pub(super) struct ProjectState {
 impl McpFiles {
     /// The files for a project; `.claude.json` is in `CLAUDE_CONFIG_DIR`, or else in `HOME`.
     pub fn new(env: &BTreeMap<String, String>, project: &Path) -> Self {
-        let var = |name: &str| env.get(name).filter(|value| !value.is_empty());
-        let folder = var("CLAUDE_CONFIG_DIR").or_else(|| var("HOME")).map_or("/", String::as_str);
-        Self { state: Path::new(folder).join(".claude.json"), project: project.to_owned() }
+        Self { state: state_file::path(env), project: project.to_owned() }
     }
 
     /// The file of a scope.
@@ -127,7 +123,7 @@ impl McpFiles {
     /// The servers of `.mcp.json` in the project's folder and in those above it, up to the
     /// root of its repository; a nearer one replaces those of the same name.
     fn of_project(&self) -> Result<BTreeMap<String, Json>, String> {
-        let top = repository(&self.project).unwrap_or(&self.project);
+        let top = git_root(&self.project).unwrap_or(&self.project);
         let folders: Vec<&Path> = self.project.ancestors().take_while(|folder| folder.starts_with(top)).collect();
         let mut servers = BTreeMap::new();
         for folder in folders.into_iter().rev() {
@@ -150,9 +146,8 @@ impl McpFiles {
     }
 
     fn state(&self) -> (State, ProjectState, Vec<String>) {
-        let text = match text_file::read(&self.state, None, MAX_STATE_BYTES) {
+        let text = match state_file::read(&self.state) {
             Ok(text) => text,
-            Err(_) if self.state.symlink_metadata().is_err() => String::new(),
             Err(error) => {
                 let problem = format!("{}: {error}", self.state.display());
                 return (State::default(), ProjectState::default(), vec![problem]);
@@ -174,7 +169,7 @@ impl McpFiles {
 
     /// The key of the project in `.claude.json`: the root of its repository, if it has one.
     fn key(&self) -> String {
-        repository(&self.project).unwrap_or(&self.project).to_string_lossy().into_owned()
+        git_root(&self.project).unwrap_or(&self.project).to_string_lossy().into_owned()
     }
 
     /// Adds a server, or replaces the one of that name in the scope.
@@ -188,7 +183,7 @@ impl McpFiles {
         if !self.path(scope).exists() {
             return Ok(false);
         }
-        self.change(scope, |servers| was_there = servers.remove(name).is_some())?;
+        self.change(scope, |servers| was_there = servers.shift_remove(name).is_some())?;
         Ok(was_there)
     }
 

@@ -1,14 +1,12 @@
 //! Rules for some files only: Markdown files of `.claude/rules` with `paths` at their top.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::Instructions;
-use crate::catalog::split_front;
+use crate::catalog::{list_or_text, split_front};
 
 /// A rule that is told when a file that it is for is read or changed.
 #[derive(Debug, Clone)]
@@ -53,24 +51,7 @@ struct Globs(Vec<String>);
 
 impl<'de> Deserialize<'de> for Globs {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Globs;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of patterns, or patterns between commas")
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Globs, E> {
-                Ok(Globs(split(text)))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Globs, A::Error> {
-                let mut globs = Vec::new();
-                while let Some(glob) = list.next_element()? {
-                    globs.push(glob);
-                }
-                Ok(Globs(globs))
-            }
-        }
-        d.deserialize_any(Either)
+        list_or_text(d, split).map(Self)
     }
 }
 

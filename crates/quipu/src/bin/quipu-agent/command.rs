@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use quipu_engine::{McpEntry, McpFiles, McpScope};
+use quipu_engine::{AuthStatus, McpEntry, McpFiles, McpScope};
 use serde_json::{Map, Value, json};
 
 use crate::environment;
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     let done = match Command::try_parse_from(args) {
-        Ok(Command::Auth { command: Auth::Status { text, .. } }) => Ok(auth_status(text)),
+        Ok(Command::Auth { command: Auth::Status { text, .. } }) => auth_status(text),
         Ok(Command::Mcp { command }) => mcp(command).map(|text| (text, true)),
         Err(error) => error.exit(),
     };
@@ -156,18 +156,17 @@ pub(crate) fn run(args: &[OsString]) -> Option<ExitCode> {
 }
 
 /// What is known of the key, and whether there is one.
-fn auth_status(text: bool) -> (String, bool) {
-    let env = environment();
-    let var = |name: &str| env.get(name).filter(|value| !value.is_empty());
-    let home = || Path::new(var("HOME").map_or("/", String::as_str)).join(".claude");
-    let config = var("CLAUDE_CONFIG_DIR").map_or_else(home, PathBuf::from);
-    let (method, source) = match () {
-        () if var("ANTHROPIC_AUTH_TOKEN").is_some() => ("oauth_token", Some("ANTHROPIC_AUTH_TOKEN")),
-        () if var("ANTHROPIC_API_KEY").is_some() => ("api_key", Some("ANTHROPIC_API_KEY")),
-        () => ("none", None),
+fn auth_status(text: bool) -> Result<(String, bool), String> {
+    let status = quipu_engine::auth_status(environment(), &cwd()?).map_err(|error| crate::in_full(&error))?;
+    let AuthStatus { source, config } = status;
+    let method = match source {
+        Some("ANTHROPIC_AUTH_TOKEN") => "oauth_token",
+        Some(_) => "api_key",
+        None => "none",
     };
     if text {
-        return (format!("{}\n", source.map_or("no key".to_owned(), |name| format!("key: {name}"))), source.is_some());
+        let line = source.map_or("no key".to_owned(), |name| format!("key: {name}"));
+        return Ok((format!("{line}\n"), source.is_some()));
     }
     let mut status = json!({
         "loggedIn": source.is_some(),
@@ -181,14 +180,28 @@ fn auth_status(text: bool) -> (String, bool) {
     if method == "api_key" {
         status["apiKeySource"] = json!(source);
     }
-    (format!("{status:#}\n"), source.is_some())
+    Ok((format!("{status:#}\n"), source.is_some()))
+}
+
+fn cwd() -> Result<PathBuf, String> {
+    std::env::current_dir()
+        .and_then(|cwd| cwd.canonicalize())
+        .map_err(|error| format!("the working directory: {error}"))
 }
 
 fn mcp(command: Mcp) -> Result<String, String> {
-    let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(|error| error.to_string())?;
-    let files = McpFiles::new(&environment(), &cwd);
+    let files = McpFiles::new(&environment(), &cwd()?);
     match command {
         Mcp::Add { name, command_or_url, args, scope, transport, env, header } => {
+            if transport == "stdio" && !header.is_empty() {
+                return Err("--header is for servers with an address; add --transport http or sse".to_owned());
+            }
+            if transport != "stdio" && !env.is_empty() {
+                return Err(format!("--env is for servers that are programs, not for {transport}"));
+            }
+            if transport != "stdio" && !args.is_empty() {
+                return Err(format!("a server over {transport} takes no arguments: {}", args.join(" ")));
+            }
             let config = if transport == "stdio" {
                 let env: BTreeMap<String, String> = env.into_iter().collect();
                 json!({"type": "stdio", "command": command_or_url, "args": args, "env": env})
@@ -216,10 +229,13 @@ fn mcp(command: Mcp) -> Result<String, String> {
             Ok(text)
         }
         Mcp::Get { name } => {
-            let server = find(&files, &name, None)?;
-            let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
-            let file = files.path(server.scope);
-            Ok(format!("{name}:\n  scope: {}\n  file: {}\n{config:#}\n", server.scope, file.display()))
+            let mut text = String::new();
+            for server in named(&files, &name, None)? {
+                let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
+                let file = files.path(server.scope);
+                text.push_str(&format!("{name}:\n  scope: {}\n  file: {}\n{config:#}\n", server.scope, file.display()));
+            }
+            Ok(text)
         }
         Mcp::Remove { name, scope } => {
             let server = find(&files, &name, scope)?;
@@ -245,17 +261,25 @@ fn add(files: &McpFiles, name: &str, scope: McpScope, config: &Value) -> Result<
     Ok(format!("Added MCP server {name} to {}\n", place(files, scope)))
 }
 
+/// The servers of a name, the one that is used first; an error if there is none.
+fn named(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<Vec<McpEntry>, String> {
+    let (servers, problems) = files.list();
+    problems.iter().for_each(|problem| crate::warn(problem));
+    let matches = |server: &McpEntry| server.name == name && scope.is_none_or(|scope| server.scope == scope);
+    let (found, others): (Vec<McpEntry>, Vec<McpEntry>) = servers.into_iter().partition(matches);
+    if found.is_empty() {
+        let names: Vec<&str> = others.iter().map(|server| server.name.as_str()).collect();
+        let there =
+            if names.is_empty() { "none is configured".to_owned() } else { format!("there are: {}", names.join(", ")) };
+        return Err(format!("no MCP server named {name}; {there}"));
+    }
+    Ok(found)
+}
+
 /// The server of a name; an error if there is none, or one in several scopes.
 fn find(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<McpEntry, String> {
-    let (servers, _) = files.list();
-    let matches = |server: &&McpEntry| server.name == name && scope.is_none_or(|scope| server.scope == scope);
-    let found: Vec<&McpEntry> = servers.iter().filter(matches).collect();
-    match found.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] => {
-            let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-            Err(format!("no MCP server named {name}; there are: {}", names.join(", ")))
-        }
+    match named(files, name, scope)?.as_slice() {
+        [one] => Ok(one.clone()),
         several => {
             let scopes: Vec<&str> = several.iter().map(|server| server.scope.as_str()).collect();
             Err(format!("{name} is configured in {}; choose one with --scope", scopes.join(" and ")))

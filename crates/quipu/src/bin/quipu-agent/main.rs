@@ -215,14 +215,19 @@ fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>
 
 /// Says what went wrong, with its causes.
 fn complain(error: &EngineError) {
-    let mut text = format!("error: {error}");
+    // There is nowhere to say that this cannot be said.
+    let _ = writeln!(std::io::stderr(), "error: {}", in_full(error));
+}
+
+/// An error with its causes.
+fn in_full(error: &EngineError) -> String {
+    let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         text.push_str(&format!(": {error}"));
         cause = error.source();
     }
-    // There is nowhere to say that this cannot be said.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    text
 }
 
 fn warn(text: &str) {

@@ -36,7 +36,7 @@ fn piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
         let _ = sender.send(());
         let mut bytes = Vec::new();
         let mut bounded = stdin.take(MAX_PIPED_BYTES + 1);
-        begins.and_then(|()| bounded.read_to_end(&mut bytes)).ok().map(|_| bytes)
+        begins.and_then(|()| bounded.read_to_end(&mut bytes)).map(|_| bytes)
     });
     if begun.recv_timeout(SILENCE_MAX).is_err() {
         if has_prompt {
@@ -44,7 +44,8 @@ fn piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
         }
         return Ok(None);
     }
-    let Some(bytes) = reader.join().ok().flatten() else { return Ok(None) };
+    let Ok(read) = reader.join() else { return Ok(None) };
+    let bytes = read.map_err(|source| EngineError::System { what: "stdin", source })?;
     if bytes.len() as u64 > MAX_PIPED_BYTES {
         let reason = format!("more than {} MiB were piped in", MAX_PIPED_BYTES >> 20);
         return Err(EngineError::Flag { flag: "stdin", reason });

@@ -97,6 +97,16 @@ fn the_last_of_a_flag_counts_and_lists_are_joined() {
 }
 
 #[test]
+fn stdin_that_cannot_be_read_is_an_error() {
+    let stage = Stage::new("hello.yaml");
+    let folder = fs::File::open(&stage.folder.path).unwrap();
+    let out = stage.command(&["-p", "hello"]).stdin(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && said.contains("stdin"), "{said}");
+    assert_eq!(stage.answerer.seen().len(), 0);
+}
+
+#[test]
 fn what_is_piped_in_follows_the_prompt_after_a_newline() {
     let stage = Stage::new("hello.yaml");
     stage.write("piped", "first\nsecond\n");
@@ -173,6 +183,15 @@ fn a_session_runs_as_an_agent() {
     assert!(noted.len() == 2 && noted[0] == 0, "{text}");
     let lines = stage.lines(&["hello", "--agent", "reviewer", "--model", "claude-opus-5-5"]);
     assert_eq!(lines[0]["model"], "claude-opus-5-5");
+    // A setting does the same, of a project only where it is trusted.
+    stage.write(".claude/settings.local.json", r#"{"agent": "reviewer"}"#);
+    assert_eq!(stage.lines(&["hello", "--trust-folder"])[0]["tools"], json!(["Bash", "Read"]));
+    assert_eq!(stage.lines(&["hello"])[0]["model"], "claude-opus-5-5");
+    fs::remove_file(stage.folder.path.join(".claude/settings.local.json")).unwrap();
+    let lines = stage.lines(&["hello", "--settings", r#"{"agent": "nobody"}"#]);
+    assert!(
+        lines.iter().any(|line| line["content"].as_str().is_some_and(|text| text.contains("agent: no agent 'nobody'")))
+    );
     let out = stage.run(&["-p", "hello", "--agent", "nobody"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(1) && said.contains("--agent: no agent 'nobody'; there are Explore"), "{said}");

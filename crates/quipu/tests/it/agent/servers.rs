@@ -155,6 +155,8 @@ fn commands_add_show_and_remove_servers_in_the_same_files() {
         (&["remove", "web"][..], "no MCP server named web; there are: near, whole, shared"),
         (&["get", "none"], "no MCP server named none"),
         (&["add", "near", "x"], "exists already in local config"),
+        (&["add", "q", "x", "-H", "A: b"], "--header is for servers with an address"),
+        (&["add", "q", "-t", "http", "http://127.0.0.1:9", "-e", "K=v"], "--env is for servers that are programs"),
         (&["add", "bad name", "x"], "may only have letters"),
         (&["add-json", "q", r#"{"type": "http"}"#], "missing field `url`"),
     ] {
@@ -162,6 +164,26 @@ fn commands_add_show_and_remove_servers_in_the_same_files() {
         assert!(code == 1 && text.contains(why), "{args:?}: {text}");
     }
     assert_eq!(stage.answerer.seen().len(), 0);
+}
+
+#[test]
+fn a_server_in_two_scopes_is_shown_twice_and_the_others_keep_their_order() {
+    let stage = stage();
+    let run = |args: &[&str]| said(&stage.run(&[&["mcp"], args].concat()));
+    for name in ["one", "two", "three", "four"] {
+        run(&["add", "-s", "user", name, "x"]);
+    }
+    run(&["add", "-s", "local", "two", "y"]);
+    let shown = run(&["get", "two"]);
+    assert!(shown.find("scope: local") < shown.find("scope: user") && shown.contains("scope: user"), "{shown}");
+    assert!(run(&["remove", "two"]).contains("choose one with --scope"));
+    run(&["remove", "one", "-s", "user"]);
+    let text = fs::read_to_string(stage.folder.path.join(".claude.json")).unwrap();
+    let state: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+    let left: Vec<&String> = state["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(left, ["two", "three", "four"]);
+    stage.write(".mcp.json", "{broken");
+    assert!(run(&["get", "four"]).contains("warning: "));
 }
 
 #[test]
@@ -176,6 +198,16 @@ fn auth_status_says_which_key_is_used() {
     let status: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(out.status.code() == Some(1) && status["loggedIn"] == false && status["authMethod"] == "none");
     assert_eq!(String::from_utf8_lossy(&stage.run(&["auth", "status", "--text"]).stdout), "key: ANTHROPIC_API_KEY\n");
+    // The settings of the user may hold it, those of a project may not.
+    let text = || {
+        let out = stage.command(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let settings = r#"{"env": {"ANTHROPIC_AUTH_TOKEN": "t"}}"#;
+    stage.write(".claude/settings.local.json", settings);
+    assert_eq!(text(), "no key\n");
+    stage.write(".claude/settings.json", settings);
+    assert_eq!(text(), "key: ANTHROPIC_AUTH_TOKEN\n");
 }
 
 #[test]
