@@ -140,7 +140,7 @@ async fn live(
 struct Heard {
     /// Input that cannot be read.
     fault: Mutex<Option<InputError>>,
-    /// The first signal.
+    /// The signal.
     signal: OnceLock<Signal>,
 }
 
@@ -326,15 +326,11 @@ async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone
         std::future::pending::<()>().await;
     };
     let interrupted = async {
-        loop {
-            // The first one counts.
-            let _ = heard.signal.set(signal().await);
-            session.queue.end();
-            session.interrupt();
-            if turn_ends(session).await {
-                break;
-            }
-        }
+        let _ = heard.signal.set(signal().await);
+        session.queue.end();
+        session.interrupt();
+        // However many signals come, the turn is closed first.
+        turn_ends(session).await;
         // The session is being closed; wait for that a short time only.
         tokio::select! {
             () = tokio::time::sleep(PARTING) => {}
@@ -355,16 +351,10 @@ async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone
     }
 }
 
-/// Waits until no turn runs; false if another signal comes before.
-async fn turn_ends(session: &Session) -> bool {
-    let ended = async {
-        while session.state().turn.is_some() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::select! {
-        () = ended => true,
-        _ = signal() => false,
+/// Waits until no turn runs.
+async fn turn_ends(session: &Session) {
+    while session.state().turn.is_some() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -220,7 +220,6 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Resul
         let mut state = session.state();
         (state.filled, state.path_rules) = (0, None);
     }
-    session.state().instructed = has_instructions(talk.log().context());
     if session.hooks.listen(PostCompact::NAME) {
         let input = PostCompact {
             trigger: trigger.to_owned(),
@@ -253,12 +252,6 @@ fn kept_from(context: &[Node], keep: Keep) -> usize {
     }
     let id = context[last].message_id();
     context.iter().position(|node| node.message_id().is_some() && node.message_id() == id).unwrap_or(last)
-}
-
-fn has_instructions(context: &[Node]) -> bool {
-    let tags = ["instructions", "context_sections"];
-    let told = |node: &Node| matches!(&node.entry, Entry::Attachment(line) if tags.contains(&line.attachment.tag()));
-    context.iter().any(told)
 }
 
 fn uuids(nodes: &[Node]) -> Vec<Uuid> {

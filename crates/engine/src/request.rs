@@ -31,8 +31,8 @@ pub(crate) struct RequestEnv {
     effort: Option<String>,
     /// `DISABLE_PROMPT_CACHING`, `ENABLE_PROMPT_CACHING_1H`.
     cache: Cache,
-    /// `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`: send nothing that needs a beta, for
-    /// gateways that refuse what they do not know.
+    /// `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`: send nothing that needs a beta but what
+    /// `--betas` and a model's `[1m]` ask for. Some gateways refuse what they do not know.
     pub(crate) no_betas: bool,
     /// `CLAUDE_CODE_EXTRA_BODY`: fields put into every request.
     extra_body: Option<Map<String, Value>>,

@@ -164,8 +164,11 @@ impl Job {
 
     async fn run(self) -> Output {
         let session = &self.session;
-        // The others wait for their turn.
-        let _turn = session.subagents.acquire().await;
+        // The others wait for their turn; one that is stopped meanwhile makes no call.
+        let _turn = tokio::select! {
+            turn = session.subagents.acquire() => turn.ok(),
+            () = self.cancel.cancelled() => None,
+        };
         let log = Mutex::new(self.log());
         let inherited = session.state().model.clone();
         let chosen = session.request_env.subagent_model.clone();

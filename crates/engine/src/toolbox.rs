@@ -12,14 +12,14 @@ use crate::tool::Tool;
 use crate::web_search::WebSearch;
 use crate::{questions, tool_search, tools};
 
-/// How deep subagents may have subagents.
-const DEEPEST: u64 = 1;
+/// How deep subagents may be nested: they have no subagents of their own.
+const MAX_SUBAGENT_DEPTH: u64 = 1;
 
 /// The tools of `--bare`.
 const BARE: [&str; 3] = ["Bash", "Edit", "Read"];
 
-/// The tools that `--restricted` leaves out: those that run commands or reach the network.
-const RUNS_COMMANDS: [&str; 2] = ["Bash", "WebFetch"];
+/// The tools that `--restricted` leaves out unless `--tools` names them.
+const NOT_RESTRICTED: [&str; 2] = ["Bash", "WebFetch"];
 
 /// The tools of the session's own talk.
 pub(crate) fn for_main(session: &Arc<Session>, structured: Option<&Arc<Structured>>) -> Vec<Arc<dyn Tool>> {
@@ -78,10 +78,10 @@ fn common(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
         let named = |name: &str| session.options.tools.iter().flatten().any(|tool| tool == name);
         all.retain(|tool| {
             let name = tool.definition().name;
-            !RUNS_COMMANDS.contains(&name.as_str()) || named(&name)
+            !NOT_RESTRICTED.contains(&name.as_str()) || named(&name)
         });
     }
-    if depth < DEEPEST {
+    if depth < MAX_SUBAGENT_DEPTH {
         all.push(Arc::new(AgentTool::new(session, depth)));
     }
     if session.state().catalog.skills().next().is_some() {

@@ -169,3 +169,24 @@ fn a_host_far_away_is_told_how_long_a_command_has_run() {
     assert!(first["elapsed_time_seconds"].is_u64() && first["tool_use_id"].is_string(), "{first}");
     assert!(said("").is_empty());
 }
+
+#[test]
+fn a_subagent_that_waits_for_its_turn_can_be_stopped() {
+    let call = "{tool: Agent, input: {description: d, prompt: p, run_in_background: true}}";
+    let script = format!(
+        "- {{when: {{subagent: true}}, delay_ms: 5000, reply: Late.}}\n- {{when: {{result_of: Agent}}, reply: Begun.}}\n\
+         - {{when: {{says: go}}, reply: [{}]}}\n- reply: Noted.",
+        [call; 11].join(", ")
+    );
+    let stage = Stage::playing(&script);
+    let mut talk = stage.talk(&[]);
+    talk.say("go");
+    talk.until(|line| line["message"]["content"][0]["text"] == "Begun.");
+    let begun: Vec<Value> = of(&talk.heard, "task_started").into_iter().map(|line| line["task_id"].clone()).collect();
+    let launched = talk.heard.iter().filter_map(|line| line["tool_use_result"]["agentId"].as_str());
+    let waiting = launched.map(|id| json!(id)).find(|id| !begun.contains(id)).expect("ten work at once");
+    talk.ask("1", json!({"subtype": "stop_task", "task_id": waiting}));
+    talk.until(|line| line["subtype"] == "task_notification");
+    let (_, told) = (talk.child.kill(), of(&talk.heard, "task_notification")[0]);
+    assert_eq!((&told["task_id"], &told["status"]), (&waiting, &json!("stopped")));
+}
