@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
+use crate::key_helper::KeyHelper;
 use crate::retry::Policy;
 use crate::secret::Secret;
 
@@ -41,6 +42,8 @@ pub enum Credential {
     ApiKey(Secret),
     /// Sent as `authorization: Bearer …`.
     Bearer(Secret),
+    /// A key that somebody else gives, sent in both ways.
+    Helper(KeyHelper),
 }
 
 /// A proxy on the way to the endpoint. Its address may hold a password.
@@ -221,8 +224,12 @@ impl Endpoint {
 
     /// A text of the server without our secrets, should it repeat them.
     pub(crate) fn mask(&self, text: String) -> String {
-        let own = self.credential.iter().map(|(Credential::ApiKey(secret) | Credential::Bearer(secret))| secret);
-        own.chain(self.headers.iter().map(|(_, value)| value)).fold(text, |text, secret| secret.mask(text))
+        let text = match &self.credential {
+            Some(Credential::ApiKey(secret) | Credential::Bearer(secret)) => secret.mask(text),
+            Some(Credential::Helper(helper)) => helper.mask(text),
+            None => text,
+        };
+        self.headers.iter().fold(text, |text, (_, value)| value.mask(text))
     }
 }
 

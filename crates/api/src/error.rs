@@ -84,6 +84,12 @@ pub enum ApiError {
         /// The call.
         request_id: Option<RequestId>,
     },
+    /// There is no key to send.
+    #[error("there is no key for the API: {reason}")]
+    NoKey {
+        /// Why.
+        reason: String,
+    },
     /// The request cannot be sent.
     #[error("the request cannot be sent: {reason}")]
     BadRequest {
@@ -104,6 +110,7 @@ impl ApiError {
             Self::Status { .. } => "api.status",
             Self::Failed { .. } => "api.failed",
             Self::BadAnswer { .. } => "api.bad_answer",
+            Self::NoKey { .. } => "api.no_key",
             Self::BadRequest { .. } => "api.bad_request",
         }
     }
@@ -188,6 +195,7 @@ impl ApiError {
 
     fn kind_word(&self) -> &'static str {
         match (self.status(), self.api_type()) {
+            _ if matches!(self, Self::NoKey { .. }) => "authentication_failed",
             (Some(400), _) if self.is_out_of_credit() => "billing_error",
             (Some(400 | 413), _) if self.is_too_long() => "invalid_request",
             (Some(404), Some("not_found_error")) => "model_not_found",

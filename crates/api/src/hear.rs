@@ -8,7 +8,7 @@ use quipu_conversation::{AccumulateError, Accumulator};
 use quipu_message::api::{self, StreamError, StreamEvent, TokenCount};
 use quipu_message::{Content, Message, RequestId, line, sse};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url};
+use reqwest::{Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
@@ -19,6 +19,7 @@ use crate::endpoint::{Credential, Endpoint};
 use crate::error::ApiError;
 use crate::request::Request;
 use crate::retry::{Pace, retry_after};
+use crate::secret::Secret;
 
 /// The most bytes of an answer in one piece.
 const LARGEST: usize = 64 << 20;
@@ -185,14 +186,22 @@ impl Line {
     async fn send(&self, path: &str, request: &Request, wire: &impl Serialize) -> Result<Response, ApiError> {
         let Endpoint { limits, .. } = &self.endpoint;
         let body = request.body(wire).map_err(|e| ApiError::BadRequest { reason: e.to_string() })?;
-        let (url, headers) = self.address(path, request)?;
+        let helper = match &self.endpoint.credential {
+            Some(Credential::Helper(helper)) => Some((helper, helper.key().await?)),
+            _ => None,
+        };
+        let (url, headers) = self.address(path, request, helper.as_ref().map(|(_, key)| key))?;
         let sending = self.http.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
         let sent = timeout(limits.answer, sending).await.map_err(|_| ApiError::Late { after: limits.answer })?;
         let response = sent.map_err(|e| self.no_answer(e))?;
+        if let Some((helper, _)) = helper.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
+            helper.refuse();
+        }
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
 
-    fn address(&self, path: &str, request: &Request) -> Result<(Url, HeaderMap), ApiError> {
+    /// Where a request goes, and its headers. `helped` is the key of a helper.
+    fn address(&self, path: &str, request: &Request, helped: Option<&Secret>) -> Result<(Url, HeaderMap), ApiError> {
         let mut headers = HeaderMap::new();
         let mut set = |name: &str, value: &str| {
             let bad = || ApiError::BadRequest { reason: format!("the header {name} cannot hold its value") };
@@ -209,7 +218,11 @@ impl Line {
         match &self.endpoint.credential {
             Some(Credential::ApiKey(key)) => set("x-api-key", key.reveal())?,
             Some(Credential::Bearer(token)) => set("authorization", &format!("Bearer {}", token.reveal()))?,
-            None => {}
+            Some(Credential::Helper(_)) | None => {}
+        }
+        if let Some(key) = helped {
+            set("x-api-key", key.reveal())?;
+            set("authorization", &format!("Bearer {}", key.reveal()))?;
         }
         let mut betas: Vec<&str> = Vec::new();
         let named = self.endpoint.betas.iter().chain(&request.betas).map(String::as_str);

@@ -31,6 +31,8 @@ mod error;
 #[cfg(feature = "client")]
 mod hear;
 #[cfg(feature = "client")]
+mod key_helper;
+#[cfg(feature = "client")]
 mod logged;
 #[cfg(feature = "client")]
 mod request;
@@ -48,6 +50,8 @@ pub use client::{Answer, Asking, Client, Heard, Retry};
 pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 #[cfg(feature = "client")]
 pub use error::ApiError;
+#[cfg(feature = "client")]
+pub use key_helper::KeyHelper;
 #[cfg(feature = "client")]
 pub use logged::LoggedRequest;
 #[cfg(feature = "client")]

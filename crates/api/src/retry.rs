@@ -62,7 +62,7 @@ impl Policy {
             // A refused key is tried once more: it may be changing just now.
             ApiError::Status { status: 401, .. } => attempt == 1,
             ApiError::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..),
-            ApiError::BadAnswer { .. } | ApiError::BadRequest { .. } => false,
+            ApiError::BadAnswer { .. } | ApiError::BadRequest { .. } | ApiError::NoKey { .. } => false,
         }
     }
 }

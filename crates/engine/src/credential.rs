@@ -2,32 +2,76 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use quipu_api::{Credential, Endpoint, KeyHelper};
 
 use crate::error::EngineError;
 use crate::options::Options;
+use crate::settings::Settings;
 use crate::setup::Given;
 
-/// The variables that may hold a key, strongest first.
-const VARIABLES: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"];
+/// The setting that names a command which prints a key.
+const HELPER: &str = "apiKeyHelper";
 
-/// The variable that the key is taken from; `None` if none is set.
-pub(crate) fn source<'a>(var: impl Fn(&str) -> Option<&'a str>) -> Option<&'static str> {
-    VARIABLES.into_iter().find(|name| var(name).is_some())
+/// How long a key of the command is used, unless `CLAUDE_CODE_API_KEY_HELPER_TTL_MS` says otherwise.
+const HELPER_TTL: Duration = Duration::from_secs(5 * 60);
+
+/// How long the command may take.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where the key is from: a variable, or `apiKeyHelper`; `None` if there is none.
+pub(crate) fn source(credential: Option<&Credential>) -> Option<&'static str> {
+    credential.map(|credential| match credential {
+        Credential::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",
+        Credential::ApiKey(_) => "ANTHROPIC_API_KEY",
+        Credential::Helper(_) => HELPER,
+    })
+}
+
+/// The command that `apiKeyHelper` names; `None` if there is none.
+pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &Path) -> Option<KeyHelper> {
+    let command = settings.last(|known| known.api_key_helper.clone()).filter(|command| !command.trim().is_empty())?;
+    let ttl = env.get("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").and_then(|millis| millis.trim().parse().ok());
+    let (env, cwd) = (env.clone(), cwd.to_owned());
+    Some(KeyHelper::new(ttl.map_or(HELPER_TTL, Duration::from_millis), move || {
+        Box::pin(run(command.clone(), env.clone(), cwd.clone()))
+    }))
+}
+
+/// Runs the command; what it prints is the key. Its own words are not repeated: they may hold it.
+async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Result<String, String> {
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", &command]).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);
+    shell.stdin(Stdio::null()).stderr(Stdio::null());
+    let output = match tokio::time::timeout(HELPER_TIMEOUT, shell.output()).await {
+        Ok(output) => output.map_err(|error| format!("{HELPER} cannot be run: {error}"))?,
+        Err(_) => return Err(format!("{HELPER} did not end within {} s", HELPER_TIMEOUT.as_secs())),
+    };
+    let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    match output.status.code() {
+        Some(0) if key.is_empty() => Err(format!("{HELPER} printed nothing")),
+        Some(0) => Ok(key),
+        Some(code) => Err(format!("{HELPER} failed with exit code {code}")),
+        None => Err(format!("{HELPER} was killed")),
+    }
 }
 
 /// What `auth status` tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthStatus {
-    /// The variable that the key is taken from; `None` if there is no key.
+    /// The variable that the key is taken from, or `apiKeyHelper`; `None` if there is no key.
     pub source: Option<&'static str>,
     /// The folder of settings and sessions.
     pub config: PathBuf,
 }
 
-/// Which key a session started in `cwd` would use: one of the environment, or of the `env` of
-/// the user's and managed settings.
+/// Which key a session would use: one of the environment, or of the user's and managed settings.
 pub fn auth_status(env: BTreeMap<String, String>, cwd: &Path) -> Result<AuthStatus, EngineError> {
     let mut given = Given { options: Options::default(), env, cwd: cwd.to_owned(), worktree: None };
-    given.take_trusted_env()?;
-    Ok(AuthStatus { source: source(|name| given.var(name)), config: given.config() })
+    let settings = given.take_trusted_settings()?;
+    let in_env = Endpoint::from_env(|name| given.var(name).map(str::to_owned))?.credential;
+    let credential = in_env.or_else(|| helper(&settings, &given.env, cwd).map(Credential::Helper));
+    Ok(AuthStatus { source: source(credential.as_ref()), config: given.config() })
 }

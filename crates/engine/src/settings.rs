@@ -109,6 +109,8 @@ pub(crate) struct Known {
     pub allow_managed_permission_rules_only: bool,
     /// How commands are held.
     pub sandbox: sandbox::Settings,
+    /// A command that prints the key for the API.
+    pub(crate) api_key_helper: Option<String>,
     /// The agent that the session runs as, unless `--agent` names another.
     pub(crate) agent: Option<String>,
     /// The name of the output style.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use quipu_api::{Client, Endpoint};
+use quipu_api::{Client, Credential, Endpoint};
 use quipu_conversation::price::Prices;
 use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
 use quipu_message::attachment::Attachment;
@@ -226,6 +226,9 @@ impl Given {
         self.env.insert("CLAUDE_CODE_ENTRYPOINT".to_owned(), entrypoint.clone());
         self.env.insert("CLAUDE_CODE_SESSION_ID".to_owned(), chosen.id.to_string());
         endpoint.user_agent = crate::user_agent::of(&entrypoint, |name| self.var(name));
+        if endpoint.credential.is_none() {
+            endpoint.credential = credential::helper(&settings, &self.env, &self.cwd).map(Credential::Helper);
+        }
         if endpoint.credential.is_none() && self.var("CLAUDE_CODE_OAUTH_TOKEN").is_some() {
             let instead = "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN";
             output.note(format!("CLAUDE_CODE_OAUTH_TOKEN is not used, so requests carry no credential; {instead}"));
@@ -373,12 +376,12 @@ impl Given {
         Ok(session)
     }
 
-    /// Takes over the environment that the user's and managed settings add.
-    pub(crate) fn take_trusted_env(&mut self) -> Result<(), EngineError> {
+    /// Reads the user's and the managed settings and takes over the environment they add.
+    pub(crate) fn take_trusted_settings(&mut self) -> Result<Settings, EngineError> {
         let mut settings = Settings::load(&self.config(), &self.cwd, &[settings::Source::User], None)?;
         settings.add_managed(self.options.managed_folder.as_deref(), None)?;
         self.take_env(&settings);
-        Ok(())
+        Ok(settings)
     }
 
     /// The person's own settings may add to the agent's environment; a project's may
@@ -567,7 +570,7 @@ impl Session {
 
     /// Where the key is from.
     pub(crate) fn key_source(&self) -> &'static str {
-        credential::source(|name| self.var(name)).unwrap_or("none")
+        credential::source(self.client.endpoint().credential.as_ref()).unwrap_or("none")
     }
 }
 

@@ -76,6 +76,7 @@ fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
         known.permissions.default_mode = None;
         count("permissions.defaultMode", 1);
     }
+    count("apiKeyHelper", usize::from(known.api_key_helper.take().is_some()));
     count("agent", usize::from(known.agent.take().is_some()));
     count("env", std::mem::take(&mut known.env).len());
     count("enabledMcpjsonServers", std::mem::take(&mut known.enabled_mcpjson_servers).len());

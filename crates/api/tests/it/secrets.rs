@@ -1,8 +1,9 @@
 //! Keys and tokens are in no message, no error and no debug output.
 
 use std::error::Error;
+use std::time::Duration;
 
-use quipu_api::{Credential, Endpoint};
+use quipu_api::{Credential, Endpoint, KeyHelper};
 
 use crate::{says, stage_with};
 
@@ -25,16 +26,20 @@ async fn a_server_that_repeats_the_key_does_not_make_us_repeat_it() {
         format!("- error: {{status: 502, body: 'got {KEY}'}}"),
         format!("- {{reply: x, fail: {{after: 1, type: invalid_request_error, message: 'no {KEY}'}}}}"),
     ];
-    for script in scripts {
-        let stage = stage_with(&script, |endpoint| {
-            endpoint.credential = Some(Credential::ApiKey(KEY.into()));
+    let helper = KeyHelper::new(Duration::from_secs(60), || Box::pin(async { Ok(format!("{KEY}\n")) }));
+    let credentials = [Credential::ApiKey(KEY.into()), Credential::Helper(helper)];
+    for (script, credential) in
+        scripts.iter().flat_map(|script| credentials.iter().map(move |as_whom| (script, as_whom)))
+    {
+        let stage = stage_with(script, |endpoint| {
+            endpoint.credential = Some(credential.clone());
             endpoint.policy.retries = 0;
         })
         .await;
         let text = whole(&stage.client.ask(&says("hi")).answer().await.unwrap_err());
         assert!(!text.contains(KEY) && text.contains("[secret]"), "{text}");
         let shown = format!("{:?} {:?} {:?}", stage.client, stage.client.endpoint(), stage.answerer.seen());
-        assert!(!shown.replace(&script, "").contains(KEY), "{shown}");
+        assert!(!shown.replace(script, "").contains(KEY), "{shown}");
     }
 }
 

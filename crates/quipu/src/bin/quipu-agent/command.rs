@@ -161,6 +161,7 @@ fn auth_status(text: bool) -> Result<(String, bool), String> {
     let AuthStatus { source, config } = status;
     let method = match source {
         Some("ANTHROPIC_AUTH_TOKEN") => "oauth_token",
+        Some("apiKeyHelper") => "api_key_helper",
         Some(_) => "api_key",
         None => "none",
     };

@@ -184,7 +184,8 @@ fn a_subagent_that_waits_for_its_turn_can_be_stopped() {
     talk.until(|line| line["message"]["content"][0]["text"] == "Begun.");
     let begun: Vec<Value> = of(&talk.heard, "task_started").into_iter().map(|line| line["task_id"].clone()).collect();
     let launched = talk.heard.iter().filter_map(|line| line["tool_use_result"]["agentId"].as_str());
-    let waiting = launched.map(|id| json!(id)).find(|id| !begun.contains(id)).expect("ten work at once");
+    // Ten work at once.
+    let waiting = launched.map(|id| json!(id)).find(|id| !begun.contains(id)).unwrap();
     talk.ask("1", json!({"subtype": "stop_task", "task_id": waiting}));
     talk.until(|line| line["subtype"] == "task_notification");
     let (_, told) = (talk.child.kill(), of(&talk.heard, "task_notification")[0]);

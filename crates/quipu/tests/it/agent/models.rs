@@ -193,6 +193,44 @@ fn a_cloud_that_is_not_supported_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn a_command_of_the_settings_gives_the_key() {
+    let script = "- {times: 1, when: {says: refused}, error: {status: 401, type: authentication_error, message: old}}\n\
+                  - reply: Hello.";
+    let stage = Stage::playing(script);
+    let helper = r#"{"apiKeyHelper": "echo x >> runs; echo \"key-number-$(grep -c x runs)\""}"#;
+    let keys = || -> Vec<(String, String)> {
+        let header = |seen: &quipu_api::answer::Seen, name: &str| seen.header(name).unwrap_or_default().to_owned();
+        stage.answerer.seen().iter().map(|seen| (header(seen, "x-api-key"), header(seen, "authorization"))).collect()
+    };
+    let run = |args: &[&str], ttl: &str| {
+        let mut command = stage.command(&[&["-p", "--output-format", "json"], args].concat());
+        command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", ttl).output().unwrap()
+    };
+    // A project may name one where it is trusted.
+    stage.write(".claude/settings.local.json", helper);
+    let out = run(&["hi"], "");
+    assert!(String::from_utf8_lossy(&out.stderr).contains("ignoring 1 apiKeyHelper entry"));
+    assert_eq!(keys(), [(String::new(), String::new())]);
+    std::fs::rename(
+        stage.folder.path.join(".claude/settings.local.json"),
+        stage.folder.path.join(".claude/settings.json"),
+    )
+    .unwrap();
+    // It is asked once, and again when the API refuses its key.
+    run(&["refused"], "");
+    let key = |n: u32| (format!("key-number-{n}"), format!("Bearer key-number-{n}"));
+    assert_eq!(keys()[1..], [key(1), key(2)]);
+    let status = stage.command(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "key: apiKeyHelper\n");
+    let text = std::fs::read_to_string(stage.session_file()).unwrap();
+    assert!(!text.contains("key-number"));
+    stage.write(".claude/settings.json", r#"{"apiKeyHelper": "echo key-number-9; exit 3"}"#);
+    let out = run(&["hi"], "");
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(said.contains("apiKeyHelper failed with exit code 3") && !said.contains("key-number"), "{said}");
+}
+
+#[test]
 fn a_token_that_is_not_used_is_said() {
     let stage = Stage::playing(HELLO);
     let mut command = stage.command(&["-p", "hi"]);
