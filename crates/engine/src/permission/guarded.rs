@@ -1,16 +1,21 @@
 //! Files that decide what programs and agents do: no mode and no broad rule lets them be changed.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 use super::rules::Sourced;
+use super::shell::is_hidden;
 use crate::tool::resolve;
 
 /// Folders, at any depth.
-const FOLDERS: [&str; 9] =
-    [".git", ".claude", ".husky", ".vscode", ".idea", ".cargo", ".devcontainer", ".yarn", ".mvn"];
+const FOLDERS: [&str; 11] =
+    [".git", ".hg", ".jj", ".claude", ".husky", ".vscode", ".idea", ".cargo", ".devcontainer", ".yarn", ".mvn"];
+
+/// Folders of `.config`.
+pub(crate) const CONFIG_FOLDERS: [&str; 2] = ["git", "fish"];
 
 /// Files, at any depth.
-const FILES: [&str; 33] = [
+const FILES: [&str; 40] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -18,19 +23,26 @@ const FILES: [&str; 33] = [
     ".bashrc",
     ".bazelrc",
     ".claude.json",
+    ".cshrc",
     ".devcontainer.json",
     ".envrc",
     ".gitconfig",
     ".gitmodules",
+    ".inputrc",
+    ".kshrc",
     ".lefthook.toml",
     ".lefthook.yaml",
     ".lefthook.yml",
+    ".login",
+    ".logout",
     ".mcp.json",
+    ".mkshrc",
     ".npmrc",
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
     ".profile",
     ".ripgreprc",
+    ".tcshrc",
     ".zlogin",
     ".zlogout",
     ".zprofile",
@@ -64,10 +76,19 @@ pub(super) fn is_covered(rule: &Sourced, path: &Path) -> bool {
     named(path) && named(&real)
 }
 
-/// The names in a path that guard it, as file systems that ignore case would read them.
+/// A name as file systems would read it that ignore case and characters that cannot be
+/// seen (HFS+), or trailing dots and spaces, what follows a colon, and short names (NTFS).
+fn comparable(name: &OsStr) -> String {
+    let name = name.to_string_lossy().to_lowercase();
+    let seen: String = name.chars().filter(|c| !is_hidden(*c)).collect();
+    let stem = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
+    if stem == "git~1" { ".git".to_owned() } else { stem.to_owned() }
+}
+
+/// The names in a path that guard it.
 fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     let names = path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+        Component::Normal(name) => Some(comparable(name)),
         _ => None,
     });
     let mut names: Vec<String> = names.collect();
@@ -75,7 +96,8 @@ fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     if let Some(at) = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees") {
         names.drain(at..names.len().min(at + 3));
     }
-    let below_config = names.windows(2).any(|pair| pair[0] == ".config" && pair[1] == "git");
+    let is_read = |pair: &[String]| pair[0] == ".config" && CONFIG_FOLDERS.contains(&pair[1].as_str());
+    let below_config = names.windows(2).any(is_read);
     let below_config = below_config.then(|| ".config".to_owned());
     let is_guarded = |name: &String| {
         FOLDERS.contains(&name.as_str())

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::permission::is_guarded;
+use crate::permission::{CONFIG_FOLDERS, is_guarded};
 use crate::tool::resolve;
 
 /// How many files and folders a walk looks at.
@@ -184,9 +184,9 @@ fn is_named_guarded(path: &Path, folders: &[PathBuf]) -> bool {
     let below = folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());
     // The nearest folder is the one that counts.
     let below = below.min_by_key(|below| below.components().count());
-    // A link named `.config` brings a `git` with it that the walk does not come to.
-    let brings = path.is_symlink() && path.join("git").exists();
-    let name = |below: &Path| Path::new("/").join(below).join(if brings { "git" } else { "" });
+    // A link named `.config` brings folders with it that the walk does not come to.
+    let brought = CONFIG_FOLDERS.into_iter().find(|name| path.is_symlink() && path.join(name).exists());
+    let name = |below: &Path| Path::new("/").join(below).join(brought.unwrap_or_default());
     below.is_some_and(|below| !below.as_os_str().is_empty() && is_guarded(&name(below)))
 }
 

@@ -428,6 +428,11 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
         "pyrightconfig.json",
         ".claude.json",
         "sub/.git/config",
+        ".hg/hgrc",
+        ".jj/repo/config.toml",
+        ".config/fish/config.fish",
+        ".kshrc",
+        ".inputrc",
     ] {
         for texts in [&["allow Write"][..], &["allow Edit(./**)"], &["allow Edit(**)"]] {
             assert_eq!(decide(texts, path), "ask", "{texts:?} {path}");
@@ -436,6 +441,12 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
         let command = format!("echo x > {path}");
         assert_eq!(bench.bash(Mode::Default, &["allow Edit"], &command), "ask", "{command}");
     }
+    // Other names that file systems know the same folder by.
+    for path in [".g\u{200c}it/config", ".git\u{200d}/config", ".\u{206a}git/x", ".git./x", ".git /x", "GIT~1/config"] {
+        assert_eq!(decide(&["allow Write"], path), "ask", "{path:?}");
+    }
+    assert_eq!(decide(&["allow Write"], ".git::$INDEX_ALLOCATION/config"), "ask");
+    assert_eq!(decide(&["allow Write"], ".gitignore"), "allow");
     assert_eq!(decide(&["allow Write"], ".git/x/.claude/worktrees/a/b"), "ask");
     assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/.git/config"), "ask");
     assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/src/main.rs"), "allow");
