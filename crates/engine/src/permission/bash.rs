@@ -12,12 +12,16 @@ use crate::sandbox::Profile;
 use crate::tool::{Place, Target, resolve, without_dots};
 use known::Does;
 use pattern::Pattern;
+pub(super) use pattern::wild;
 use serde_json::Value;
 use views::Views;
 
 mod known;
 mod pattern;
 mod views;
+
+/// Longer names cannot be opened.
+const MAX_PATH_BYTES: usize = 4096;
 
 /// Judges a call of Bash.
 pub(super) fn judge(court: &Court<'_>, input: &Value) -> Verdict {
@@ -99,6 +103,10 @@ fn judge_text(court: &Court<'_>, command: &str) -> Verdict {
     }
     match script {
         Ok(script) => match in_parts(court, script, &folders, command) {
+            // No sandbox corrects what is not seen of a command that a rule allows.
+            allowed @ Verdict::Allow { profile: Profile::None, .. } => {
+                unclear.or_else(|| unclear_files(court, views, &folders)).unwrap_or(allowed)
+            }
             allowed @ Verdict::Allow { .. } => unclear.unwrap_or(allowed),
             verdict => verdict,
         },
@@ -122,7 +130,10 @@ fn unclear(court: &Court<'_>, views: Option<&Views>) -> Option<Verdict> {
 /// The question about a command that may use a file that rules speak of: a word that only
 /// the shell knows, or a folder that the command goes to in a way that is not followed.
 fn unclear_files(court: &Court<'_>, views: Option<&Views>, folders: &Folders) -> Option<Verdict> {
-    let searches = |command: &Vec<Word>| hides_files(court) && known::searches(command, |name| folders.is_folder(name));
+    let searches = |command: &Vec<Word>| {
+        let reads = hides_files(court) && known::searches(command, |name| folders.is_folder(name));
+        reads || keeps_files(court) && known::moves_links(command, |name| folders.is_file(name))
+    };
     let is_clear = views.is_some_and(|views| {
         let words = views.commands.iter().flat_map(|command| command.iter().skip(1));
         words.chain(&views.files).all(|word| word.plain) && !views.moves && !views.commands.iter().any(searches)
@@ -192,16 +203,17 @@ fn touches(rule: &Sourced, views: &Views, court: &Court<'_>, folders: &Folders) 
         || views.code.iter().any(in_code)
 }
 
-/// What in a word may be the name of a file: the word, and what follows `=`, `:`, `@` or
-/// the letters of options.
+/// What in a word may be the name of a file: the word, what follows a sign that separates
+/// and what stands between two of them, and what follows the letters of options.
 fn may_name(word: &str) -> Vec<&str> {
-    let after = |mark: char| word.split_once(mark).map(|(_, value)| value);
+    let separates = |c: char| "=:@<>,;{}".contains(c);
     let mut names = vec![word];
-    names.extend([after('='), after(':'), after('@')].into_iter().flatten());
+    names.extend(word.match_indices(separates).map(|(at, sign)| &word[at + sign.len()..]));
+    names.extend(word.split(separates));
     if word.starts_with('-') && !word.starts_with("--") {
         names.extend(word.char_indices().skip(2).take(64).map(|(at, _)| &word[at..]));
     }
-    names.retain(|name| !name.is_empty());
+    names.retain(|name| !name.is_empty() && name.len() <= MAX_PATH_BYTES);
     names
 }
 
@@ -221,9 +233,11 @@ enum Finding<'a> {
 }
 
 fn in_parts(court: &Court<'_>, script: &Script, folders: &Folders, text: &str) -> Verdict {
-    // Where links may have moved, names no longer mean what they meant when they were looked at.
+    // Where links may have moved, names no longer mean what they meant when they were looked
+    // at; and which files a folder brings along is not known, though rules may refuse one.
     let moves = |part: &Part| known::moves_links(unwrapped(&part.words), |name| folders.is_file(name));
-    let unsure = script.parts.iter().any(moves) && (script.parts.len() > 1 || script.repeats);
+    let is_longer = script.parts.len() > 1 || script.repeats;
+    let unsure = script.parts.iter().any(moves) && (is_longer || keeps_files(court));
     let look = |part| match look(court, part, folders) {
         Finding::Reads | Finding::Changes if unsure => Finding::Nothing { path: None },
         finding => finding,
@@ -394,6 +408,11 @@ fn is_git(words: &[Word]) -> bool {
 /// Whether some files may not be read unasked, so that searching whole folders is not harmless.
 fn hides_files(court: &Court<'_>) -> bool {
     speaks_of_files(court, |tool| tool == "Read")
+}
+
+/// Whether some files may not be changed unasked.
+fn keeps_files(court: &Court<'_>) -> bool {
+    speaks_of_files(court, files::changes)
 }
 
 /// Whether some files may not be read or changed unasked.

@@ -161,7 +161,13 @@ impl<'a> Court<'a> {
 
     /// The verdict on a tool nothing special is known of.
     fn other(&self, input: &Value) -> Verdict {
-        let about = |rule: &Sourced| rule.rule.is_about(self.tool) && speaks_of(rule, input);
+        let about = |rule: &Sourced| {
+            let named = match rule.behavior {
+                Behavior::Allow => rule.rule.is_about(self.tool),
+                Behavior::Deny | Behavior::Ask => rule.rule.restricts(self.tool),
+            };
+            named && speaks_of(rule, input)
+        };
         if QUESTIONS.contains(&self.tool) {
             let denied = self.rule(Behavior::Deny, about).map(denied_by);
             return denied
@@ -192,6 +198,8 @@ impl<'a> Court<'a> {
 fn speaks_of(rule: &Sourced, input: &Value) -> bool {
     let Some(content) = rule.rule.content.as_deref() else { return true };
     let name = ["subagent_type", "skill"].iter().find_map(|key| input[*key].as_str());
+    // A skill may be named as a person types it: `/name`.
+    let name = name.map(|name| name.strip_prefix('/').unwrap_or(name));
     match name {
         Some(name) => content == name || content.strip_suffix(":*").is_some_and(|start| name.starts_with(start)),
         None => rule.behavior != Behavior::Allow,

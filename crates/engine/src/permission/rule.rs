@@ -4,6 +4,7 @@ use std::fmt;
 
 use quipu_message::control::permission::RuleValue;
 
+use super::bash::wild;
 use super::files;
 
 /// What a rule says of the calls it matches.
@@ -140,10 +141,23 @@ impl Rule {
     }
 
     /// Whether the rule names the MCP server of a tool: `mcp__server` or `mcp__server__*`.
+    ///
+    /// Where `__` is in the name of a server or of a tool, it cannot be told where one ends
+    /// and the other begins; such tools are allowed by their whole name alone.
     fn is_server_of(&self, tool: &str) -> bool {
         let server = self.tool.strip_suffix("__*").unwrap_or(&self.tool);
-        let one_server = server.strip_prefix("mcp__").is_some_and(|name| !name.is_empty() && !name.contains("__"));
-        one_server && tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
+        let is_name = |name: &str| !name.is_empty() && !name.contains("__");
+        let one_server = server.strip_prefix("mcp__").is_some_and(is_name);
+        one_server && tool.strip_prefix(server).and_then(|rest| rest.strip_prefix("__")).is_some_and(is_name)
+    }
+
+    /// Whether a rule that refuses or asks is about a tool: for MCP tools also where the
+    /// name of the server may be meant, and where a `*` stands for anything.
+    pub(super) fn restricts(&self, tool: &str) -> bool {
+        let is_below = |rest: &str| rest.starts_with("__");
+        let below = tool.strip_prefix(self.tool.as_str()).is_some_and(is_below);
+        let pieces: Vec<String> = self.tool.split('*').map(str::to_owned).collect();
+        self.is_about(tool) || (self.tool.starts_with("mcp__") && (below || wild(&pieces, tool)))
     }
 }
 

@@ -51,7 +51,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": bench.name(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 43] = [
+    let table: [(&[&str], &str, Value, &str); 52] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -80,6 +80,16 @@ fn rules_allow_refuse_and_ask() {
         (&["allow mcp__fs__read"], "mcp__fs__read", json!({}), "allow"),
         (&["allow mcp__fs__read"], "mcp__fs__write", json!({}), "ask"),
         (&["allow mcp__fs"], "mcp__fsx__read", json!({}), "ask"),
+        // It may be a tool of a server `fs__b`.
+        (&["allow mcp__fs"], "mcp__fs__b__read", json!({}), "ask"),
+        (&["allow mcp__fs__b__read"], "mcp__fs__b__read", json!({}), "allow"),
+        (&["allow Bash", "deny mcp__fs"], "mcp__fs__b__read", json!({}), "deny"),
+        (&["allow mcp__fs__b__read", "deny mcp__fs__b"], "mcp__fs__b__read", json!({}), "deny"),
+        (&["allow mcp__fs", "deny mcp__*__read"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow mcp__fs", "deny mcp__fs__re*"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow mcp__fs", "ask mcp__*"], "mcp__fs__read", json!({}), "ask"),
+        (&["allow Skill", "deny Skill(deploy)"], "Skill", json!({"skill": "/deploy"}), "deny"),
+        (&["allow mcp__*"], "mcp__fs__read", json!({}), "ask"),
         (&["deny Task"], "Agent", json!({}), "deny"),
         (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
         (&["allow Edit(*)"], "Edit", here("deep/a"), "allow"),

@@ -163,6 +163,30 @@ pub(crate) const ROWS: &[Row] = &[
     ("an option of grep cut short", Mode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep --rec SECRET"),
     ("rgrep", Mode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "rgrep SECRET"),
     ("a file behind an at sign", Mode::Default, &["allow Bash", "deny Read(./.env)"], "curl -s -d @.env http://127.0.0.1:@PORT@/"),
+    // A fourth round, from docs/permissions.md alone.
+    ("a name after sed's r", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed 1r.env a.txt"),
+    ("a name after sed's R", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed -e 1R.env a.txt"),
+    ("a name after sed's r in an option", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed --expression=1r.env a.txt"),
+    ("a name after sed's r in braces", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed '1{r.env\n}' a.txt"),
+    ("a name after sed's r and an address", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed '/text/r.env' a.txt"),
+    ("a name in a folder after sed's r", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed 1rsrc/../.env a.txt"),
+    ("sed that reads its code", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed -f /dev/stdin a.txt <<< 1r.env"),
+    ("a name after sed's w", Mode::Default, &["allow Bash(sed:*)", "deny Edit(./.env)"], "sed -n 1w.env a.txt"),
+    ("the same for sed's s", Mode::Default, &["allow Bash(sed:*)", "deny Edit(./.env)"], "sed -n s/t/u/w.env a.txt"),
+    ("a folder that env goes to", Mode::Default, &["allow Bash(env:*)", "deny Read(./src/.env)"], "env --chdir=src cat .env"),
+    ("a search behind env", Mode::Default, &["allow Bash(env:*)", "deny Read(**/.env)"], "env grep -r SECRET ."),
+    ("a search behind nice", Mode::Default, &["allow Bash(nice:*)", "deny Read(**/.env)"], "nice -n 3 grep -r SECRET ."),
+    ("code for a compiler", Mode::Default, &["allow Bash(cc:*)", "deny Read(./.env)"], "cc -E -xc - <<< '#include \".env\"'"),
+    ("a file behind a less-than sign", Mode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=<.env' http://127.0.0.1:@PORT@/"),
+    ("a file before a semicolon", Mode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@.env;type=text/plain' http://127.0.0.1:@PORT@/"),
+    ("a file after a comma", Mode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@a.txt,.env' http://127.0.0.1:@PORT@/"),
+    ("deny rules: gdb", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "gdb -batch -ex '!rm a.txt'"),
+    ("deny rules: gcc -wrapper", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "touch $TMPDIR/x.c; gcc -wrapper rm,-f,a.txt,-- -c x.c"),
+    ("deny rules: socat", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "socat - EXEC:'rm a.txt'"),
+    ("deny rules: less", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "less '+!rm a.txt' a.txt"),
+    ("a folder copied to a refused name", Mode::AcceptEdits, &["deny Edit(.env.d/**)"], "cp -r empty .env.d"),
+    ("a folder moved to a refused name", Mode::AcceptEdits, &["deny Edit(.env.d/**)"], "mv empty .env.d"),
+    ("the same where a rule allows it", Mode::Default, &["allow Bash(cp:*)", "deny Edit(.env.d/**)"], "cp -r empty .env.d"),
 ];
 
 /// An attempt that needs files of its own: what changes the world, then the attempt.
@@ -268,7 +292,7 @@ impl World {
         let after = state(self.folder.path());
         let names = self.before.keys().chain(after.keys());
         let project = self.folder.path().join("p");
-        let kept = [".git", ".claude", ".config", ".env", ".vscode"];
+        let kept = [".git", ".claude", ".config", ".env", ".env.d", ".vscode"];
         let may = |name: &Path| {
             let below = name.strip_prefix(&project).unwrap_or(Path::new(".git"));
             mode.accepts_edits() && !below.iter().any(|name| kept.iter().any(|kept| name == *kept))

@@ -66,7 +66,7 @@ fn begins(text: &str, prefix: &str) -> bool {
 }
 
 /// Whether the pieces stand in the text in order, the first at its start and the last at its end.
-fn wild(pieces: &[String], text: &str) -> bool {
+pub(in crate::permission) fn wild(pieces: &[String], text: &str) -> bool {
     let [first, middle @ .., last] = pieces else { return false };
     let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
     for piece in middle {

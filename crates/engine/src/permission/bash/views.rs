@@ -32,7 +32,9 @@ const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pws
 /// Programs that take code which can run commands, or options that can; versions left off.
 const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
-    vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at";
+    vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
+    cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
+    ipython raku ghci erl elixir groovy rscript logrotate";
 
 /// What git runs commands for, as its arguments say.
 const GIT_RUNS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
@@ -109,8 +111,11 @@ impl Views {
             }
         }
         let reads = |name: &str| is_among(SHELLS, name) || is_interpreter(name);
+        let is_sed = |word: &Word| is_among("sed gsed", &program(word));
+        let runs_sed = script.parts.iter().filter_map(|part| part.words.first()).any(is_sed);
         if script.parts.iter().filter_map(|part| part.words.first()).any(|word| reads(&program(word))) {
             script.inputs.iter().for_each(|input| self.code(input));
+            script.inputs.iter().filter(|_| runs_sed).for_each(|input| self.sed(input));
         }
     }
 
@@ -141,6 +146,9 @@ impl Views {
             // A bare word is a file or a target.
             let is_code = |word: &&Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
             words[1..].iter().filter(is_code).for_each(|word| self.code(&word.text));
+            if is_among("sed gsed", name) {
+                words[1..].iter().for_each(|word| self.sed(&word.text));
+            }
         } else if is_among(SHELLS, name) || name == "source" || name == "." {
             self.open |= !is_told(&words[1..]);
             self.inner(&words[1..], depth);
@@ -172,6 +180,23 @@ impl Views {
             if name == "eval" {
                 self.text(&plain.join(" "), depth);
             }
+        }
+    }
+
+    /// Files that code for sed reads and writes: their names may follow `r`, `R`, `w` and
+    /// `W` without a space, and go on to the end of the line.
+    fn sed(&mut self, code: &str) {
+        for (at, command) in code.match_indices(['r', 'R', 'w', 'W']) {
+            let name = code[at + 1..].lines().next().unwrap_or_default().trim_start();
+            self.size += name.len();
+            if self.is_full() {
+                return;
+            }
+            let name = Word { text: name.to_owned(), plain: true };
+            if command.eq_ignore_ascii_case("w") {
+                self.written.push(name.clone());
+            }
+            self.files.push(name);
         }
     }
 
@@ -223,6 +248,10 @@ impl Views {
     fn inner(&mut self, words: &[Word], depth: usize) {
         for word in words {
             let text = if word.plain { word.text.as_str() } else { word.text.trim_matches('"') };
+            // What debuggers and editors give to a shell.
+            if text.starts_with('!') {
+                self.code(text);
+            }
             if !text.starts_with('-') {
                 self.text(text, depth);
             } else if text.contains(char::is_whitespace) {
