@@ -19,7 +19,7 @@ use crate::catalog::Plugin;
 use crate::error::EngineError;
 use crate::options::{Format, Options};
 use crate::session::Session;
-use crate::settings::{ServerName, Settings, Source};
+use crate::settings::{Layer, ServerName, Settings, Source};
 use crate::text_file;
 use crate::tool::Tool;
 
@@ -134,10 +134,14 @@ impl Mcp {
     /// used only when the user has approved them.
     fn add_files(&self, given: &Sources<'_>, settings: &Settings, problems: &mut Vec<String>) {
         let approvals = given.files.approvals();
-        let all = settings.last(|known| known.enable_all_project_mcp_servers) == Some(true);
+        // The user's settings speak of servers by name alone, in every folder: whoever made
+        // the folder chose the name and the program.
+        let counts = |layer: &&Layer| given.trusted || layer.source != Source::User;
+        let approving = || settings.layers.iter().filter(counts).map(|layer| &layer.known);
+        let all = approving().filter_map(|known| known.enable_all_project_mcp_servers).next_back() == Some(true);
         let known = || settings.layers.iter().map(|layer| &layer.known);
         let approved = |name: &String| {
-            let mut named = known().flat_map(|known| &known.enabled_mcpjson_servers);
+            let mut named = approving().flat_map(|known| &known.enabled_mcpjson_servers);
             all || named.any(|known| known == name) || approvals.enabled_mcpjson_servers.contains(name)
         };
         let rejected = |name: &String| {
@@ -168,8 +172,12 @@ impl Mcp {
         }
         if !waiting.is_empty() {
             waiting.sort();
+            let how = match given.trusted {
+                true => "name them in enabledMcpjsonServers of your settings",
+                false => "start with --trust-folder, and name them in enabledMcpjsonServers of your settings",
+            };
             problems.push(format!(
-                "MCP servers of {} that you have not approved: {}; name them in enabledMcpjsonServers of your settings",
+                "MCP servers of {} that you have not approved: {}; {how}",
                 given.files.path(McpScope::Project).display(),
                 waiting.join(", ")
             ));
@@ -410,6 +418,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) sources: &'a [Source],
     pub(crate) files: &'a McpFiles,
     pub(crate) plugins: &'a [Plugin],
+    /// Whether the user trusts the folder: if not, the user's settings approve none of its servers.
+    pub(crate) trusted: bool,
     /// The environment that variables are filled in from.
     pub(crate) env: &'a BTreeMap<String, String>,
 }

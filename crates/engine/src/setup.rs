@@ -268,6 +268,7 @@ impl Given {
             sources: &sources,
             files: &McpFiles::new(&self.env, &project),
             plugins: &plugins,
+            trusted,
             env: &self.env,
         };
         let mcp = Mcp::configure(&servers, &mut settings)?;

@@ -420,3 +420,19 @@ fn subagents_set_no_others_to_work_and_wait_for_their_turn() {
         assert!(!tools.contains("\"Agent\"") && tools.contains("\"Bash\""), "{tools}");
     }
 }
+
+#[test]
+fn the_users_settings_approve_servers_of_trusted_folders_only() {
+    let stage = runs("true");
+    let home = clone(&stage);
+    std::fs::create_dir(home.path().join(".claude")).unwrap();
+    for settings in [json!({"enabledMcpjsonServers": ["evil"]}), json!({"enableAllProjectMcpServers": true})] {
+        std::fs::write(home.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+        let out = run_at(&stage, home.path(), &[]);
+        assert!(!exists(&stage, "served"), "{settings}");
+        assert!(said(&out).contains("not approved: evil; start with --trust-folder"), "{}", said(&out));
+        run_at(&stage, home.path(), &["--trust-folder"]);
+        assert!(exists(&stage, "served"), "{settings}");
+        std::fs::remove_file(stage.folder.path.join("served")).unwrap();
+    }
+}

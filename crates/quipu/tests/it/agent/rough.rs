@@ -117,10 +117,10 @@ fn a_hook_that_fails_is_told_of_and_one_that_hangs_ends_with_its_children() {
 #[test]
 fn mistakes_of_settings_are_told_with_their_place_and_the_rest_counts() {
     let stage = Stage::new("hello.yaml");
-    let settings = r#"{"permissions":{"allow":["Bash(rm"],"defaultMode":"silly"},"enabledMcpjsonServers":["a"]}"#;
+    let settings = r#"{"permissions":{"allow":["Bash(rm"],"defaultMode":"silly"}}"#;
     stage.write(".claude/settings.json", settings);
     stage.write(".mcp.json", r#"{"mcpServers":{"a":{"comand":"x"},"b":{}}}"#);
-    let lines = stage.lines(&["hello"]);
+    let lines = stage.lines(&["hello", "--settings", r#"{"enabledMcpjsonServers":["a"]}"#]);
     let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
     let [rule, mode, server, unapproved] = told[..] else { panic!("{told:?}") };
     assert!(rule.contains(".claude/settings.json: permissions.allow: 'Bash(rm' is not a rule"), "{rule}");
