@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 9;
+const SHAPE: i64 = 10;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -302,7 +302,7 @@ CREATE TABLE said (
     block INTEGER NOT NULL, -- which text of the line, from 0
     kind INTEGER NOT NULL, tool TEXT, time INTEGER
 );
-CREATE VIRTUAL TABLE text USING fts5(words, content='', contentless_delete=1, tokenize=ascii);
+CREATE VIRTUAL TABLE text USING fts5(words, wholes, content='', contentless_delete=1, tokenize=ascii);
 -- Words are gathered in larger portions before they are sorted in.
 INSERT INTO text (text, rank) VALUES ('hashsize', 33554432);
 ";

@@ -209,30 +209,20 @@ impl Term {
     /// The expression for FTS5 that finds every text that may hold it; `None` without words.
     fn expression(&self) -> Option<String> {
         let star = if self.is_prefix { "*" } else { "" };
-        let either = |parts: &[String], star: &str| {
-            let quoted = |text: String| format!("\"{text}\"{star}");
-            match parts {
-                [word] if word.chars().count() == 1 && word.chars().all(|c| Kind::of(c) == Kind::Ideograph) => {
-                    // It may stand before another, in a pair.
-                    format!("\"{word}\"*")
-                }
-                [_] => quoted(parts.concat()),
-                _ if parts.iter().any(|part| part.chars().any(|c| Kind::of(c) == Kind::Ideograph)) => {
-                    quoted(parts.join(" "))
-                }
-                _ => format!("({} OR {})", quoted(parts.join(" ")), quoted(parts.concat())),
-            }
-        };
         let identifiers = identifiers(&self.text);
+        if self.has_signs
+            && let Some(expression) = side_by_side(&identifiers, star)
+        {
+            return Some(expression);
+        }
         if self.is_phrase && identifiers.len() > 1 {
             let joined: Vec<String> = identifiers.iter().map(|parts| parts.concat()).collect();
-            let is_plain =
-                joined == self.words || self.words.iter().any(|w| w.chars().any(|c| Kind::of(c) == Kind::Ideograph));
+            let is_plain = joined == self.words || self.words.iter().any(|word| has_ideograph(word));
             let phrase = format!("\"{}\"", self.words.join(" "));
             return Some(if is_plain { phrase } else { format!("({phrase} OR \"{}\")", joined.join(" ")) });
         }
         let last = identifiers.len().checked_sub(1)?;
-        let each = identifiers.iter().enumerate().map(|(n, parts)| either(parts, if n == last { star } else { "" }));
+        let each = identifiers.iter().enumerate().map(|(n, parts)| anywhere(parts, if n == last { star } else { "" }));
         Some(format!("({})", each.collect::<Vec<_>>().join(" AND ")))
     }
 
@@ -266,6 +256,72 @@ impl Term {
             }
         })
     }
+}
+
+fn has_ideograph(word: &str) -> bool {
+    word.chars().any(|c| Kind::of(c) == Kind::Ideograph)
+}
+
+/// The expression that finds an identifier, by its parts or as a whole.
+fn anywhere(parts: &[String], star: &str) -> String {
+    let quoted = |text: String| format!("\"{text}\"{star}");
+    match parts {
+        // It may stand before another, in a pair.
+        [word] if word.chars().count() == 1 && has_ideograph(word) => format!("\"{word}\"*"),
+        [_] => quoted(parts.concat()),
+        _ if parts.iter().any(|part| has_ideograph(part)) => quoted(parts.join(" ")),
+        _ => format!("({} OR {})", quoted(parts.join(" ")), quoted(parts.concat())),
+    }
+}
+
+/// A term of more identifiers, or of more that have several parts, is looked for by each of
+/// them alone.
+const MAX_SIDE_BY_SIDE: (usize, usize) = (6, 3);
+
+/// The expression that finds identifiers side by side, such as those of a path, whose words
+/// alone are everywhere. `None` for one identifier, for many, and with ideographs, whose words
+/// overlap.
+///
+/// Written with other capitals than in the query an identifier may have other parts, `tiDe`
+/// those of *ti de*. Then its neighbours do not stand beside the word of the query, but its
+/// whole is in the column `wholes`. So a text matches if all stand side by side, or if one
+/// or more do not: those before the first of these, and those after the last of them.
+fn side_by_side(identifiers: &[Vec<String>], star: &str) -> Option<String> {
+    let count = identifiers.len();
+    let of_parts = identifiers.iter().filter(|parts| parts.len() > 1).count();
+    let (max_count, max_of_parts) = MAX_SIDE_BY_SIDE;
+    let is_ideographic = identifiers.iter().flatten().any(|word| has_ideograph(word));
+    if count < 2 || count > max_count || of_parts > max_of_parts || is_ideographic {
+        return None;
+    }
+    let star_at = |at: usize| if at + 1 == count { star } else { "" };
+    // In a row; each by its parts or as one word.
+    let row = |range: Range<usize>| {
+        let mut ways = vec![String::new()];
+        for parts in &identifiers[range.clone()] {
+            let mut spelled = vec![parts.join(" ")];
+            spelled.extend((parts.len() > 1).then(|| parts.concat()));
+            let add = |way: &String| spelled.iter().map(|one| format!("{way} {one}")).collect::<Vec<_>>();
+            ways = ways.iter().flat_map(add).collect();
+        }
+        let quoted: Vec<String> =
+            ways.iter().map(|way| format!("\"{}\"{}", way.trim_start(), star_at(range.end - 1))).collect();
+        if quoted.len() > 1 { format!("({})", quoted.join(" OR ")) } else { quoted.concat() }
+    };
+    let whole = |at: usize| format!("wholes : \"{}\"{}", identifiers[at].concat(), star_at(at));
+    let mut ways = vec![row(0..count)];
+    for first in 0..count {
+        for last in first..count {
+            let mut all = Vec::new();
+            all.extend((first > 0).then(|| row(0..first)));
+            all.push(whole(first));
+            all.extend((first + 1..last).map(|at| anywhere(&identifiers[at], "")));
+            all.extend((last > first).then(|| whole(last)));
+            all.extend((last + 1 < count).then(|| row(last + 1..count)));
+            ways.push(format!("({})", all.join(" AND ")));
+        }
+    }
+    Some(format!("({})", ways.join(" OR ")))
 }
 
 /// The identifiers of a text, each as its words of the index.

@@ -3,7 +3,7 @@
 //! A word is letters and digits in lower case. An identifier gives its parts, and as one
 //! word the whole of it: `getUserById` and `get_user_by_id` are *get user by id* and
 //! *getuserbyid*. The parts stand in the order of the text, so that phrases can be found;
-//! the wholes follow after all parts, once each. Chinese and Japanese, which have no
+//! the wholes are apart from them, once each. Chinese and Japanese, which have no
 //! spaces, give every pair of neighbours and the last character of a run.
 
 use std::collections::HashSet;
@@ -13,11 +13,26 @@ use crate::hashed::hash;
 /// Words of more bytes are data, not words.
 pub(crate) const MAX_WORD_BYTES: usize = 64;
 
-/// Appends the words of a text, a space after each.
-pub(crate) fn words(text: &str, out: &mut String) {
-    let (mut wholes, mut seen) = (String::new(), HashSet::new());
+/// The words of a text, a space after each.
+pub(crate) struct Words {
+    /// Words and parts of identifiers, in the order of the text.
+    pub(crate) parts: String,
+    /// Identifiers of several parts as one word.
+    pub(crate) wholes: String,
+}
+
+impl Words {
+    /// How many bytes they are.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len() + self.wholes.len()
+    }
+}
+
+/// The words of a text.
+pub(crate) fn words(text: &str) -> Words {
+    let (mut out, mut wholes, mut seen) = (String::new(), String::new(), HashSet::new());
     // Where the identifier that is being read begins in `out`, and how many parts it has.
-    let (mut start, mut parts) = (out.len(), 0);
+    let (mut start, mut parts) = (0, 0);
     let mut close = |out: &String, start: usize, parts: usize| {
         if parts > 1 {
             let before = wholes.len();
@@ -37,21 +52,21 @@ pub(crate) fn words(text: &str, out: &mut String) {
             }
             each_part(run, |part| {
                 parts += 1;
-                push(part, out);
+                push(part, &mut out);
             });
         }
         // An underscore joins the parts of an identifier.
         Kind::Between if run.bytes().all(|byte| byte == b'_') => {}
         _ => {
-            close(out, start, parts);
+            close(&out, start, parts);
             parts = 0;
             if kind == Kind::Ideograph {
-                pairs(run, out);
+                pairs(run, &mut out);
             }
         }
     });
-    close(out, start, parts);
-    out.push_str(&wholes);
+    close(&out, start, parts);
+    Words { parts: out, wholes }
 }
 
 /// Hands out the longest runs of one kind of character.
@@ -166,24 +181,24 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        let mut out = String::new();
-        words(text, &mut out);
-        assert_eq!(out.trim_end(), expect, "{text}");
+        let Words { parts, wholes } = words(text);
+        let shown = [parts.trim_end(), wholes.trim_end()].join(" | ");
+        assert_eq!(shown.trim_end_matches(" | "), expect, "{text}");
     }
 
     #[test]
     fn identifiers_give_their_parts_and_their_whole() {
-        check("getUserById(id)", "get user by id id getuserbyid");
-        check("user_id, HTTPServer2 __init__", "user id http server2 init userid httpserver2");
-        check("userId user_id USER_ID userid", "user id user id user id userid userid");
-        check("getV2Client", "get v2 client getv2client");
+        check("getUserById(id)", "get user by id id | getuserbyid");
+        check("user_id, HTTPServer2 __init__", "user id http server2 init | userid httpserver2");
+        check("userId user_id USER_ID userid", "user id user id user id userid | userid");
+        check("getV2Client", "get v2 client | getv2client");
         check("src/tide/table.rs:12", "src tide table rs 12");
         check("Größe ÜBER", "größe über");
     }
 
     #[test]
     fn a_day_is_found_in_a_time() {
-        check("2026-02-12T22:40Z", "2026 02 12 t 22 40z 12t22");
+        check("2026-02-12T22:40Z", "2026 02 12 t 22 40z | 12t22");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::rows::path_of;
 use super::{Catalogue, Progress};
 use crate::said::{Calls, Reader};
-use crate::words::words;
+use crate::words::{Words, words};
 
 /// So many bytes of words are kept at a time.
 const PORTION: usize = 16 << 20;
@@ -52,7 +52,7 @@ struct Doc {
     kind: i64,
     tool: Option<String>,
     time: Option<i64>,
-    words: String,
+    words: Words,
 }
 
 /// Indexes what is new.
@@ -152,11 +152,10 @@ fn read(job: &Job, mut hand: impl FnMut(Portion) -> bool) -> Result<(), FileErro
             if let Ok(view) = View::read(&text) {
                 let time = view.timestamp.as_deref().and_then(moment).map(|time| time.as_millisecond());
                 for (block, said) in reader.said(&view, &text).into_iter().enumerate() {
-                    let mut found = String::new();
-                    words(&said.text, &mut found);
-                    bytes += found.len();
+                    let words = words(&said.text);
+                    bytes += words.len();
                     let (kind, tool) = (said.kind as i64, said.tool);
-                    portion.docs.push(Doc { line, offset, block, kind, tool, time, words: found });
+                    portion.docs.push(Doc { line, offset, block, kind, tool, time, words });
                 }
             }
         }
@@ -185,12 +184,12 @@ fn put(db: &Connection, portion: Portion) -> rusqlite::Result<()> {
     let mut place = db.prepare_cached(
         "INSERT INTO said (id, file, line, offset, block, kind, tool, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
-    let mut index = db.prepare_cached("INSERT INTO text (rowid, words) VALUES (?, ?)")?;
+    let mut index = db.prepare_cached("INSERT INTO text (rowid, words, wholes) VALUES (?, ?, ?)")?;
     for (id, doc) in (last.unwrap_or_default() + 1..).zip(docs) {
         let Doc { line, offset, block, kind, tool, time, words } = doc;
         let [line, offset, block] = [line, offset, block as u64].map(u64::cast_signed);
         place.execute(params![id, file, line, offset, block, kind, tool, time])?;
-        index.execute(params![id, words])?;
+        index.execute(params![id, words.parts, words.wholes])?;
     }
     let calls = serde_json::to_string(&calls).unwrap_or_default();
     db.prepare_cached("UPDATE file SET indexed = ?, lines = ?, calls = ? WHERE id = ?")?.execute(params![

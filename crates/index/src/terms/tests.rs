@@ -12,7 +12,16 @@ fn the_index_is_asked_for_words_phrases_and_beginnings() {
     check("getUserById", r#"((("get user by id" OR "getuserbyid")))"#);
     check(r#""the tide turns" noon"#, r#"("the tide turns") AND (("noon"))"#);
     check(r#""the ReadCommitted level""#, r#"(("the read committed level" OR "the readcommitted level"))"#);
-    check("src/tide.rs", r#"(("src" AND "tide" AND "rs"))"#);
+    check(
+        "tide.rs",
+        r#"(("tide rs" OR (wholes : "tide" AND "rs") OR (wholes : "tide" AND wholes : "rs") OR ("tide" AND wholes : "rs")))"#,
+    );
+    check(
+        "userId.r*",
+        r#"((("user id r"* OR "userid r"*) OR (wholes : "userid" AND "r"*) OR (wholes : "userid" AND wholes : "r"*) OR (("user id" OR "userid") AND wholes : "r"*)))"#,
+    );
+    check("a.b.c.d.e.f.g", r#"(("a" AND "b" AND "c" AND "d" AND "e" AND "f" AND "g"))"#);
+    check("潮汐.rs", r#"(("潮汐" AND "rs"))"#);
     check("C++ tide", r#"(("c")) AND (("tide"))"#);
     check("抽奖", r#"(("抽奖"))"#);
     check("抽奖脚本", r#"(("抽奖 奖脚 脚本"))"#);

@@ -363,3 +363,33 @@ fn a_long_text_without_spaces_is_found_if_it_is_no_data() {
     assert_eq!(ids(&found(&catalogue, "月亮")), ["a"]);
     assert!(found(&catalogue, "QUJDREVGR0hJSktMTU5P*").is_empty());
 }
+
+#[test]
+fn a_path_whose_words_are_everywhere_is_found_in_the_index() {
+    let dir = tempdir().unwrap();
+    let say = |uuid: &str, text: &str| user(uuid, &format!("\"{text}\""));
+    let mut lines: Vec<String> =
+        (0..600).map(|n| say(&format!("n{n}"), "rs for the ve of tide in src, and a name of a table")).collect();
+    let paths = [
+        ("plain", "see src/tide/ve.rs:12"),
+        ("capitals", "see SRC/Tide/VE.RS"),
+        ("other_parts", "see src/tiDe/ve.rs"),
+        ("two_other_parts", "see sRc/tide/vE.rs and no more"),
+        ("longer", "see my_src/tide/ve.rsBackup"),
+        ("no_match", "see src/tides/ve.rs and src/tide/ve_rs"),
+    ];
+    lines.extend(paths.iter().map(|(uuid, text)| say(uuid, text)));
+    lines.extend([say("table", "in tide/tableName.rs"), say("lower", "in tide/tablename.rs")]);
+    write(dir.path(), "s", &lines);
+    let catalogue = indexed(dir.path());
+    let check = |text: &str, expect: &[&str]| {
+        let query = Query { limit: 20, ..Query::default() };
+        let found = catalogue.search(&Terms::parse(text).unwrap(), &query).unwrap();
+        assert!(!found.is_partial, "{text} need not be looked for in the files");
+        assert_eq!(ids(&found.hits), expect, "{text}");
+    };
+    check("src/tide/ve.rs", &["capitals", "longer", "other_parts", "plain", "two_other_parts"]);
+    check("tide/ve.r*", &["capitals", "longer", "other_parts", "plain", "two_other_parts"]);
+    check("tide/tableName.rs", &["lower", "table"]);
+    check("TIDE/tablename.rs", &["lower", "table"]);
+}
