@@ -45,5 +45,5 @@ pub use person::{Said, prompt, said};
 pub use proof::{Proof, RequestLog};
 pub use screen::{Kind, ScreenItem, Subagent, ToolCard, UiOptions, messages_for_ui, notice_of};
 pub use tally::{Key, MessageUse, Served, Spent, Tally, iso, moment, number_of};
-pub use tree::Tree;
+pub use tree::{Tree, circles};
 pub use turns::Turn;

@@ -13,6 +13,7 @@ mod children;
 mod parents;
 
 use children::Children;
+pub use parents::circles;
 pub(crate) use parents::is_root;
 
 /// The tree over some nodes, by position in their list.

@@ -39,7 +39,7 @@ pub(super) fn link(nodes: &[&Node]) -> Vec<Option<usize>> {
     let later: Vec<(usize, usize)> =
         unseen.into_iter().filter_map(|(i, uuid)| Some((i, *latest.get(uuid)?))).filter(|(i, p)| i != p).collect();
     later.iter().for_each(|&(i, parent)| parents[i] = Some(parent));
-    if !later.is_empty() && has_circle(&parents) {
+    if !later.is_empty() && !circles(&parents).is_empty() {
         later.iter().for_each(|&(i, _)| parents[i] = i.checked_sub(1));
     }
     if roots.iter().any(|&root| root > 0) {
@@ -61,24 +61,23 @@ pub(crate) fn is_root(node: &Node) -> bool {
     is_message && named(node).is_none() && node.entry.envelope().is_some_and(|e| e.parent_uuid == Maybe::Null)
 }
 
-/// Whether following the parents ever comes back to where it began.
-fn has_circle(parents: &[Option<usize>]) -> bool {
+/// The circles that following parents leads into, each once, as the positions in it.
+pub fn circles(parents: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut circles = Vec::new();
     // The walk in which a node was met first; meeting it again in the same is a circle.
     let mut walk = vec![usize::MAX; parents.len()];
     for start in 0..parents.len() {
         let mut at = Some(start);
-        while let Some(i) = at {
-            if walk[i] != usize::MAX {
-                if walk[i] == start {
-                    return true;
-                }
-                break;
-            }
+        while let Some(i) = at.filter(|&i| walk[i] == usize::MAX) {
             walk[i] = start;
             at = parents[i];
         }
+        if let Some(met) = at.filter(|&i| walk[i] == start) {
+            let next = |&i: &usize| parents[i].filter(|&parent| parent != met);
+            circles.push(std::iter::successors(Some(met), next).collect());
+        }
     }
-    false
+    circles
 }
 
 /// Puts each root that repeats an earlier tree (editors copy the conversation so far

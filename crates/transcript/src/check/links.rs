@@ -1,10 +1,10 @@
 //! What entries say of each other: parents, ids used twice, results and their calls,
 //! and the times that order them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use quipu_conversation::moment;
+use quipu_conversation::{circles, moment};
 use quipu_message::{Content, Entry, Envelope, Json, Maybe, ToolUseId, Uuid};
 
 use crate::read::Located;
@@ -85,29 +85,15 @@ impl Links {
 
     /// Each circle once, at its first line.
     fn circles(&mut self) {
-        let mut walked: HashSet<&Uuid> = HashSet::new();
-        let mut starts: Vec<(&Uuid, &Known)> = self.known.iter().collect();
-        starts.sort_by_key(|(_, known)| known.place.line);
-        for (start, _) in starts {
-            let mut walk: Vec<&Uuid> = Vec::new();
-            let mut on_walk: HashSet<&Uuid> = HashSet::new();
-            let mut at = Some(start);
-            while let Some((uuid, known)) = at.and_then(|uuid| self.known.get_key_value(uuid)) {
-                if on_walk.contains(uuid) {
-                    let circle = walk.iter().skip_while(|step| **step != uuid);
-                    let places = circle.clone().map(|step| self.known[*step].place);
-                    if let Some(first) = places.min_by_key(|place| place.line) {
-                        let message = format!("{} lines name each other as parents in a circle", circle.count());
-                        self.found.push((first, "tree.circle", message));
-                    }
-                    break;
-                }
-                if !walked.insert(uuid) {
-                    break;
-                }
-                walk.push(uuid);
-                on_walk.insert(uuid);
-                at = known.parent.as_ref();
+        let mut lines: Vec<(&Uuid, &Known)> = self.known.iter().collect();
+        lines.sort_by_key(|(_, known)| known.place.line);
+        let positions: HashMap<&Uuid, usize> = (0..).zip(&lines).map(|(at, (uuid, _))| (*uuid, at)).collect();
+        let parent = |known: &Known| positions.get(known.parent.as_ref()?).copied();
+        let parents: Vec<Option<usize>> = lines.iter().map(|(_, known)| parent(known)).collect();
+        for circle in circles(&parents) {
+            if let Some(&first) = circle.iter().min() {
+                let message = format!("{} lines name each other as parents in a circle", circle.len());
+                self.found.push((lines[first].1.place, "tree.circle", message));
             }
         }
     }
