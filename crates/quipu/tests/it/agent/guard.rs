@@ -221,12 +221,13 @@ fn every_signal_that_ends_the_agent_leaves_no_child_and_a_closed_turn() {
 
 #[test]
 #[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "whoever runs the tests must hear of it")]
 fn a_killed_agent_leaves_no_launcher_of_the_sandbox() {
     let stage = runs("cat /dev/null");
     let mut talk = stage.talk(&[]);
     talk.say("go");
     if talk.until_result()["permission_denials"] != json!([]) {
-        eprintln!("*** NOT TESTED: this system cannot hold commands in a sandbox ***");
+        eprintln!("\n*** NOT TESTED: this system cannot hold commands in a sandbox ***\n");
         return;
     }
     let agent = talk.child.id().to_string();
