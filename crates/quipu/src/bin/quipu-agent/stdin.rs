@@ -1,15 +1,14 @@
 //! What is piped in beside or instead of a prompt.
 
-use std::io::{BufRead, IsTerminal, Read};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::io::{IsTerminal, Read};
 
 use quipu_engine::EngineError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::warn;
 
 /// How long stdin may stay silent before it is left alone.
-const SILENCE_MAX: Duration = Duration::from_secs(3);
+const SILENCE_MAX: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// How much may be piped in, in bytes.
 const MAX_PIPED_BYTES: u64 = 64 << 20;
@@ -28,24 +27,18 @@ pub(crate) fn prompt(given: Option<String>) -> Result<String, EngineError> {
 
 /// What is piped in; `None` if nothing comes for a while.
 fn piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
-    let (sender, begun) = mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        let mut stdin = std::io::stdin().lock();
-        // The first bytes are there, or the end.
-        let begins = stdin.fill_buf().map(|_| ());
-        let _ = sender.send(());
-        let mut bytes = Vec::new();
-        let mut bounded = stdin.take(MAX_PIPED_BYTES + 1);
-        begins.and_then(|()| bounded.read_to_end(&mut bytes)).map(|_| bytes)
-    });
-    if begun.recv_timeout(SILENCE_MAX).is_err() {
+    let stdin = std::io::stdin();
+    // Ready are the first bytes, the end, or an error, which reading then finds.
+    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&SILENCE_MAX));
+    if ready == Ok(0) {
         if has_prompt {
             warn("nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will");
         }
         return Ok(None);
     }
-    let Ok(read) = reader.join() else { return Ok(None) };
-    let bytes = read.map_err(|source| EngineError::System { what: "stdin", source })?;
+    let mut bytes = Vec::new();
+    let read = stdin.lock().take(MAX_PIPED_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|source| EngineError::System { what: "stdin", source })?;
     if bytes.len() as u64 > MAX_PIPED_BYTES {
         let reason = format!("more than {} MiB were piped in", MAX_PIPED_BYTES >> 20);
         return Err(EngineError::Flag { flag: "stdin", reason });
