@@ -188,9 +188,12 @@ async fn next_prompt(session: &Session) -> Option<Prompt> {
 /// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
 /// too, and its turn says that nothing can be written.
 pub(crate) async fn take_prompt(session: &Session, prompt: Prompt) {
-    // It is acknowledged when it cannot be lost any more.
-    if session.note_enqueued(&prompt).await.is_ok() {
-        lifecycle(session, prompt.uuid.as_ref(), "queued");
+    let noted = session.note_enqueued(&prompt);
+    // One that the host names is acknowledged when it cannot be lost any more.
+    if let (Some(uuid), Ok(noted)) = (&prompt.uuid, noted)
+        && noted.written().await.is_ok()
+    {
+        lifecycle(session, Some(uuid), "queued");
     }
     session.queue.push(prompt);
 }

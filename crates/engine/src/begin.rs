@@ -121,11 +121,13 @@ async fn begin(talk: &Talk<'_>, prompt: &Prompt, expanded: Expanded) -> Result<O
     entries.extend(instructions(talk));
     entries.extend(announce::date(talk));
     entries.extend(announce::system_record(talk));
-    // The person's words are on disk before the model is asked.
-    talk.record(entries).await?;
+    let recorded = talk.log().record(entries)?;
+    // It promises nothing of the prompt, so it need not wait for the disk.
+    prompt::say_init(talk);
+    // The user's words are on disk before the model is asked.
+    talk.written(recorded).await?;
     crate::checkpoint::note(session)?;
     session.state().turns += 1;
-    prompt::say_init(talk);
     if session.options.replay_user_messages && prompt.notice.is_none() {
         replay(talk, &user);
     }

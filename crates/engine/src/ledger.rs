@@ -15,7 +15,8 @@ use crate::model::Size;
 /// The session's account.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    prices: Prices,
+    /// What models cost; the bundled prices, read when something is spent, if `None`.
+    prices: Option<Prices>,
     models: BTreeMap<String, ModelUsage>,
     /// What was used since the last result.
     since: BTreeMap<String, ModelUsage>,
@@ -31,8 +32,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// An empty account.
-    pub(crate) fn new(prices: Prices) -> Self {
+    /// An empty account; with the bundled prices if `None` are given.
+    pub(crate) fn new(prices: Option<Prices>) -> Self {
         Self {
             prices,
             models: BTreeMap::new(),
@@ -63,13 +64,14 @@ impl Ledger {
 
     /// Forgets everything: a new conversation begins.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.prices.clone());
+        *self = Self::new(self.prices.take());
     }
 
     /// Takes what one call used.
     pub(crate) fn spend(&mut self, model: &str, usage: &Usage, time: Duration) {
         let counts = counts(usage);
-        let cost = self.prices.cost(model, None, &counts, usage.speed.text(), usage.inference_geo.text()).usd();
+        let prices = self.prices.get_or_insert_with(Prices::bundled);
+        let cost = prices.cost(model, None, &counts, usage.speed.text(), usage.inference_geo.text()).usd();
         self.has_unpriced |= cost.is_none();
         let cost = cost.unwrap_or(Usd::ZERO);
         self.cost += cost;

@@ -21,7 +21,7 @@ use crate::hooks::{Effects, Hooks, With};
 use crate::host::Host;
 use crate::input::Prompt;
 use crate::ledger::Ledger;
-use crate::log::Log;
+use crate::log::{Log, Recorded};
 use crate::mcp::Mcp;
 use crate::memory::{self, Instructions, PathRule};
 use crate::model::Models;
@@ -421,8 +421,8 @@ impl Session {
         self.log().note(&[Entry::QueueOperation(Box::new(line))])
     }
 
-    /// Notes in the file that a prompt waits; returns when that is on stable storage.
-    pub(crate) async fn note_enqueued(&self, prompt: &Prompt) -> Result<(), AppendError> {
+    /// Notes in the file that a prompt waits. Once that is written it is on stable storage.
+    pub(crate) fn note_enqueued(&self, prompt: &Prompt) -> Result<Recorded, AppendError> {
         let mut lines = Vec::new();
         {
             let mut state = self.state();
@@ -432,8 +432,7 @@ impl Session {
             }
         }
         lines.push(Entry::QueueOperation(Box::new(self.queue_line("enqueue", Some(prompt), None))));
-        let noted = self.log().note_synced(&lines)?;
-        noted.written().await
+        self.log().note_synced(&lines)
     }
 
     fn queue_line(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use quipu_api::{Client, Credential, Endpoint};
-use quipu_conversation::price::Prices;
 use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
 use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::{CostState, WorktreeSession};
@@ -285,7 +284,7 @@ impl Given {
         if self.options.session_mirror {
             log.mirror(output.clone());
         }
-        let mut ledger = Ledger::new(self.options.prices.clone().unwrap_or_else(Prices::bundled));
+        let mut ledger = Ledger::new(self.options.prices.clone());
         if let Some(costs) = &chosen.costs {
             ledger.carry_over(costs);
         }

@@ -105,8 +105,10 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
     let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, mcp };
     let bad_config = |error: anyhow::Error| EngineError::Flag { flag: "config.toml", reason: format!("{error:#}") };
     let bad_prices = |error: anyhow::Error| EngineError::Flag { flag: "prices.toml", reason: format!("{error:#}") };
+    // The bundled prices are not read before something is spent.
+    let own_prices = prices::path().filter(|path| path.try_exists().unwrap_or(true));
     Ok(Options {
-        prices: Some(prices::load().map_err(bad_prices)?),
+        prices: own_prices.map(|_| prices::load()).transpose().map_err(bad_prices)?,
         prompt,
         stream_input,
         format: match output.output_format {

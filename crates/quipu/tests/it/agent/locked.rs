@@ -37,6 +37,22 @@ fn an_interrupt_ends_a_turn_though_the_session_file_is_locked() {
 }
 
 #[test]
+fn a_turn_is_announced_before_its_prompt_is_on_disk() {
+    let stage = Stage::new("hello.yaml");
+    let mut talk = stage.talk(&[]);
+    talk.say("hello");
+    talk.until_result();
+    let lock = File::open(stage.session_file()).unwrap();
+    lock.lock().unwrap();
+    talk.say("hello again");
+    talk.until(|line| line["subtype"] == "init");
+    assert!(!fs::read_to_string(stage.session_file()).unwrap().contains("hello again"));
+    lock.unlock().unwrap();
+    assert_eq!(talk.until_result()["is_error"], false);
+    assert_eq!(talk.end().0, 0);
+}
+
+#[test]
 fn requests_and_signals_are_heard_though_the_session_file_is_locked() {
     let stage = Stage::new("hello.yaml");
     let mut talk = stage.talk(&[]);
