@@ -250,11 +250,13 @@ async fn run(
         }
     };
     let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
-    let [caveat, command] = lines_of(prompt, name, args);
-    session.record(vec![caveat, command.clone(), ran(name, args, &stdout)]).await?;
+    // An alias is recorded under the name of its command.
+    let recorded = if name == "cost" { "usage" } else { name };
+    let [caveat, command] = lines_of(prompt, recorded, args);
+    session.record(vec![caveat, command.clone(), ran(recorded, args, &stdout)]).await?;
     let talk = main_talk(session, prompt.uuid.clone(), cancel.clone());
     prompt::say_init(&talk);
-    say_output(session, &text, stdout, Maybe::Value(command_run(name, args)));
+    say_output(session, &text, stdout, Maybe::Value(command_run(recorded, args)));
     replay_command(&talk, &command);
     ending::say(session, ending::local_result(session, name, &text, began));
     Ok(())

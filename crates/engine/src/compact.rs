@@ -71,6 +71,8 @@ pub(crate) async fn by_command(
     cancel: &CancellationToken,
 ) -> Result<(), AppendError> {
     let began = Instant::now();
+    // Readers that sort by time show the command before the summary that it asked for.
+    let [caveat, command] = commands::lines("compact", args);
     let talk = main_talk(session, None, cancel.clone());
     let done = compact(&talk, "manual", args, Keep::LastAnswer).await;
     let text = match done {
@@ -78,7 +80,6 @@ pub(crate) async fn by_command(
             prompt::say_init(&talk);
             say_boundary(session, summed);
             let (line, said) = commands::printed(session, "Compacted ");
-            let [caveat, command] = commands::lines("compact", args);
             session.record(vec![caveat, command, line]).await?;
             // Instructions and date come with the next prompt.
             talk.record(announce::due(&talk)).await?;

@@ -111,3 +111,23 @@ fn no_two_entries_have_the_same_time() {
         .collect();
     assert!(times.len() >= 6 && times.is_sorted_by(|a, b| a < b), "{times:?}");
 }
+
+#[test]
+fn a_compaction_by_command_lies_between_the_times_of_the_command_and_its_output() {
+    let stage = Stage::playing("- reply: Words.\n");
+    let mut talk = stage.talk(&[]);
+    for text in ["one", "two", "/compact", "three"] {
+        talk.say(text);
+        talk.until_result();
+    }
+    talk.end();
+    let entries = entries(&stage);
+    let time = |words: &str| {
+        let found = entries.iter().find(|line| {
+            line["subtype"] == words || line["message"]["content"].as_str().is_some_and(|text| text.contains(words))
+        });
+        found.and_then(|line| line["timestamp"].as_str()).unwrap_or_else(|| panic!("no {words}: {entries:?}"))
+    };
+    let sorted = ["<local-command-caveat>", "/compact", "compact_boundary", "being continued", "Compacted"].map(time);
+    assert!(sorted.is_sorted_by(|a, b| a < b), "{sorted:?}");
+}

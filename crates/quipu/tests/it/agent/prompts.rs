@@ -75,16 +75,18 @@ fn commands_of_the_interactive_program_are_answered_without_the_model() {
 
 #[test]
 fn a_local_command_is_echoed_under_the_id_of_its_prompt() {
-    for (typed, name) in [("/cost", "cost"), ("/clear", "clear")] {
+    // `/cost` is another name for `/usage`.
+    for (typed, name) in [("/cost", "usage"), ("/clear", "clear")] {
         let stage = Stage::playing(HELLO);
         let mut talk = stage.talk(&["--replay-user-messages"]);
         say_with_id(&mut talk, json!(typed));
-        talk.until_result();
+        let result = talk.until_result();
         let (_, heard) = talk.end();
         let echo = heard.iter().find(|line| line["isReplay"] == true).unwrap();
         assert_eq!(echo["uuid"], "11111111-1111-4111-8111-111111111111", "{typed}");
         let words = echo["message"]["content"].as_str().unwrap();
         assert!(words.contains(&format!("<command-name>/{name}</command-name>")), "{words}");
+        assert_eq!(result["local_command"], typed[1..]);
     }
 }
 
