@@ -10,10 +10,17 @@ import written
 written.write()
 subprocess.run([Path(sys.executable).with_name("claude-extract"), "--all", "--output", "out"], check=True,
                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-pages = []
-for page in Path("out").glob("*"):
-    lines = [line.strip() for line in page.read_text().splitlines()]
-    said = [line for line in lines if line and not line.startswith(("#", "Session", "Date", "---", "**"))]
-    pages.append([line[:60] for line in said if "summary of it" not in line])
-for page in sorted(pages):
+
+
+def said(page):
+    """The lines of a page, without headings and without the words around a summary and a command, which are our own."""
+    found, in_summary = [], False
+    for line in map(str.strip, page.read_text().splitlines()):
+        in_summary = line.startswith("This session is being continued") or (in_summary and not line.startswith("<local-command"))
+        if line and not in_summary and not line.startswith(("#", "Session", "Date", "---", "**")):
+            found.append("<local-command-caveat>" if line.startswith("<local-command-caveat>") else line[:60])
+    return found
+
+
+for page in sorted(map(said, Path("out").glob("*"))):
     print(len(page), page)

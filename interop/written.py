@@ -1,12 +1,22 @@
 """Sessions for readers of session files, written by the agent that is `claude` on the PATH."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 HELPER = '{"helper": {"description": "Helps", "prompt": "You help."}}'
 RUNS = [["hi"], ["READ it"], ["BOTH of them"], ["RUN it", "--allowedTools", "Bash"], ["WRITE it"],
         ["HELP me", "--allowedTools", "Agent", "--agents", HELPER], ["FAIL now"], ["你好，世界"], ["<b>hi</b>"]]
+# What the user and the model said in these sessions, and the tools; other words are the agents' own.
+SAID = ["Hello.", "The file must be read first.", "I look at the file.", "Read it.", "Ran it.", "Wrote it.", "The helper is done.",
+        "bad thing", "你好", "hi again", "hi after it", "READ it", "BOTH of them", "RUN it", "WRITE it", "HELP me", "FAIL now",
+        "notes.txt", "more.txt", "touch made", "Compacted", "the pier"]
+
+
+def said(text):
+    """What of it stands in a text, in its order."""
+    return re.findall("|".join(map(re.escape, SAID)), " ".join(text.split()))
 
 
 def write():
