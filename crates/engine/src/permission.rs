@@ -17,7 +17,7 @@ mod web;
 
 pub(crate) use bash::{only_reads, programs};
 pub use files::{hidden, target};
-pub(crate) use guarded::{CONFIG_FOLDERS, is_guarded};
+pub(crate) use guarded::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
 pub use judge::{Question, Reason, Verdict, judge, judge_at};
 pub use mode::Mode;
 pub use refused::refused;

@@ -8,11 +8,24 @@ use super::shell::is_hidden;
 use crate::tool::resolve;
 
 /// Folders, at any depth.
-const FOLDERS: [&str; 11] =
-    [".git", ".hg", ".jj", ".claude", ".husky", ".vscode", ".idea", ".cargo", ".devcontainer", ".yarn", ".mvn"];
+const FOLDERS: [&str; 13] = [
+    ".git",
+    ".hg",
+    ".jj",
+    ".ssh",
+    ".gnupg",
+    ".claude",
+    ".husky",
+    ".vscode",
+    ".idea",
+    ".cargo",
+    ".devcontainer",
+    ".yarn",
+    ".mvn",
+];
 
 /// Folders of `.config`.
-pub(crate) const CONFIG_FOLDERS: [&str; 2] = ["git", "fish"];
+pub(crate) const CONFIG_FOLDERS: [&str; 4] = ["git", "fish", "autostart", "systemd"];
 
 /// Files, at any depth.
 const FILES: [&str; 40] = [
@@ -64,7 +77,22 @@ const BEGINNINGS: [&str; 2] = [".pnp.", ".yarnrc"];
 /// Whether a file is guarded, as its path is written or as it really is.
 pub(crate) fn is_guarded(path: &Path) -> bool {
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
-    [path, &real].iter().any(|path| guarded_names(path).next().is_some())
+    [path, &real].iter().any(|path| guarded_names(path).next().is_some() || is_in_repository(path))
+}
+
+/// Whether a guarded name is in a path, without a look at the file system.
+pub(crate) fn has_guarded_name(path: &Path) -> bool {
+    guarded_names(path).next().is_some()
+}
+
+/// Whether a path is in a folder that git takes for a repository, whatever its name, or
+/// would make it one: `HEAD` is in it, with `objects` and `refs`, or with `commondir`,
+/// which says where these are.
+pub(crate) fn is_in_repository(path: &Path) -> bool {
+    path.ancestors().zip(path.ancestors().skip(1)).any(|(inside, folder)| {
+        let has = |name: &str| inside.ends_with(name) || folder.join(name).exists();
+        has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    })
 }
 
 /// Whether an allow rule covers a path: guarded files only where the rule names what guards them.
@@ -73,7 +101,8 @@ pub(super) fn is_covered(rule: &Sourced, path: &Path) -> bool {
     let written: Vec<&str> = pattern.split('/').collect();
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
     let named = |path: &Path| guarded_names(path).all(|name| written.contains(&name.as_str()));
-    named(path) && named(&real)
+    let file_name = real.file_name().map(comparable).unwrap_or_default();
+    named(path) && named(&real) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
 }
 
 /// A name as file systems would read it that ignore case and characters that cannot be

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::permission::{CONFIG_FOLDERS, is_guarded};
+use crate::permission::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
 use crate::tool::resolve;
 
 /// How many files and folders a walk looks at.
@@ -161,11 +161,14 @@ fn walk(roots: &[PathBuf], refused: &Refused, folders: &[PathBuf], guarded: bool
             found.covered.extend(resolve(&path).filter(|real| real.exists()));
             continue;
         }
-        let named = guarded && !held && is_named_guarded(&path, folders);
+        let is_part = |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_in_repository(&path);
+        // Without `HEAD` a folder is no repository to git.
+        let named = guarded && !held && (is_named_guarded(&path, folders) || is_part(&["HEAD"]));
         if named {
             found.guarded.push(Guarded { path: path.clone(), device: data.dev(), inode: data.ino() });
         }
-        if named || (guarded && !held && (refused.writes.matches)(&path)) {
+        let runs = || is_part(&["config", "hooks", "commondir"]) || (refused.writes.matches)(&path);
+        if named || (guarded && !held && runs()) {
             held = true;
             found.read_only.extend(resolve(&path).filter(|real| real.exists() && !folders.contains(real)));
         }
@@ -187,7 +190,7 @@ fn is_named_guarded(path: &Path, folders: &[PathBuf]) -> bool {
     // A link named `.config` brings folders with it that the walk does not come to.
     let brought = CONFIG_FOLDERS.into_iter().find(|name| path.is_symlink() && path.join(name).exists());
     let name = |below: &Path| Path::new("/").join(below).join(brought.unwrap_or_default());
-    below.is_some_and(|below| !below.as_os_str().is_empty() && is_guarded(&name(below)))
+    below.is_some_and(|below| !below.as_os_str().is_empty() && has_guarded_name(&name(below)))
 }
 
 /// All guarded paths in some folders, however many files there are: a command could hide

@@ -186,6 +186,8 @@ pub(crate) const ROWS: &[Row] = &[
     ("deny rules: less", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "less '+!rm a.txt' a.txt"),
     ("a folder copied to a refused name", Mode::AcceptEdits, &["deny Edit(.env.d/**)"], "cp -r empty .env.d"),
     ("a folder moved to a refused name", Mode::AcceptEdits, &["deny Edit(.env.d/**)"], "mv empty .env.d"),
+    ("a repository without .git", Mode::Auto, &[], "mkdir -p n/objects n/refs; echo 'ref: refs/heads/main' > n/HEAD; cp docs/config n/config"),
+    ("the settings of a repository without .git", Mode::Auto, &[], "echo '[alias]' >> docs/config; mv docs/HEAD docs/x; echo x > docs/HEAD"),
     ("the same where a rule allows it", Mode::Default, &["allow Bash(cp:*)", "deny Edit(.env.d/**)"], "cp -r empty .env.d"),
 ];
 
@@ -292,7 +294,7 @@ impl World {
         let after = state(self.folder.path());
         let names = self.before.keys().chain(after.keys());
         let project = self.folder.path().join("p");
-        let kept = [".git", ".claude", ".config", ".env", ".env.d", ".vscode"];
+        let kept = [".git", ".claude", ".config", ".env", ".env.d", ".vscode", "HEAD", "docs"];
         let may = |name: &Path| {
             let below = name.strip_prefix(&project).unwrap_or(Path::new(".git"));
             mode.accepts_edits() && !below.iter().any(|name| kept.iter().any(|kept| name == *kept))

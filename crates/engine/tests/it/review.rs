@@ -433,6 +433,8 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
         ".config/fish/config.fish",
         ".kshrc",
         ".inputrc",
+        ".ssh/config",
+        ".config/systemd/user/x.service",
     ] {
         for texts in [&["allow Write"][..], &["allow Edit(./**)"], &["allow Edit(**)"]] {
             assert_eq!(decide(texts, path), "ask", "{texts:?} {path}");
@@ -441,6 +443,15 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
         let command = format!("echo x > {path}");
         assert_eq!(bench.bash(Mode::Default, &["allow Edit"], &command), "ask", "{command}");
     }
+    // A folder that git takes for a repository, also when only one of its parts is missing.
+    for name in ["r/HEAD", "r/objects/x", "r/refs/x", "s/objects/x", "s/refs/x", "t/HEAD"] {
+        bench.write(name, "");
+    }
+    for path in ["r/config", "r/hooks/post-checkout", "s/HEAD", "t/commondir"] {
+        assert_eq!(decide(&["allow Write"], path), "ask", "{path}");
+    }
+    assert_eq!(decide(&["allow Write"], "s/config"), "allow");
+    assert_eq!(decide(&["allow Edit(r/config)"], "r/config"), "allow");
     // Other names that file systems know the same folder by.
     for path in [".g\u{200c}it/config", ".git\u{200d}/config", ".\u{206a}git/x", ".git./x", ".git /x", "GIT~1/config"] {
         assert_eq!(decide(&["allow Write"], path), "ask", "{path:?}");
