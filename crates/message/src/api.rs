@@ -7,31 +7,31 @@ wire! {
     /// A request for one message.
     pub struct Request {
         /// The model.
-        model: req String = "model",
+        model: req String,
         /// The conversation so far.
-        messages: req Vec<Message> = "messages",
+        messages: req Vec<Message>,
         /// The system prompt: text or text blocks.
-        system: opt Json = "system",
+        system: opt Json,
         /// The tools on offer.
-        tools: opt Vec<Tool> = "tools",
+        tools: opt Vec<Tool>,
         /// Which tool must or may be used.
-        tool_choice: opt Json = "tool_choice",
+        tool_choice: opt Json,
         /// Who asks.
-        metadata: opt Json = "metadata",
+        metadata: opt Json,
         /// How much may be written.
-        max_tokens: opt u64 = "max_tokens",
+        max_tokens: opt u64,
         /// What ends the answer when the model writes it.
-        stop_sequences: opt Vec<String> = "stop_sequences",
+        stop_sequences: opt Vec<String>,
         /// Whether and how far to think.
-        thinking: opt Json = "thinking",
+        thinking: opt Json,
         /// What to clear from the context.
-        context_management: opt Json = "context_management",
+        context_management: opt Json,
         /// Effort and form of the answer.
-        output_config: opt Json = "output_config",
+        output_config: opt Json,
         /// How freely to choose words.
-        temperature: opt serde_json::Number = "temperature",
+        temperature: opt serde_json::Number,
         /// Whether to stream.
-        stream: opt bool = "stream",
+        stream: opt bool,
     }
 }
 
@@ -39,23 +39,23 @@ wire! {
     /// A tool on offer.
     pub struct Tool {
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// Its kind, when it runs on the server.
         kind: opt String = "type",
         /// What it does.
-        description: opt String = "description",
+        description: opt String,
         /// What it takes.
-        input_schema: opt Json = "input_schema",
+        input_schema: opt Json,
         /// Whether it is loaded on demand.
-        defer_loading: opt bool = "defer_loading",
+        defer_loading: opt bool,
         /// Domains that a search on the server keeps to.
-        allowed_domains: opt Vec<String> = "allowed_domains",
+        allowed_domains: opt Vec<String>,
         /// Domains that a search on the server leaves out.
-        blocked_domains: opt Vec<String> = "blocked_domains",
+        blocked_domains: opt Vec<String>,
         /// How often the server may run it in one answer.
-        max_uses: opt u64 = "max_uses",
+        max_uses: opt u64,
         /// Marks the end of a cached prefix.
-        cache_control: opt Json = "cache_control",
+        cache_control: opt Json,
     }
 }
 
@@ -65,7 +65,7 @@ wire! {
         /// `ephemeral`.
         kind: req String = "type",
         /// How long to keep it: `5m`, unless it says `1h`.
-        ttl: opt String = "ttl",
+        ttl: opt String,
     }
 }
 
@@ -75,9 +75,9 @@ wire! {
         /// `adaptive`, `enabled` or `disabled`.
         kind: req String = "type",
         /// How much of the answer may be thinking.
-        budget_tokens: opt u64 = "budget_tokens",
+        budget_tokens: opt u64,
         /// How it is shown: `summarized`, `omitted` …
-        display: opt String = "display",
+        display: opt String,
     }
 }
 
@@ -87,7 +87,7 @@ wire! {
         /// `tokens`.
         kind: req String = "type",
         /// How many.
-        total: req u64 = "total",
+        total: req u64,
     }
 }
 
@@ -97,7 +97,7 @@ wire! {
         /// `auto`, `any`, `tool` or `none`.
         kind: req String = "type",
         /// The tool.
-        name: opt String = "name",
+        name: opt String,
     }
 }
 
@@ -105,11 +105,11 @@ wire! {
     /// Effort and form of the answer.
     pub struct OutputConfig {
         /// `low`, `medium`, `high` …
-        effort: opt String = "effort",
+        effort: opt String,
         /// The form, such as a JSON schema.
-        format: opt Json = "format",
+        format: opt Json,
         /// How much the whole task may take.
-        task_budget: opt TaskBudget = "task_budget",
+        task_budget: opt TaskBudget,
     }
 }
 
@@ -117,7 +117,7 @@ wire! {
     /// Who asks.
     pub struct Metadata {
         /// A [`Caller`] as JSON, in a string.
-        user_id: opt String = "user_id",
+        user_id: opt String,
     }
 }
 
@@ -125,11 +125,11 @@ wire! {
     /// Who asks, as agents tell it.
     pub struct Caller {
         /// The installation.
-        device_id: req String = "device_id",
+        device_id: req String,
         /// The account; empty with a key.
-        account_uuid: req String = "account_uuid",
+        account_uuid: req String,
         /// The session.
-        session_id: req SessionId = "session_id",
+        session_id: req SessionId,
     }
 }
 
@@ -137,7 +137,7 @@ wire! {
     /// How large a request would be.
     pub struct TokenCount {
         /// Tokens of the whole prompt.
-        input_tokens: req u64 = "input_tokens",
+        input_tokens: req u64,
     }
 }
 
@@ -147,23 +147,23 @@ wire! {
         /// Its place in the recording.
         number: opt u64 = "n",
         /// The HTTP method.
-        method: opt String = "method",
+        method: opt String,
         /// The path, with its query.
-        path: opt String = "path",
+        path: opt String,
         /// Names and values of the headers.
-        headers: opt Vec<(String, String)> = "headers",
+        headers: opt Vec<(String, String)>,
         /// What was asked.
-        body: opt Json = "body",
+        body: opt Json,
         /// The HTTP status.
-        status: opt u16 = "status",
+        status: opt u16,
         /// The events of a streamed answer.
-        sse: opt Vec<Json> = "sse",
+        sse: opt Vec<Json>,
         /// An answer that was not streamed.
-        response: opt Json = "response",
+        response: opt Json,
         /// Whether the connection was cut after the events.
-        cut: opt bool = "cut",
+        cut: opt bool,
         /// Whether the one who asked left before the rest was sent.
-        client_gone: opt Json = "client_gone",
+        client_gone: opt Json,
     }
 }
 
@@ -193,7 +193,7 @@ wire! {
     /// The message begins.
     pub struct MessageStart ["type" = "message_start"] {
         /// The message without content.
-        message: req Message = "message",
+        message: req Message,
     }
 }
 
@@ -201,9 +201,9 @@ wire! {
     /// A block begins.
     pub struct BlockStart ["type" = "content_block_start"] {
         /// Which block.
-        index: req usize = "index",
+        index: req usize,
         /// The block, still empty.
-        content_block: req Block = "content_block",
+        content_block: req Block,
     }
 }
 
@@ -211,9 +211,9 @@ wire! {
     /// A block grows.
     pub struct BlockDelta ["type" = "content_block_delta"] {
         /// Which block.
-        index: req usize = "index",
+        index: req usize,
         /// By what.
-        delta: req Delta = "delta",
+        delta: req Delta,
     }
 }
 
@@ -221,7 +221,7 @@ wire! {
     /// A block ends.
     pub struct BlockStop ["type" = "content_block_stop"] {
         /// Which block.
-        index: req usize = "index",
+        index: req usize,
     }
 }
 
@@ -229,11 +229,11 @@ wire! {
     /// The message's end is known.
     pub struct MessageDelta ["type" = "message_delta"] {
         /// Stop reason and other fields of the message that change.
-        delta: req MessageChange = "delta",
+        delta: req MessageChange,
         /// The final usage; fields left out keep their first value.
-        usage: opt Usage = "usage",
+        usage: opt Usage,
         /// What the server cleared from the context.
-        context_management: opt Json = "context_management",
+        context_management: opt Json,
     }
 }
 
@@ -241,13 +241,13 @@ wire! {
     /// Fields of the message that change at its end.
     pub struct MessageChange {
         /// Why the model stopped.
-        stop_reason: opt String = "stop_reason",
+        stop_reason: opt String,
         /// The sequence that stopped it.
-        stop_sequence: opt String = "stop_sequence",
+        stop_sequence: opt String,
         /// More about the stop.
-        stop_details: opt Json = "stop_details",
+        stop_details: opt Json,
         /// The container that code ran in.
-        container: opt Json = "container",
+        container: opt Json,
     }
 }
 
@@ -265,9 +265,9 @@ wire! {
     /// The answer cannot go on; also the body of a failed call.
     pub struct StreamError ["type" = "error"] {
         /// Why.
-        error: req ApiFailure = "error",
+        error: req ApiFailure,
         /// The call that failed.
-        request_id: opt RequestId = "request_id",
+        request_id: opt RequestId,
     }
 }
 
@@ -277,7 +277,7 @@ wire! {
         /// `overloaded_error`, `rate_limit_error` …
         kind: opt String = "type",
         /// In words.
-        message: opt String = "message",
+        message: opt String,
     }
 }
 
@@ -301,7 +301,7 @@ wire! {
     /// Words.
     pub struct TextDelta ["type" = "text_delta"] {
         /// The words.
-        text: req String = "text",
+        text: req String,
     }
 }
 
@@ -309,7 +309,7 @@ wire! {
     /// Reasoning.
     pub struct ThinkingDelta ["type" = "thinking_delta"] {
         /// The reasoning.
-        thinking: req String = "thinking",
+        thinking: req String,
     }
 }
 
@@ -317,7 +317,7 @@ wire! {
     /// The proof of the reasoning.
     pub struct SignatureDelta ["type" = "signature_delta"] {
         /// The proof.
-        signature: req String = "signature",
+        signature: req String,
     }
 }
 
@@ -325,7 +325,7 @@ wire! {
     /// A piece of the input's JSON.
     pub struct InputJsonDelta ["type" = "input_json_delta"] {
         /// The piece; the pieces joined are the JSON.
-        partial_json: req String = "partial_json",
+        partial_json: req String,
     }
 }
 
@@ -333,6 +333,6 @@ wire! {
     /// A source.
     pub struct CitationsDelta ["type" = "citations_delta"] {
         /// The source.
-        citation: req Json = "citation",
+        citation: req Json,
     }
 }

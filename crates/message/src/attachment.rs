@@ -16,9 +16,9 @@ wire! {
     /// answer is usually an attachment, not the prompt.
     pub struct AttachmentLine ["type" = "attachment"] with envelope: Envelope {
         /// What is attached.
-        attachment: req Attachment = "attachment",
+        attachment: req Attachment,
         /// The messages it became in the request.
-        rendered: opt Vec<Rendered> = "rendered",
+        rendered: opt Vec<Rendered>,
         /// The role it was sent in.
         rendered_role: opt String = "renderedRole",
         /// Whether it was sent in the same message as tool results.
@@ -30,7 +30,7 @@ wire! {
     /// One piece of text an attachment became in the request.
     pub struct Rendered {
         /// The text.
-        content: opt Content = "content",
+        content: opt Content,
     }
 }
 
@@ -164,7 +164,7 @@ wire! {
     /// Automatic mode was entered.
     pub struct AutoMode ["type" = "auto_mode"] {
         /// Whether permission checks are off.
-        bypass: opt bool = "bypass",
+        bypass: opt bool,
     }
 }
 
@@ -172,11 +172,11 @@ wire! {
     /// How much of the budget is left.
     pub struct BudgetUsd ["type" = "budget_usd"] {
         /// Dollars spent.
-        used: opt Number = "used",
+        used: opt Number,
         /// Dollars allowed.
-        total: opt Number = "total",
+        total: opt Number,
         /// Dollars left.
-        remaining: opt Number = "remaining",
+        remaining: opt Number,
     }
 }
 
@@ -186,7 +186,7 @@ wire! {
         /// Rules.
         allowed_tools: opt Vec<String> = "allowedTools",
         /// The model that answers the prompt, if it names one.
-        model: opt String = "model",
+        model: opt String,
     }
 }
 
@@ -195,7 +195,7 @@ wire! {
     /// prompt to the first user message.
     pub struct ContextSections ["type" = "context_sections"] {
         /// The sections, in the order they were sent.
-        sections: opt Vec<ContextSection> = "sections",
+        sections: opt Vec<ContextSection>,
     }
 }
 
@@ -203,9 +203,9 @@ wire! {
     /// One section of a [`ContextSections`] attachment.
     pub struct ContextSection {
         /// Heading, for example `Memory`.
-        name: opt String = "name",
+        name: opt String,
         /// Text of the section.
-        text: opt String = "text",
+        text: opt String,
     }
 }
 
@@ -213,7 +213,7 @@ wire! {
     /// The day.
     pub struct Date ["type" = "date"] {
         /// As `2026-11-15`.
-        date: opt String = "date",
+        date: opt String,
     }
 }
 
@@ -233,7 +233,7 @@ wire! {
     /// Definitions of tools that `ToolSearch` loaded.
     pub struct DeferredToolsRecord ["type" = "deferred_tools_record"] {
         /// Tool definitions as sent to the API.
-        entries: opt Json = "entries",
+        entries: opt Json,
     }
 }
 
@@ -241,7 +241,7 @@ wire! {
     /// Where the program runs.
     pub struct Environment ["type" = "environment"] {
         /// Directory, platform, shell.
-        snapshot: opt Json = "snapshot",
+        snapshot: opt Json,
     }
 }
 
@@ -249,9 +249,9 @@ wire! {
     /// A file the person mentioned.
     pub struct File ["type" = "file"] {
         /// Its path.
-        filename: opt String = "filename",
+        filename: opt String,
         /// What it holds.
-        content: opt Json = "content",
+        content: opt Json,
         /// Its path as shown.
         display_path: opt String = "displayPath",
     }
@@ -261,7 +261,7 @@ wire! {
     /// What a hook adds for the model.
     pub struct HookContext ["type" = "hook_additional_context"] {
         /// The words.
-        content: opt Json = "content",
+        content: opt Json,
         /// The hook.
         hook_name: opt String = "hookName",
         /// The call it ran for.
@@ -295,9 +295,9 @@ wire! {
         /// The event.
         hook_event: opt String = "hookEvent",
         /// What it printed.
-        stdout: opt String = "stdout",
+        stdout: opt String,
         /// What it complained.
-        stderr: opt String = "stderr",
+        stderr: opt String,
         /// How it ended.
         exit_code: opt Number = "exitCode",
     }
@@ -325,15 +325,15 @@ wire! {
         /// The event.
         hook_event: opt String = "hookEvent",
         /// What it said.
-        content: opt Json = "content",
+        content: opt Json,
         /// What it printed.
-        stdout: opt String = "stdout",
+        stdout: opt String,
         /// What it complained.
-        stderr: opt String = "stderr",
+        stderr: opt String,
         /// How it ended.
         exit_code: opt Number = "exitCode",
         /// The command.
-        command: opt String = "command",
+        command: opt String,
         /// How long it took.
         duration_ms: opt Number = "durationMs",
     }
@@ -343,7 +343,7 @@ wire! {
     /// What a hook tells the person.
     pub struct HookMessage ["type" = "hook_system_message"] {
         /// The words.
-        content: opt Json = "content",
+        content: opt Json,
         /// The hook.
         hook_name: opt String = "hookName",
         /// The call it ran for.
@@ -363,7 +363,7 @@ wire! {
         /// The event.
         hook_event: opt String = "hookEvent",
         /// Why.
-        message: opt Json = "message",
+        message: opt Json,
     }
 }
 
@@ -371,7 +371,7 @@ wire! {
     /// The instruction files that were read.
     pub struct Instructions ["type" = "instructions"] {
         /// Their paths and text.
-        files: opt Json = "files",
+        files: opt Json,
     }
 }
 
@@ -389,9 +389,9 @@ wire! {
     /// The model that answers.
     pub struct ModelIdentity ["type" = "model"] {
         /// Its names and dates.
-        identity: opt Json = "identity",
+        identity: opt Json,
         /// How it is announced.
-        text: opt String = "text",
+        text: opt String,
     }
 }
 
@@ -399,7 +399,7 @@ wire! {
     /// The output style in force.
     pub struct OutputStyle ["type" = "output_style"] {
         /// Name of the style.
-        style: opt String = "style",
+        style: opt String,
     }
 }
 
@@ -407,7 +407,7 @@ wire! {
     /// The output style's own text.
     pub struct OutputStyleInstructions ["type" = "output_style_instructions"] {
         /// Name (`name`) and text (`prompt`) of the style.
-        style: opt Json = "style",
+        style: opt Json,
     }
 }
 
@@ -441,11 +441,11 @@ wire! {
         /// The parts of the prompt.
         system_prompt: opt Json = "systemPrompt",
         /// The tools.
-        tools: opt Json = "tools",
+        tools: opt Json,
         /// How context is announced.
         context_rendering: opt String = "contextRendering",
         /// Which program wrote it: `quipu-agent`. Absent in files of Claude Code.
-        writer: opt String = "writer",
+        writer: opt String,
     }
 }
 
@@ -453,15 +453,15 @@ wire! {
     /// Words the person sent while a turn ran.
     pub struct QueuedCommand ["type" = "queued_command"] {
         /// The words.
-        prompt: opt Content = "prompt",
+        prompt: opt Content,
         /// The line they came in.
-        source_uuid: opt Uuid = "source_uuid",
+        source_uuid: opt Uuid,
         /// Names the delivery; the `queue-operation` that removes them has the same.
-        delivery_id: opt String = "delivery_id",
+        delivery_id: opt String,
         /// How they are meant.
         command_mode: opt String = "commandMode",
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
     }
 }
 
@@ -469,11 +469,11 @@ wire! {
     /// How commits and pull requests are signed.
     pub struct RemoteSession ["type" = "remote_session_change"] {
         /// The session's address.
-        url: opt String = "url",
+        url: opt String,
         /// The trailer of commits.
-        commit: opt String = "commit",
+        commit: opt String,
         /// The footer of pull requests.
-        pr: opt String = "pr",
+        pr: opt String,
     }
 }
 
@@ -481,7 +481,7 @@ wire! {
     /// Facts about the session.
     pub struct SessionContext ["type" = "session_context"] {
         /// The facts.
-        context: opt Json = "context",
+        context: opt Json,
     }
 }
 
@@ -489,7 +489,7 @@ wire! {
     /// A reminder after a turn without words.
     pub struct SilentTurnReminder ["type" = "silent_turn_reminder"] {
         /// The words.
-        text: opt String = "text",
+        text: opt String,
     }
 }
 
@@ -497,13 +497,13 @@ wire! {
     /// The skills on offer.
     pub struct SkillListing ["type" = "skill_listing"] {
         /// How they are listed.
-        content: opt String = "content",
+        content: opt String,
         /// How many.
         skill_count: opt u64 = "skillCount",
         /// Whether it is the first listing.
         is_initial: opt bool = "isInitial",
         /// Their names.
-        names: opt Vec<String> = "names",
+        names: opt Vec<String>,
     }
 }
 
@@ -511,7 +511,7 @@ wire! {
     /// The answer in the asked-for form.
     pub struct StructuredOutput ["type" = "structured_output"] {
         /// The answer.
-        data: opt Json = "data",
+        data: opt Json,
         /// The call that gave it.
         tool_use_id: opt ToolUseId = "toolUseID",
     }
@@ -521,7 +521,7 @@ wire! {
     /// How many tokens are used.
     pub struct TotalTokensReminder ["type" = "total_tokens_reminder"] {
         /// The words.
-        text: opt String = "text",
+        text: opt String,
     }
 }
 
@@ -539,7 +539,7 @@ wire! {
     /// A reminder of the task list.
     pub struct TodoReminder ["type" = "todo_reminder"] {
         /// The tasks.
-        content: opt Json = "content",
+        content: opt Json,
         /// How many.
         item_count: opt u64 = "itemCount",
     }
@@ -549,7 +549,7 @@ wire! {
     /// A reminder of the task list.
     pub struct TaskReminder ["type" = "task_reminder"] {
         /// The tasks.
-        content: opt Json = "content",
+        content: opt Json,
         /// How many.
         item_count: opt u64 = "itemCount",
     }
@@ -561,9 +561,9 @@ wire! {
         /// The task.
         task_id: opt String = "taskId",
         /// How it stands.
-        status: opt String = "status",
+        status: opt String,
         /// What it does.
-        description: opt String = "description",
+        description: opt String,
     }
 }
 
@@ -571,9 +571,9 @@ wire! {
     /// A file that changed behind the agent's back.
     pub struct EditedFile ["type" = "edited_text_file"] {
         /// Its path.
-        filename: opt String = "filename",
+        filename: opt String,
         /// What changed.
-        snippet: opt String = "snippet",
+        snippet: opt String,
     }
 }
 
@@ -581,7 +581,7 @@ wire! {
     /// A file named after a compaction instead of shown.
     pub struct CompactedFile ["type" = "compact_file_reference"] {
         /// Its path.
-        filename: opt String = "filename",
+        filename: opt String,
         /// Its path as shown.
         display_path: opt String = "displayPath",
     }
@@ -591,9 +591,9 @@ wire! {
     /// A folder the person mentioned.
     pub struct Directory ["type" = "directory"] {
         /// Its path.
-        path: opt String = "path",
+        path: opt String,
         /// What it holds.
-        content: opt String = "content",
+        content: opt String,
     }
 }
 
@@ -601,9 +601,9 @@ wire! {
     /// Instructions found in a subfolder.
     pub struct NestedMemory ["type" = "nested_memory"] {
         /// Their path.
-        path: opt String = "path",
+        path: opt String,
         /// The text.
-        content: opt Json = "content",
+        content: opt Json,
     }
 }
 
@@ -611,7 +611,7 @@ wire! {
     /// A reminder the model must see.
     pub struct CriticalReminder ["type" = "critical_system_reminder"] {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
     }
 }
 
@@ -619,11 +619,11 @@ wire! {
     /// A resource of an MCP server.
     pub struct McpResource ["type" = "mcp_resource"] {
         /// The server.
-        server: opt String = "server",
+        server: opt String,
         /// The resource.
-        uri: opt String = "uri",
+        uri: opt String,
         /// What it holds.
-        content: opt Json = "content",
+        content: opt Json,
     }
 }
 
@@ -631,7 +631,7 @@ wire! {
     /// Problems the editor reports.
     pub struct Diagnostics ["type" = "diagnostics"] {
         /// By file.
-        files: opt Json = "files",
+        files: opt Json,
         /// Whether they are new.
         is_new: opt bool = "isNew",
     }
@@ -641,7 +641,7 @@ wire! {
     /// Skills used before a compaction.
     pub struct InvokedSkills ["type" = "invoked_skills"] {
         /// The skills.
-        skills: opt Json = "skills",
+        skills: opt Json,
     }
 }
 

@@ -220,11 +220,11 @@ wire! {
     /// Prose.
     pub struct Text ["type" = "text"] {
         /// The words.
-        text: req String = "text",
+        text: req String,
         /// Where the words come from.
-        citations: opt Json = "citations",
+        citations: opt Json,
         /// Marks the end of a cached prefix in a request.
-        cache_control: opt Json = "cache_control",
+        cache_control: opt Json,
     }
 }
 
@@ -232,9 +232,9 @@ wire! {
     /// The model's reasoning.
     pub struct Thinking ["type" = "thinking"] {
         /// The reasoning; empty when only the signature is kept.
-        thinking: req String = "thinking",
+        thinking: req String,
         /// Proves to the server that the reasoning is its own.
-        signature: opt String = "signature",
+        signature: opt String,
     }
 }
 
@@ -242,7 +242,7 @@ wire! {
     /// Reasoning the server keeps to itself.
     pub struct RedactedThinking ["type" = "redacted_thinking"] {
         /// The encrypted reasoning.
-        data: opt String = "data",
+        data: opt String,
     }
 }
 
@@ -250,15 +250,15 @@ wire! {
     /// A call of one of our tools.
     pub struct ToolUse ["type" = "tool_use"] {
         /// Joins the call to its result.
-        id: req ToolUseId = "id",
+        id: req ToolUseId,
         /// The tool.
-        name: req String = "name",
+        name: req String,
         /// What the tool is called with.
-        input: req Json = "input",
+        input: req Json,
         /// Who made the call, the model or a program it wrote.
-        caller: opt Json = "caller",
+        caller: opt Json,
         /// Marks the end of a cached prefix in a request.
-        cache_control: opt Json = "cache_control",
+        cache_control: opt Json,
     }
 }
 
@@ -266,13 +266,13 @@ wire! {
     /// The answer to a tool call.
     pub struct ToolResult ["type" = "tool_result"] {
         /// The call it answers.
-        tool_use_id: req ToolUseId = "tool_use_id",
+        tool_use_id: req ToolUseId,
         /// What the model is told.
-        content: opt ResultContent = "content",
+        content: opt ResultContent,
         /// Whether the tool failed.
-        is_error: opt bool = "is_error",
+        is_error: opt bool,
         /// Marks the end of a cached prefix in a request.
-        cache_control: opt Json = "cache_control",
+        cache_control: opt Json,
     }
 }
 
@@ -295,9 +295,9 @@ wire! {
     /// A picture.
     pub struct Image ["type" = "image"] {
         /// Where its bytes are.
-        source: req Source = "source",
+        source: req Source,
         /// Marks the end of a cached prefix in a request.
-        cache_control: opt Json = "cache_control",
+        cache_control: opt Json,
     }
 }
 
@@ -305,11 +305,11 @@ wire! {
     /// A document, such as a PDF.
     pub struct Document ["type" = "document"] {
         /// Where its bytes are.
-        source: req Source = "source",
+        source: req Source,
         /// Its title.
-        title: opt String = "title",
+        title: opt String,
         /// Marks the end of a cached prefix in a request.
-        cache_control: opt Json = "cache_control",
+        cache_control: opt Json,
     }
 }
 
@@ -319,11 +319,11 @@ wire! {
         /// `base64`, `url`, `text`, `file` …
         kind: req String = "type",
         /// What kind of bytes.
-        media_type: opt String = "media_type",
+        media_type: opt String,
         /// The bytes, or the text.
-        data: opt String = "data",
+        data: opt String,
         /// The address.
-        url: opt String = "url",
+        url: opt String,
     }
 }
 
@@ -331,11 +331,11 @@ wire! {
     /// A call of a tool that runs on the server.
     pub struct ServerToolUse ["type" = "server_tool_use"] {
         /// Joins the call to its result.
-        id: req ToolUseId = "id",
+        id: req ToolUseId,
         /// The tool.
-        name: req String = "name",
+        name: req String,
         /// What the tool is called with.
-        input: opt Json = "input",
+        input: opt Json,
     }
 }
 
@@ -343,13 +343,13 @@ wire! {
     /// A call that the server makes to an MCP server.
     pub struct McpToolUse ["type" = "mcp_tool_use"] {
         /// Joins the call to its result.
-        id: req ToolUseId = "id",
+        id: req ToolUseId,
         /// The tool.
-        name: req String = "name",
+        name: req String,
         /// The MCP server.
-        server_name: opt String = "server_name",
+        server_name: opt String,
         /// What the tool is called with.
-        input: opt Json = "input",
+        input: opt Json,
     }
 }
 
@@ -360,11 +360,11 @@ macro_rules! server_results {
             $(#[$meta])*
             pub struct $name ["type" = $tag] {
                 /// The call it answers.
-                tool_use_id: req ToolUseId = "tool_use_id",
+                tool_use_id: req ToolUseId,
                 /// What was found, or why not.
-                content: opt Json = "content",
+                content: opt Json,
                 /// Whether the tool failed.
-                is_error: opt bool = "is_error",
+                is_error: opt bool,
             }
         }
     )+ };
@@ -391,7 +391,7 @@ wire! {
     /// A tool named by a search over tools.
     pub struct ToolReference ["type" = "tool_reference"] {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
     }
 }
 
@@ -399,7 +399,7 @@ wire! {
     /// A file the server keeps.
     pub struct ContainerUpload ["type" = "container_upload"] {
         /// The file.
-        file_id: req String = "file_id",
+        file_id: req String,
     }
 }
 
@@ -407,11 +407,11 @@ wire! {
     /// A search result handed to the model for citation.
     pub struct SearchResult ["type" = "search_result"] {
         /// Where it is from.
-        source: opt String = "source",
+        source: opt String,
         /// Its title.
-        title: opt String = "title",
+        title: opt String,
         /// Its text.
-        content: opt Json = "content",
+        content: opt Json,
     }
 }
 

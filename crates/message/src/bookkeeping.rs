@@ -13,7 +13,7 @@ wire! {
     /// line 1 of the new file and `leaf_uuid` links it to the old one.
     pub struct Summary ["type" = "summary"] with envelope: Envelope {
         /// The words.
-        summary: req String = "summary",
+        summary: req String,
         /// The last line of what is summed up.
         leaf_uuid: opt Uuid = "leafUuid",
         /// Written by `/compact`, not merely a title.
@@ -25,15 +25,15 @@ wire! {
     /// What waits to be said: a prompt queued while a turn runs.
     pub struct QueueOperation ["type" = "queue-operation"] {
         /// `enqueue`, `dequeue`, `remove` or `popAll`.
-        operation: req String = "operation",
+        operation: req String,
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
         /// The session.
         session_id: opt SessionId = "sessionId",
         /// The queued words.
-        content: opt Json = "content",
+        content: opt Json,
         /// Why it left the queue.
-        reason: opt String = "reason",
+        reason: opt String,
         /// UUID of the prompt that left the queue.
         command_uuid: opt Uuid = "commandUuid",
         /// Names the delivery to the running turn; the `queued_command` has the same.
@@ -93,7 +93,7 @@ wire! {
         /// The prompt.
         message_id: opt Uuid = "messageId",
         /// The files.
-        snapshot: req Json = "snapshot",
+        snapshot: req Json,
         /// Whether it amends an earlier snapshot.
         is_snapshot_update: opt bool = "isSnapshotUpdate",
     }
@@ -109,9 +109,9 @@ wire! {
         /// The file.
         tracking_path: opt String = "trackingPath",
         /// Where its copy is; `null` inside means the file did not exist.
-        backup: req Json = "backup",
+        backup: req Json,
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
     }
 }
 
@@ -119,7 +119,7 @@ wire! {
     /// The tools used so far.
     pub struct ToolsUsed ["type" = "tools-used"] {
         /// Their names.
-        tools: req Vec<String> = "tools",
+        tools: req Vec<String>,
         /// The session.
         session_id: opt SessionId = "sessionId",
     }
@@ -161,7 +161,7 @@ wire! {
         /// Its repository.
         repository: opt String = "prRepository",
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
     }
 }
 
@@ -204,7 +204,7 @@ wire! {
         /// Type of the subagent, for example `general-purpose`.
         agent_type: opt String = "agentType",
         /// Task of the subagent in a few words.
-        description: opt String = "description",
+        description: opt String,
         /// Id of the tool call that started the subagent.
         tool_use_id: opt ToolUseId = "toolUseId",
         /// Subagent that started this one; absent if the main agent did.
@@ -214,7 +214,7 @@ wire! {
         /// Whether the agent type is built into the program.
         is_built_in: opt bool = "isBuiltIn",
         /// Whether the subagent has ended.
-        finished: opt bool = "finished",
+        finished: opt bool,
         /// How the subagent runs: `foreground` or `background`.
         request_shape: opt String = "requestShape",
         /// Whether the session has no user to ask.
@@ -234,11 +234,11 @@ wire! {
         /// Names the shape.
         shape_hash: req String = "shapeHash",
         /// System prompt and tools.
-        shape: req Json = "shape",
+        shape: req Json,
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
         /// The program's version.
-        version: opt String = "version",
+        version: opt String,
     }
 }
 
@@ -250,9 +250,9 @@ wire! {
         /// The subagent.
         agent_id: opt AgentId = "agentId",
         /// Names the message.
-        hash: req String = "hash",
+        hash: req String,
         /// The message.
-        message: req Message = "message",
+        message: req Message,
     }
 }
 
@@ -264,23 +264,23 @@ wire! {
         /// The subagent.
         agent_id: opt AgentId = "agentId",
         /// Names the call; `requestRef` of the answer points here.
-        id: req String = "id",
+        id: req String,
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
         /// The program's version.
-        version: opt String = "version",
+        version: opt String,
         /// What the call is for.
         query_source: opt String = "querySource",
         /// Its system prompt and tools.
         shape_hash: opt String = "shapeHash",
         /// Model, limits, thinking and the like.
-        params: opt Json = "params",
+        params: opt Json,
         /// The call this one continues.
-        base: opt String = "base",
+        base: opt String,
         /// How many messages it keeps of that call.
-        keep: opt u64 = "keep",
+        keep: opt u64,
         /// The messages that follow, by hash.
-        tail: req Vec<String> = "tail",
+        tail: req Vec<String>,
         /// Where the cache marks stand.
         cache_control: opt Json = "cacheControl",
         /// The hash of the whole request.
@@ -294,7 +294,7 @@ wire! {
         /// Which subagent.
         agent_type: opt String = "agentType",
         /// What it was asked, in a few words.
-        description: opt String = "description",
+        description: opt String,
         /// The call it worked for.
         tool_use_id: opt ToolUseId = "toolUseId",
         /// The subagent that set it to work, when it was one.
@@ -304,7 +304,7 @@ wire! {
         /// Whether it is part of the program.
         is_built_in: opt bool = "isBuiltIn",
         /// Whether it has ended.
-        finished: opt bool = "finished",
+        finished: opt bool,
     }
 }
 
@@ -316,7 +316,7 @@ wire! {
         /// The copies of all files known by then.
         tracked_file_backups: req BTreeMap<String, FileBackup> = "trackedFileBackups",
         /// When.
-        timestamp: opt String = "timestamp",
+        timestamp: opt String,
     }
 }
 
@@ -326,7 +326,7 @@ wire! {
         /// Its name under `file-history/<session>/`; `null` when there was no file.
         backup_file_name: req Option<String> = "backupFileName",
         /// Which copy of the file it is.
-        version: opt u64 = "version",
+        version: opt u64,
         /// When it was made.
         backup_time: opt String = "backupTime",
         /// The folder the file is really in.

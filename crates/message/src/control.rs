@@ -22,9 +22,9 @@ wire! {
     /// One side asks the other.
     pub struct ControlRequest ["type" = "control_request"] {
         /// Joins question and answer; opaque.
-        request_id: req String = "request_id",
+        request_id: req String,
         /// The question.
-        request: req RequestBody = "request",
+        request: req RequestBody,
     }
 }
 
@@ -32,7 +32,7 @@ wire! {
     /// The answer to a control request.
     pub struct ControlResponse ["type" = "control_response"] {
         /// The answer.
-        response: req ResponseBody = "response",
+        response: req ResponseBody,
     }
 }
 
@@ -40,7 +40,7 @@ wire! {
     /// Withdraws a control request that is not answered yet.
     pub struct ControlCancel ["type" = "control_cancel_request"] {
         /// The request.
-        request_id: req String = "request_id",
+        request_id: req String,
     }
 }
 
@@ -58,9 +58,9 @@ wire! {
     /// The request was carried out.
     pub struct Success ["subtype" = "success"] {
         /// The request.
-        request_id: req String = "request_id",
+        request_id: req String,
         /// What it gave; its form depends on the request.
-        response: opt Json = "response",
+        response: opt Json,
     }
 }
 
@@ -68,11 +68,11 @@ wire! {
     /// The request was not carried out.
     pub struct Failure ["subtype" = "error"] {
         /// The request.
-        request_id: req String = "request_id",
+        request_id: req String,
         /// Why, in words.
-        error: req String = "error",
+        error: req String,
         /// Why, in one word.
-        error_code: opt String = "error_code",
+        error_code: opt String,
     }
 }
 
@@ -164,9 +164,9 @@ wire! {
     /// The tool may not run.
     pub struct Deny ["behavior" = "deny"] {
         /// What the model is told.
-        message: opt String = "message",
+        message: opt String,
         /// Whether the turn ends too.
-        interrupt: opt bool = "interrupt",
+        interrupt: opt bool,
     }
 }
 

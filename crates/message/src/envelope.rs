@@ -18,32 +18,32 @@ part! {
         /// `external` for people outside the vendor.
         user_type: String = "userType",
         /// What started the program: `cli`, `sdk-cli`, `sdk-py` …
-        entrypoint: String = "entrypoint",
+        entrypoint: String,
         /// The working directory.
-        cwd: String = "cwd",
+        cwd: String,
         /// The session.
         session_id: SessionId = "sessionId" | "session_id",
         /// The version of the program that wrote the line.
-        version: String = "version",
+        version: String,
         /// The git branch; `HEAD` outside git in newer versions.
         git_branch: String = "gitBranch",
         /// A readable name of the session.
-        slug: String = "slug",
+        slug: String,
         /// The subagent that said it.
         agent_id: AgentId = "agentId" | "agent_id",
         /// The line's own id.
-        uuid: Uuid = "uuid",
+        uuid: Uuid,
         /// When, as ISO 8601 text; some programs write milliseconds since 1970, which
         /// are kept as digits.
-        timestamp: String or number = "timestamp",
+        timestamp: String or number,
         /// Meant for the model, hidden from the user; where the type has no such field
         /// of its own.
         is_meta: bool = "isMeta",
         /// The tool call whose subagent said it (stream).
-        parent_tool_use_id: ToolUseId = "parent_tool_use_id",
+        parent_tool_use_id: ToolUseId,
         /// The subagent's type (stream).
-        subagent_type: String = "subagent_type",
+        subagent_type: String,
         /// What the subagent was asked (stream).
-        task_description: String = "task_description",
+        task_description: String,
     }
 }

@@ -20,21 +20,21 @@ borrowed! {
         /// The type.
         kind: Str<'a> = "type",
         /// The subtype.
-        subtype: Str<'a> = "subtype",
+        subtype: Str<'a>,
         /// The line's id.
-        uuid: Str<'a> = "uuid",
+        uuid: Str<'a>,
         /// The line before it.
         parent_uuid: Str<'a> = "parentUuid",
         /// The session.
         session_id: Str<'a> = "sessionId" | "session_id",
         /// When.
-        timestamp: TimeStr<'a> = "timestamp",
+        timestamp: TimeStr<'a>,
         /// Whether a subagent said it.
         is_sidechain: bool = "isSidechain",
         /// The prompt that the line belongs to.
         prompt_id: Str<'a> = "promptId",
         /// The message, unread.
-        message: &'a RawValue = "message",
+        message: &'a RawValue,
     }
 }
 

@@ -48,9 +48,9 @@ part! {
         /// What the hook printed is not shown.
         suppress_output: bool = "suppressOutput",
         /// `approve` or `block`.
-        decision: String = "decision",
+        decision: String,
         /// Why.
-        reason: String = "reason",
+        reason: String,
         /// What the person is told.
         system_message: String = "systemMessage",
         /// A notice or title for the person's terminal, as an escape sequence.
@@ -86,6 +86,6 @@ wire! {
         /// What the model is told beside.
         additional_context: opt String = "additionalContext",
         /// The answer of a `PermissionRequest` hook.
-        decision: opt Json = "decision",
+        decision: opt Json,
     }
 }

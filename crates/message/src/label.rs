@@ -18,11 +18,11 @@ borrowed! {
         /// The type.
         kind: Str<'a> = "type",
         /// The line's id.
-        uuid: Str<'a> = "uuid",
+        uuid: Str<'a>,
         /// When.
-        timestamp: TimeStr<'a> = "timestamp",
+        timestamp: TimeStr<'a>,
         /// The working directory.
-        cwd: Str<'a> = "cwd",
+        cwd: Str<'a>,
         /// The git branch.
         git_branch: Str<'a> = "gitBranch",
         /// Whether a subagent said it.
@@ -36,9 +36,9 @@ borrowed! {
         /// The last prompt.
         last_prompt: Str<'a> = "lastPrompt",
         /// Words of a `summary` line.
-        summary: Str<'a> = "summary",
+        summary: Str<'a>,
         /// A label the person gave.
-        tag: Str<'a> = "tag",
+        tag: Str<'a>,
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::cell::Cell;
 
-/// Declares a wire struct: named fields, each `req`uired or `opt`ional, with the
-/// key it has in files and, after `|`, the other key it has on the stream.
+/// Declares a wire struct: named fields, each `req`uired or `opt`ional. `= "key"` gives the
+/// key a field has in files where it is not the field's name, `| "key"` the other key it has
+/// on the stream.
 ///
 /// Unknown keys go to `extra` in arrival order. `tag` keys are written first and
 /// skipped on reading, because the enum above has already matched them. `with`
@@ -15,7 +16,7 @@ macro_rules! wire {
     (
         $(#[$meta:meta])*
         pub struct $name:ident $([$($tag_key:literal = $tag:literal),+])? $(with $part:ident: $part_ty:ty)? {
-            $( $(#[$fmeta:meta])* $field:ident: $need:ident $ty:ty = $key:literal $(| $alt:literal)? ),* $(,)?
+            $( $(#[$fmeta:meta])* $field:ident: $need:ident $ty:ty $(= $key:literal)? $(| $alt:literal)? ),* $(,)?
         }
     ) => {
         $(#[$meta])*
@@ -49,8 +50,8 @@ macro_rules! wire {
                             match &*key {
                                 $( $($tag_key)|+ => { map.next_value::<serde::de::IgnoredAny>()?; } )?
                                 $(
-                                    $key if !extra.spelling.is_set(At::$field as u32) => {
-                                        $field = Some($crate::macros::named($key, map.next_value())?);
+                                    $crate::macros::key!($field $($key)?) if !extra.spelling.is_set(At::$field as u32) => {
+                                        $field = Some($crate::macros::named($crate::macros::key!($field $($key)?), map.next_value())?);
                                     }
                                     $( $alt if $field.is_none() => {
                                         $field = Some($crate::macros::named($alt, map.next_value())?);
@@ -64,7 +65,7 @@ macro_rules! wire {
                             }
                         }
                         Ok($name {
-                            $( $field: $crate::macros::slot!(take $need $field $key), )*
+                            $( $field: $crate::macros::slot!(take $need $field ($crate::macros::key!($field $($key)?))), )*
                             $( $part, )?
                             extra,
                         })
@@ -83,7 +84,7 @@ macro_rules! wire {
                 let mut map = s.serialize_map(None)?;
                 $( $( map.serialize_entry($tag_key, $tag)?; )+ )?
                 $(
-                    let mut name = $key;
+                    let mut name = $crate::macros::key!($field $($key)?);
                     $( if self.extra.spelling.is_set(At::$field as u32) { name = $alt; } )?
                     $crate::macros::slot!(emit $need map name self.$field);
                 )*
@@ -95,17 +96,27 @@ macro_rules! wire {
     };
 }
 
+/// The key of a field: its name, unless another is given.
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $key:literal) => {
+        $key
+    };
+}
+
 /// The three places where required and optional fields differ.
 macro_rules! slot {
     (type req $ty:ty) => { $ty };
     (type opt $ty:ty) => { $crate::Maybe<$ty> };
-    (take req $field:ident $key:literal) => {
+    (take req $field:ident ($key:expr)) => {
         match $field {
             Some(value) => value,
             None => return Err(serde::de::Error::missing_field($key)),
         }
     };
-    (take opt $field:ident $key:literal) => { $field.unwrap_or_default() };
+    (take opt $field:ident ($key:expr)) => { $field.unwrap_or_default() };
     (emit req $map:ident $name:ident $value:expr) => { $map.serialize_entry($name, &$value)? };
     (emit opt $map:ident $name:ident $value:expr) => {
         if !$value.is_absent() { $map.serialize_entry($name, &$value)? }
@@ -117,7 +128,7 @@ macro_rules! part {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $( $(#[$fmeta:meta])* $field:ident: $ty:ident $(or $number:ident)? = $key:literal $(| $alt:literal)? ),* $(,)?
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ident $(or $number:ident)? $(= $key:literal)? $(| $alt:literal)? ),* $(,)?
         }
     ) => {
         $(#[$meta])*
@@ -135,8 +146,8 @@ macro_rules! part {
                 enum At { $($field),* }
                 match key {
                     $(
-                        $key if !self.spelling.is_set(At::$field as u32) => {
-                            self.$field = $crate::macros::part_field!(read self map $key $ty $($number)?);
+                        $crate::macros::key!($field $($key)?) if !self.spelling.is_set(At::$field as u32) => {
+                            self.$field = $crate::macros::part_field!(read self map ($crate::macros::key!($field $($key)?)) $ty $($number)?);
                         }
                         $( $alt if self.$field.is_absent() => {
                             self.$field = $crate::macros::named($alt, map.next_value())?;
@@ -154,7 +165,7 @@ macro_rules! part {
                 $(
                     if !self.$field.is_absent() {
                         #[allow(unused_mut)]
-                        let mut name = $key;
+                        let mut name = $crate::macros::key!($field $($key)?);
                         $( if self.spelling.is_set(At::$field as u32) { name = $alt; } )?
                         $crate::macros::part_field!(emit self map name (&self.$field) $($number)?);
                     }
@@ -168,10 +179,10 @@ macro_rules! part {
 /// How a field of a [`part!`] is read and written; `or number` fields take a number as
 /// well, keep its digits as text, and write a number again.
 macro_rules! part_field {
-    (read $self:ident $map:ident $key:literal $ty:ident) => {
+    (read $self:ident $map:ident ($key:expr) $ty:ident) => {
         $crate::macros::named($key, $map.next_value())?
     };
-    (read $self:ident $map:ident $key:literal $ty:ident $number:ident) => {{
+    (read $self:ident $map:ident ($key:expr) $ty:ident $number:ident) => {{
         let raw: $crate::Json = $map.next_value()?;
         if raw.text().starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
             $self.spelling.set($crate::Spelling::NUMBER);
@@ -405,7 +416,7 @@ macro_rules! ids {
     )+ };
 }
 
-pub(crate) use {ids, open_enum, open_words, part, part_field, slot, wire};
+pub(crate) use {ids, key, open_enum, open_words, part, part_field, slot, wire};
 
 /// Says in which field a value was bad.
 pub(crate) fn named<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {

@@ -19,27 +19,27 @@ wire! {
     /// A message as the API knows it.
     pub struct Message {
         /// The API's id; absent on what the person says.
-        id: opt MessageId = "id",
+        id: opt MessageId,
         /// `message`, on answers.
         kind: opt String = "type",
         /// Who speaks.
-        role: req Role = "role",
+        role: req Role,
         /// The model that answered.
-        model: opt String = "model",
+        model: opt String,
         /// What is said.
-        content: req Content = "content",
+        content: req Content,
         /// Why the model stopped; `null` while it still writes.
-        stop_reason: opt String = "stop_reason",
+        stop_reason: opt String,
         /// The sequence that stopped it.
-        stop_sequence: opt String = "stop_sequence",
+        stop_sequence: opt String,
         /// More about the stop.
-        stop_details: opt Json = "stop_details",
+        stop_details: opt Json,
         /// What the call used.
-        usage: opt Usage = "usage",
+        usage: opt Usage,
         /// The container that code ran in.
-        container: opt Json = "container",
+        container: opt Json,
         /// What the server cleared from the context.
-        context_management: opt Json = "context_management",
+        context_management: opt Json,
     }
 }
 

@@ -10,7 +10,7 @@ wire! {
     /// A `progress` line; `data` is the tool's own.
     pub struct Progress ["type" = "progress"] with envelope: Envelope {
         /// What happened.
-        data: req ProgressData = "data",
+        data: req ProgressData,
         /// The call that made progress.
         tool_use_id: opt ToolUseId = "toolUseID",
         /// The call of the person's tree that it belongs to.
@@ -90,7 +90,7 @@ wire! {
         /// The event and what it matched.
         hook_name: opt String = "hookName",
         /// The command.
-        command: opt String = "command",
+        command: opt String,
     }
 }
 
@@ -98,7 +98,7 @@ wire! {
     /// A shell command runs.
     pub struct BashProgress ["type" = "bash_progress"] {
         /// The newest output.
-        output: opt String = "output",
+        output: opt String,
         /// All output so far.
         full_output: opt String = "fullOutput",
         /// How long it has run.
@@ -112,11 +112,11 @@ wire! {
     /// A subagent says something; older files keep its messages here.
     pub struct AgentProgress ["type" = "agent_progress"] {
         /// A whole line of the subagent.
-        message: opt Json = "message",
+        message: opt Json,
         /// The same, split for the screen.
         normalized_messages: opt Json = "normalizedMessages",
         /// What the subagent was asked.
-        prompt: opt String = "prompt",
+        prompt: opt String,
         /// The subagent.
         agent_id: opt AgentId = "agentId",
     }
@@ -126,7 +126,7 @@ wire! {
     /// An MCP tool runs.
     pub struct McpProgress ["type" = "mcp_progress"] {
         /// `started`, `completed`, `failed`.
-        status: opt String = "status",
+        status: opt String,
         /// The server.
         server_name: opt String = "serverName",
         /// The tool.
@@ -140,7 +140,7 @@ wire! {
     /// A web search was asked.
     pub struct QueryUpdate ["type" = "query_update"] {
         /// The query.
-        query: opt String = "query",
+        query: opt String,
     }
 }
 
@@ -150,7 +150,7 @@ wire! {
         /// How many results.
         result_count: opt u64 = "resultCount",
         /// The query.
-        query: opt String = "query",
+        query: opt String,
     }
 }
 

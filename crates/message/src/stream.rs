@@ -30,51 +30,51 @@ wire! {
     /// A `result` line: the end of a turn.
     pub struct TurnResult ["type" = "result"] with envelope: Envelope {
         /// How it ended.
-        subtype: req Outcome = "subtype",
+        subtype: req Outcome,
         /// Whether it failed.
-        is_error: req bool = "is_error",
+        is_error: req bool,
         /// How long it took.
-        duration_ms: opt Number = "duration_ms",
+        duration_ms: opt Number,
         /// Of that, time in calls.
-        duration_api_ms: opt Number = "duration_api_ms",
+        duration_api_ms: opt Number,
         /// How many steps it took.
-        num_turns: opt u64 = "num_turns",
+        num_turns: opt u64,
         /// The final answer.
-        result: opt String = "result",
+        result: opt String,
         /// Why the model stopped.
-        stop_reason: opt String = "stop_reason",
+        stop_reason: opt String,
         /// What the session has cost so far.
-        total_cost_usd: opt Number = "total_cost_usd",
+        total_cost_usd: opt Number,
         /// What this turn used.
-        usage: opt Usage = "usage",
+        usage: opt Usage,
         /// What the session used so far, by model.
         model_usage: opt BTreeMap<String, ModelUsage> = "modelUsage",
         /// The tool calls that were refused.
-        permission_denials: opt Json = "permission_denials",
+        permission_denials: opt Json,
         /// What went wrong.
-        errors: opt Json = "errors",
+        errors: opt Json,
         /// The answer in the asked-for form.
-        structured_output: opt Json = "structured_output",
+        structured_output: opt Json,
         /// Why the turn ended, in one word.
-        terminal_reason: opt String = "terminal_reason",
+        terminal_reason: opt String,
         /// The HTTP status of a failed call.
-        api_error_status: opt Number = "api_error_status",
+        api_error_status: opt Number,
         /// The API's name for the failure.
-        api_error_type: opt String = "api_error_type",
+        api_error_type: opt String,
         /// The local command that ran instead of the model.
-        local_command: opt String = "local_command",
+        local_command: opt String,
         /// What began the turn, when not the person.
-        origin: opt Json = "origin",
+        origin: opt Json,
         /// Time to the first token.
-        ttft_ms: opt Number = "ttft_ms",
+        ttft_ms: opt Number,
         /// Which result of the process this is, counted from 0.
-        result_index: opt u64 = "result_index",
+        result_index: opt u64,
         /// What was used since the last result, by model.
-        model_usage_since_last_result: opt BTreeMap<String, ModelUsage> = "model_usage_since_last_result",
+        model_usage_since_last_result: opt BTreeMap<String, ModelUsage>,
         /// The prompt that began the turn, when the host named it.
-        user_message_uuid: opt Uuid = "user_message_uuid",
+        user_message_uuid: opt Uuid,
         /// All prompts the turn answered.
-        user_message_uuids: opt Vec<Uuid> = "user_message_uuids",
+        user_message_uuids: opt Vec<Uuid>,
     }
 }
 
@@ -82,11 +82,11 @@ wire! {
     /// A tool call that was refused, as a `result` lists it.
     pub struct Denial {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// The call.
-        tool_use_id: req ToolUseId = "tool_use_id",
+        tool_use_id: req ToolUseId,
         /// What it was called with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
     }
 }
 
@@ -94,13 +94,13 @@ wire! {
     /// A piece of an answer as it is written.
     pub struct StreamEventLine ["type" = "stream_event"] with envelope: Envelope {
         /// The API's event.
-        event: req StreamEvent = "event",
+        event: req StreamEvent,
         /// The message it belongs to.
-        api_message_id: opt MessageId = "api_message_id",
+        api_message_id: opt MessageId,
         /// Time to the first token.
-        ttft_ms: opt Number = "ttft_ms",
+        ttft_ms: opt Number,
         /// On the `message_stop` of an interrupted answer: the blocks that will not come.
-        abandoned_blocks: opt AbandonedBlocks = "abandoned_blocks",
+        abandoned_blocks: opt AbandonedBlocks,
     }
 }
 
@@ -108,9 +108,9 @@ wire! {
     /// The blocks of an interrupted answer that will not come.
     pub struct AbandonedBlocks {
         /// The API message they belong to.
-        api_message_id: opt MessageId = "api_message_id",
+        api_message_id: opt MessageId,
         /// Index of the first of them.
-        from_block_index: opt u64 = "from_block_index",
+        from_block_index: opt u64,
     }
 }
 
@@ -118,7 +118,7 @@ wire! {
     /// Withdraws a line that was already shown: an appended event, not an edit.
     pub struct Tombstone ["type" = "tombstone"] with envelope: Envelope {
         /// The line, by its id or whole.
-        message: req Withdrawn = "message",
+        message: req Withdrawn,
     }
 }
 
@@ -126,7 +126,7 @@ wire! {
     /// The line a tombstone withdraws.
     pub struct Withdrawn {
         /// Its id.
-        uuid: opt Uuid = "uuid",
+        uuid: opt Uuid,
     }
 }
 
@@ -139,7 +139,7 @@ wire! {
     /// What a run of tool calls did, in one sentence.
     pub struct ToolUseSummary ["type" = "tool_use_summary"] with envelope: Envelope {
         /// The sentence.
-        summary: req String = "summary",
+        summary: req String,
         /// The calls.
         preceding_tool_use_ids: opt Vec<ToolUseId> = "toolUseIds" | "preceding_tool_use_ids",
     }
@@ -149,9 +149,9 @@ wire! {
     /// The stream cannot go on.
     pub struct ErrorLine ["type" = "error"] with envelope: Envelope {
         /// What went wrong.
-        error: opt Json = "error",
+        error: opt Json,
         /// What went wrong, in words.
-        message: opt Json = "message",
+        message: opt Json,
     }
 }
 
@@ -167,11 +167,11 @@ wire! {
     /// A tool runs.
     pub struct ToolProgress ["type" = "tool_progress"] with envelope: Envelope {
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// The tool.
-        tool_name: opt String = "tool_name",
+        tool_name: opt String,
         /// How long it has run.
-        elapsed_time_seconds: opt Number = "elapsed_time_seconds",
+        elapsed_time_seconds: opt Number,
     }
 }
 
@@ -181,9 +181,9 @@ wire! {
         /// Whether it is under way.
         is_authenticating: opt bool = "isAuthenticating",
         /// What it says.
-        output: opt Json = "output",
+        output: opt Json,
         /// Why it failed.
-        error: opt String = "error",
+        error: opt String,
     }
 }
 
@@ -191,7 +191,7 @@ wire! {
     /// How much of an allowance is left.
     pub struct RateLimitEvent ["type" = "rate_limit_event"] with envelope: Envelope {
         /// The allowance.
-        rate_limit_info: opt Json = "rate_limit_info",
+        rate_limit_info: opt Json,
     }
 }
 
@@ -204,7 +204,7 @@ wire! {
     /// The goal the agent works towards.
     pub struct ActiveGoal ["type" = "active_goal"] with envelope: Envelope {
         /// The goal.
-        goal: opt Json = "goal",
+        goal: opt Json,
     }
 }
 
@@ -212,9 +212,9 @@ wire! {
     /// How a queued prompt stands.
     pub struct CommandLifecycle ["type" = "command_lifecycle"] with envelope: Envelope {
         /// The prompt.
-        command_uuid: opt Uuid = "command_uuid",
+        command_uuid: opt Uuid,
         /// `queued`, `started` or `completed`.
-        state: opt String = "state",
+        state: opt String,
     }
 }
 
@@ -222,11 +222,11 @@ wire! {
     /// The conversation begins anew under another id.
     pub struct ConversationReset ["type" = "conversation_reset"] with envelope: Envelope {
         /// The new id.
-        new_conversation_id: opt SessionId = "new_conversation_id",
+        new_conversation_id: opt SessionId,
         /// The prompt that asked for it.
-        user_message_uuid: opt Uuid = "user_message_uuid",
+        user_message_uuid: opt Uuid,
         /// What asked for it.
-        trigger: opt String = "trigger",
+        trigger: opt String,
     }
 }
 
@@ -234,7 +234,7 @@ wire! {
     /// What the person might say next.
     pub struct PromptSuggestion ["type" = "prompt_suggestion"] with envelope: Envelope {
         /// The words.
-        suggestion: req String = "suggestion",
+        suggestion: req String,
     }
 }
 
@@ -244,6 +244,6 @@ wire! {
         /// The file.
         file_path: opt String = "filePath",
         /// The entries.
-        entries: req Vec<Entry> = "entries",
+        entries: req Vec<Entry>,
     }
 }

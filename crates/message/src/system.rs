@@ -206,9 +206,9 @@ wire! {
     /// subtype.
     pub struct Plain ["type" = "system"] with envelope: Envelope {
         /// Text of the notice.
-        content: opt String = "content",
+        content: opt String,
         /// `info`, `warning` or `error`.
-        level: opt String = "level",
+        level: opt String,
         /// Hidden from the user.
         is_meta: opt bool = "isMeta",
         /// The tool call it is about.
@@ -220,7 +220,7 @@ wire! {
     /// How a compaction was done and what was kept.
     pub struct CompactMetadata {
         /// `manual` or `auto`.
-        trigger: opt String = "trigger",
+        trigger: opt String,
         /// Tokens before.
         pre_tokens: opt u64 = "preTokens" | "pre_tokens",
         /// Tokens after.
@@ -252,7 +252,7 @@ wire! {
         /// The line they hang after: the summary.
         anchor_uuid: opt Uuid = "anchorUuid" | "anchor_uuid",
         /// The kept messages.
-        uuids: opt Vec<Uuid> = "uuids",
+        uuids: opt Vec<Uuid>,
         /// The kept messages and what hangs between them.
         all_uuids: opt Vec<Uuid> = "allUuids" | "all_uuids",
     }
@@ -262,33 +262,33 @@ wire! {
     /// A turn begins; says what the program offers. Once per turn, not once per process.
     pub struct Init ["type" = "system", "subtype" = "init"] with envelope: Envelope {
         /// The model.
-        model: opt String = "model",
+        model: opt String,
         /// The tools; `Task` here is `Agent` in calls.
-        tools: opt Vec<String> = "tools",
+        tools: opt Vec<String>,
         /// MCP servers and their status.
-        mcp_servers: opt Json = "mcp_servers",
+        mcp_servers: opt Json,
         /// The permission mode.
         permission_mode: opt String = "permissionMode" | "permission_mode",
         /// Where the key is from.
         api_key_source: opt String = "apiKeySource" | "api_key_source",
         /// The program's version.
-        claude_code_version: opt String = "claude_code_version",
+        claude_code_version: opt String,
         /// The slash commands.
-        slash_commands: opt Vec<String> = "slash_commands",
+        slash_commands: opt Vec<String>,
         /// The output style.
-        output_style: opt String = "output_style",
+        output_style: opt String,
         /// The subagents.
-        agents: opt Json = "agents",
+        agents: opt Json,
         /// The skills.
-        skills: opt Json = "skills",
+        skills: opt Json,
         /// The plugins.
-        plugins: opt Json = "plugins",
+        plugins: opt Json,
         /// What hosts may rely on.
-        capabilities: opt Vec<String> = "capabilities",
+        capabilities: opt Vec<String>,
         /// Folders allowed beside the working directory.
-        additional_directories: opt Vec<String> = "additional_directories",
+        additional_directories: opt Vec<String>,
         /// The prompts that began the turn, when the host named them.
-        user_message_uuids: opt Vec<Uuid> = "user_message_uuids",
+        user_message_uuids: opt Vec<Uuid>,
     }
 }
 
@@ -308,9 +308,9 @@ wire! {
     /// What stands before was compacted.
     pub struct CompactBoundary ["type" = "system", "subtype" = "compact_boundary"] with envelope: Envelope {
         /// The words shown.
-        content: opt String = "content",
+        content: opt String,
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// How it was done and what was kept.
@@ -322,9 +322,9 @@ wire! {
     /// Old tool results were cleared from the context.
     pub struct MicrocompactBoundary ["type" = "system", "subtype" = "microcompact_boundary"] with envelope: Envelope {
         /// The words shown.
-        content: opt String = "content",
+        content: opt String,
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// What was cleared.
@@ -336,9 +336,9 @@ wire! {
     /// A slash command ran without the model.
     pub struct LocalCommand ["type" = "system", "subtype" = "local_command"] with envelope: Envelope {
         /// Its words in tags.
-        content: opt String = "content",
+        content: opt String,
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// The run.
@@ -352,7 +352,7 @@ wire! {
     /// What a local command printed.
     pub struct LocalCommandOutput ["type" = "system", "subtype" = "local_command_output"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
     }
 }
 
@@ -360,11 +360,11 @@ wire! {
     /// A call failed and is tried again (file).
     pub struct ApiError ["type" = "system", "subtype" = "api_error"] with envelope: Envelope {
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// What failed.
-        error: opt Json = "error",
+        error: opt Json,
         /// Why.
-        cause: opt Json = "cause",
+        cause: opt Json,
         /// When it is tried again.
         retry_in_ms: opt Number = "retryInMs",
         /// Which attempt.
@@ -372,7 +372,7 @@ wire! {
         /// How many there may be.
         max_retries: opt u64 = "maxRetries",
         /// Which call.
-        source: opt String = "source",
+        source: opt String,
     }
 }
 
@@ -380,15 +380,15 @@ wire! {
     /// A call failed and is tried again (stream).
     pub struct ApiRetry ["type" = "system", "subtype" = "api_retry"] with envelope: Envelope {
         /// Which attempt.
-        attempt: opt u64 = "attempt",
+        attempt: opt u64,
         /// How many there may be.
-        max_retries: opt u64 = "max_retries",
+        max_retries: opt u64,
         /// When it is tried again.
-        retry_delay_ms: opt Number = "retry_delay_ms",
+        retry_delay_ms: opt Number,
         /// The HTTP status.
-        error_status: opt Number = "error_status",
+        error_status: opt Number,
         /// What failed.
-        error: opt String = "error",
+        error: opt String,
     }
 }
 
@@ -396,9 +396,9 @@ wire! {
     /// The program tells the person something.
     pub struct Informational ["type" = "system", "subtype" = "informational"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// The call it is about.
@@ -410,7 +410,7 @@ wire! {
     /// Something was put into memory.
     pub struct MemorySaved ["type" = "system", "subtype" = "memory_saved"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// The files.
         written_paths: opt Json = "writtenPaths",
     }
@@ -432,7 +432,7 @@ wire! {
         /// Whether they said something.
         has_output: opt bool = "hasOutput",
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// Joins them to their progress.
         tool_use_id: opt ToolUseId = "toolUseID",
     }
@@ -454,7 +454,7 @@ wire! {
         /// Time to the first token.
         ttft_ms: opt Number = "ttftMs",
         /// Output tokens a second.
-        otps: opt Number = "otps",
+        otps: opt Number,
     }
 }
 
@@ -462,9 +462,9 @@ wire! {
     /// A refused command was allowed after all.
     pub struct PermissionRetry ["type" = "system", "subtype" = "permission_retry"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// Which commands.
-        commands: opt Json = "commands",
+        commands: opt Json,
     }
 }
 
@@ -472,9 +472,9 @@ wire! {
     /// The link to a remote session changed.
     pub struct BridgeStatus ["type" = "system", "subtype" = "bridge_status"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// Its address.
-        url: opt String = "url",
+        url: opt String,
     }
 }
 
@@ -482,7 +482,7 @@ wire! {
     /// What happened while the person was away.
     pub struct AwaySummary ["type" = "system", "subtype" = "away_summary"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
     }
 }
 
@@ -496,7 +496,7 @@ wire! {
     /// A scheduled task came due.
     pub struct ScheduledTaskFire ["type" = "system", "subtype" = "scheduled_task_fire"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
     }
 }
 
@@ -504,11 +504,11 @@ wire! {
     /// Another model took over.
     pub struct ModelFallback ["type" = "system", "subtype" = "model_fallback"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// Why.
-        trigger: opt String = "trigger",
+        trigger: opt String,
         /// The model that failed.
         original_model: opt String = "originalModel" | "original_model",
         /// The model that took over.
@@ -522,7 +522,7 @@ wire! {
     /// Another model took over after a refusal.
     pub struct ModelRefusalFallback ["type" = "system", "subtype" = "model_refusal_fallback"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// The model that refused.
         original_model: opt String = "originalModel" | "original_model",
         /// The model that took over.
@@ -534,9 +534,9 @@ wire! {
     /// The model refused and no other took over.
     pub struct ModelRefusal ["type" = "system", "subtype" = "model_refusal_no_fallback"] with envelope: Envelope {
         /// The words.
-        content: opt String = "content",
+        content: opt String,
         /// How grave.
-        level: opt String = "level",
+        level: opt String,
         /// The model that refused.
         original_model: opt String = "originalModel" | "original_model",
         /// The call.

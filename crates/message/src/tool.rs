@@ -102,11 +102,11 @@ wire! {
     /// Reads a file.
     pub struct ReadInput {
         /// The file.
-        file_path: req String = "file_path",
+        file_path: req String,
         /// The first line.
-        offset: opt u64 = "offset",
+        offset: opt u64,
         /// How many lines.
-        limit: opt u64 = "limit",
+        limit: opt u64,
     }
 }
 
@@ -114,9 +114,9 @@ wire! {
     /// Writes a file.
     pub struct WriteInput {
         /// The file.
-        file_path: req String = "file_path",
+        file_path: req String,
         /// All it shall hold.
-        content: req String = "content",
+        content: req String,
     }
 }
 
@@ -124,13 +124,13 @@ wire! {
     /// Changes a file in one place.
     pub struct EditInput {
         /// The file.
-        file_path: req String = "file_path",
+        file_path: req String,
         /// What is there.
-        old_string: req String = "old_string",
+        old_string: req String,
         /// What shall be there.
-        new_string: req String = "new_string",
+        new_string: req String,
         /// Whether to change it everywhere.
-        replace_all: opt bool = "replace_all",
+        replace_all: opt bool,
     }
 }
 
@@ -138,9 +138,9 @@ wire! {
     /// Changes a file in several places.
     pub struct MultiEditInput {
         /// The file.
-        file_path: req String = "file_path",
+        file_path: req String,
         /// The changes.
-        edits: req Vec<OneEdit> = "edits",
+        edits: req Vec<OneEdit>,
     }
 }
 
@@ -148,11 +148,11 @@ wire! {
     /// One of several changes.
     pub struct OneEdit {
         /// What is there.
-        old_string: req String = "old_string",
+        old_string: req String,
         /// What shall be there.
-        new_string: req String = "new_string",
+        new_string: req String,
         /// Whether to change it everywhere.
-        replace_all: opt bool = "replace_all",
+        replace_all: opt bool,
     }
 }
 
@@ -160,15 +160,15 @@ wire! {
     /// Changes a cell of a notebook.
     pub struct NotebookEditInput {
         /// The notebook.
-        notebook_path: req String = "notebook_path",
+        notebook_path: req String,
         /// The cell.
-        cell_id: opt String = "cell_id",
+        cell_id: opt String,
         /// What it shall hold.
-        new_source: req String = "new_source",
+        new_source: req String,
         /// `code` or `markdown`.
-        cell_type: opt String = "cell_type",
+        cell_type: opt String,
         /// `replace`, `insert` or `delete`.
-        edit_mode: opt String = "edit_mode",
+        edit_mode: opt String,
     }
 }
 
@@ -176,13 +176,13 @@ wire! {
     /// Runs a shell command.
     pub struct BashInput {
         /// The command.
-        command: req String = "command",
+        command: req String,
         /// What it is for.
-        description: opt String = "description",
+        description: opt String,
         /// How long it may take, in milliseconds.
-        timeout: opt u64 = "timeout",
+        timeout: opt u64,
         /// Whether the turn goes on without it.
-        run_in_background: opt bool = "run_in_background",
+        run_in_background: opt bool,
     }
 }
 
@@ -190,9 +190,9 @@ wire! {
     /// Finds files by name.
     pub struct GlobInput {
         /// The pattern.
-        pattern: req String = "pattern",
+        pattern: req String,
         /// Where.
-        path: opt String = "path",
+        path: opt String,
     }
 }
 
@@ -200,13 +200,13 @@ wire! {
     /// Finds lines by pattern.
     pub struct GrepInput {
         /// The pattern.
-        pattern: req String = "pattern",
+        pattern: req String,
         /// Where.
-        path: opt String = "path",
+        path: opt String,
         /// In which files.
-        glob: opt String = "glob",
+        glob: opt String,
         /// `content`, `files_with_matches` or `count`.
-        output_mode: opt String = "output_mode",
+        output_mode: opt String,
         /// In files of which type.
         file_type: opt String = "type",
         /// How many lines after each match.
@@ -216,7 +216,7 @@ wire! {
         /// How many lines on both sides.
         around: opt u64 = "-C",
         /// The same, in a word.
-        context: opt u64 = "context",
+        context: opt u64,
         /// Whether small and capital letters are the same.
         ignore_case: opt bool = "-i",
         /// Whether lines have their numbers.
@@ -224,11 +224,11 @@ wire! {
         /// Whether only what matched is shown.
         only_matching: opt bool = "-o",
         /// Whether a match may go over lines.
-        multiline: opt bool = "multiline",
+        multiline: opt bool,
         /// How many results at most; 0 means all.
-        head_limit: opt u64 = "head_limit",
+        head_limit: opt u64,
         /// How many results to leave out first.
-        offset: opt u64 = "offset",
+        offset: opt u64,
     }
 }
 
@@ -236,7 +236,7 @@ wire! {
     /// Keeps a task list.
     pub struct TodoWriteInput {
         /// The tasks.
-        todos: req Vec<Todo> = "todos",
+        todos: req Vec<Todo>,
     }
 }
 
@@ -244,9 +244,9 @@ wire! {
     /// One task.
     pub struct Todo {
         /// What to do.
-        content: req String = "content",
+        content: req String,
         /// `pending`, `in_progress` or `completed`.
-        status: opt String = "status",
+        status: opt String,
         /// The same while it is being done.
         active_form: opt String = "activeForm",
     }
@@ -256,11 +256,11 @@ wire! {
     /// Asks what a background task printed.
     pub struct TaskOutputInput {
         /// The task.
-        task_id: req String = "task_id",
+        task_id: req String,
         /// Whether to wait for its end.
-        block: opt bool = "block",
+        block: opt bool,
         /// How long, in milliseconds.
-        timeout: opt u64 = "timeout",
+        timeout: opt u64,
     }
 }
 
@@ -268,9 +268,9 @@ wire! {
     /// Stops a background task.
     pub struct TaskStopInput {
         /// The task.
-        task_id: opt String = "task_id",
+        task_id: opt String,
         /// The same in older calls.
-        shell_id: opt String = "shell_id",
+        shell_id: opt String,
     }
 }
 
@@ -278,9 +278,9 @@ wire! {
     /// Reads a web page.
     pub struct WebFetchInput {
         /// The page.
-        url: req String = "url",
+        url: req String,
         /// What to look for.
-        prompt: opt String = "prompt",
+        prompt: opt String,
     }
 }
 
@@ -288,11 +288,11 @@ wire! {
     /// Searches the web.
     pub struct WebSearchInput {
         /// The query.
-        query: req String = "query",
+        query: req String,
         /// Domains to search only.
-        allowed_domains: opt Vec<String> = "allowed_domains",
+        allowed_domains: opt Vec<String>,
         /// Domains to leave out.
-        blocked_domains: opt Vec<String> = "blocked_domains",
+        blocked_domains: opt Vec<String>,
     }
 }
 
@@ -300,9 +300,9 @@ wire! {
     /// Finds and loads tools.
     pub struct ToolSearchInput {
         /// `select:` and names, or words to look for.
-        query: req String = "query",
+        query: req String,
         /// How many tools to load at most.
-        max_results: opt u64 = "max_results",
+        max_results: opt u64,
     }
 }
 
@@ -310,15 +310,15 @@ wire! {
     /// Sets a subagent to work.
     pub struct AgentInput {
         /// What to do.
-        prompt: req String = "prompt",
+        prompt: req String,
         /// The same in a few words.
-        description: opt String = "description",
+        description: opt String,
         /// Which subagent.
-        subagent_type: opt String = "subagent_type",
+        subagent_type: opt String,
         /// Another model than the subagent's own.
-        model: opt String = "model",
+        model: opt String,
         /// Go on without waiting for it.
-        run_in_background: opt bool = "run_in_background",
+        run_in_background: opt bool,
     }
 }
 
@@ -326,9 +326,9 @@ wire! {
     /// Uses a skill.
     pub struct SkillInput {
         /// Which.
-        skill: opt String = "skill",
+        skill: opt String,
         /// With what.
-        args: opt String = "args",
+        args: opt String,
     }
 }
 
@@ -336,7 +336,7 @@ wire! {
     /// Ends plan mode.
     pub struct ExitPlanModeInput {
         /// The plan.
-        plan: opt String = "plan",
+        plan: opt String,
     }
 }
 
@@ -344,7 +344,7 @@ wire! {
     /// What the person answered.
     pub struct AskOutput {
         /// The answers, by question.
-        answers: opt BTreeMap<String, Json> = "answers",
+        answers: opt BTreeMap<String, Json>,
     }
 }
 
@@ -352,9 +352,9 @@ wire! {
     /// Asks the person.
     pub struct AskInput {
         /// The questions.
-        questions: req Vec<Question> = "questions",
+        questions: req Vec<Question>,
         /// The answers, by question.
-        answers: opt BTreeMap<String, Json> = "answers",
+        answers: opt BTreeMap<String, Json>,
     }
 }
 
@@ -362,11 +362,11 @@ wire! {
     /// A question with its choices.
     pub struct Question {
         /// The question.
-        question: opt String = "question",
+        question: opt String,
         /// The same in a word.
-        header: opt String = "header",
+        header: opt String,
         /// The choices.
-        options: opt Vec<Choice> = "options",
+        options: opt Vec<Choice>,
     }
 }
 
@@ -374,7 +374,7 @@ wire! {
     /// A choice.
     pub struct Choice {
         /// What it is called.
-        label: opt String = "label",
+        label: opt String,
     }
 }
 
@@ -384,15 +384,15 @@ wire! {
         /// The subagent, whose lines are in a file of its own.
         agent_id: opt AgentId = "agentId",
         /// How it ended.
-        status: opt String = "status",
+        status: opt String,
         /// What it used.
         total_tokens: opt u64 = "totalTokens",
         /// What it was asked.
-        prompt: opt String = "prompt",
+        prompt: opt String,
         /// Which kind of subagent.
         agent_type: opt String = "agentType",
         /// What it said in the end.
-        content: opt Json = "content",
+        content: opt Json,
         /// The model it ran on.
         resolved_model: opt String = "resolvedModel",
         /// How long it took.
@@ -400,11 +400,11 @@ wire! {
         /// How many tools it used.
         total_tool_use_count: opt u64 = "totalToolUseCount",
         /// What its last call used.
-        usage: opt crate::Usage = "usage",
+        usage: opt crate::Usage,
         /// Whether it works in the background.
         is_async: opt bool = "isAsync",
         /// What it does, in a few words.
-        description: opt String = "description",
+        description: opt String,
         /// Where its report will be.
         output_file: opt String = "outputFile",
     }
@@ -414,11 +414,11 @@ wire! {
     /// What a running task has used so far (stream).
     pub struct TaskUsage {
         /// Tokens.
-        total_tokens: req u64 = "total_tokens",
+        total_tokens: req u64,
         /// Tools.
-        tool_uses: req u64 = "tool_uses",
+        tool_uses: req u64,
         /// Time.
-        duration_ms: req u64 = "duration_ms",
+        duration_ms: req u64,
     }
 }
 
@@ -426,15 +426,15 @@ wire! {
     /// A task in the background (stream).
     pub struct BackgroundTask {
         /// Which.
-        task_id: req String = "task_id",
+        task_id: req String,
         /// The run.
-        run_id: opt String = "run_id",
+        run_id: opt String,
         /// Its kind.
-        task_type: req String = "task_type",
+        task_type: req String,
         /// Which subagent.
-        subagent_type: opt String = "subagent_type",
+        subagent_type: opt String,
         /// What it is for.
-        description: req String = "description",
+        description: req String,
     }
 }
 
@@ -442,8 +442,8 @@ wire! {
     /// How a task changed (stream).
     pub struct TaskPatch {
         /// How it stands.
-        status: req String = "status",
+        status: req String,
         /// When it ended, in milliseconds since 1970.
-        end_time: opt i64 = "end_time",
+        end_time: opt i64,
     }
 }

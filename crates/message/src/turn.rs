@@ -10,7 +10,7 @@ wire! {
     /// Where words come from, when not from the person.
     pub struct Origin {
         /// `task-notification` for the end of a background task.
-        kind: req String = "kind",
+        kind: req String,
         /// The run of the task.
         run_id: opt String = "runId",
     }
@@ -21,7 +21,7 @@ wire! {
     /// on the person's side.
     pub struct User ["type" = "user"] with envelope: Envelope {
         /// The message.
-        message: req Message = "message",
+        message: req Message,
         /// Meant for the model, hidden from the person.
         is_meta: opt bool = "isMeta",
         /// Shown to the person, never sent.
@@ -39,7 +39,7 @@ wire! {
         /// The permission mode when the person spoke.
         permission_mode: opt String = "permissionMode",
         /// Where the words come from, when not from the person.
-        origin: opt Json = "origin",
+        origin: opt Json,
         /// The person's prompt that this line belongs to.
         prompt_id: opt String = "promptId",
         /// How the prompt came in.
@@ -51,25 +51,25 @@ wire! {
         /// Who allowed the tool, and why.
         permission_decision: opt Json = "permissionDecision",
         /// Whether a command ran in a sandbox.
-        sandboxed: opt bool = "sandboxed",
+        sandboxed: opt bool,
         /// Why the tool was refused.
         tool_denial_kind: opt String = "toolDenialKind",
         /// Permission and other facts of each result (stream).
-        tool_result_meta: opt Json = "tool_result_meta",
+        tool_result_meta: opt Json,
         /// The program's words, not the person's (stream).
         is_synthetic: opt bool = "isSynthetic",
         /// An echo of what was sent (stream).
         is_replay: opt bool = "isReplay",
         /// What the person attached, in structured form.
-        contexts: opt Vec<ContextRef> = "contexts",
+        contexts: opt Vec<ContextRef>,
         /// Whether and how far to think (older files).
         thinking_metadata: opt Json = "thinkingMetadata",
         /// The task list at that time (older files).
-        todos: opt Json = "todos",
+        todos: opt Json,
         /// The plan the person accepted.
         plan_content: opt String = "planContent",
         /// The host put the words together: nothing in them is a command or a file (stream).
-        client_composed: opt bool = "client_composed",
+        client_composed: opt bool,
     }
 }
 
@@ -91,7 +91,7 @@ wire! {
     /// each of them repeats the final usage.
     pub struct Assistant ["type" = "assistant"] with envelope: Envelope {
         /// The message.
-        message: req Message = "message",
+        message: req Message,
         /// The call of the API.
         request_id: opt RequestId = "requestId" | "request_id",
         /// The `api-request` line of that call.
@@ -101,7 +101,7 @@ wire! {
         /// Written by the program to show a failed call.
         is_api_error_message: opt bool = "isApiErrorMessage" | "is_api_error_message",
         /// What failed.
-        error: opt ErrorKind = "error",
+        error: opt ErrorKind,
         /// More about what failed.
         error_details: opt Json = "errorDetails",
         /// What failed, in words (older files).
@@ -117,27 +117,27 @@ wire! {
         /// The model that was asked for.
         requested_model: opt String = "requestedModel",
         /// How hard the model was asked to think.
-        effort: opt String = "effort",
+        effort: opt String,
         /// How long it thought.
         thinking_duration_ms: opt Number = "thinkingDurationMs" | "thinking_duration_ms",
         /// Broken off while the model wrote (file).
         is_aborted_mid_stream: opt bool = "isAbortedMidStream",
         /// Broken off while the model wrote (stream).
-        aborted: opt bool = "aborted",
+        aborted: opt bool,
         /// The local command whose output this is (stream).
-        local_command_source: opt String = "local_command_source",
+        local_command_source: opt String,
         /// The run of that command (stream).
-        local_command_run: opt CommandRun = "local_command_run",
+        local_command_run: opt CommandRun,
         /// How calls of MCP tools are shown (stream).
-        tool_use_meta: opt Vec<ToolUseMeta> = "tool_use_meta",
+        tool_use_meta: opt Vec<ToolUseMeta>,
         /// The prompt this answers, when the host named it (stream).
-        user_message_uuid: opt Uuid = "user_message_uuid",
+        user_message_uuid: opt Uuid,
         /// What the call cost, in dollars (1.0 files).
         cost_usd: opt Number = "costUSD" | "cost",
         /// How long the call took (1.0 files).
         duration_ms: opt Number = "durationMs",
         /// Usage beside the message instead of in it (older tools).
-        usage: opt Usage = "usage",
+        usage: opt Usage,
     }
 }
 
@@ -145,9 +145,9 @@ wire! {
     /// A slash command that ran without the model.
     pub struct CommandRun {
         /// Its name, without the slash.
-        command: req String = "command",
+        command: req String,
         /// What was typed after it.
-        args: opt String = "args",
+        args: opt String,
     }
 }
 
@@ -155,13 +155,13 @@ wire! {
     /// How a call of an MCP tool is shown.
     pub struct ToolUseMeta {
         /// The call.
-        id: req ToolUseId = "id",
+        id: req ToolUseId,
         /// The tool as shown.
-        display_name: opt String = "display_name",
+        display_name: opt String,
         /// The server as shown.
-        server_display_name: opt String = "server_display_name",
+        server_display_name: opt String,
         /// The tool as its server names it.
-        tool_name: opt String = "tool_name",
+        tool_name: opt String,
     }
 }
 
@@ -169,9 +169,9 @@ wire! {
     /// Who allowed or refused a tool, and why.
     pub struct PermissionDecision {
         /// `accept` or `reject`.
-        decision: req String = "decision",
+        decision: req String,
         /// `config`, `hook`, `user_temporary`, `user_reject` …
-        source: opt String = "source",
+        source: opt String,
         /// `rule`, `mode`, `hook` …
         reason_type: opt String = "reasonType" | "reason_type",
         /// Where the rule stands (file).
@@ -185,11 +185,11 @@ wire! {
     /// Facts about one result (stream).
     pub struct ResultMeta {
         /// The call.
-        id: req ToolUseId = "id",
+        id: req ToolUseId,
         /// Why the tool did not run.
-        non_execution_kind: opt String = "non_execution_kind",
+        non_execution_kind: opt String,
         /// Who allowed or refused it.
-        permission_decision: opt PermissionDecision = "permission_decision",
+        permission_decision: opt PermissionDecision,
     }
 }
 

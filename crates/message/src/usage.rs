@@ -9,27 +9,27 @@ wire! {
     /// Tokens and requests of one API message, or the sum of a turn.
     pub struct Usage {
         /// Prompt tokens neither read from nor written to the cache.
-        input_tokens: opt u64 = "input_tokens",
+        input_tokens: opt u64,
         /// Tokens the model wrote.
-        output_tokens: opt u64 = "output_tokens",
+        output_tokens: opt u64,
         /// Prompt tokens written to the cache, whatever their lifetime.
-        cache_creation_input_tokens: opt u64 = "cache_creation_input_tokens",
+        cache_creation_input_tokens: opt u64,
         /// Prompt tokens read from the cache.
-        cache_read_input_tokens: opt u64 = "cache_read_input_tokens",
+        cache_read_input_tokens: opt u64,
         /// The cache writes by lifetime; older versions leave it out.
-        cache_creation: opt CacheCreation = "cache_creation",
+        cache_creation: opt CacheCreation,
         /// Requests of tools that run on the server.
-        server_tool_use: opt ServerToolUse = "server_tool_use",
+        server_tool_use: opt ServerToolUse,
         /// The tier that served the call.
-        service_tier: opt String = "service_tier",
+        service_tier: opt String,
         /// Where the model ran.
-        inference_geo: opt String = "inference_geo",
+        inference_geo: opt String,
         /// `standard` or `fast`.
-        speed: opt String = "speed",
+        speed: opt String,
         /// The steps of a call that took several.
-        iterations: opt Json = "iterations",
+        iterations: opt Json,
         /// Output tokens by kind.
-        output_tokens_details: opt Json = "output_tokens_details",
+        output_tokens_details: opt Json,
     }
 }
 
@@ -37,9 +37,9 @@ wire! {
     /// Cache writes by lifetime.
     pub struct CacheCreation {
         /// Kept five minutes.
-        ephemeral_5m_input_tokens: opt u64 = "ephemeral_5m_input_tokens",
+        ephemeral_5m_input_tokens: opt u64,
         /// Kept one hour.
-        ephemeral_1h_input_tokens: opt u64 = "ephemeral_1h_input_tokens",
+        ephemeral_1h_input_tokens: opt u64,
     }
 }
 
@@ -47,9 +47,9 @@ wire! {
     /// Requests of tools that run on the server.
     pub struct ServerToolUse {
         /// Web searches.
-        web_search_requests: opt u64 = "web_search_requests",
+        web_search_requests: opt u64,
         /// Web fetches.
-        web_fetch_requests: opt u64 = "web_fetch_requests",
+        web_fetch_requests: opt u64,
     }
 }
 

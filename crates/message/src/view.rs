@@ -81,7 +81,7 @@ macro_rules! borrowed {
     (
         $(#[$meta:meta])*
         pub struct $name:ident $(<$lt:lifetime>)? {
-            $( $(#[$fmeta:meta])* $field:ident: $ty:ty = $key:literal $(| $alt:literal)* ),* $(,)?
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ty $(= $key:literal)? $(| $alt:literal)* ),* $(,)?
         }
     ) => {
         $(#[$meta])*
@@ -97,7 +97,7 @@ macro_rules! borrowed {
                 impl<'de> serde::Deserialize<'de> for Key {
                     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                         d.deserialize_identifier($crate::view::Named(|key: &str| match key {
-                            $( $key $(| $alt)* => Self::$field, )*
+                            $( $crate::macros::key!($field $($key)?) $(| $alt)* => Self::$field, )*
                             _ => Self::Other,
                         }))
                     }
@@ -165,9 +165,9 @@ borrowed! {
         /// The type.
         kind: Str<'a> = "type",
         /// The subtype.
-        subtype: Str<'a> = "subtype",
+        subtype: Str<'a>,
         /// The line's id.
-        uuid: Str<'a> = "uuid",
+        uuid: Str<'a>,
         /// The line before it.
         parent_uuid: Str<'a> = "parentUuid",
         /// The line before it where a compaction begins a new tree.
@@ -175,19 +175,19 @@ borrowed! {
         /// The session.
         session_id: Str<'a> = "sessionId" | "session_id",
         /// When.
-        timestamp: TimeStr<'a> = "timestamp",
+        timestamp: TimeStr<'a>,
         /// The subagent.
         agent_id: Str<'a> = "agentId" | "agent_id",
         /// The tool call whose subagent said it.
-        parent_tool_use_id: Str<'a> = "parent_tool_use_id" | "parentToolUseID",
+        parent_tool_use_id: Str<'a> | "parentToolUseID",
         /// Type of the subagent that said it, such as `Explore`.
         attribution_agent: Str<'a> = "attributionAgent",
         /// The call of the API.
         request_id: Str<'a> = "requestId" | "request_id",
         /// The working directory.
-        cwd: Str<'a> = "cwd",
+        cwd: Str<'a>,
         /// The program's version.
-        version: Str<'a> = "version",
+        version: Str<'a>,
         /// The git branch.
         git_branch: Str<'a> = "gitBranch",
         /// Whether a subagent said it.
@@ -205,15 +205,15 @@ borrowed! {
         /// Whether it is there for the screen alone.
         is_virtual: bool = "isVirtual",
         /// The message.
-        message: MessageView<'a> = "message",
+        message: MessageView<'a>,
         /// Usage beside the message.
-        usage: UsageView = "usage",
+        usage: UsageView,
         /// What the call cost, in old files.
         cost_usd: f64 = "costUSD" | "cost",
         /// What the session has cost so far, on `result` lines.
-        total_cost_usd: f64 = "total_cost_usd",
+        total_cost_usd: f64,
         /// Words of a `system` or `queue-operation` line.
-        content: &'a RawValue = "content",
+        content: &'a RawValue,
         /// The last line of what a `summary` line sums up.
         leaf_uuid: Str<'a> = "leafUuid",
         /// The session it was copied from, when it has an id of its own there.
@@ -223,11 +223,11 @@ borrowed! {
         /// A title the model made up.
         ai_title: Str<'a> = "aiTitle",
         /// Words of a `summary` line.
-        summary: Str<'a> = "summary",
+        summary: Str<'a>,
         /// What the tool gave, in its own form.
         tool_use_result: &'a RawValue = "toolUseResult" | "tool_use_result",
         /// What a `progress` line reports.
-        data: ProgressView<'a> = "data",
+        data: ProgressView<'a>,
     }
 }
 
@@ -237,7 +237,7 @@ borrowed! {
         /// The type of progress, such as `agent_progress`.
         kind: Str<'a> = "type",
         /// The entry of the subagent that an `agent_progress` repeats.
-        message: &'a RawValue = "message",
+        message: &'a RawValue,
         /// The subagent.
         agent_id: Str<'a> = "agentId",
     }
@@ -265,7 +265,7 @@ borrowed! {
     /// What an agent call asks for.
     pub struct AgentInputView<'a> {
         /// The type of subagent.
-        subagent_type: Str<'a> = "subagent_type",
+        subagent_type: Str<'a>,
     }
 }
 
@@ -307,17 +307,17 @@ borrowed! {
     /// The message of a line.
     pub struct MessageView<'a> {
         /// The API's id.
-        id: Str<'a> = "id",
+        id: Str<'a>,
         /// Who speaks.
-        role: Str<'a> = "role",
+        role: Str<'a>,
         /// The model.
-        model: Str<'a> = "model",
+        model: Str<'a>,
         /// Why the model stopped.
-        stop_reason: Str<'a> = "stop_reason",
+        stop_reason: Str<'a>,
         /// What the call used.
-        usage: UsageView = "usage",
+        usage: UsageView,
         /// What is said.
-        content: ContentView<'a> = "content",
+        content: ContentView<'a>,
     }
 }
 
@@ -400,19 +400,19 @@ borrowed! {
         /// The type.
         kind: Str<'a> = "type",
         /// Words, or reasoning.
-        text: Str<'a> = "text" | "thinking",
+        text: Str<'a> | "thinking",
         /// The id of a tool call.
-        id: Str<'a> = "id",
+        id: Str<'a>,
         /// The tool called.
-        name: Str<'a> = "name",
+        name: Str<'a>,
         /// What the tool is called with.
-        input: &'a RawValue = "input",
+        input: &'a RawValue,
         /// The call a result answers.
-        tool_use_id: Str<'a> = "tool_use_id",
+        tool_use_id: Str<'a>,
         /// What a result says.
-        content: &'a RawValue = "content",
+        content: &'a RawValue,
         /// Whether the tool failed.
-        is_error: bool = "is_error",
+        is_error: bool,
     }
 }
 
@@ -463,19 +463,19 @@ borrowed! {
         /// The type.
         kind: Str<'a> = "type",
         /// The line's id.
-        uuid: Str<'a> = "uuid",
+        uuid: Str<'a>,
         /// When.
-        timestamp: TimeStr<'a> = "timestamp",
+        timestamp: TimeStr<'a>,
         /// The call of the API.
         request_id: Str<'a> = "requestId" | "request_id",
         /// The message without what it says.
-        message: UsageMessage<'a> = "message",
+        message: UsageMessage<'a>,
         /// Usage beside the message.
-        usage: UsageView = "usage",
+        usage: UsageView,
         /// What the call cost, in old files.
         cost_usd: f64 = "costUSD" | "cost",
         /// What a `progress` line reports.
-        data: UsageProgress<'a> = "data",
+        data: UsageProgress<'a>,
     }
 }
 
@@ -485,7 +485,7 @@ borrowed! {
         /// The type of progress.
         kind: Str<'a> = "type",
         /// The entry of the subagent that an `agent_progress` repeats.
-        message: &'a RawValue = "message",
+        message: &'a RawValue,
     }
 }
 
@@ -522,11 +522,11 @@ borrowed! {
     /// A message without what it says.
     pub struct UsageMessage<'a> {
         /// The API's id.
-        id: Str<'a> = "id",
+        id: Str<'a>,
         /// The model.
-        model: Str<'a> = "model",
+        model: Str<'a>,
         /// What the call used.
-        usage: UsageView = "usage",
+        usage: UsageView,
     }
 }
 
@@ -534,21 +534,21 @@ borrowed! {
     /// The fields of usage that money depends on.
     pub struct UsageFields<'a> {
         /// Uncached prompt tokens.
-        input_tokens: u64 = "input_tokens",
+        input_tokens: u64,
         /// Tokens the model wrote.
-        output_tokens: u64 = "output_tokens",
+        output_tokens: u64,
         /// Prompt tokens written to the cache.
-        cache_creation_input_tokens: u64 = "cache_creation_input_tokens",
+        cache_creation_input_tokens: u64,
         /// Prompt tokens read from the cache.
-        cache_read_input_tokens: u64 = "cache_read_input_tokens",
+        cache_read_input_tokens: u64,
         /// The writes by lifetime.
-        cache_creation: SplitFields = "cache_creation",
+        cache_creation: SplitFields,
         /// Requests of server tools.
-        server_tool_use: ServerFields = "server_tool_use",
+        server_tool_use: ServerFields,
         /// The speed.
-        speed: Str<'a> = "speed",
+        speed: Str<'a>,
         /// The place.
-        inference_geo: Str<'a> = "inference_geo",
+        inference_geo: Str<'a>,
     }
 }
 
@@ -566,7 +566,7 @@ borrowed! {
     /// Requests of server tools.
     pub struct ServerFields {
         /// Web searches.
-        web_search_requests: u64 = "web_search_requests",
+        web_search_requests: u64,
     }
 }
 

@@ -14,9 +14,9 @@ wire! {
         /// Further folders that tools may work in.
         additional_working_directories: opt Vec<String> = "additionalWorkingDirectories",
         /// Operating system, for example `linux`.
-        platform: opt String = "platform",
+        platform: opt String,
         /// The user's shell, for example `bash`.
-        shell: opt String = "shell",
+        shell: opt String,
     }
 }
 
@@ -32,8 +32,8 @@ wire! {
     /// The style of an [`OutputStyleInstructions`](super::OutputStyleInstructions) attachment.
     pub struct StyleText {
         /// Name of the style.
-        name: opt String = "name",
+        name: opt String,
         /// What it tells the model.
-        prompt: opt String = "prompt",
+        prompt: opt String,
     }
 }

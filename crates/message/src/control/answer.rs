@@ -12,31 +12,31 @@ wire! {
     /// The answer to `initialize`; older versions say less.
     pub struct Initialized {
         /// The slash commands.
-        commands: req Vec<Command> = "commands",
+        commands: req Vec<Command>,
         /// The subagents.
-        agents: opt Vec<Agent> = "agents",
+        agents: opt Vec<Agent>,
         /// The output style.
-        output_style: opt String = "output_style",
+        output_style: opt String,
         /// The output styles there are.
-        available_output_styles: opt Vec<String> = "available_output_styles",
+        available_output_styles: opt Vec<String>,
         /// The models there are.
-        models: opt Vec<Model> = "models",
+        models: opt Vec<Model>,
         /// Who pays.
-        account: opt Account = "account",
+        account: opt Account,
         /// The process.
-        pid: opt u32 = "pid",
+        pid: opt u32,
         /// The version.
-        claude_code_version: opt String = "claude_code_version",
+        claude_code_version: opt String,
         /// The permission mode.
-        current_permission_mode: opt String = "current_permission_mode",
+        current_permission_mode: opt String,
         /// Whether the hooks were taken.
-        hooks_applied: opt bool = "hooks_applied",
+        hooks_applied: opt bool,
         /// Whether a hook that fails can block.
-        hook_on_failure_supported: opt bool = "hook_on_failure_supported",
+        hook_on_failure_supported: opt bool,
         /// `idle`, `running` …
-        session_state: opt String = "session_state",
+        session_state: opt String,
         /// What hosts may rely on.
-        capabilities: opt Vec<String> = "capabilities",
+        capabilities: opt Vec<String>,
     }
 }
 
@@ -44,13 +44,13 @@ wire! {
     /// A slash command or skill.
     pub struct Command {
         /// Its name, without the slash.
-        name: req String = "name",
+        name: req String,
         /// What it does.
-        description: req String = "description",
+        description: req String,
         /// What may follow it.
         argument_hint: req String = "argumentHint",
         /// Whether it is part of the program.
-        builtin: opt bool = "builtin",
+        builtin: opt bool,
     }
 }
 
@@ -58,11 +58,11 @@ wire! {
     /// A subagent.
     pub struct Agent {
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// When to use it.
-        description: req String = "description",
+        description: req String,
         /// The model it runs on.
-        model: opt String = "model",
+        model: opt String,
     }
 }
 
@@ -70,13 +70,13 @@ wire! {
     /// A model.
     pub struct Model {
         /// What to ask for.
-        value: req String = "value",
+        value: req String,
         /// What that is now.
         resolved_model: opt String = "resolvedModel",
         /// Its name as shown.
         display_name: req String = "displayName",
         /// What it is good for.
-        description: req String = "description",
+        description: req String,
         /// Whether it takes an effort level.
         supports_effort: opt bool = "supportsEffort",
         /// The effort levels it takes.
@@ -108,7 +108,7 @@ wire! {
     /// The answer to `list_models`.
     pub struct Models {
         /// The models.
-        models: req Vec<Model> = "models",
+        models: req Vec<Model>,
     }
 }
 
@@ -116,9 +116,9 @@ wire! {
     /// The answer to `interrupt`.
     pub struct Interrupted {
         /// Prompts that still wait.
-        still_queued: req Vec<Uuid> = "still_queued",
+        still_queued: req Vec<Uuid>,
         /// Prompts that were dropped.
-        cancelled: opt Vec<Uuid> = "cancelled",
+        cancelled: opt Vec<Uuid>,
     }
 }
 
@@ -126,7 +126,7 @@ wire! {
     /// The answer to `set_permission_mode`.
     pub struct ModeSet {
         /// The mode.
-        mode: req String = "mode",
+        mode: req String,
     }
 }
 
@@ -134,7 +134,7 @@ wire! {
     /// The answer to `set_model`.
     pub struct ModelSet {
         /// The model.
-        model: req String = "model",
+        model: req String,
     }
 }
 
@@ -150,21 +150,21 @@ wire! {
     /// An MCP server and how it stands.
     pub struct McpServer {
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// `connected`, `failed`, `pending` or `disabled`.
-        status: req String = "status",
+        status: req String,
         /// What it says of itself.
         server_info: opt McpServerInfo = "serverInfo",
         /// Why it failed.
-        error: opt String = "error",
+        error: opt String,
         /// `stdio`, `http` or `sdk`.
-        transport: opt String = "transport",
+        transport: opt String,
         /// Where it was configured.
-        scope: opt String = "scope",
+        scope: opt String,
         /// Who configured it.
-        source: opt String = "source",
+        source: opt String,
         /// Its tools.
-        tools: opt Vec<McpTool> = "tools",
+        tools: opt Vec<McpTool>,
     }
 }
 
@@ -172,9 +172,9 @@ wire! {
     /// What an MCP server says of itself.
     pub struct McpServerInfo {
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// Its version.
-        version: req String = "version",
+        version: req String,
     }
 }
 
@@ -182,9 +182,9 @@ wire! {
     /// A tool of an MCP server.
     pub struct McpTool {
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// What it promises.
-        annotations: opt Json = "annotations",
+        annotations: opt Json,
     }
 }
 
@@ -192,7 +192,7 @@ wire! {
     /// The host's answer to `mcp_message`.
     pub struct McpReply {
         /// The JSON-RPC answer.
-        mcp_response: opt Json = "mcp_response",
+        mcp_response: opt Json,
     }
 }
 
@@ -200,11 +200,11 @@ wire! {
     /// The answer to `mcp_set_servers`.
     pub struct McpServersSet {
         /// Servers that came.
-        added: req Vec<String> = "added",
+        added: req Vec<String>,
         /// Servers that went.
-        removed: req Vec<String> = "removed",
+        removed: req Vec<String>,
         /// Those that failed, and why.
-        errors: req BTreeMap<String, String> = "errors",
+        errors: req BTreeMap<String, String>,
     }
 }
 
@@ -212,7 +212,7 @@ wire! {
     /// The answer to `mcp_call`: what the tool gave, in the server's own form.
     pub struct McpResult {
         /// What it gave.
-        content: opt Vec<Json> = "content",
+        content: opt Vec<Json>,
         /// The same as a value.
         structured_content: opt Json = "structuredContent",
         /// Whether it failed.
@@ -224,7 +224,7 @@ wire! {
     /// The answer to `mcp_read_resource`.
     pub struct McpResource {
         /// What the resource holds.
-        contents: opt Vec<Json> = "contents",
+        contents: opt Vec<Json>,
     }
 }
 
@@ -236,9 +236,9 @@ wire! {
         /// Files that would change, when only asked.
         files_changed: opt Vec<String> = "filesChanged",
         /// Lines that would come.
-        insertions: opt u64 = "insertions",
+        insertions: opt u64,
         /// Lines that would go.
-        deletions: opt u64 = "deletions",
+        deletions: opt u64,
         /// Links left alone.
         skipped_links: opt u64 = "skippedLinks",
     }
@@ -248,7 +248,7 @@ wire! {
     /// The answer to `get_context_usage`.
     pub struct ContextUsage {
         /// What fills the context.
-        categories: req Vec<ContextShare> = "categories",
+        categories: req Vec<ContextShare>,
         /// Tokens in use.
         total_tokens: req u64 = "totalTokens",
         /// Tokens there is room for.
@@ -256,15 +256,15 @@ wire! {
         /// The same before any reserve.
         raw_max_tokens: req u64 = "rawMaxTokens",
         /// How full it is.
-        percentage: req u64 = "percentage",
+        percentage: req u64,
         /// The model.
-        model: req String = "model",
+        model: req String,
         /// The instruction files.
         memory_files: req Vec<Json> = "memoryFiles",
         /// The tools of MCP servers.
         mcp_tools: req Vec<Json> = "mcpTools",
         /// The person's own subagents.
-        agents: req Vec<Json> = "agents",
+        agents: req Vec<Json>,
         /// Where compaction sets in.
         auto_compact_threshold: opt u64 = "autoCompactThreshold",
         /// Whether it does.
@@ -280,15 +280,15 @@ wire! {
     /// One thing that fills the context.
     pub struct ContextShare {
         /// Its name for programs.
-        id: opt String = "id",
+        id: opt String,
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// How much it fills.
-        tokens: req u64 = "tokens",
+        tokens: req u64,
         /// How it is drawn.
-        color: opt String = "color",
+        color: opt String,
         /// `used`, `free` or `buffer`.
-        kind: opt String = "kind",
+        kind: opt String,
     }
 }
 
@@ -296,15 +296,15 @@ wire! {
     /// The answer to `get_usage`.
     pub struct UsageReport {
         /// The session.
-        session: req SessionUsage = "session",
+        session: req SessionUsage,
         /// The plan, when there is one.
-        subscription_type: opt String = "subscription_type",
+        subscription_type: opt String,
         /// Whether allowances are known.
-        rate_limits_available: req bool = "rate_limits_available",
+        rate_limits_available: req bool,
         /// The allowances.
-        rate_limits: opt Json = "rate_limits",
+        rate_limits: opt Json,
         /// The person's habits.
-        behaviors: opt Json = "behaviors",
+        behaviors: opt Json,
     }
 }
 
@@ -312,17 +312,17 @@ wire! {
     /// What a session used.
     pub struct SessionUsage {
         /// Dollars.
-        total_cost_usd: opt Number = "total_cost_usd",
+        total_cost_usd: opt Number,
         /// Time in calls.
-        total_api_duration_ms: req u64 = "total_api_duration_ms",
+        total_api_duration_ms: req u64,
         /// Time in all.
-        total_duration_ms: req u64 = "total_duration_ms",
+        total_duration_ms: req u64,
         /// Lines of code added.
-        total_lines_added: req u64 = "total_lines_added",
+        total_lines_added: req u64,
         /// Lines of code removed.
-        total_lines_removed: req u64 = "total_lines_removed",
+        total_lines_removed: req u64,
         /// By model.
-        model_usage: req BTreeMap<String, ModelUsage> = "model_usage",
+        model_usage: req BTreeMap<String, ModelUsage>,
     }
 }
 
@@ -330,7 +330,7 @@ wire! {
     /// The answer to `get_session_cost`.
     pub struct SessionCost {
         /// In words.
-        text: req String = "text",
+        text: req String,
     }
 }
 
@@ -338,7 +338,7 @@ wire! {
     /// The answer to `get_binary_version`.
     pub struct BinaryVersion {
         /// The version.
-        version: req String = "version",
+        version: req String,
     }
 }
 
@@ -346,11 +346,11 @@ wire! {
     /// The answer to `get_settings`.
     pub struct Settings {
         /// All settings together.
-        effective: req Json = "effective",
+        effective: req Json,
         /// The files they are from.
-        sources: req Vec<Json> = "sources",
+        sources: req Vec<Json>,
         /// What is in force.
-        applied: req Applied = "applied",
+        applied: req Applied,
     }
 }
 
@@ -358,9 +358,9 @@ wire! {
     /// What is in force.
     pub struct Applied {
         /// The model.
-        model: req String = "model",
+        model: req String,
         /// How hard it thinks.
-        effort: opt String = "effort",
+        effort: opt String,
     }
 }
 
@@ -368,9 +368,9 @@ wire! {
     /// The answer to `get_hooks_listing`.
     pub struct HooksListing {
         /// The events that have hooks.
-        events: req Vec<String> = "events",
+        events: req Vec<String>,
         /// The hooks.
-        hooks: req Vec<HookListed> = "hooks",
+        hooks: req Vec<HookListed>,
         /// The events there are.
         event_catalog: req Vec<HookEvent> = "eventCatalog",
     }
@@ -380,11 +380,11 @@ wire! {
     /// A hook.
     pub struct HookListed {
         /// The event.
-        event: req String = "event",
+        event: req String,
         /// Which tools or sources it is for.
-        matcher: opt String = "matcher",
+        matcher: opt String,
         /// What runs.
-        command: req String = "command",
+        command: req String,
     }
 }
 
@@ -392,9 +392,9 @@ wire! {
     /// An event that hooks may be for.
     pub struct HookEvent {
         /// Its name.
-        name: req String = "name",
+        name: req String,
         /// When it comes.
-        summary: req String = "summary",
+        summary: req String,
         /// Whether a hook may choose among its tools or sources.
         supports_matcher: req bool = "supportsMatcher",
     }
@@ -404,7 +404,7 @@ wire! {
     /// The answer to `list_permission_rules`.
     pub struct PermissionRules {
         /// The rules.
-        state: req PermissionState = "state",
+        state: req PermissionState,
     }
 }
 
@@ -412,7 +412,7 @@ wire! {
     /// Rules and folders.
     pub struct PermissionState {
         /// The rules.
-        rules: req Vec<PermissionRule> = "rules",
+        rules: req Vec<PermissionRule>,
         /// Folders allowed beside the working directory.
         workspace_directories: req Vec<String> = "workspaceDirectories",
         /// Where the program was started.
@@ -426,11 +426,11 @@ wire! {
     /// A rule.
     pub struct PermissionRule {
         /// `allow`, `deny` or `ask`.
-        behavior: req String = "behavior",
+        behavior: req String,
         /// The rule as written.
-        rule: req String = "rule",
+        rule: req String,
         /// Where it stands.
-        source: req String = "source",
+        source: req String,
     }
 }
 
@@ -438,13 +438,13 @@ wire! {
     /// The answer to `read_file`.
     pub struct FileRead {
         /// What it holds.
-        contents: req String = "contents",
+        contents: req String,
         /// Where it is.
         abs_path: req String = "absPath",
         /// Whether some bytes could not be shown.
-        lossy: req bool = "lossy",
+        lossy: req bool,
         /// The path as asked for.
-        requested_path: req String = "requested_path",
+        requested_path: req String,
     }
 }
 
@@ -452,9 +452,9 @@ wire! {
     /// The answer to `file_suggestions`.
     pub struct FileSuggestions {
         /// The files.
-        suggestions: req Vec<FileSuggestion> = "suggestions",
+        suggestions: req Vec<FileSuggestion>,
         /// Where they are.
-        cwd: req String = "cwd",
+        cwd: req String,
     }
 }
 
@@ -462,7 +462,7 @@ wire! {
     /// A file that matches.
     pub struct FileSuggestion {
         /// Its path.
-        path: req String = "path",
+        path: req String,
     }
 }
 
@@ -470,15 +470,15 @@ wire! {
     /// The answer to `reload_plugins`.
     pub struct Reloaded {
         /// The slash commands.
-        commands: req Vec<Command> = "commands",
+        commands: req Vec<Command>,
         /// The subagents.
-        agents: req Vec<Agent> = "agents",
+        agents: req Vec<Agent>,
         /// The plugins.
-        plugins: req Vec<Json> = "plugins",
+        plugins: req Vec<Json>,
         /// The MCP servers.
         mcp_servers: req Vec<McpServer> = "mcpServers",
         /// How many failed.
-        error_count: req u64 = "error_count",
+        error_count: req u64,
     }
 }
 
@@ -486,7 +486,7 @@ wire! {
     /// The answer to `reload_skills`.
     pub struct Skills {
         /// The skills.
-        skills: req Vec<Command> = "skills",
+        skills: req Vec<Command>,
     }
 }
 
@@ -494,7 +494,7 @@ wire! {
     /// The answer to `reload_output_styles`.
     pub struct OutputStyles {
         /// The output styles there are.
-        available_output_styles: req Vec<String> = "available_output_styles",
+        available_output_styles: req Vec<String>,
     }
 }
 
@@ -502,7 +502,7 @@ wire! {
     /// The answer to `cancel_async_message`.
     pub struct Cancelled {
         /// Whether the prompt was still waiting.
-        cancelled: req bool = "cancelled",
+        cancelled: req bool,
     }
 }
 
@@ -510,7 +510,7 @@ wire! {
     /// The answer to `get_task_output`.
     pub struct TaskOutput {
         /// What it printed.
-        output: req String = "output",
+        output: req String,
     }
 }
 
@@ -518,7 +518,7 @@ wire! {
     /// The answer to `generate_session_title`.
     pub struct Title {
         /// The title.
-        title: opt String = "title",
+        title: opt String,
     }
 }
 
@@ -526,9 +526,9 @@ wire! {
     /// The answer to `side_question`.
     pub struct SideAnswer {
         /// The model's words.
-        response: req String = "response",
+        response: req String,
         /// Whether no model said them.
-        synthetic: req bool = "synthetic",
+        synthetic: req bool,
     }
 }
 

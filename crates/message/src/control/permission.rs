@@ -26,11 +26,11 @@ macro_rules! rule_updates {
             $(#[$meta])*
             pub struct $name ["type" = $tag] {
                 /// The rules.
-                rules: req Vec<RuleValue> = "rules",
+                rules: req Vec<RuleValue>,
                 /// `allow`, `deny` or `ask`.
-                behavior: req String = "behavior",
+                behavior: req String,
                 /// Where they are kept.
-                destination: req String = "destination",
+                destination: req String,
             }
         }
     )+ };
@@ -59,9 +59,9 @@ wire! {
     /// Changes the mode.
     pub struct SetMode ["type" = "setMode"] {
         /// The mode.
-        mode: req String = "mode",
+        mode: req String,
         /// Where it is kept.
-        destination: req String = "destination",
+        destination: req String,
     }
 }
 
@@ -69,9 +69,9 @@ wire! {
     /// Opens more folders.
     pub struct AddDirectories ["type" = "addDirectories"] {
         /// The folders.
-        directories: req Vec<String> = "directories",
+        directories: req Vec<String>,
         /// Where they are kept.
-        destination: req String = "destination",
+        destination: req String,
     }
 }
 
@@ -79,8 +79,8 @@ wire! {
     /// Closes folders again.
     pub struct RemoveDirectories ["type" = "removeDirectories"] {
         /// The folders.
-        directories: req Vec<String> = "directories",
+        directories: req Vec<String>,
         /// Where they are kept.
-        destination: req String = "destination",
+        destination: req String,
     }
 }

@@ -104,27 +104,27 @@ wire! {
     /// May this tool run? Agent to host.
     pub struct CanUseTool ["subtype" = "can_use_tool"] {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What it is called with.
-        input: req Json = "input",
+        input: req Json,
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// The tool as shown.
-        display_name: opt String = "display_name",
+        display_name: opt String,
         /// What the call does.
-        description: opt String = "description",
+        description: opt String,
         /// Rules the host may add.
-        permission_suggestions: opt Json = "permission_suggestions",
+        permission_suggestions: opt Json,
         /// The path that needs leave.
-        blocked_path: opt String = "blocked_path",
+        blocked_path: opt String,
         /// Why leave is needed.
-        decision_reason: opt Json = "decision_reason",
+        decision_reason: opt Json,
         /// The same in one word.
-        decision_reason_type: opt String = "decision_reason_type",
+        decision_reason_type: opt String,
         /// The subagent that asks.
-        agent_id: opt AgentId = "agent_id",
+        agent_id: opt AgentId,
         /// Whether a person must answer.
-        requires_user_interaction: opt bool = "requires_user_interaction",
+        requires_user_interaction: opt bool,
     }
 }
 
@@ -132,11 +132,11 @@ wire! {
     /// A hook of the host is due. Agent to host.
     pub struct HookCallback ["subtype" = "hook_callback"] {
         /// Which hook.
-        callback_id: req String = "callback_id",
+        callback_id: req String,
         /// What happened.
-        input: req Json = "input",
+        input: req Json,
         /// The call, or an id made up for events without one.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
     }
 }
 
@@ -144,9 +144,9 @@ wire! {
     /// A message for an MCP server inside the host. Agent to host.
     pub struct McpMessage ["subtype" = "mcp_message"] {
         /// The server.
-        server_name: req String = "server_name",
+        server_name: req String,
         /// The JSON-RPC message.
-        message: req Json = "message",
+        message: req Json,
     }
 }
 
@@ -154,11 +154,11 @@ wire! {
     /// An MCP server asks the person something. Agent to host.
     pub struct Elicitation ["subtype" = "elicitation"] {
         /// The server.
-        mcp_server_name: opt String = "mcp_server_name",
+        mcp_server_name: opt String,
         /// The question.
-        message: opt String = "message",
+        message: opt String,
         /// The form of the answer.
-        requested_schema: opt Json = "requested_schema",
+        requested_schema: opt Json,
     }
 }
 
@@ -171,9 +171,9 @@ wire! {
     /// Opens the conversation. Host to agent.
     pub struct Initialize ["subtype" = "initialize"] {
         /// Hooks by event.
-        hooks: opt Json = "hooks",
+        hooks: opt Json,
         /// Subagents.
-        agents: opt Json = "agents",
+        agents: opt Json,
         /// MCP servers inside the host.
         sdk_mcp_servers: opt Json = "sdkMcpServers",
         /// The form of the answer.
@@ -185,7 +185,7 @@ wire! {
         /// What those servers would say when asked, so that nobody need ask.
         sdk_mcp_server_manifests: opt Json = "sdkMcpServerManifests",
         /// The skills to offer; absent means all.
-        skills: opt Vec<String> = "skills",
+        skills: opt Vec<String>,
         /// Whether what subagents say and think is told too.
         forward_subagent_text: opt bool = "forwardSubagentText",
         /// Whether what changes from run to run is left out of the system prompt.
@@ -193,7 +193,7 @@ wire! {
         /// Whether the system prompt is recorded once and sent verbatim from then on; absent means yes.
         system_prompt_snapshot: opt bool = "systemPromptSnapshot",
         /// Plugins to load, if the agent was started with `--await-initialize`.
-        plugins: opt Vec<PluginConfig> = "plugins",
+        plugins: opt Vec<PluginConfig>,
         /// Settings of the host that only restrict, if the agent was started with
         /// `--managed-settings-in-initialize`.
         managed_settings: opt Json = "managedSettings",
@@ -204,7 +204,7 @@ wire! {
     /// A plugin that the host names.
     pub struct PluginConfig {
         /// Its folder.
-        path: req String = "path",
+        path: req String,
         /// Whether its MCP servers are left alone.
         skip_mcp_discovery: opt bool = "skipMcpDiscovery",
     }
@@ -214,7 +214,7 @@ wire! {
     /// Stop the running turn. Host to agent.
     pub struct Interrupt ["subtype" = "interrupt"] {
         /// Also drop what is queued.
-        cancel_queued: opt bool = "cancel_queued",
+        cancel_queued: opt bool,
     }
 }
 
@@ -222,7 +222,7 @@ wire! {
     /// Change the permission mode. Host to agent.
     pub struct SetPermissionMode ["subtype" = "set_permission_mode"] {
         /// The mode.
-        mode: req String = "mode",
+        mode: req String,
     }
 }
 
@@ -230,7 +230,7 @@ wire! {
     /// Change the model. Host to agent.
     pub struct SetModel ["subtype" = "set_model"] {
         /// The model; none means the default.
-        model: opt String = "model",
+        model: opt String,
     }
 }
 
@@ -238,9 +238,9 @@ wire! {
     /// Limit thinking. Host to agent.
     pub struct SetMaxThinkingTokens ["subtype" = "set_max_thinking_tokens"] {
         /// The limit; `null` lifts it.
-        max_thinking_tokens: opt u64 = "max_thinking_tokens",
+        max_thinking_tokens: opt u64,
         /// How thinking is shown.
-        thinking_display: opt String = "thinking_display",
+        thinking_display: opt String,
     }
 }
 
@@ -253,7 +253,7 @@ wire! {
     /// Replace the MCP servers. Host to agent.
     pub struct McpSetServers ["subtype" = "mcp_set_servers"] {
         /// The servers.
-        servers: req Json = "servers",
+        servers: req Json,
     }
 }
 
@@ -271,7 +271,7 @@ wire! {
         /// The server.
         server_name: req String = "serverName",
         /// On or off.
-        enabled: req bool = "enabled",
+        enabled: req bool,
     }
 }
 
@@ -279,9 +279,9 @@ wire! {
     /// Call an MCP tool. Host to agent.
     pub struct McpCall ["subtype" = "mcp_call"] {
         /// The tool.
-        tool: opt String = "tool",
+        tool: opt String,
         /// What it is called with.
-        arguments: opt Json = "arguments",
+        arguments: opt Json,
     }
 }
 
@@ -291,7 +291,7 @@ wire! {
         /// The server.
         server_name: opt String = "serverName",
         /// The resource.
-        uri: opt String = "uri",
+        uri: opt String,
     }
 }
 
@@ -299,9 +299,9 @@ wire! {
     /// Put files back to where they were before a prompt. Host to agent.
     pub struct RewindFiles ["subtype" = "rewind_files"] {
         /// The prompt.
-        user_message_id: req Uuid = "user_message_id",
+        user_message_id: req Uuid,
         /// Only say what would change.
-        dry_run: opt bool = "dry_run",
+        dry_run: opt bool,
     }
 }
 
@@ -309,7 +309,7 @@ wire! {
     /// What fills the context? Host to agent.
     pub struct GetContextUsage ["subtype" = "get_context_usage"] {
         /// How closely to look.
-        detail: opt String = "detail",
+        detail: opt String,
     }
 }
 
@@ -317,7 +317,7 @@ wire! {
     /// What was used? Host to agent.
     pub struct GetUsage ["subtype" = "get_usage"] {
         /// Leave the habits out.
-        skip_behaviors: opt bool = "skip_behaviors",
+        skip_behaviors: opt bool,
     }
 }
 
@@ -355,7 +355,7 @@ wire! {
     /// Read a file. Host to agent.
     pub struct ReadFile ["subtype" = "read_file"] {
         /// The file.
-        path: req String = "path",
+        path: req String,
     }
 }
 
@@ -363,7 +363,7 @@ wire! {
     /// Which files match? Host to agent.
     pub struct FileSuggestions ["subtype" = "file_suggestions"] {
         /// What to match.
-        query: req String = "query",
+        query: req String,
     }
 }
 
@@ -371,9 +371,9 @@ wire! {
     /// A file counts as read. Host to agent.
     pub struct SeedReadState ["subtype" = "seed_read_state"] {
         /// The file.
-        path: req String = "path",
+        path: req String,
         /// When it was changed.
-        mtime: opt Number = "mtime",
+        mtime: opt Number,
     }
 }
 
@@ -381,7 +381,7 @@ wire! {
     /// Give the session a title. Host to agent.
     pub struct RenameSession ["subtype" = "rename_session"] {
         /// The title.
-        title: req String = "title",
+        title: req String,
     }
 }
 
@@ -389,7 +389,7 @@ wire! {
     /// Stop a background task. Host to agent.
     pub struct StopTask ["subtype" = "stop_task"] {
         /// The task.
-        task_id: req String = "task_id",
+        task_id: req String,
     }
 }
 
@@ -397,7 +397,7 @@ wire! {
     /// Let calls go on in the background. Host to agent.
     pub struct BackgroundTasks ["subtype" = "background_tasks"] {
         /// The call; all when it is left out.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
     }
 }
 
@@ -405,7 +405,7 @@ wire! {
     /// What did a task print? Host to agent.
     pub struct GetTaskOutput ["subtype" = "get_task_output"] {
         /// The task.
-        task_id: req String = "task_id",
+        task_id: req String,
     }
 }
 
@@ -428,13 +428,13 @@ wire! {
     /// A repository lies here. Host to agent.
     pub struct RegisterRepoRoot ["subtype" = "register_repo_root"] {
         /// Where.
-        directory: opt String = "directory",
+        directory: opt String,
         /// Read the instruction files again.
-        reload_claude_md: opt bool = "reload_claude_md",
+        reload_claude_md: opt bool,
         /// Read the plugins again.
-        reload_plugins: opt bool = "reload_plugins",
+        reload_plugins: opt bool,
         /// Read the skills again.
-        reload_skills: opt bool = "reload_skills",
+        reload_skills: opt bool,
     }
 }
 
@@ -442,7 +442,7 @@ wire! {
     /// Change settings as a flag would. Host to agent.
     pub struct ApplyFlagSettings ["subtype" = "apply_flag_settings"] {
         /// The settings.
-        settings: opt Json = "settings",
+        settings: opt Json,
     }
 }
 
@@ -450,9 +450,9 @@ wire! {
     /// Change stored settings. Host to agent.
     pub struct UpdateSettings ["subtype" = "update_settings"] {
         /// Which file.
-        source: opt String = "source",
+        source: opt String,
         /// The settings.
-        settings: opt Json = "settings",
+        settings: opt Json,
     }
 }
 
@@ -460,7 +460,7 @@ wire! {
     /// Whether anybody listens. Host to agent.
     pub struct SetHasSubscribers ["subtype" = "set_has_subscribers"] {
         /// Yes or no.
-        has_subscribers: opt bool = "has_subscribers",
+        has_subscribers: opt bool,
     }
 }
 
@@ -468,7 +468,7 @@ wire! {
     /// Drop a queued prompt. Host to agent.
     pub struct CancelAsyncMessage ["subtype" = "cancel_async_message"] {
         /// The prompt.
-        message_uuid: opt Uuid = "message_uuid",
+        message_uuid: opt Uuid,
     }
 }
 
@@ -476,9 +476,9 @@ wire! {
     /// Make up a title. Host to agent.
     pub struct GenerateSessionTitle ["subtype" = "generate_session_title"] {
         /// What the session is about.
-        description: opt String = "description",
+        description: opt String,
         /// Whether to keep it.
-        persist: opt bool = "persist",
+        persist: opt bool,
     }
 }
 
@@ -486,7 +486,7 @@ wire! {
     /// Ask beside the conversation. Host to agent.
     pub struct SideQuestion ["subtype" = "side_question"] {
         /// The question.
-        question: req String = "question",
+        question: req String,
     }
 }
 
@@ -494,7 +494,7 @@ wire! {
     /// Choose a colour. Host to agent.
     pub struct SetColor ["subtype" = "set_color"] {
         /// The colour.
-        color: opt String = "color",
+        color: opt String,
     }
 }
 

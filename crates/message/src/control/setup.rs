@@ -11,11 +11,11 @@ wire! {
     /// Hooks of the host for one event, by the names it will be called by.
     pub struct HookMatcher {
         /// Which tools or sources they are for; `null` means all.
-        matcher: opt String = "matcher",
+        matcher: opt String,
         /// The names.
         hook_callback_ids: req Vec<String> = "hookCallbackIds",
         /// Seconds the agent waits for an answer.
-        timeout: opt Number = "timeout",
+        timeout: opt Number,
         /// What a hook that fails does: `block` or `continue`.
         on_failure: opt String = "onFailure",
     }
@@ -25,19 +25,19 @@ wire! {
     /// A subagent.
     pub struct AgentDefinition {
         /// When to use it.
-        description: req String = "description",
+        description: req String,
         /// What it is told.
-        prompt: req String = "prompt",
+        prompt: req String,
         /// Its tools; absent means all.
-        tools: opt Vec<String> = "tools",
+        tools: opt Vec<String>,
         /// Tools it must not use.
         disallowed_tools: opt Vec<String> = "disallowedTools",
         /// Its model; absent means the session's.
-        model: opt String = "model",
+        model: opt String,
         /// Skills it begins with.
-        skills: opt Vec<String> = "skills",
+        skills: opt Vec<String>,
         /// Where it keeps what it learns: `user`, `project` or `local`.
-        memory: opt String = "memory",
+        memory: opt String,
         /// Its MCP servers: names, or configurations by name.
         mcp_servers: opt Json = "mcpServers",
         /// What it is asked first.
@@ -45,9 +45,9 @@ wire! {
         /// How many turns it may take.
         max_turns: opt u64 = "maxTurns",
         /// Whether it always runs in the background.
-        background: opt bool = "background",
+        background: opt bool,
         /// How hard it thinks.
-        effort: opt Json = "effort",
+        effort: opt Json,
         /// Its permission mode.
         permission_mode: opt String = "permissionMode",
     }
@@ -71,11 +71,11 @@ wire! {
     /// An MCP server that is a program.
     pub struct McpStdio ["type" = "stdio"] {
         /// The program.
-        command: req String = "command",
+        command: req String,
         /// What it is started with.
-        args: opt Vec<String> = "args",
+        args: opt Vec<String>,
         /// What it finds in its environment.
-        env: opt BTreeMap<String, String> = "env",
+        env: opt BTreeMap<String, String>,
     }
 }
 
@@ -83,9 +83,9 @@ wire! {
     /// An MCP server at an address that streams events.
     pub struct McpSse ["type" = "sse"] {
         /// The address.
-        url: req String = "url",
+        url: req String,
         /// What to send with each request.
-        headers: opt BTreeMap<String, String> = "headers",
+        headers: opt BTreeMap<String, String>,
     }
 }
 
@@ -93,9 +93,9 @@ wire! {
     /// An MCP server at an address.
     pub struct McpHttp ["type" = "http"] {
         /// The address.
-        url: req String = "url",
+        url: req String,
         /// What to send with each request.
-        headers: opt BTreeMap<String, String> = "headers",
+        headers: opt BTreeMap<String, String>,
     }
 }
 
@@ -103,7 +103,7 @@ wire! {
     /// An MCP server inside the host.
     pub struct McpSdk ["type" = "sdk"] {
         /// Its name.
-        name: req String = "name",
+        name: req String,
     }
 }
 

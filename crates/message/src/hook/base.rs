@@ -7,21 +7,21 @@ part! {
     /// What hooks of every event are told.
     pub struct HookBase {
         /// The session.
-        session_id: SessionId = "session_id",
+        session_id: SessionId,
         /// The session's file.
-        transcript_path: String = "transcript_path",
+        transcript_path: String,
         /// The working directory.
-        cwd: String = "cwd",
+        cwd: String,
         /// The prompt under way; none before the first.
-        prompt_id: String = "prompt_id",
+        prompt_id: String,
         /// The permission mode.
-        permission_mode: String = "permission_mode",
+        permission_mode: String,
         /// How hard the model thinks, where it can be told to.
-        effort: Effort = "effort",
+        effort: Effort,
         /// The subagent; none in the main conversation.
-        agent_id: AgentId = "agent_id",
+        agent_id: AgentId,
         /// Which kind of agent.
-        agent_type: String = "agent_type",
+        agent_type: String,
     }
 }
 
@@ -29,7 +29,7 @@ wire! {
     /// How hard the model thinks.
     pub struct Effort {
         /// `low`, `medium`, `high` …
-        level: opt String = "level",
+        level: opt String,
     }
 }
 
@@ -37,9 +37,9 @@ wire! {
     /// The MCP server a tool belongs to.
     pub struct McpOrigin {
         /// The server.
-        name: opt String = "name",
+        name: opt String,
         /// Who configured it: `sdk`, `user`, `project`, `plugin` …
-        source: opt String = "source",
+        source: opt String,
     }
 }
 
@@ -47,13 +47,13 @@ wire! {
     /// One call of an answer, as a hook sees it.
     pub struct HookCall {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What the model called it with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
         /// The call.
-        tool_use_id: req ToolUseId = "tool_use_id",
+        tool_use_id: req ToolUseId,
         /// What the model is told.
-        tool_response: opt Json = "tool_response",
+        tool_response: opt Json,
     }
 }
 
@@ -61,23 +61,23 @@ wire! {
     /// Work that goes on when a turn ends.
     pub struct BackgroundTask {
         /// The task.
-        id: opt String = "id",
+        id: opt String,
         /// `shell`, `subagent`, `monitor`, `workflow` …
         kind: opt String = "type",
         /// How it stands.
-        status: opt String = "status",
+        status: opt String,
         /// What it does.
-        description: opt String = "description",
+        description: opt String,
         /// A shell's command.
-        command: opt String = "command",
+        command: opt String,
         /// A subagent's kind.
-        agent_type: opt String = "agent_type",
+        agent_type: opt String,
         /// The MCP server that works.
-        server: opt String = "server",
+        server: opt String,
         /// Its tool.
-        tool: opt String = "tool",
+        tool: opt String,
         /// A workflow's name.
-        name: opt String = "name",
+        name: opt String,
     }
 }
 
@@ -85,12 +85,12 @@ wire! {
     /// A time at which the session wakes up again.
     pub struct SessionCron {
         /// The entry.
-        id: opt String = "id",
+        id: opt String,
         /// When, as a cron expression.
-        schedule: opt String = "schedule",
+        schedule: opt String,
         /// Whether it comes again and again.
-        recurring: opt bool = "recurring",
+        recurring: opt bool,
         /// What is asked then.
-        prompt: opt String = "prompt",
+        prompt: opt String,
     }
 }

@@ -58,133 +58,133 @@ events! {
     /// A tool is about to run.
     "PreToolUse" PreToolUse answers PreToolUseSpecific {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What it is called with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin = "mcp_server",
+        mcp_server: opt McpOrigin,
     }
 
     /// A tool has run.
     "PostToolUse" PostToolUse answers PostToolUseSpecific {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What it was called with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
         /// What it gave, in its own form.
-        tool_response: opt Json = "tool_response",
+        tool_response: opt Json,
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// How long it ran.
-        duration_ms: opt Number = "duration_ms",
+        duration_ms: opt Number,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin = "mcp_server",
+        mcp_server: opt McpOrigin,
     }
 
     /// A tool has failed.
     "PostToolUseFailure" PostToolUseFailure answers PostToolUseFailureSpecific {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What it was called with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// Why it failed.
-        error: req String = "error",
+        error: req String,
         /// Whether it was broken off.
-        is_interrupt: opt bool = "is_interrupt",
+        is_interrupt: opt bool,
         /// How long it ran.
-        duration_ms: opt Number = "duration_ms",
+        duration_ms: opt Number,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin = "mcp_server",
+        mcp_server: opt McpOrigin,
     }
 
     /// All calls of one answer have run.
     "PostToolBatch" PostToolBatch answers PostToolBatchSpecific {
         /// The calls, with the input the model gave.
-        tool_calls: req Vec<HookCall> = "tool_calls",
+        tool_calls: req Vec<HookCall>,
     }
 
     /// The person is told something.
     "Notification" Notification answers NotificationSpecific {
         /// The words.
-        message: req String = "message",
+        message: req String,
         /// What stands over them.
-        title: opt String = "title",
+        title: opt String,
         /// Which kind of notice.
-        notification_type: opt String = "notification_type",
+        notification_type: opt String,
     }
 
     /// The person has said something.
     "UserPromptSubmit" UserPromptSubmit answers UserPromptSubmitSpecific {
         /// What.
-        prompt: req String = "prompt",
+        prompt: req String,
         /// Who really: `user`, `sdk`, `system`, `loop_wakeup`, `schedule_wakeup`, `poll_event`.
-        source: opt String = "source",
+        source: opt String,
         /// The session's title.
-        session_title: opt String = "session_title",
+        session_title: opt String,
     }
 
     /// A command is about to become a prompt.
     "UserPromptExpansion" UserPromptExpansion answers UserPromptExpansionSpecific {
         /// `slash_command` or `mcp_prompt`.
-        expansion_type: opt String = "expansion_type",
+        expansion_type: opt String,
         /// The command.
-        command_name: req String = "command_name",
+        command_name: req String,
         /// What it is given.
-        command_args: opt String = "command_args",
+        command_args: opt String,
         /// Where it comes from.
-        command_source: opt String = "command_source",
+        command_source: opt String,
         /// What the person typed.
-        prompt: opt String = "prompt",
+        prompt: opt String,
     }
 
     /// A session begins.
     "SessionStart" SessionStart answers SessionStartSpecific {
         /// How: `startup`, `resume`, `clear`, `compact`, `fork`.
-        source: req String = "source",
+        source: req String,
         /// The model.
-        model: opt String = "model",
+        model: opt String,
         /// The session's title.
-        session_title: opt String = "session_title",
+        session_title: opt String,
         /// For how long the model of a resumed session has said nothing.
-        seconds_since_last_response: opt Number = "seconds_since_last_response",
+        seconds_since_last_response: opt Number,
         /// How much a resumed session holds.
-        context_tokens: opt u64 = "context_tokens",
+        context_tokens: opt u64,
         /// Whether the API has probably forgotten it.
-        prompt_cache_likely_expired: opt bool = "prompt_cache_likely_expired",
+        prompt_cache_likely_expired: opt bool,
         /// What it costs to remind it.
-        estimated_cache_write_usd: opt Number = "estimated_cache_write_usd",
+        estimated_cache_write_usd: opt Number,
     }
 
     /// A session ends.
     "SessionEnd" SessionEnd answers NoSpecific {
         /// Why: `clear`, `resume`, `logout`, `prompt_input_exit`, `other`.
-        reason: req String = "reason",
+        reason: req String,
     }
 
     /// A turn is about to end.
     "Stop" Stop answers StopSpecific {
         /// Whether a hook has kept the turn going before.
-        stop_hook_active: opt bool = "stop_hook_active",
+        stop_hook_active: opt bool,
         /// The answer the turn would end with.
-        last_assistant_message: opt String = "last_assistant_message",
+        last_assistant_message: opt String,
         /// What goes on in the background.
-        background_tasks: opt Vec<BackgroundTask> = "background_tasks",
+        background_tasks: opt Vec<BackgroundTask>,
         /// When the session wakes up again.
-        session_crons: opt Vec<SessionCron> = "session_crons",
+        session_crons: opt Vec<SessionCron>,
     }
 
     /// A turn has ended by a failure of the API.
     "StopFailure" StopFailure answers NoSpecific {
         /// Which: `rate_limit`, `overloaded`, `authentication_failed` …
-        error: req String = "error",
+        error: req String,
         /// More about it.
-        error_details: opt String = "error_details",
+        error_details: opt String,
         /// The last answer.
-        last_assistant_message: opt String = "last_assistant_message",
+        last_assistant_message: opt String,
     }
 
     /// A subagent begins; the base names it.
@@ -193,246 +193,246 @@ events! {
     /// A subagent is about to end; the base names it.
     "SubagentStop" SubagentStop answers SubagentStopSpecific {
         /// Whether a hook has kept it going before.
-        stop_hook_active: opt bool = "stop_hook_active",
+        stop_hook_active: opt bool,
         /// Its file.
-        agent_transcript_path: opt String = "agent_transcript_path",
+        agent_transcript_path: opt String,
         /// The answer it would end with.
-        last_assistant_message: opt String = "last_assistant_message",
+        last_assistant_message: opt String,
         /// What goes on in the background.
-        background_tasks: opt Vec<BackgroundTask> = "background_tasks",
+        background_tasks: opt Vec<BackgroundTask>,
         /// When the session wakes up again.
-        session_crons: opt Vec<SessionCron> = "session_crons",
+        session_crons: opt Vec<SessionCron>,
     }
 
     /// The conversation is about to be summed up.
     "PreCompact" PreCompact answers NoSpecific {
         /// `manual` or `auto`.
-        trigger: req String = "trigger",
+        trigger: req String,
         /// What the person asked of the summary.
-        custom_instructions: opt String = "custom_instructions",
+        custom_instructions: opt String,
     }
 
     /// The conversation has been summed up.
     "PostCompact" PostCompact answers NoSpecific {
         /// `manual` or `auto`.
-        trigger: req String = "trigger",
+        trigger: req String,
         /// The summary.
-        compact_summary: req String = "compact_summary",
+        compact_summary: req String,
     }
 
     /// Another model is about to take over.
     "PreModelSwitch" PreModelSwitch answers PreModelSwitchSpecific {
         /// The model so far.
-        from_model: req String = "from_model",
+        from_model: req String,
         /// The model from now on.
-        to_model: req String = "to_model",
+        to_model: req String,
         /// What was asked for; `null` means the default.
-        requested_model: opt String = "requested_model",
+        requested_model: opt String,
         /// Who asked: `command`, `picker`, `sdk`.
-        source: opt String = "source",
+        source: opt String,
         /// How much it must read.
-        context_tokens: opt u64 = "context_tokens",
+        context_tokens: opt u64,
         /// Whether the API still remembers that for the model so far.
-        prompt_cache_warm: opt bool = "prompt_cache_warm",
+        prompt_cache_warm: opt bool,
         /// For how long the API remembers: `5m` or `1h`.
-        cache_ttl: opt String = "cache_ttl",
+        cache_ttl: opt String,
         /// What it costs to make it remember.
-        estimated_cache_write_usd: opt Number = "estimated_cache_write_usd",
+        estimated_cache_write_usd: opt Number,
         /// By which prices: `configured`, `catalog`, `default`.
-        pricing: opt String = "pricing",
+        pricing: opt String,
     }
 
     /// Another model has taken over.
     "PostModelSwitch" PostModelSwitch answers PostModelSwitchSpecific {
         /// The model so far.
-        from_model: req String = "from_model",
+        from_model: req String,
         /// The model from now on.
-        to_model: req String = "to_model",
+        to_model: req String,
         /// What was asked for; `null` means the default.
-        requested_model: opt String = "requested_model",
+        requested_model: opt String,
         /// Who asked: `command`, `picker`, `sdk`, `auto`, `resume`.
-        source: opt String = "source",
+        source: opt String,
         /// How much it must read.
-        context_tokens: opt u64 = "context_tokens",
+        context_tokens: opt u64,
         /// Whether the API still remembers that for the model so far.
-        prompt_cache_warm: opt bool = "prompt_cache_warm",
+        prompt_cache_warm: opt bool,
         /// For how long the API remembers: `5m` or `1h`.
-        cache_ttl: opt String = "cache_ttl",
+        cache_ttl: opt String,
         /// What it costs to make it remember.
-        estimated_cache_write_usd: opt Number = "estimated_cache_write_usd",
+        estimated_cache_write_usd: opt Number,
         /// By which prices: `configured`, `catalog`, `default`.
-        pricing: opt String = "pricing",
+        pricing: opt String,
     }
 
     /// The person would be asked whether a tool may run.
     "PermissionRequest" PermissionRequest answers PermissionRequestSpecific {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What it is called with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
         /// Changes of the rules that would allow it.
-        permission_suggestions: opt Vec<PermissionUpdate> = "permission_suggestions",
+        permission_suggestions: opt Vec<PermissionUpdate>,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin = "mcp_server",
+        mcp_server: opt McpOrigin,
     }
 
     /// A tool was refused without asking the person.
     "PermissionDenied" PermissionDenied answers PermissionDeniedSpecific {
         /// The tool.
-        tool_name: req String = "tool_name",
+        tool_name: req String,
         /// What it was called with.
-        tool_input: req Json = "tool_input",
+        tool_input: req Json,
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// Why.
-        reason: opt String = "reason",
+        reason: opt String,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin = "mcp_server",
+        mcp_server: opt McpOrigin,
     }
 
     /// A project is set up.
     "Setup" Setup answers SetupSpecific {
         /// `init` or `maintenance`.
-        trigger: req String = "trigger",
+        trigger: req String,
     }
 
     /// A teammate has nothing more to do.
     "TeammateIdle" TeammateIdle answers NoSpecific {
         /// Who.
-        teammate_name: req String = "teammate_name",
+        teammate_name: req String,
         /// The team.
-        team_name: opt String = "team_name",
+        team_name: opt String,
     }
 
     /// A task was made.
     "TaskCreated" TaskCreated answers NoSpecific {
         /// The task.
-        task_id: req String = "task_id",
+        task_id: req String,
         /// What it is about.
-        task_subject: req String = "task_subject",
+        task_subject: req String,
         /// More about it.
-        task_description: opt String = "task_description",
+        task_description: opt String,
         /// Whose it is.
-        teammate_name: opt String = "teammate_name",
+        teammate_name: opt String,
         /// The team.
-        team_name: opt String = "team_name",
+        team_name: opt String,
     }
 
     /// A task is done.
     "TaskCompleted" TaskCompleted answers NoSpecific {
         /// The task.
-        task_id: req String = "task_id",
+        task_id: req String,
         /// What it is about.
-        task_subject: req String = "task_subject",
+        task_subject: req String,
         /// More about it.
-        task_description: opt String = "task_description",
+        task_description: opt String,
         /// Whose it is.
-        teammate_name: opt String = "teammate_name",
+        teammate_name: opt String,
         /// The team.
-        team_name: opt String = "team_name",
+        team_name: opt String,
     }
 
     /// An MCP server asks the person something.
     "Elicitation" Elicitation answers ElicitationSpecific {
         /// The server.
-        mcp_server_name: req String = "mcp_server_name",
+        mcp_server_name: req String,
         /// The question.
-        message: req String = "message",
+        message: req String,
         /// `form` or `url`.
-        mode: opt String = "mode",
+        mode: opt String,
         /// The page to answer on.
-        url: opt String = "url",
+        url: opt String,
         /// The question's id.
-        elicitation_id: opt String = "elicitation_id",
+        elicitation_id: opt String,
         /// The form of the answer.
-        requested_schema: opt Json = "requested_schema",
+        requested_schema: opt Json,
     }
 
     /// The person has answered an MCP server.
     "ElicitationResult" ElicitationResult answers ElicitationResultSpecific {
         /// The server.
-        mcp_server_name: req String = "mcp_server_name",
+        mcp_server_name: req String,
         /// The question's id.
-        elicitation_id: opt String = "elicitation_id",
+        elicitation_id: opt String,
         /// `form` or `url`.
-        mode: opt String = "mode",
+        mode: opt String,
         /// How.
-        action: req ElicitationAction = "action",
+        action: req ElicitationAction,
         /// What was filled in.
-        content: opt Json = "content",
+        content: opt Json,
     }
 
     /// A settings file has changed.
     "ConfigChange" ConfigChange answers NoSpecific {
         /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
-        source: req String = "source",
+        source: req String,
         /// The file.
-        file_path: opt String = "file_path",
+        file_path: opt String,
     }
 
     /// A worktree is needed: the hook makes it and says where it is.
     "WorktreeCreate" WorktreeCreate answers WorktreeCreateSpecific {
         /// Its name.
-        name: req String = "name",
+        name: req String,
     }
 
     /// A worktree is no longer needed.
     "WorktreeRemove" WorktreeRemove answers NoSpecific {
         /// Where it is.
-        worktree_path: req String = "worktree_path",
+        worktree_path: req String,
     }
 
     /// A file of instructions was read.
     "InstructionsLoaded" InstructionsLoaded answers NoSpecific {
         /// The file.
-        file_path: req String = "file_path",
+        file_path: req String,
         /// Whose: `User`, `Project`, `Local`, `Managed`.
-        memory_type: opt String = "memory_type",
+        memory_type: opt String,
         /// Why: `session_start`, `nested_traversal`, `path_glob_match`, `include`, `compact`.
-        load_reason: opt String = "load_reason",
+        load_reason: opt String,
         /// For which files it holds.
-        globs: opt Vec<String> = "globs",
+        globs: opt Vec<String>,
         /// The file that made it relevant.
-        trigger_file_path: opt String = "trigger_file_path",
+        trigger_file_path: opt String,
         /// The file that includes it.
-        parent_file_path: opt String = "parent_file_path",
+        parent_file_path: opt String,
     }
 
     /// The working directory has changed.
     "CwdChanged" CwdChanged answers CwdChangedSpecific {
         /// Where it was.
-        old_cwd: opt String = "old_cwd",
+        old_cwd: opt String,
         /// Where it is.
-        new_cwd: req String = "new_cwd",
+        new_cwd: req String,
     }
 
     /// A watched file has changed.
     "FileChanged" FileChanged answers FileChangedSpecific {
         /// The file.
-        file_path: req String = "file_path",
+        file_path: req String,
         /// `change`, `add` or `unlink`.
-        event: opt String = "event",
+        event: opt String,
     }
 
     /// A folder was opened to the agent.
     "DirectoryAdded" DirectoryAdded answers NoSpecific {
         /// The folder.
-        directory: req String = "directory",
+        directory: req String,
         /// How: `slash_command` or `register_repo_root`.
-        source: opt String = "source",
+        source: opt String,
     }
 
     /// More of an answer is about to be shown.
     "MessageDisplay" MessageDisplay answers MessageDisplaySpecific {
         /// The turn.
-        turn_id: opt String = "turn_id",
+        turn_id: opt String,
         /// The answer, by an id of its own.
-        message_id: opt String = "message_id",
+        message_id: opt String,
         /// How many pieces came before.
-        index: opt u64 = "index",
+        index: opt u64,
         /// Whether this is the last piece.
         is_final: opt bool = "final",
         /// The piece: whole lines, except at the end.
-        delta: req String = "delta",
+        delta: req String,
     }
 }

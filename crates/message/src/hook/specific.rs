@@ -142,7 +142,7 @@ wire! {
     /// For hooks of `PermissionRequest`.
     pub struct PermissionRequestSpecific ["hookEventName" = "PermissionRequest"] {
         /// What the person need not be asked any more.
-        decision: req RequestDecision = "decision",
+        decision: req RequestDecision,
     }
 }
 
@@ -160,7 +160,7 @@ wire! {
     /// For hooks of `PermissionDenied`.
     pub struct PermissionDeniedSpecific ["hookEventName" = "PermissionDenied"] {
         /// The model may try again.
-        retry: opt bool = "retry",
+        retry: opt bool,
     }
 }
 
@@ -205,9 +205,9 @@ macro_rules! elicitations {
             $(#[$meta])*
             pub struct $specific ["hookEventName" = $name] {
                 /// How the server is answered.
-                action: opt ElicitationAction = "action",
+                action: opt ElicitationAction,
                 /// What is filled in.
-                content: opt Json = "content",
+                content: opt Json,
             }
         }
 

@@ -9,13 +9,13 @@ wire! {
     /// What the program is doing.
     pub struct Status ["type" = "system", "subtype" = "status"] with envelope: Envelope {
         /// `requesting`, `compacting`, or `null` when done.
-        status: opt String = "status",
+        status: opt String,
         /// The new permission mode.
         permission_mode: opt String = "permissionMode",
         /// How the compaction ended.
-        compact_result: opt String = "compact_result",
+        compact_result: opt String,
         /// Why it failed.
-        compact_error: opt String = "compact_error",
+        compact_error: opt String,
     }
 }
 
@@ -23,9 +23,9 @@ wire! {
     /// How much the model has thought so far.
     pub struct ThinkingTokens ["type" = "system", "subtype" = "thinking_tokens"] with envelope: Envelope {
         /// Tokens.
-        estimated_tokens: opt u64 = "estimated_tokens",
+        estimated_tokens: opt u64,
         /// Tokens since the last one.
-        estimated_tokens_delta: opt i64 = "estimated_tokens_delta",
+        estimated_tokens_delta: opt i64,
     }
 }
 
@@ -33,21 +33,21 @@ wire! {
     /// A subagent or background command began.
     pub struct TaskStarted ["type" = "system", "subtype" = "task_started"] with envelope: Envelope {
         /// The task; a subagent's id.
-        task_id: opt AgentId = "task_id",
+        task_id: opt AgentId,
         /// The run.
-        run_id: opt String = "run_id",
+        run_id: opt String,
         /// The call that began it.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// What it does.
-        description: opt String = "description",
+        description: opt String,
         /// Its kind.
-        task_type: opt String = "task_type",
+        task_type: opt String,
         /// Whether the turn goes on without it.
-        is_backgrounded: opt bool = "is_backgrounded",
+        is_backgrounded: opt bool,
         /// What the subagent was asked.
-        prompt: opt String = "prompt",
+        prompt: opt String,
         /// How deep it is nested.
-        spawn_depth: opt u64 = "spawn_depth",
+        spawn_depth: opt u64,
     }
 }
 
@@ -55,17 +55,17 @@ wire! {
     /// A task goes on.
     pub struct TaskProgress ["type" = "system", "subtype" = "task_progress"] with envelope: Envelope {
         /// The task.
-        task_id: opt AgentId = "task_id",
+        task_id: opt AgentId,
         /// The run.
-        run_id: opt String = "run_id",
+        run_id: opt String,
         /// The call that began it.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// What it does.
-        description: opt String = "description",
+        description: opt String,
         /// What it used.
-        usage: opt Json = "usage",
+        usage: opt Json,
         /// The tool it used last.
-        last_tool_name: opt String = "last_tool_name",
+        last_tool_name: opt String,
     }
 }
 
@@ -73,11 +73,11 @@ wire! {
     /// A task changed.
     pub struct TaskUpdated ["type" = "system", "subtype" = "task_updated"] with envelope: Envelope {
         /// The task.
-        task_id: opt AgentId = "task_id",
+        task_id: opt AgentId,
         /// The run.
-        run_id: opt String = "run_id",
+        run_id: opt String,
         /// What changed.
-        patch: opt Json = "patch",
+        patch: opt Json,
     }
 }
 
@@ -85,19 +85,19 @@ wire! {
     /// A task ended.
     pub struct TaskNotification ["type" = "system", "subtype" = "task_notification"] with envelope: Envelope {
         /// The task.
-        task_id: opt AgentId = "task_id",
+        task_id: opt AgentId,
         /// The run.
-        run_id: opt String = "run_id",
+        run_id: opt String,
         /// The call that began it.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// How it ended.
-        status: opt String = "status",
+        status: opt String,
         /// Where its output is.
-        output_file: opt String = "output_file",
+        output_file: opt String,
         /// What it did.
-        summary: opt String = "summary",
+        summary: opt String,
         /// What it used.
-        usage: opt Json = "usage",
+        usage: opt Json,
     }
 }
 
@@ -105,7 +105,7 @@ wire! {
     /// The list of background tasks changed.
     pub struct BackgroundTasksChanged ["type" = "system", "subtype" = "background_tasks_changed"] with envelope: Envelope {
         /// The tasks.
-        tasks: opt Json = "tasks",
+        tasks: opt Json,
     }
 }
 
@@ -113,11 +113,11 @@ wire! {
     /// A hook began.
     pub struct HookStarted ["type" = "system", "subtype" = "hook_started"] with envelope: Envelope {
         /// The run.
-        hook_id: opt String = "hook_id",
+        hook_id: opt String,
         /// The hook.
-        hook_name: opt String = "hook_name",
+        hook_name: opt String,
         /// The event.
-        hook_event: opt String = "hook_event",
+        hook_event: opt String,
     }
 }
 
@@ -125,17 +125,17 @@ wire! {
     /// A hook prints something.
     pub struct HookProgress ["type" = "system", "subtype" = "hook_progress"] with envelope: Envelope {
         /// The run.
-        hook_id: opt String = "hook_id",
+        hook_id: opt String,
         /// The hook.
-        hook_name: opt String = "hook_name",
+        hook_name: opt String,
         /// The event.
-        hook_event: opt String = "hook_event",
+        hook_event: opt String,
         /// What it printed.
-        stdout: opt String = "stdout",
+        stdout: opt String,
         /// What it complained.
-        stderr: opt String = "stderr",
+        stderr: opt String,
         /// Both.
-        output: opt String = "output",
+        output: opt String,
     }
 }
 
@@ -143,21 +143,21 @@ wire! {
     /// A hook ended.
     pub struct HookResponse ["type" = "system", "subtype" = "hook_response"] with envelope: Envelope {
         /// The run.
-        hook_id: opt String = "hook_id",
+        hook_id: opt String,
         /// The hook.
-        hook_name: opt String = "hook_name",
+        hook_name: opt String,
         /// The event.
-        hook_event: opt String = "hook_event",
+        hook_event: opt String,
         /// What it said.
-        output: opt String = "output",
+        output: opt String,
         /// What it printed.
-        stdout: opt String = "stdout",
+        stdout: opt String,
         /// What it complained.
-        stderr: opt String = "stderr",
+        stderr: opt String,
         /// How it ended.
-        exit_code: opt Number = "exit_code",
+        exit_code: opt Number,
         /// `success`, `error` …
-        outcome: opt String = "outcome",
+        outcome: opt String,
     }
 }
 
@@ -165,11 +165,11 @@ wire! {
     /// A notice for the person.
     pub struct Notification ["type" = "system", "subtype" = "notification"] with envelope: Envelope {
         /// Which notice.
-        key: opt String = "key",
+        key: opt String,
         /// The words.
-        text: opt String = "text",
+        text: opt String,
         /// How pressing.
-        priority: opt String = "priority",
+        priority: opt String,
     }
 }
 
@@ -177,15 +177,15 @@ wire! {
     /// A tool was refused.
     pub struct PermissionDenied ["type" = "system", "subtype" = "permission_denied"] with envelope: Envelope {
         /// The tool.
-        tool_name: opt String = "tool_name",
+        tool_name: opt String,
         /// The call.
-        tool_use_id: opt ToolUseId = "tool_use_id",
+        tool_use_id: opt ToolUseId,
         /// What the model is told.
-        message: opt String = "message",
+        message: opt String,
         /// Why, as a kind.
-        decision_reason_type: opt String = "decision_reason_type",
+        decision_reason_type: opt String,
         /// Why, in words.
-        decision_reason: opt String = "decision_reason",
+        decision_reason: opt String,
     }
 }
 
@@ -193,9 +193,9 @@ wire! {
     /// The session is idle, running or waits for the host.
     pub struct SessionStateChanged ["type" = "system", "subtype" = "session_state_changed"] with envelope: Envelope {
         /// Which.
-        state: opt String = "state",
+        state: opt String,
         /// Meant for the host, not for the person.
-        sdk_host_only: opt bool = "sdk_host_only",
+        sdk_host_only: opt bool,
     }
 }
 
@@ -203,7 +203,7 @@ wire! {
     /// The session has a new title.
     pub struct SessionTitleChanged ["type" = "system", "subtype" = "session_title_changed"] with envelope: Envelope {
         /// The title.
-        title: opt String = "title",
+        title: opt String,
     }
 }
 
@@ -211,9 +211,9 @@ wire! {
     /// A control request takes long.
     pub struct ControlRequestProgress ["type" = "system", "subtype" = "control_request_progress"] with envelope: Envelope {
         /// The request.
-        request_id: opt String = "request_id",
+        request_id: opt String,
         /// How it stands.
-        status: opt String = "status",
+        status: opt String,
     }
 }
 
@@ -221,7 +221,7 @@ wire! {
     /// The slash commands changed.
     pub struct CommandsChanged ["type" = "system", "subtype" = "commands_changed"] with envelope: Envelope {
         /// The commands.
-        commands: opt Json = "commands",
+        commands: opt Json,
     }
 }
 
@@ -229,9 +229,9 @@ wire! {
     /// Files were stored.
     pub struct FilesPersisted ["type" = "system", "subtype" = "files_persisted"] with envelope: Envelope {
         /// The files.
-        files: opt Json = "files",
+        files: opt Json,
         /// Those that were not.
-        failed: opt Json = "failed",
+        failed: opt Json,
     }
 }
 
@@ -245,7 +245,7 @@ wire! {
     /// The host's copy of the transcript failed.
     pub struct MirrorError ["type" = "system", "subtype" = "mirror_error"] with envelope: Envelope {
         /// Why.
-        error: opt Json = "error",
+        error: opt Json,
     }
 }
 
@@ -253,9 +253,9 @@ wire! {
     /// A plugin is being installed.
     pub struct PluginInstall ["type" = "system", "subtype" = "plugin_install"] with envelope: Envelope {
         /// The plugin.
-        name: opt String = "name",
+        name: opt String,
         /// How it stands.
-        status: opt String = "status",
+        status: opt String,
     }
 }
 
@@ -263,9 +263,9 @@ wire! {
     /// An MCP server's question was answered.
     pub struct ElicitationComplete ["type" = "system", "subtype" = "elicitation_complete"] with envelope: Envelope {
         /// The server.
-        mcp_server_name: opt String = "mcp_server_name",
+        mcp_server_name: opt String,
         /// The question.
-        elicitation_id: opt String = "elicitation_id",
+        elicitation_id: opt String,
     }
 }
 
@@ -285,6 +285,6 @@ wire! {
     /// Says that the host should draw its interface again.
     pub struct UiInvalidate ["type" = "system", "subtype" = "ui_invalidate"] with envelope: Envelope {
         /// What to draw, for example `ui.render`.
-        event: opt String = "event",
+        event: opt String,
     }
 }

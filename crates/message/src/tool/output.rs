@@ -12,7 +12,7 @@ wire! {
         /// `text`, `image`, `pdf` or `notebook`.
         kind: req String = "type",
         /// The file.
-        file: req ReadFileOutput = "file",
+        file: req ReadFileOutput,
     }
 }
 
@@ -22,15 +22,15 @@ wire! {
         /// The file.
         file_path: opt String = "filePath",
         /// The lines that were read.
-        content: opt String = "content",
+        content: opt String,
         /// The file in base64.
-        base64: opt String = "base64",
+        base64: opt String,
         /// The media type of an image.
         media_type: opt String = "type",
         /// How long the file is, in bytes.
         original_size: opt u64 = "originalSize",
         /// The cells of a notebook.
-        cells: opt Vec<Json> = "cells",
+        cells: opt Vec<Json>,
         /// How many lines were read.
         num_lines: opt u64 = "numLines",
         /// The first of them.
@@ -48,7 +48,7 @@ wire! {
         /// The file.
         file_path: req String = "filePath",
         /// All it holds.
-        content: req String = "content",
+        content: req String,
         /// What changed.
         structured_patch: req Vec<Hunk> = "structuredPatch",
         /// What it held before; `null` when it is new.
@@ -102,7 +102,7 @@ wire! {
         /// How many lines after.
         new_lines: req u64 = "newLines",
         /// The lines, each after a space, a minus or a plus.
-        lines: req Vec<String> = "lines",
+        lines: req Vec<String>,
     }
 }
 
@@ -110,23 +110,23 @@ wire! {
     /// What changing a notebook gave.
     pub struct NotebookEditOutput {
         /// The source of the cell.
-        new_source: req String = "new_source",
+        new_source: req String,
         /// The cell.
-        cell_id: opt String = "cell_id",
+        cell_id: opt String,
         /// `code` or `markdown`.
-        cell_type: req String = "cell_type",
+        cell_type: req String,
         /// The language of the notebook.
-        language: req String = "language",
+        language: req String,
         /// `replace`, `insert` or `delete`.
-        edit_mode: req String = "edit_mode",
+        edit_mode: req String,
         /// Why it failed; empty when it did not.
-        error: req String = "error",
+        error: req String,
         /// The notebook.
-        notebook_path: req String = "notebook_path",
+        notebook_path: req String,
         /// What it held before.
-        original_file: req String = "original_file",
+        original_file: req String,
         /// What it holds.
-        updated_file: req String = "updated_file",
+        updated_file: req String,
     }
 }
 
@@ -134,11 +134,11 @@ wire! {
     /// What a shell command gave.
     pub struct BashOutput {
         /// What it printed.
-        stdout: req String = "stdout",
+        stdout: req String,
         /// What it printed as errors, or what we say of it.
-        stderr: req String = "stderr",
+        stderr: req String,
         /// Whether it was stopped.
-        interrupted: req bool = "interrupted",
+        interrupted: req bool,
         /// Whether the output is a picture.
         is_image: req bool = "isImage",
         /// What the exit code means, when it is not an error.
@@ -158,9 +158,9 @@ wire! {
     /// What a background task printed.
     pub struct TaskOutput {
         /// `success`, `timeout` or `not_ready`.
-        retrieval_status: req String = "retrieval_status",
+        retrieval_status: req String,
         /// The task.
-        task: req Task = "task",
+        task: req Task,
     }
 }
 
@@ -168,15 +168,15 @@ wire! {
     /// A background task.
     pub struct Task {
         /// Which.
-        task_id: req String = "task_id",
+        task_id: req String,
         /// `local_bash` for shell commands.
-        task_type: req String = "task_type",
+        task_type: req String,
         /// `running`, `completed`, `failed` or `killed`.
-        status: req String = "status",
+        status: req String,
         /// What it is for.
-        description: req String = "description",
+        description: req String,
         /// What it printed.
-        output: req String = "output",
+        output: req String,
         /// How it ended.
         exit_code: opt i64 = "exitCode",
     }
@@ -186,11 +186,11 @@ wire! {
     /// What stopping a background task gave.
     pub struct TaskStopOutput {
         /// What happened, in words.
-        message: req String = "message",
+        message: req String,
         /// Which task.
-        task_id: req String = "task_id",
+        task_id: req String,
         /// `local_bash` for shell commands.
-        task_type: req String = "task_type",
+        task_type: req String,
     }
 }
 
@@ -198,13 +198,13 @@ wire! {
     /// What finding files gave.
     pub struct GlobOutput {
         /// The files.
-        filenames: req Vec<String> = "filenames",
+        filenames: req Vec<String>,
         /// How long it took.
         duration_ms: req u64 = "durationMs",
         /// How many files.
         num_files: req u64 = "numFiles",
         /// Whether there are more.
-        truncated: req bool = "truncated",
+        truncated: req bool,
     }
 }
 
@@ -212,13 +212,13 @@ wire! {
     /// What finding lines gave.
     pub struct GrepOutput {
         /// `content`, `files_with_matches` or `count`.
-        mode: req String = "mode",
+        mode: req String,
         /// How many files.
         num_files: opt u64 = "numFiles",
         /// The files.
-        filenames: req Vec<String> = "filenames",
+        filenames: req Vec<String>,
         /// The lines.
-        content: opt String = "content",
+        content: opt String,
         /// How many lines.
         num_lines: opt u64 = "numLines",
         /// How many matches.
@@ -244,17 +244,17 @@ wire! {
     /// What reading a web page gave.
     pub struct WebFetchOutput {
         /// How long the page is.
-        bytes: req u64 = "bytes",
+        bytes: req u64,
         /// The status.
-        code: req u64 = "code",
+        code: req u64,
         /// The status in words.
         code_text: req String = "codeText",
         /// What the model is told.
-        result: req String = "result",
+        result: req String,
         /// How long it took.
         duration_ms: req u64 = "durationMs",
         /// The page.
-        url: req String = "url",
+        url: req String,
     }
 }
 
@@ -262,9 +262,9 @@ wire! {
     /// What searching the web gave.
     pub struct WebSearchOutput {
         /// The query.
-        query: req String = "query",
+        query: req String,
         /// In their order: [`WebSearchFound`], and texts the model wrote.
-        results: req Vec<Json> = "results",
+        results: req Vec<Json>,
         /// How long it took, in seconds.
         duration_seconds: opt Number = "durationSeconds",
         /// How often was searched.
@@ -276,9 +276,9 @@ wire! {
     /// What one search found.
     pub struct WebSearchFound {
         /// The search.
-        tool_use_id: req ToolUseId = "tool_use_id",
+        tool_use_id: req ToolUseId,
         /// The pages.
-        content: req Vec<WebSearchLink> = "content",
+        content: req Vec<WebSearchLink>,
     }
 }
 
@@ -286,9 +286,9 @@ wire! {
     /// A page that a search found.
     pub struct WebSearchLink {
         /// Title of the page.
-        title: req String = "title",
+        title: req String,
         /// Address of the page.
-        url: req String = "url",
+        url: req String,
     }
 }
 
@@ -296,10 +296,10 @@ wire! {
     /// What a search over tools found.
     pub struct ToolSearchOutput {
         /// Names of the tools that were loaded.
-        matches: req Vec<String> = "matches",
+        matches: req Vec<String>,
         /// The query.
-        query: req String = "query",
+        query: req String,
         /// How many tools there are to load.
-        total_deferred_tools: req u64 = "total_deferred_tools",
+        total_deferred_tools: req u64,
     }
 }
