@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use quipu_testkit::generate::{Sum, tree};
+use quipu_testkit::generate::{ExpectedSum, generate_tree};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [dir, bytes, seed @ ..] = &args[..] else { panic!("usage: generate DIR BYTES [SEED]") };
     let seed = seed.first().map_or(42, |seed| seed.parse().unwrap());
-    let truth = tree(dir.as_ref(), seed, bytes.parse().unwrap()).unwrap();
+    let truth = generate_tree(dir.as_ref(), seed, bytes.parse().unwrap()).unwrap();
     let total = &truth.total;
     println!(
         r#"{{"files":{},"bytes":{},"messages":{},"output_tokens":{},"nano_usd":{}}}"#,
@@ -32,11 +32,20 @@ fn main() {
 
 /// Rows by key: input, output, both kinds of cache writes, cache reads, searches, messages
 /// and billionths of a dollar.
-fn json(rows: &BTreeMap<String, Sum>) -> String {
+fn json(rows: &BTreeMap<String, ExpectedSum>) -> String {
     let rows: Vec<String> = rows
         .iter()
         .map(|(key, s)| {
-            let counts = [s.input, s.output, s.write_5m, s.write_1h, s.read, s.searches, s.messages, s.nano_usd];
+            let counts = [
+                s.input,
+                s.output,
+                s.cache_write_5m,
+                s.cache_write_1h,
+                s.cache_read,
+                s.searches,
+                s.messages,
+                s.nano_usd,
+            ];
             format!("\"{key}\":{counts:?}")
         })
         .collect();

@@ -14,26 +14,26 @@ use std::path::{Path, PathBuf};
 /// What was used, to the token and the billionth of a dollar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Sum {
+pub struct ExpectedSum {
     pub input: u64,
     pub output: u64,
-    pub write_5m: u64,
-    pub write_1h: u64,
-    pub read: u64,
+    pub cache_write_5m: u64,
+    pub cache_write_1h: u64,
+    pub cache_read: u64,
     pub searches: u64,
     pub messages: u64,
     pub nano_usd: u64,
     pub unpriced: BTreeSet<String>,
 }
 
-impl Sum {
+impl ExpectedSum {
     /// Adds another sum.
     pub fn add(&mut self, other: &Self) {
         self.input += other.input;
         self.output += other.output;
-        self.write_5m += other.write_5m;
-        self.write_1h += other.write_1h;
-        self.read += other.read;
+        self.cache_write_5m += other.cache_write_5m;
+        self.cache_write_1h += other.cache_write_1h;
+        self.cache_read += other.cache_read;
         self.searches += other.searches;
         self.messages += other.messages;
         self.nano_usd += other.nano_usd;
@@ -46,9 +46,9 @@ impl Sum {
         Self {
             input: share(self.input),
             output: share(self.output),
-            write_5m: share(self.write_5m),
-            write_1h: share(self.write_1h),
-            read: share(self.read),
+            cache_write_5m: share(self.cache_write_5m),
+            cache_write_1h: share(self.cache_write_1h),
+            cache_read: share(self.cache_read),
             searches: share(self.searches),
             messages: share(self.messages),
             nano_usd: share(self.nano_usd),
@@ -60,61 +60,61 @@ impl Sum {
 /// The truth about a generated tree. Days are UTC.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Truth {
-    pub total: Sum,
-    pub by_day: BTreeMap<String, Sum>,
-    pub by_session: BTreeMap<String, Sum>,
-    pub by_model: BTreeMap<String, Sum>,
-    pub by_project: BTreeMap<String, Sum>,
-    pub by_block: BTreeMap<String, Sum>,
-    pub by_tool: BTreeMap<String, Sum>,
-    pub by_agent: BTreeMap<String, Sum>,
-    pub by_turn: BTreeMap<String, Sum>,
+pub struct ExpectedUsage {
+    pub total: ExpectedSum,
+    pub by_day: BTreeMap<String, ExpectedSum>,
+    pub by_session: BTreeMap<String, ExpectedSum>,
+    pub by_model: BTreeMap<String, ExpectedSum>,
+    pub by_project: BTreeMap<String, ExpectedSum>,
+    pub by_block: BTreeMap<String, ExpectedSum>,
+    pub by_tool: BTreeMap<String, ExpectedSum>,
+    pub by_agent: BTreeMap<String, ExpectedSum>,
+    pub by_turn: BTreeMap<String, ExpectedSum>,
     pub bytes: u64,
     pub files: u64,
 }
 
 /// Writes at least `bytes` of sessions under `dir/projects` and says what is true of them.
-pub fn tree(dir: &Path, seed: u64, bytes: u64) -> io::Result<Truth> {
-    let mut maker = Maker { random: seed | 1, ..Maker::default() };
+pub fn generate_tree(dir: &Path, seed: u64, bytes: u64) -> io::Result<ExpectedUsage> {
+    let mut maker = Generator { random_state: seed | 1, ..Generator::default() };
     let mut n = 0;
-    while maker.truth.bytes < bytes {
+    while maker.expected.bytes < bytes {
         n += 1;
-        maker.session(dir, n)?;
+        maker.write_session(dir, n)?;
     }
-    maker.blocks();
-    Ok(maker.truth)
+    maker.sum_blocks();
+    Ok(maker.expected)
 }
 
 /// Deletes every third session file of a tree, as a program that cleans up does, and
 /// returns the deleted files.
-pub fn vanish(dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn delete_every_third(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let is_session = |path: &Path| path.extension().is_some_and(|ext| ext == "jsonl");
-    let files = crate::files(&dir.join("projects"), is_session);
+    let files = crate::files_under(&dir.join("projects"), is_session);
     let gone: Vec<PathBuf> = files.into_iter().skip(1).step_by(3).collect();
     gone.iter().try_for_each(fs::remove_file)?;
     Ok(gone)
 }
 
 #[derive(Default)]
-struct Maker {
-    random: u64,
-    truth: Truth,
+struct Generator {
+    random_state: u64,
+    expected: ExpectedUsage,
     serial: u64,
     /// Messages of this session whose ids other sessions use too.
-    again: u64,
+    reused_ids: u64,
     /// The messages of this session.
-    messages: Vec<Made>,
+    messages: Vec<GeneratedMessage>,
     /// When each message was sent, and what it used.
-    timed: Vec<(u64, Sum)>,
+    usage_by_time: Vec<(u64, ExpectedSum)>,
 }
 
 /// A message of the session that is being made.
-struct Made {
-    spent: Spent,
-    clock: u64,
+struct GeneratedMessage {
+    usage: GeneratedUsage,
+    time: u64,
     tools: Vec<&'static str>,
-    is_subagents: bool,
+    is_from_subagent: bool,
     turn: u64,
     /// Its first line in the session's own file; `None` if it has a file of its own.
     line: Option<usize>,
@@ -122,7 +122,7 @@ struct Made {
 
 /// How the lines of a subagent are kept.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum SubagentStorage {
     /// There is none.
     None,
     /// In a file.
@@ -133,18 +133,18 @@ enum Side {
     Progress,
 }
 
-const AGENT: &str = "Explore";
+const SUBAGENT_TYPE: &str = "Explore";
 
 /// Name, and input, output, 5m, 1h and read rates in billionths of a dollar a token.
-const MODELS: [(&str, [u64; 5]); 3] = [
+const MODEL_RATES: [(&str, [u64; 5]); 3] = [
     ("claude-opus-5-5", [4000, 20000, 5000, 8000, 200]),
     ("claude-sonnet-4-5-20250929", [3000, 15000, 3750, 6000, 300]),
     ("claude-haiku-4-5", [1000, 5000, 1250, 2000, 100]),
 ];
 /// What sonnet costs when the whole prompt is over 200,000 tokens.
-const SONNET_LONG: [u64; 5] = [6000, 22500, 7500, 12000, 600];
+const SONNET_LONG_CONTEXT_RATES: [u64; 5] = [6000, 22500, 7500, 12000, 600];
 
-const CHINESE: [char; 60] = [
+const CHINESE_CHARACTERS: [char; 60] = [
     '的', '一', '是', '在', '不', '了', '有', '和', '人', '这', '中', '大', '为', '上', '个', '国', '我', '以', '要',
     '他', '时', '来', '用', '们', '生', '到', '作', '地', '于', '出', '就', '分', '对', '成', '会', '可', '主', '发',
     '年', '动', '同', '工', '也', '能', '下', '过', '子', '说', '产', '种', '面', '而', '方', '后', '多', '定', '行',
@@ -152,7 +152,7 @@ const CHINESE: [char; 60] = [
 ];
 
 /// A word for a number.
-fn spelt(mut number: u64) -> String {
+fn pseudo_word(mut number: u64) -> String {
     const PARTS: [&str; 16] =
         ["ti", "de", "har", "bour", "mo", "on", "cur", "rent", "wa", "ve", "sta", "tion", "ley", "ra", "kel", "no"];
     let mut word = String::new();
@@ -166,83 +166,83 @@ fn spelt(mut number: u64) -> String {
 }
 
 /// What a message used.
-struct Spent {
+struct GeneratedUsage {
     model: &'static str,
     is_priced: bool,
     counts: [u64; 5],
-    unsplit: bool,
+    is_cache_unsplit: bool,
     searches: u64,
-    recorded: Option<u64>,
+    recorded_nano_usd: Option<u64>,
 }
 
-impl Maker {
-    fn next(&mut self, below: u64) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % below.max(1)
+impl Generator {
+    fn random_below(&mut self, below: u64) -> u64 {
+        self.random_state ^= self.random_state << 13;
+        self.random_state ^= self.random_state >> 7;
+        self.random_state ^= self.random_state << 17;
+        self.random_state % below.max(1)
     }
 
-    fn id(&mut self) -> String {
+    fn next_uuid(&mut self) -> String {
         self.serial += 1;
         format!(
             "{:08x}-{:04x}-4{:03x}-8000-{:012x}",
-            self.next(1 << 32),
-            self.next(1 << 16),
-            self.next(1 << 12),
+            self.random_below(1 << 32),
+            self.random_below(1 << 16),
+            self.random_below(1 << 12),
             self.serial
         )
     }
 
     /// What someone says: mostly short.
-    fn words(&mut self) -> String {
-        let times = match self.next(100) {
-            0..10 => 10 + self.next(30),
-            _ => 1 + self.next(5),
+    fn short_text(&mut self) -> String {
+        let times = match self.random_below(100) {
+            0..10 => 10 + self.random_below(30),
+            _ => 1 + self.random_below(5),
         };
-        self.text(times)
+        self.random_text(times)
     }
 
     /// What a tool gives back: mostly long, now and then very long. With these sizes
     /// half of all lines are below 1 kB, one in a hundred is over 25 kB, and a fifth of
     /// all bytes are in lines that cost something, as in published sessions.
-    fn output(&mut self) -> String {
-        let times = match self.next(100) {
-            0..3 => 300 + self.next(1600),
-            3..22 => 40 + self.next(100),
-            _ => 1 + self.next(24),
+    fn long_text(&mut self) -> String {
+        let times = match self.random_below(100) {
+            0..3 => 300 + self.random_below(1600),
+            3..22 => 40 + self.random_below(100),
+            _ => 1 + self.random_below(24),
         };
-        self.text(times)
+        self.random_text(times)
     }
 
-    fn text(&mut self, phrases: u64) -> String {
+    fn random_text(&mut self, phrases: u64) -> String {
         let mut out = String::new();
-        let kind = self.next(8);
+        let kind = self.random_below(8);
         for _ in 0..phrases {
-            self.phrase(kind, &mut out);
+            self.push_phrase(kind, &mut out);
         }
         out
     }
 
     /// A phrase as it stands in JSON: prose, code, Chinese, or a program's output.
-    fn phrase(&mut self, kind: u64, out: &mut String) {
+    fn push_phrase(&mut self, kind: u64, out: &mut String) {
         match kind {
             0..3 => {
-                for _ in 0..6 + self.next(9) {
+                for _ in 0..6 + self.random_below(9) {
                     out.push_str(&self.word());
                     out.push(' ');
                 }
                 out.push_str(". ");
             }
             3 => {
-                for _ in 0..8 + self.next(12) {
-                    out.push(CHINESE[self.rare(CHINESE.len())]);
+                for _ in 0..8 + self.random_below(12) {
+                    out.push(CHINESE_CHARACTERS[self.skewed_below(CHINESE_CHARACTERS.len())]);
                 }
                 out.push('，');
             }
             4 => {
                 let path = format!("src/{}/{}.rs", self.word(), self.word());
-                let line = self.next(900);
+                let line = self.random_below(900);
                 out.push_str(&format!(
                     "error[E0308]: mismatched types\\n   --> {path}:{line}:9\\n    |\\n{line:>4} |             "
                 ));
@@ -255,12 +255,12 @@ impl Maker {
             5 => out.push_str(&format!(
                 "\\u001b[32mok\\u001b[0m {} {} \\\"{}\\\"\\n",
                 self.word(),
-                self.next(99),
+                self.random_below(99),
                 self.word()
             )),
             _ => {
                 let [name, part, snake] = [self.identifier(), self.identifier(), self.word()];
-                let indent = 4 * (1 + self.next(5)) as usize;
+                let indent = 4 * (1 + self.random_below(5)) as usize;
                 out.push_str(&format!("{:indent$}let {snake}_id = &self.{name}({part}.{snake}) => {{}};\\n", ""));
             }
         }
@@ -268,31 +268,31 @@ impl Maker {
 
     /// One of some thousand names, as a code base has them.
     fn identifier(&mut self) -> String {
-        let name = self.rare(3000) as u64;
-        let (first, second) = (spelt(name * 31 % 4096), spelt(name * 17 % 509));
+        let name = self.skewed_below(3000) as u64;
+        let (first, second) = (pseudo_word(name * 31 % 4096), pseudo_word(name * 17 % 509));
         let (head, tail) = second.split_at(1);
         format!("{first}{}{tail}", head.to_uppercase())
     }
 
     /// One of some thousand words, a few of them far more often than the rest.
     fn word(&mut self) -> String {
-        let number = self.rare(1 << 12) as u64;
+        let number = self.skewed_below(1 << 12) as u64;
         // Twice: common words are far more common than rare ones.
-        spelt(if self.next(2) == 0 { number / 16 } else { number })
+        pseudo_word(if self.random_below(2) == 0 { number / 16 } else { number })
     }
 
     /// A number below a limit, low ones far more often.
-    fn rare(&mut self, limit: usize) -> usize {
-        let (a, b) = (self.next(1 << 20), self.next(1 << 20));
+    fn skewed_below(&mut self, limit: usize) -> usize {
+        let (a, b) = (self.random_below(1 << 20), self.random_below(1 << 20));
         (((a * b) >> 20) as usize * limit) >> 20
     }
 
-    fn session(&mut self, dir: &Path, n: u64) -> io::Result<()> {
+    fn write_session(&mut self, dir: &Path, n: u64) -> io::Result<()> {
         let project = format!("-home-dev-project-{}", n % 7);
-        let id = self.id();
-        self.again = 0;
+        let id = self.next_uuid();
+        self.reused_ids = 0;
         let folder = dir.join("projects").join(&project);
-        let mut clock = 1_790_000_000 + n * 3_700 + self.next(3_000);
+        let mut clock = 1_790_000_000 + n * 3_700 + self.random_below(3_000);
         let (mut main, mut side) = (String::new(), String::new());
         let mut parent = String::from("null");
         let envelope = |id: &str| {
@@ -301,43 +301,43 @@ impl Maker {
             )
         };
         // Most sessions are short, some go on for days; like the sizes of real ones.
-        let long = match self.next(40) {
+        let long = match self.random_below(40) {
             0 => 24,
             1..5 => 6,
             _ => 1,
         };
-        let side_kept = match self.next(9) {
-            0 => Side::File,
-            1 => Side::Both,
-            2 => Side::Progress,
-            _ => Side::None,
+        let side_kept = match self.random_below(9) {
+            0 => SubagentStorage::File,
+            1 => SubagentStorage::Both,
+            2 => SubagentStorage::Progress,
+            _ => SubagentStorage::None,
         };
         let call = format!("toolu_agent_{id}");
         let (mut line, mut counted) = (0, 0);
-        for turn in 0..(3 + self.next(8)) * long {
-            let (uuid, words) = (self.id(), self.words());
+        for turn in 0..(3 + self.random_below(8)) * long {
+            let (uuid, words) = (self.next_uuid(), self.short_text());
             main.push_str(&format!(
                 r#"{{"parentUuid":{parent},{},"type":"user","message":{{"role":"user","content":"{words}"}},"uuid":"{uuid}","timestamp":"{}"}}"#,
-                envelope(&id), time(clock)
+                envelope(&id), format_time(clock)
             ));
             main.push('\n');
             parent = format!("\"{uuid}\"");
-            for step in 0..1 + self.next(6) {
-                clock += 1 + self.next(40);
-                let starts = (side_kept != Side::None && turn == 0 && step == 0).then_some(&*call);
-                let in_side = side_kept != Side::None && starts.is_none() && self.next(8) == 0;
-                let (lines, last) = self.message(&id, clock, &parent, starts);
+            for step in 0..1 + self.random_below(6) {
+                clock += 1 + self.random_below(40);
+                let starts = (side_kept != SubagentStorage::None && turn == 0 && step == 0).then_some(&*call);
+                let in_side = side_kept != SubagentStorage::None && starts.is_none() && self.random_below(8) == 0;
+                let (lines, last) = self.message_lines(&id, clock, &parent, starts);
                 line += main[counted..].bytes().filter(|byte| *byte == b'\n').count();
                 counted = main.len();
-                if in_side && matches!(side_kept, Side::File | Side::Both) {
+                if in_side && matches!(side_kept, SubagentStorage::File | SubagentStorage::Both) {
                     side.push_str(&lines);
                 }
-                if in_side && matches!(side_kept, Side::Both | Side::Progress) {
+                if in_side && matches!(side_kept, SubagentStorage::Both | SubagentStorage::Progress) {
                     for repeated in lines.lines() {
-                        let uuid = self.id();
+                        let uuid = self.next_uuid();
                         main.push_str(&format!(
                             r#"{{"parentUuid":{parent},{},"type":"progress","data":{{"message":{repeated},"type":"agent_progress","prompt":"Look","agentId":"a1"}},"parentToolUseID":"{call}","uuid":"{uuid}","timestamp":"{}"}}"#,
-                            envelope(&id), time(clock)
+                            envelope(&id), format_time(clock)
                         ));
                         main.push('\n');
                         parent = format!("\"{uuid}\"");
@@ -348,59 +348,62 @@ impl Maker {
                     parent = last;
                 }
                 if let Some(made) = self.messages.last_mut() {
-                    made.is_subagents = in_side;
+                    made.is_from_subagent = in_side;
                     // A subagent's work belongs to the turn that started it.
                     made.turn = if in_side { 1 } else { turn + 1 };
-                    made.line = (!in_side || side_kept == Side::Progress).then_some(line);
+                    made.line = (!in_side || side_kept == SubagentStorage::Progress).then_some(line);
                 }
             }
-            if turn == 2 && self.next(5) == 0 {
+            if turn == 2 && self.random_below(5) == 0 {
                 // A line torn by a crash, set aside.
                 main.push_str("{\"type\":\"assistant\",\"message\":{\"id\":\"msg_torn\",\"usage\":{\"output_to\n");
             }
-            clock += 30 + self.next(4_000);
+            clock += 30 + self.random_below(4_000);
         }
-        self.write(&folder.join(format!("{id}.jsonl")), &main)?;
+        self.write_file(&folder.join(format!("{id}.jsonl")), &main)?;
         if !side.is_empty() {
             let side = side.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a1\"");
             let folder = folder.join(&id).join("subagents");
-            self.write(&folder.join("agent-a1.jsonl"), &side)?;
-            fs::write(folder.join("agent-a1.meta.json"), format!(r#"{{"agentType":"{AGENT}","toolUseId":"{call}"}}"#))?;
+            self.write_file(&folder.join("agent-a1.jsonl"), &side)?;
+            fs::write(
+                folder.join("agent-a1.meta.json"),
+                format!(r#"{{"agentType":"{SUBAGENT_TYPE}","toolUseId":"{call}"}}"#),
+            )?;
         }
         let lines = main.lines().count() as u64;
         // A copy that begins with the same line is the earlier one by its name.
-        let cut = if self.next(6) == 0 { 1 + self.next(lines) as usize } else { 0 };
-        let partial = self.id();
+        let cut = if self.random_below(6) == 0 { 1 + self.random_below(lines) as usize } else { 0 };
+        let partial = self.next_uuid();
         if cut > 0 {
             let copied: String = main.split_inclusive('\n').take(cut).collect();
-            self.write(&folder.join(format!("{partial}.jsonl")), &copied.replace(&id, &partial))?;
+            self.write_file(&folder.join(format!("{partial}.jsonl")), &copied.replace(&id, &partial))?;
         }
         for made in std::mem::take(&mut self.messages) {
             let is_copied = made.line.is_some_and(|line| line < cut);
             let owner = if is_copied { id.as_str().min(&partial) } else { &id };
-            self.credit(&made, owner, &project);
+            self.add_expected(&made, owner, &project);
         }
-        match self.next(6) {
+        match self.random_below(6) {
             // A fork copies every line with its id; a resume of old copies them with new ids.
             0 => {
-                let fork = self.id();
+                let fork = self.next_uuid();
                 let begin = format!(
                     "{{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"timestamp\":\"{}\",\"sessionId\":\"{fork}\"}}\n",
-                    time(clock + 9)
+                    format_time(clock + 9)
                 );
-                self.write(&folder.join(format!("{fork}.jsonl")), &(begin + &main.replace(&id, &fork)))
+                self.write_file(&folder.join(format!("{fork}.jsonl")), &(begin + &main.replace(&id, &fork)))
             }
             1 => {
-                let resumed = self.id();
+                let resumed = self.next_uuid();
                 let begin = format!(
                     "{{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"timestamp\":\"{}\",\"sessionId\":\"{resumed}\"}}\n",
-                    time(clock + 9)
+                    format_time(clock + 9)
                 );
                 let copy = main
                     .replace(&id, &resumed)
                     .replace("\"uuid\":\"", "\"uuid\":\"f")
                     .replace("\"parentUuid\":\"", "\"parentUuid\":\"f");
-                self.write(&folder.join(format!("{resumed}.jsonl")), &(begin + &copy))
+                self.write_file(&folder.join(format!("{resumed}.jsonl")), &(begin + &copy))
             }
             _ => Ok(()),
         }
@@ -408,46 +411,53 @@ impl Maker {
 
     /// The lines of one API message, and the id of the last of them. `starts` is a call
     /// that starts a subagent.
-    fn message(&mut self, session: &str, clock: u64, parent: &str, starts: Option<&str>) -> (String, String) {
-        let pick = self.next(100);
+    fn message_lines(&mut self, session: &str, clock: u64, parent: &str, starts: Option<&str>) -> (String, String) {
+        let pick = self.random_below(100);
         let (model, known) = match pick {
             0..2 => ("glm-9-turbo", false),
-            2..60 => (MODELS[0].0, true),
-            60..80 => (MODELS[1].0, true),
-            _ => (MODELS[2].0, true),
+            2..60 => (MODEL_RATES[0].0, true),
+            60..80 => (MODEL_RATES[1].0, true),
+            _ => (MODEL_RATES[2].0, true),
         };
         // Gateways use ids again: every session has its own message of this name.
         let id = if pick % 10 == 7 {
-            self.again += 1;
-            format!("msg_again_{}", self.again)
+            self.reused_ids += 1;
+            format!("msg_again_{}", self.reused_ids)
         } else {
-            format!("msg_{}", self.id())
+            format!("msg_{}", self.next_uuid())
         };
-        let request = if pick % 10 == 3 { String::new() } else { format!("req_{}", self.id()) };
-        let unsplit = self.next(5) == 0;
-        let long = self.next(12) == 0;
+        let request = if pick % 10 == 3 { String::new() } else { format!("req_{}", self.next_uuid()) };
+        let unsplit = self.random_below(5) == 0;
+        let long = self.random_below(12) == 0;
         let counts = [
-            self.next(900),
-            1 + self.next(3000),
-            self.next(9000),
-            if unsplit { 0 } else { self.next(3000) },
-            if long { 200_000 + self.next(90_000) } else { self.next(90_000) },
+            self.random_below(900),
+            1 + self.random_below(3000),
+            self.random_below(9000),
+            if unsplit { 0 } else { self.random_below(3000) },
+            if long { 200_000 + self.random_below(90_000) } else { self.random_below(90_000) },
         ];
-        let searches = u64::from(self.next(30) == 0);
-        let recorded = (self.next(40) == 0).then(|| 1_000 * self.next(90_000));
+        let searches = u64::from(self.random_below(30) == 0);
+        let recorded = (self.random_below(40) == 0).then(|| 1_000 * self.random_below(90_000));
         let searches = if starts.is_some() { 0 } else { searches };
-        let spent = Spent { model, is_priced: known || recorded.is_some(), counts, unsplit, searches, recorded };
+        let spent = GeneratedUsage {
+            model,
+            is_priced: known || recorded.is_some(),
+            counts,
+            is_cache_unsplit: unsplit,
+            searches,
+            recorded_nano_usd: recorded,
+        };
         let mut lines = String::new();
         let mut parent = parent.to_owned();
-        let blocks = 1 + self.next(3);
+        let blocks = 1 + self.random_below(3);
         for block in 0..blocks {
-            let uuid = self.id();
+            let uuid = self.next_uuid();
             // Only the last line says it all, or all of them do.
-            let output = if block + 1 == blocks { counts[1] } else { counts[1].min(1 + self.next(counts[1])) };
+            let output = if block + 1 == blocks { counts[1] } else { counts[1].min(1 + self.random_below(counts[1])) };
             let content = match (block, searches) {
                 (0, _) if let Some(call) = starts => {
                     format!(
-                        r#"{{"type":"tool_use","id":"{call}","name":"Agent","input":{{"subagent_type":"{AGENT}","prompt":"Look"}}}}"#
+                        r#"{{"type":"tool_use","id":"{call}","name":"Agent","input":{{"subagent_type":"{SUBAGENT_TYPE}","prompt":"Look"}}}}"#
                     )
                 }
                 (0, 1) => {
@@ -456,7 +466,7 @@ impl Maker {
                 (1, _) => format!(
                     r#"{{"type":"tool_use","id":"toolu_{id}_1","name":"Bash","input":{{"id":null,"model":null,"content":"{{\"usage\":{{\"output_tokens\":99}}}}","usage":{{"output_tokens":77}}}}}}"#
                 ),
-                _ => format!(r#"{{"type":"text","text":"{}"}}"#, self.words()),
+                _ => format!(r#"{{"type":"text","text":"{}"}}"#, self.short_text()),
             };
             let split = if unsplit {
                 String::new()
@@ -475,26 +485,26 @@ impl Maker {
             let cost = recorded.map(|nano| format!(r#","costUSD":{}"#, nano as f64 / 1e9)).unwrap_or_default();
             lines.push_str(&format!(
                 r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/home/dev/project","sessionId":"{session}","version":"2.1.300","message":{{"model":"{model}","id":"{id}","type":"message","role":"assistant","content":[{content}],"stop_reason":null,"usage":{usage}}},"requestId":"{request}"{cost},"type":"assistant","uuid":"{uuid}","timestamp":"{}"}}"#,
-                time(clock + block / 2)
+                format_time(clock + block / 2)
             ));
             lines.push('\n');
             parent = format!("\"{uuid}\"");
         }
         // What the tools gave back stands in the file twice: for the model and for people.
         for _ in 1..blocks.min(2) {
-            let (uuid, output) = (self.id(), self.output());
+            let (uuid, output) = (self.next_uuid(), self.long_text());
             lines.push_str(&format!(
                 r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/home/dev/project","sessionId":"{session}","version":"2.1.300","type":"user","message":{{"role":"user","content":[{{"tool_use_id":"toolu_{id}_1","type":"tool_result","content":"{output}"}}]}},"uuid":"{uuid}","timestamp":"{}","toolUseResult":{{"stdout":"{output}","stderr":"","interrupted":false}}}}"#,
-                time(clock + 1)
+                format_time(clock + 1)
             ));
             lines.push('\n');
             parent = format!("\"{uuid}\"");
         }
         if searches == 1 {
-            let uuid = self.id();
+            let uuid = self.next_uuid();
             lines.push_str(&format!(
                 r#"{{"parentUuid":{parent},"isSidechain":false,"sessionId":"{session}","type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_{id}","content":"{}"}}]}},"uuid":"{uuid}","timestamp":"{}"}}"#,
-                self.words(), time(clock + 2)
+                self.short_text(), format_time(clock + 2)
             ));
             lines.push('\n');
             parent = format!("\"{uuid}\"");
@@ -503,22 +513,28 @@ impl Maker {
         tools.extend(starts.map(|_| "Agent"));
         tools.extend((searches == 1).then_some("WebSearch"));
         tools.extend((blocks > 1).then_some("Bash"));
-        self.messages.push(Made { spent, clock, tools, is_subagents: false, turn: 0, line: None });
+        self.messages.push(GeneratedMessage {
+            usage: spent,
+            time: clock,
+            tools,
+            is_from_subagent: false,
+            turn: 0,
+            line: None,
+        });
         (lines, parent)
     }
 
     /// Credits a session with a message.
-    fn credit(&mut self, made: &Made, session: &str, project: &str) {
-        let Made { spent, clock, .. } = made;
+    fn add_expected(&mut self, made: &GeneratedMessage, session: &str, project: &str) {
+        let GeneratedMessage { usage: spent, time: clock, .. } = made;
         let [input, output, write_5m, write_1h, read] = spent.counts;
         let prompt = input + write_5m + write_1h + read;
-        let rates = MODELS
-            .iter()
-            .find(|(name, _)| *name == spent.model)
-            .map(|(name, rates)| if name.contains("sonnet") && prompt > 200_000 { &SONNET_LONG } else { rates });
+        let rates = MODEL_RATES.iter().find(|(name, _)| *name == spent.model).map(|(name, rates)| {
+            if name.contains("sonnet") && prompt > 200_000 { &SONNET_LONG_CONTEXT_RATES } else { rates }
+        });
         // Without a split all writes are priced as five-minute ones.
-        debug_assert!(!spent.unsplit || write_1h == 0);
-        let nano = match (spent.recorded, rates) {
+        debug_assert!(!spent.is_cache_unsplit || write_1h == 0);
+        let nano = match (spent.recorded_nano_usd, rates) {
             (Some(recorded), _) => recorded,
             (None, Some(rates)) => {
                 spent.counts.iter().zip(rates).map(|(n, rate)| n * rate).sum::<u64>() + spent.searches * 10_000_000
@@ -526,22 +542,23 @@ impl Maker {
             (None, None) => 0,
         };
         let unpriced = (!spent.is_priced).then(|| spent.model.to_owned());
-        let sum = Sum {
+        let sum = ExpectedSum {
             input,
             output,
-            write_5m,
-            write_1h,
-            read,
+            cache_write_5m: write_5m,
+            cache_write_1h: write_1h,
+            cache_read: read,
             searches: spent.searches,
             messages: 1,
             nano_usd: nano,
             unpriced: unpriced.into_iter().collect(),
         };
-        let Truth { total, by_day, by_session, by_model, by_project, by_tool, by_agent, by_turn, .. } = &mut self.truth;
-        let agent = if made.is_subagents { AGENT } else { "main" };
+        let ExpectedUsage { total, by_day, by_session, by_model, by_project, by_tool, by_agent, by_turn, .. } =
+            &mut self.expected;
+        let agent = if made.is_from_subagent { SUBAGENT_TYPE } else { "main" };
         let sums = [
             total,
-            by_day.entry(time(*clock)[..10].to_owned()).or_default(),
+            by_day.entry(format_time(*clock)[..10].to_owned()).or_default(),
             by_session.entry(session.to_owned()).or_default(),
             by_model.entry(spent.model.to_owned()).or_default(),
             by_project.entry(project.to_owned()).or_default(),
@@ -555,37 +572,37 @@ impl Maker {
         for (n, tool) in tools.iter().enumerate() {
             by_tool.entry((*tool).to_owned()).or_default().add(&sum.share(tools.len() as u64, n == 0));
         }
-        self.timed.push((*clock, sum));
+        self.usage_by_time.push((*clock, sum));
     }
 
     /// Five-hour blocks: a block begins at the full hour of the first message after the
     /// last one ended, or after five hours without a message.
-    fn blocks(&mut self) {
+    fn sum_blocks(&mut self) {
         const HOURS: u64 = 5 * 3600;
-        self.timed.sort_by_key(|(clock, _)| *clock);
+        self.usage_by_time.sort_by_key(|(clock, _)| *clock);
         let (mut start, mut before) = (0, 0);
-        for (clock, sum) in &self.timed {
+        for (clock, sum) in &self.usage_by_time {
             if clock - start >= HOURS || clock - before >= HOURS {
                 start = clock - clock % 3600;
             }
             before = *clock;
-            let key = time(start).replace(".000Z", "Z");
-            self.truth.by_block.entry(key).or_default().add(sum);
+            let key = format_time(start).replace(".000Z", "Z");
+            self.expected.by_block.entry(key).or_default().add(sum);
         }
     }
 
-    fn write(&mut self, path: &Path, text: &str) -> io::Result<()> {
+    fn write_file(&mut self, path: &Path, text: &str) -> io::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        self.truth.files += 1;
-        self.truth.bytes += text.len() as u64;
+        self.expected.files += 1;
+        self.expected.bytes += text.len() as u64;
         fs::write(path, text)
     }
 }
 
 /// Seconds since 1970 as ISO 8601 in UTC.
-fn time(seconds: u64) -> String {
+fn format_time(seconds: u64) -> String {
     let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
     // The civil calendar from a count of days, by eras of 400 years.
     let z = days + 719_468;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub mod fake;
+pub mod fake_agent;
 pub mod generate;
 
 /// How long this thread has run on a processor: what to time by on a machine that
@@ -27,19 +27,19 @@ pub fn cpu_time() -> Duration {
 }
 
 /// The repository's root.
-pub fn root() -> PathBuf {
+pub fn repository_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// A file or folder under `fixtures/`.
 pub fn fixture(path: &str) -> PathBuf {
-    root().join("fixtures").join(path)
+    repository_root().join("fixtures").join(path)
 }
 
 /// The folder of real recordings and published sessions beside the repository,
 /// or wherever `QUIPU_SHARED` says. Says loudly when it is absent.
-pub fn shared() -> Option<PathBuf> {
-    let place = std::env::var_os("QUIPU_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
+pub fn shared_dir() -> Option<PathBuf> {
+    let place = std::env::var_os("QUIPU_SHARED").map_or_else(|| repository_root().join("../shared"), PathBuf::from);
     if place.join("recordings").is_dir() {
         return Some(place);
     }
@@ -51,7 +51,7 @@ pub fn shared() -> Option<PathBuf> {
 }
 
 /// Every file under a folder, sorted, whose path the filter accepts.
-pub fn files(under: &Path, accept: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub fn files_under(under: &Path, accept: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![under.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -69,8 +69,8 @@ pub fn files(under: &Path, accept: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 }
 
 /// The stdout, transcript and subagent files of the recordings.
-pub fn recorded_lines(shared: &Path) -> Vec<PathBuf> {
-    files(&shared.join("recordings"), |path| {
+pub fn recorded_files(shared: &Path) -> Vec<PathBuf> {
+    files_under(&shared.join("recordings"), |path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name == "stdout.jsonl"
             || name.starts_with("transcript")
@@ -79,7 +79,7 @@ pub fn recorded_lines(shared: &Path) -> Vec<PathBuf> {
 }
 
 /// The published files whose kind starts with one of the given words.
-pub fn corpus(shared: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+pub fn corpus_files(shared: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     let manifest = fs::read_to_string(shared.join("corpus/MANIFEST.tsv")).unwrap_or_default();
     let mut rows = manifest.lines().map(|row| row.split('\t').collect::<Vec<_>>());
     let header = rows.next().unwrap_or_default();

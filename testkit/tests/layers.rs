@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Which of our crates each crate may use; DESIGN says why.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const ALLOWED_CRATES: [(&str, &[&str]); 10] = [
     ("quipu-message", &[]),
     ("quipu-conversation", &["quipu-message"]),
     ("quipu-api", &["quipu-message", "quipu-conversation"]),
@@ -32,7 +32,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
 ];
 
 /// Dependencies that some crates must never have, however indirectly they crept in.
-const NEVER: [(&str, &[&str]); 5] = [
+const FORBIDDEN_DEPENDENCIES: [(&str, &[&str]); 5] = [
     ("quipu-message", &["tokio", "jiff", "reqwest", "uuid"]),
     ("quipu-conversation", &["tokio", "reqwest"]),
     ("quipu-transcript", &["reqwest", "hyper", "axum"]),
@@ -42,7 +42,7 @@ const NEVER: [(&str, &[&str]); 5] = [
 
 fn packages() -> BTreeMap<String, Vec<(String, bool)>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let manifest = quipu_testkit::root().join("Cargo.toml");
+    let manifest = quipu_testkit::repository_root().join("Cargo.toml");
     let out = Command::new(cargo)
         .args(["metadata", "--format-version=1", "--no-deps", "--offline", "--manifest-path"])
         .arg(manifest)
@@ -61,9 +61,9 @@ fn packages() -> BTreeMap<String, Vec<(String, bool)>> {
 #[test]
 fn crates_depend_only_in_the_direction_of_the_data() {
     let packages = packages();
-    let known: Vec<&str> = MAY_USE.iter().map(|(name, _)| *name).collect();
+    let known: Vec<&str> = ALLOWED_CRATES.iter().map(|(name, _)| *name).collect();
     for (name, depends) in &packages {
-        let Some((_, may)) = MAY_USE.iter().find(|(known, _)| known == name) else {
+        let Some((_, may)) = ALLOWED_CRATES.iter().find(|(known, _)| known == name) else {
             panic!("{name} has no place in the layers: add it to MAY_USE and to ARCHITECTURE.md");
         };
         for (other, dev) in depends.iter().filter(|(other, _)| other.starts_with("quipu")) {
@@ -77,7 +77,7 @@ fn crates_depend_only_in_the_direction_of_the_data() {
 #[test]
 fn no_crate_has_a_dependency_it_must_never_have() {
     let packages = packages();
-    for (name, never) in NEVER {
+    for (name, never) in FORBIDDEN_DEPENDENCIES {
         let found = packages[name].iter().find(|(other, dev)| !dev && never.contains(&other.as_str()));
         assert_eq!(found, None, "{name}");
     }

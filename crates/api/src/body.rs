@@ -12,76 +12,76 @@ use quipu_message::Message;
 
 /// Messages that no longer change, as the text they are sent as. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Settled {
+pub struct EncodedHistory {
     /// The text with commas between the messages. Each piece is at most half as long as
     /// the one before it, so there are few however much was said.
-    pieces: Vec<Bytes>,
+    chunks: Vec<Bytes>,
 }
 
-impl Settled {
+impl EncodedHistory {
     /// Adds messages at the end.
-    pub fn add(&mut self, messages: &[Message]) -> serde_json::Result<()> {
+    pub fn append(&mut self, messages: &[Message]) -> serde_json::Result<()> {
         let mut added = Vec::new();
         for message in messages {
-            if !(self.pieces.is_empty() && added.is_empty()) {
+            if !(self.chunks.is_empty() && added.is_empty()) {
                 added.push(b',');
             }
             serde_json::to_writer(&mut added, message)?;
         }
-        while let Some(last) = self.pieces.pop_if(|last| last.len() < 2 * added.len()) {
+        while let Some(last) = self.chunks.pop_if(|last| last.len() < 2 * added.len()) {
             added = [&last[..], &added].concat();
         }
         if !added.is_empty() {
-            self.pieces.push(added.into());
+            self.chunks.push(added.into());
         }
         Ok(())
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.chunks.is_empty()
     }
 
     /// The pieces of the text.
-    pub fn pieces(&self) -> &[Bytes] {
-        &self.pieces
+    pub fn chunks(&self) -> &[Bytes] {
+        &self.chunks
     }
 }
 
 /// A body of known length, sent piece by piece.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Body {
-    pieces: VecDeque<Bytes>,
+pub(crate) struct ChunkedBody {
+    chunks: VecDeque<Bytes>,
 }
 
-impl Body {
+impl ChunkedBody {
     pub(crate) fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
-            self.pieces.push_back(piece);
+            self.chunks.push_back(piece);
         }
     }
 
     /// What is still to be sent.
     #[cfg(test)]
     pub(crate) fn text(&self) -> String {
-        self.pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect()
+        self.chunks.iter().map(|piece| String::from_utf8_lossy(piece)).collect()
     }
 }
 
-impl http_body::Body for Body {
+impl http_body::Body for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(piece))))
+        Poll::Ready(self.chunks.pop_front().map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.is_empty()
+        self.chunks.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.pieces.iter().map(|piece| piece.len() as u64).sum())
+        SizeHint::with_exact(self.chunks.iter().map(|piece| piece.len() as u64).sum())
     }
 }
 

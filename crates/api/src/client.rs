@@ -8,29 +8,29 @@ use quipu_message::{Block, Message, RequestId};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::attempt::{Connection, EventSender, ReceiverDropped};
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::error::ApiError;
-use crate::hear::{Gone, Hearing, Line};
 use crate::request::Request;
-use crate::retry::{Pace, WallClock};
+use crate::retry::{RetryClock, SystemClock};
 
 /// The target of events for `--debug`.
-const DEBUG: &str = "quipu::api";
+const DEBUG_TARGET: &str = "quipu::api";
 
 /// How many things heard may wait for the one who asked.
-const HELD: usize = 64;
+const MAX_QUEUED_EVENTS: usize = 64;
 
 /// Asks one endpoint. Cheap to clone; clones share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
 }
 
 /// What is heard while an answer is under way.
 #[derive(Debug)]
-pub enum Heard {
+pub enum ApiEvent {
     /// An answer begins: the message still without content, and the call's id.
-    Began {
+    Started {
         /// The message; when it is not streamed, already with its stop reason and usage.
         message: Message,
         /// The call.
@@ -50,14 +50,14 @@ pub enum Heard {
     /// The call failed and will be made again after a wait.
     Retry(Retry),
     /// The model stayed overloaded; another one is asked from now on.
-    FellBack {
+    ModelFallback {
         /// The model that was asked for.
         from: String,
         /// The model that is asked.
         to: String,
     },
     /// The answer is complete. Nothing comes after it.
-    Done(Answer),
+    Completed(ApiResponse),
 }
 
 /// A call failed and will be made again.
@@ -66,7 +66,7 @@ pub struct Retry {
     /// Which retry, counted from 1.
     pub attempt: u32,
     /// How many there may be.
-    pub of: u32,
+    pub max_retries: u32,
     /// How long it waits.
     pub delay: Duration,
     /// Why.
@@ -75,7 +75,7 @@ pub struct Retry {
 
 /// A whole answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ApiResponse {
     /// The message, with stop reason and usage.
     pub message: Message,
     /// The call.
@@ -85,45 +85,47 @@ pub struct Answer {
 impl Client {
     /// A client of this endpoint.
     pub fn new(endpoint: Endpoint) -> Result<Self, EndpointError> {
-        Self::paced(endpoint, Arc::new(WallClock))
+        Self::with_clock(endpoint, Arc::new(SystemClock))
     }
 
     /// A client that waits and draws lots as it is told.
-    pub fn paced(endpoint: Endpoint, pace: Arc<dyn Pace>) -> Result<Self, EndpointError> {
-        let http = endpoint.http()?;
-        Ok(Self { line: Arc::new(Line { http, endpoint, pace }) })
+    pub fn with_clock(endpoint: Endpoint, pace: Arc<dyn RetryClock>) -> Result<Self, EndpointError> {
+        let http = endpoint.http_client()?;
+        Ok(Self { connection: Arc::new(Connection { http, endpoint, clock: pace }) })
     }
 
     /// Whom it asks.
     pub fn endpoint(&self) -> &Endpoint {
-        &self.line.endpoint
+        &self.connection.endpoint
     }
 
     /// Asks. Dropping what is returned breaks off the call.
     ///
     /// Must be called inside a tokio runtime.
-    pub fn ask(&self, request: &Request) -> Asking {
+    pub fn call(&self, request: &Request) -> ApiCall {
         self.send(request.clone())
     }
 
-    /// Asks like [`Client::ask`], and keeps a request that may be large from being copied.
-    pub fn send(&self, request: Request) -> Asking {
-        let (out, heard) = mpsc::channel(HELD);
-        let call = Call { line: Arc::clone(&self.line), request, hearing: Hearing::new(out) };
-        Asking { heard, task: tokio::spawn(call.run()).abort_handle() }
+    /// Asks like [`Client::call`], and keeps a request that may be large from being copied.
+    pub fn send(&self, request: Request) -> ApiCall {
+        let (out, heard) = mpsc::channel(MAX_QUEUED_EVENTS);
+        let call = CallTask { connection: Arc::clone(&self.connection), request, sender: EventSender::new(out) };
+        ApiCall { events: heard, task: tokio::spawn(call.run()).abort_handle() }
     }
 
     /// Asks how many tokens the prompt of a request has.
     pub async fn count_tokens(&self, request: &Request) -> Result<u64, ApiError> {
-        let policy = &self.line.endpoint.policy;
+        let policy = &self.connection.endpoint.retry_policy;
         let mut attempt = 1;
         loop {
-            let error = match self.line.count(request).await {
+            let error = match self.connection.count_tokens(request).await {
                 Ok(count) => return Ok(count),
                 Err(error) => error,
             };
-            let Some(delay) = policy.wait(&error, attempt, self.line.pace.random()) else { return Err(error) };
-            self.line.pace.sleep(delay).await;
+            let Some(delay) = policy.retry_delay(&error, attempt, self.connection.clock.random()) else {
+                return Err(error);
+            };
+            self.connection.clock.sleep(delay).await;
             attempt += 1;
         }
     }
@@ -131,23 +133,23 @@ impl Client {
 
 /// A call under way.
 #[derive(Debug)]
-pub struct Asking {
-    heard: mpsc::Receiver<Result<Heard, ApiError>>,
+pub struct ApiCall {
+    events: mpsc::Receiver<Result<ApiEvent, ApiError>>,
     task: AbortHandle,
 }
 
-impl Asking {
+impl ApiCall {
     /// The next thing heard; none after `Done` or an error.
     ///
     /// Safe to drop and call again: nothing is lost.
-    pub async fn next(&mut self) -> Option<Result<Heard, ApiError>> {
-        self.heard.recv().await
+    pub async fn next(&mut self) -> Option<Result<ApiEvent, ApiError>> {
+        self.events.recv().await
     }
 
     /// Listens to the end and keeps only the answer.
-    pub async fn answer(mut self) -> Result<Answer, ApiError> {
+    pub async fn response(mut self) -> Result<ApiResponse, ApiError> {
         while let Some(heard) = self.next().await {
-            if let Heard::Done(answer) = heard? {
+            if let ApiEvent::Completed(answer) = heard? {
                 return Ok(answer);
             }
         }
@@ -155,64 +157,64 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for ApiCall {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 /// One question, over as many attempts as it takes.
-struct Call {
-    line: Arc<Line>,
+struct CallTask {
+    connection: Arc<Connection>,
     request: Request,
-    hearing: Hearing,
+    sender: EventSender,
 }
 
-impl Call {
+impl CallTask {
     async fn run(mut self) {
         // An error here is a listener who left: nobody is there to tell.
-        let _ = self.attempts().await;
+        let _ = self.run_attempts().await;
     }
 
-    async fn attempts(&mut self) -> Result<(), Gone> {
-        let policy = self.line.endpoint.policy;
+    async fn run_attempts(&mut self) -> Result<(), ReceiverDropped> {
+        let policy = self.connection.endpoint.retry_policy;
         let mut streaming = true;
         let mut may_unstream = true;
         let (mut attempt, mut overloads) = (1, 0);
-        let mut wire = self.request.take_wire();
+        let mut wire = self.request.take_wire_request();
         loop {
-            self.request.aim(&mut wire, streaming);
-            tracing::debug!(target: DEBUG, model = %self.request.model, attempt, streaming, "request");
-            let error = match self.line.ask(&self.request, &wire, &mut self.hearing).await? {
+            self.request.set_model_and_stream(&mut wire, streaming);
+            tracing::debug!(target: DEBUG_TARGET, model = %self.request.model, attempt, streaming, "request");
+            let error = match self.connection.request_message(&self.request, &wire, &mut self.sender).await? {
                 Ok(answer) => {
                     let stop_reason = answer.message.stop_reason.text();
                     let id = answer.request_id.as_ref().map(RequestId::as_str);
-                    tracing::debug!(target: DEBUG, ?id, ?stop_reason, "answer");
-                    return self.hearing.say(Heard::Done(answer)).await;
+                    tracing::debug!(target: DEBUG_TARGET, ?id, ?stop_reason, "answer");
+                    return self.sender.send(ApiEvent::Completed(answer)).await;
                 }
                 Err(error) => error,
             };
-            tracing::debug!(target: DEBUG, %error, "failed");
-            self.hearing.withdraw().await?;
+            tracing::debug!(target: DEBUG_TARGET, %error, "failed");
+            self.sender.withdraw().await?;
             streaming = true;
             // A server that fails while it streams may still answer in one piece.
-            if may_unstream && matches!(error, ApiError::Failed { .. }) {
+            if may_unstream && matches!(error, ApiError::StreamFailed { .. }) {
                 (streaming, may_unstream) = (false, false);
                 continue;
             }
             overloads = if error.is_overloaded() { overloads + 1 } else { 0 };
-            let wait = policy.wait(&error, attempt, self.line.pace.random());
-            let hopeless = overloads >= policy.overloads || overloads > 0 && wait.is_none();
-            if hopeless && let Some((from, to)) = self.request.fall_back() {
-                tracing::debug!(target: DEBUG, %from, %to, "fallback");
-                self.hearing.say(Heard::FellBack { from, to }).await?;
+            let wait = policy.retry_delay(&error, attempt, self.connection.clock.random());
+            let hopeless = overloads >= policy.overloads_before_fallback || overloads > 0 && wait.is_none();
+            if hopeless && let Some((from, to)) = self.request.switch_to_fallback() {
+                tracing::debug!(target: DEBUG_TARGET, %from, %to, "fallback");
+                self.sender.send(ApiEvent::ModelFallback { from, to }).await?;
                 (attempt, overloads) = (1, 0);
                 continue;
             }
-            let Some(delay) = wait else { return self.hearing.fail(error).await };
-            tracing::debug!(target: DEBUG, ?delay, attempt, of = policy.retries, "retry");
-            self.hearing.say(Heard::Retry(Retry { attempt, of: policy.retries, delay, error })).await?;
-            self.line.pace.sleep(delay).await;
+            let Some(delay) = wait else { return self.sender.send_error(error).await };
+            tracing::debug!(target: DEBUG_TARGET, ?delay, attempt, of = policy.max_retries, "retry");
+            self.sender.send(ApiEvent::Retry(Retry { attempt, max_retries: policy.max_retries, delay, error })).await?;
+            self.connection.clock.sleep(delay).await;
             attempt += 1;
         }
     }

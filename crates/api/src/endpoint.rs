@@ -8,15 +8,15 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::key_helper::KeyHelper;
-use crate::retry::Policy;
+use crate::retry::RetryPolicy;
 use crate::secret::Secret;
 
-const PUBLIC_API: &str = "https://api.anthropic.com";
+const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 
 /// An Anthropic-compatible API: address, credential, headers, limits.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    base: Url,
+    base_url: Url,
     /// As whom to ask; none sends no credential.
     pub credential: Option<Credential>,
     /// Further headers, sent last: they replace our own of the same name.
@@ -32,7 +32,7 @@ pub struct Endpoint {
     /// How long to wait for what, and how much is taken.
     pub limits: Limits,
     /// When to try again.
-    pub policy: Policy,
+    pub retry_policy: RetryPolicy,
 }
 
 /// As whom to ask.
@@ -52,28 +52,33 @@ pub struct Proxy {
     /// Its address.
     pub url: Secret,
     /// Hosts that are reached without it, as `NO_PROXY` lists them.
-    pub except: Option<String>,
+    pub no_proxy: Option<String>,
     /// Whether this machine itself is reached through it too.
-    pub loopback: bool,
+    pub includes_loopback: bool,
 }
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// For a connection.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// For the answer to begin; an answer that is not streamed begins when it is done.
-    pub answer: Duration,
+    pub response_timeout: Duration,
     /// Between two pieces of a streamed answer; servers send pings.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// The most bytes of a streamed answer: each token may take some hundred.
-    pub max_answer_bytes: usize,
+    pub max_response_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(30), answer: seconds(600), idle: seconds(120), max_answer_bytes: 128 << 20 }
+        Self {
+            connect_timeout: seconds(30),
+            response_timeout: seconds(600),
+            idle_timeout: seconds(120),
+            max_response_bytes: 128 << 20,
+        }
     }
 }
 
@@ -133,7 +138,7 @@ impl Endpoint {
     /// The endpoint at an address, with nothing but defaults.
     pub fn new(base: &str) -> Result<Self, EndpointError> {
         Ok(Self {
-            base: address("the base URL", base)?,
+            base_url: parse_base_url("the base URL", base)?,
             credential: None,
             headers: Vec::new(),
             betas: Vec::new(),
@@ -141,7 +146,7 @@ impl Endpoint {
             proxy: None,
             extra_certificates: None,
             limits: Limits::default(),
-            policy: Policy::default(),
+            retry_policy: RetryPolicy::default(),
         })
     }
 
@@ -154,65 +159,66 @@ impl Endpoint {
     /// unless `QUIPU_PROXY_LOOPBACK` is 1.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, EndpointError> {
         let set = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
-        let base = set("ANTHROPIC_BASE_URL").unwrap_or_else(|| PUBLIC_API.to_owned());
-        let mut endpoint = Self { base: address("ANTHROPIC_BASE_URL", &base)?, ..Self::new(PUBLIC_API)? };
+        let base = set("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+        let mut endpoint =
+            Self { base_url: parse_base_url("ANTHROPIC_BASE_URL", &base)?, ..Self::new(DEFAULT_BASE_URL)? };
         let token = set("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Bearer(token.trim().into()));
         let key = || set("ANTHROPIC_API_KEY").map(|key| Credential::ApiKey(key.trim().into()));
         endpoint.credential = token.or_else(key);
-        endpoint.headers = headers(&set("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default())?;
+        endpoint.headers = parse_headers(&set("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default())?;
         let betas = set("ANTHROPIC_BETAS").unwrap_or_default();
         endpoint.betas = betas.split(',').map(str::trim).filter(|beta| !beta.is_empty()).map(str::to_owned).collect();
-        if let Some(ms) = number("API_TIMEOUT_MS", &set)? {
-            endpoint.limits.answer = Duration::from_millis(ms.into());
+        if let Some(ms) = parse_number("API_TIMEOUT_MS", &set)? {
+            endpoint.limits.response_timeout = Duration::from_millis(ms.into());
         }
-        if let Some(retries) = number("CLAUDE_CODE_MAX_RETRIES", &set)? {
-            endpoint.policy.retries = retries;
+        if let Some(retries) = parse_number("CLAUDE_CODE_MAX_RETRIES", &set)? {
+            endpoint.retry_policy.max_retries = retries;
         }
         endpoint.extra_certificates = set("NODE_EXTRA_CA_CERTS").map(PathBuf::from);
-        endpoint.proxy = proxy(&endpoint.base, &set);
+        endpoint.proxy = proxy_from_env(&endpoint.base_url, &set);
         Ok(endpoint)
     }
 
     /// Host and port, for messages to people.
     pub fn host(&self) -> String {
-        let host = self.base.host_str().unwrap_or_default();
-        self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+        let host = self.base_url.host_str().unwrap_or_default();
+        self.base_url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
     /// Whether the endpoint is this machine itself.
     pub fn is_loopback(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default();
+        let host = self.base_url.host_str().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         ip.map_or_else(|_| host == "localhost" || host.ends_with(".localhost"), |ip| ip.is_loopback())
     }
 
     /// The address of a method of the API.
-    pub(crate) fn url(&self, path: &str, beta: bool) -> Url {
-        let mut url = self.base.clone();
-        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+    pub(crate) fn method_url(&self, path: &str, beta: bool) -> Url {
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
         url.set_query(beta.then_some("beta=true"));
         url
     }
 
     /// The HTTP client that goes there.
-    pub(crate) fn http(&self) -> Result<reqwest::Client, EndpointError> {
+    pub(crate) fn http_client(&self) -> Result<reqwest::Client, EndpointError> {
         let mut builder = reqwest::Client::builder()
             .no_proxy()
-            .connect_timeout(self.limits.connect)
+            .connect_timeout(self.limits.connect_timeout)
             .tcp_nodelay(true)
             .redirect(reqwest::redirect::Policy::none());
-        let proxy = self.proxy.as_ref().filter(|proxy| proxy.loopback || !self.is_loopback());
+        let proxy = self.proxy.as_ref().filter(|proxy| proxy.includes_loopback || !self.is_loopback());
         if let Some(proxy) = proxy {
             let bad =
                 |e: reqwest::Error| EndpointError::Address { what: "the proxy", reason: e.without_url().to_string() };
-            let except = proxy.except.as_deref().and_then(reqwest::NoProxy::from_string);
+            let except = proxy.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string);
             builder = builder.proxy(reqwest::Proxy::all(proxy.url.reveal()).map_err(bad)?.no_proxy(except));
-        } else if self.base.scheme() == "http" {
+        } else if self.base_url.scheme() == "http" {
             // No certificate will be looked at, so none need be there, nor be loaded.
             builder = builder.tls_certs_only([]);
         }
         if let Some(path) =
-            self.extra_certificates.as_ref().filter(|_| proxy.is_some() || self.base.scheme() == "https")
+            self.extra_certificates.as_ref().filter(|_| proxy.is_some() || self.base_url.scheme() == "https")
         {
             let bad = |source| EndpointError::Certificates { path: path.display().to_string(), source };
             let pem = std::fs::read(path).map_err(|error| bad(error.into()))?;
@@ -223,17 +229,17 @@ impl Endpoint {
     }
 
     /// A text of the server without our secrets, should it repeat them.
-    pub(crate) fn mask(&self, text: String) -> String {
+    pub(crate) fn mask_secrets(&self, text: String) -> String {
         let text = match &self.credential {
-            Some(Credential::ApiKey(secret) | Credential::Bearer(secret)) => secret.mask(text),
+            Some(Credential::ApiKey(secret) | Credential::Bearer(secret)) => secret.mask_in(text),
             Some(Credential::Helper(helper)) => helper.mask(text),
             None => text,
         };
-        self.headers.iter().fold(text, |text, (_, value)| value.mask(text))
+        self.headers.iter().fold(text, |text, (_, value)| value.mask_in(text))
     }
 }
 
-fn address(what: &'static str, text: &str) -> Result<Url, EndpointError> {
+fn parse_base_url(what: &'static str, text: &str) -> Result<Url, EndpointError> {
     let bad = |reason: &str| EndpointError::Address { what, reason: reason.to_owned() };
     let url = Url::parse(text.trim()).map_err(|e| bad(&e.to_string()))?;
     match () {
@@ -247,7 +253,7 @@ fn address(what: &'static str, text: &str) -> Result<Url, EndpointError> {
     }
 }
 
-fn headers(text: &str) -> Result<Vec<(String, Secret)>, EndpointError> {
+fn parse_headers(text: &str) -> Result<Vec<(String, Secret)>, EndpointError> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
         .map(|line| {
@@ -266,17 +272,17 @@ fn headers(text: &str) -> Result<Vec<(String, Secret)>, EndpointError> {
         .collect()
 }
 
-fn number(name: &'static str, set: &impl Fn(&str) -> Option<String>) -> Result<Option<u32>, EndpointError> {
+fn parse_number(name: &'static str, set: &impl Fn(&str) -> Option<String>) -> Result<Option<u32>, EndpointError> {
     let Some(value) = set(name) else { return Ok(None) };
     value.trim().parse().map(Some).map_err(|_| EndpointError::Number { name, value })
 }
 
-fn proxy(base: &Url, set: &impl Fn(&str) -> Option<String>) -> Option<Proxy> {
+fn proxy_from_env(base: &Url, set: &impl Fn(&str) -> Option<String>) -> Option<Proxy> {
     let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase()));
     let own = if base.scheme() == "https" { "HTTPS_PROXY" } else { "HTTP_PROXY" };
     let url = either(own).or_else(|| either("ALL_PROXY"))?;
     let loopback = set("QUIPU_PROXY_LOOPBACK").is_some_and(|value| value == "1");
-    Some(Proxy { url: url.into(), except: either("NO_PROXY"), loopback })
+    Some(Proxy { url: url.into(), no_proxy: either("NO_PROXY"), includes_loopback: loopback })
 }
 
 #[cfg(test)]

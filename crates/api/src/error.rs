@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quipu_message::RequestId;
-use quipu_message::turn::ErrorKind;
+use quipu_message::user_assistant::AssistantErrorKind;
 
 /// Why a call failed. No secret of ours is in it, whatever the server said.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ApiError {
     },
     /// The connection broke before the answer began.
     #[error("{host} closed the connection before it answered")]
-    Dropped {
+    ConnectionClosed {
         /// The host.
         host: String,
         /// What the network said.
@@ -28,7 +28,7 @@ pub enum ApiError {
     },
     /// The answer broke off.
     #[error("the answer of {host} broke off: {reason}")]
-    Cut {
+    Truncated {
         /// The host.
         host: String,
         /// Where.
@@ -36,13 +36,13 @@ pub enum ApiError {
     },
     /// The answer did not begin in time.
     #[error("no answer within {} s", after.as_secs_f64())]
-    Late {
+    ResponseTimeout {
         /// How long we waited.
         after: Duration,
     },
     /// The answer began and then nothing came for too long.
     #[error("nothing heard for {} s in the middle of an answer", after.as_secs_f64())]
-    Silent {
+    IdleTimeout {
         /// How long we waited.
         after: Duration,
     },
@@ -66,7 +66,7 @@ pub enum ApiError {
     },
     /// The server said in the middle of its answer that it cannot go on.
     #[error("{kind}: {message}")]
-    Failed {
+    StreamFailed {
         /// The API's word for it.
         kind: String,
         /// In words.
@@ -76,7 +76,7 @@ pub enum ApiError {
     },
     /// The answer is not one.
     #[error("{host} did not answer as the API does: {reason}")]
-    BadAnswer {
+    BadResponse {
         /// The host.
         host: String,
         /// What is wrong with it.
@@ -103,13 +103,13 @@ impl ApiError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Connect { .. } => "api.cannot_connect",
-            Self::Dropped { .. } => "api.dropped",
-            Self::Cut { .. } => "api.cut",
-            Self::Late { .. } => "api.late",
-            Self::Silent { .. } => "api.silent",
+            Self::ConnectionClosed { .. } => "api.dropped",
+            Self::Truncated { .. } => "api.cut",
+            Self::ResponseTimeout { .. } => "api.late",
+            Self::IdleTimeout { .. } => "api.silent",
             Self::Status { .. } => "api.status",
-            Self::Failed { .. } => "api.failed",
-            Self::BadAnswer { .. } => "api.bad_answer",
+            Self::StreamFailed { .. } => "api.failed",
+            Self::BadResponse { .. } => "api.bad_answer",
             Self::NoKey { .. } => "api.no_key",
             Self::BadRequest { .. } => "api.bad_request",
         }
@@ -127,7 +127,7 @@ impl ApiError {
     pub fn api_type(&self) -> Option<&str> {
         match self {
             Self::Status { kind, .. } => kind.as_deref(),
-            Self::Failed { kind, .. } => Some(kind),
+            Self::StreamFailed { kind, .. } => Some(kind),
             _ => None,
         }
     }
@@ -135,9 +135,9 @@ impl ApiError {
     /// The call that failed, when the server named it.
     pub fn request_id(&self) -> Option<&RequestId> {
         match self {
-            Self::Status { request_id, .. } | Self::Failed { request_id, .. } | Self::BadAnswer { request_id, .. } => {
-                request_id.as_ref()
-            }
+            Self::Status { request_id, .. }
+            | Self::StreamFailed { request_id, .. }
+            | Self::BadResponse { request_id, .. } => request_id.as_ref(),
             _ => None,
         }
     }
@@ -156,7 +156,7 @@ impl ApiError {
     }
 
     /// Whether the conversation is longer than the model can read.
-    pub fn is_too_long(&self) -> bool {
+    pub fn is_prompt_too_long(&self) -> bool {
         match self {
             Self::Status { status: 400 | 413, message, .. } => {
                 let message = message.to_lowercase();
@@ -176,28 +176,32 @@ impl ApiError {
     }
 
     /// Whether there was no whole answer: the network failed, not the server.
-    pub fn is_connection(&self) -> bool {
+    pub fn is_connection_error(&self) -> bool {
         matches!(
             self,
-            Self::Connect { .. } | Self::Dropped { .. } | Self::Cut { .. } | Self::Late { .. } | Self::Silent { .. }
+            Self::Connect { .. }
+                | Self::ConnectionClosed { .. }
+                | Self::Truncated { .. }
+                | Self::ResponseTimeout { .. }
+                | Self::IdleTimeout { .. }
         )
     }
 
     /// The word for the failure on a line that tells of a retry.
-    pub fn word(&self) -> &str {
-        if self.is_overloaded() { "overloaded" } else { self.kind_word() }
+    pub fn retry_reason(&self) -> &str {
+        if self.is_overloaded() { "overloaded" } else { self.kind_name() }
     }
 
     /// The kind of failure on the message that shows it to the person.
-    pub fn kind(&self) -> ErrorKind {
-        ErrorKind::from(self.kind_word())
+    pub fn error_kind(&self) -> AssistantErrorKind {
+        AssistantErrorKind::from(self.kind_name())
     }
 
-    fn kind_word(&self) -> &'static str {
+    fn kind_name(&self) -> &'static str {
         match (self.status(), self.api_type()) {
             _ if matches!(self, Self::NoKey { .. }) => "authentication_failed",
             (Some(400), _) if self.is_out_of_credit() => "billing_error",
-            (Some(400 | 413), _) if self.is_too_long() => "invalid_request",
+            (Some(400 | 413), _) if self.is_prompt_too_long() => "invalid_request",
             (Some(404), Some("not_found_error")) => "model_not_found",
             (_, Some("billing_error")) | (Some(402), _) => "billing_error",
             (_, Some("authentication_error" | "permission_error")) | (Some(401 | 403), _) => "authentication_failed",

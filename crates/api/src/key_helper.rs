@@ -57,7 +57,7 @@ impl KeyHelper {
     /// A text without the key.
     pub(crate) fn mask(&self, text: String) -> String {
         match self.known().as_ref() {
-            Some(known) => known.key.mask(text),
+            Some(known) => known.key.mask_in(text),
             None => text,
         }
     }

@@ -8,18 +8,20 @@
 //! ```
 //!
 //! The client adds the cache breakpoints, waits and tries again as long as that
-//! can help, and says so as it happens. The [`answer`] module is the server that
+//! can help, and says so as it happens. The [`mock`] module is the server that
 //! tests, the demo and users' own tests talk to: it plays a script or recorded
 //! calls. Bytes become events in `quipu_message::sse`, events become a message in
 //! `quipu_conversation::Accumulator`; there is no second of either here.
 //!
 //! Deliberately absent: session files, tools, prices, and everything an agent
 //! decides; nothing here reads the process environment by itself. Without the feature
-//! `client` (on by default) there is the [`answer`] module alone.
+//! `client` (on by default) there is the [`mock`] module alone.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "client")]
+mod attempt;
 #[cfg(feature = "client")]
 mod body;
 #[cfg(feature = "client")]
@@ -29,23 +31,21 @@ mod endpoint;
 #[cfg(feature = "client")]
 mod error;
 #[cfg(feature = "client")]
-mod hear;
-#[cfg(feature = "client")]
 mod key_helper;
 #[cfg(feature = "client")]
-mod logged;
+mod logged_request;
 #[cfg(feature = "client")]
 mod request;
 #[cfg(feature = "client")]
 mod retry;
 mod secret;
 
-pub mod answer;
+pub mod mock;
 
 #[cfg(feature = "client")]
-pub use body::Settled;
+pub use body::EncodedHistory;
 #[cfg(feature = "client")]
-pub use client::{Answer, Asking, Client, Heard, Retry};
+pub use client::{ApiCall, ApiEvent, ApiResponse, Client, Retry};
 #[cfg(feature = "client")]
 pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 #[cfg(feature = "client")]
@@ -53,9 +53,9 @@ pub use error::ApiError;
 #[cfg(feature = "client")]
 pub use key_helper::KeyHelper;
 #[cfg(feature = "client")]
-pub use logged::LoggedRequest;
+pub use logged_request::LoggedRequest;
 #[cfg(feature = "client")]
-pub use request::{Cache, Choice, Fallback, Request, Thinking};
+pub use request::{CacheTtl, FallbackModel, Request, ThinkingMode, ToolChoiceMode};
 #[cfg(feature = "client")]
-pub use retry::{Pace, Policy, WallClock};
+pub use retry::{RetryClock, RetryPolicy, SystemClock};
 pub use secret::Secret;

@@ -3,16 +3,16 @@
 
 use bytes::Bytes;
 use quipu_message::api::{
-    self, CacheControl, Caller, Metadata, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
+    self, CacheControl, Metadata, MetadataUserId, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
 };
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
-use crate::body::{Body, Settled};
+use crate::body::{ChunkedBody, EncodedHistory};
 
 /// The most an answer that is not streamed may be asked to hold.
-const MOST_UNSTREAMED: u64 = 64_000;
+const MAX_UNSTREAMED_TOKENS: u64 = 64_000;
 
 /// The way of showing thinking that needs a beta: short reports while it goes on.
 const DISPLAY_UPDATES: &str = "updates";
@@ -23,22 +23,22 @@ pub struct Request {
     /// The model.
     pub model: String,
     /// Who takes over when the model stays overloaded, in this order.
-    pub fallbacks: Vec<Fallback>,
+    pub fallbacks: Vec<FallbackModel>,
     /// The system prompt, in parts; empty parts are left out.
     pub system: Vec<String>,
     /// Messages that stand before the others: a long conversation need not be written
     /// anew for each call.
-    pub settled: Settled,
+    pub history: EncodedHistory,
     /// The conversation, as `for_api` gives it.
     pub messages: Vec<Message>,
     /// The tools on offer.
     pub tools: Vec<Tool>,
     /// Which tool must or may be used.
-    pub tool_choice: Option<Choice>,
+    pub tool_choice: Option<ToolChoiceMode>,
     /// How much may be written.
     pub max_tokens: u64,
     /// Whether and how far to think.
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<ThinkingMode>,
     /// How thinking is shown: `summarized`, `omitted`, `updates` …
     pub thinking_display: Option<String>,
     /// How hard to try: `low`, `medium`, `high` …
@@ -52,10 +52,10 @@ pub struct Request {
     /// What to clear from the context, as the API takes it.
     pub context_management: Option<Json>,
     /// How long the prefix is to be cached.
-    pub cache: Cache,
+    pub cache_ttl: CacheTtl,
     /// Whether the last message is no part of the conversation, such as the instruction for
     /// a summary: the messages before it are cached, it is not.
-    pub uncached_tail: bool,
+    pub has_uncached_tail: bool,
     /// Betas of this request, besides those of the endpoint.
     pub betas: Vec<String>,
     /// The installation that asks.
@@ -71,13 +71,13 @@ pub struct Request {
 /// What is asked of another model when the first stays overloaded: not every model takes
 /// the same parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Fallback {
+pub struct FallbackModel {
     /// The model.
     pub model: String,
     /// How much may be written.
     pub max_tokens: u64,
     /// Whether and how far to think.
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<ThinkingMode>,
     /// How hard to try.
     pub effort: Option<String>,
     /// What to clear from the context.
@@ -88,7 +88,7 @@ pub struct Fallback {
 
 /// Whether and how far to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thinking {
+pub enum ThinkingMode {
     /// Not at all.
     Off,
     /// As far as the model sees fit.
@@ -99,7 +99,7 @@ pub enum Thinking {
 
 /// Which tool must or may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum ToolChoiceMode {
     /// Any or none.
     Auto,
     /// One of them.
@@ -112,7 +112,7 @@ pub enum Choice {
 
 /// How long the prefix is to be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Cache {
+pub enum CacheTtl {
     /// Not at all.
     Off,
     /// What the API does unless told otherwise.
@@ -124,14 +124,14 @@ pub enum Cache {
 
 impl Request {
     /// The request as it is sent. Messages and tools go into it: they are large.
-    pub(crate) fn take_wire(&mut self) -> api::Request {
+    pub(crate) fn take_wire_request(&mut self) -> api::Request {
         let mut wire = api::Request {
-            stop_sequences: some(self.stop_sequences.clone()),
+            stop_sequences: non_empty(self.stop_sequences.clone()),
             temperature: self.temperature.clone().into(),
             metadata: self.metadata().into(),
             ..self.take_prompt()
         };
-        self.aim(&mut wire, true);
+        self.set_model_and_stream(&mut wire, true);
         wire
     }
 
@@ -142,12 +142,12 @@ impl Request {
             task_budget: self.task_budget.map(budget).into(),
             ..OutputConfig::default()
         };
-        (config != OutputConfig::default()).then(|| Json::of(&config))
+        (config != OutputConfig::default()).then(|| Json::from_serialize(&config))
     }
 
     /// Asks the next fallback from now on; returns the model before and the new one. `None`
     /// if there is no other.
-    pub fn fall_back(&mut self) -> Option<(String, String)> {
+    pub fn switch_to_fallback(&mut self) -> Option<(String, String)> {
         let at = self.fallbacks.iter().position(|next| next.model != self.model)?;
         let next = self.fallbacks.drain(..=at).next_back()?;
         let from = std::mem::replace(&mut self.model, next.model);
@@ -157,8 +157,8 @@ impl Request {
     }
 
     /// The betas that the fields of the request need.
-    pub(crate) fn needed_betas(&self) -> Vec<&'static str> {
-        let thinks = self.thinking.is_some_and(|thinking| thinking != Thinking::Off);
+    pub(crate) fn required_betas(&self) -> Vec<&'static str> {
+        let thinks = self.thinking.is_some_and(|thinking| thinking != ThinkingMode::Off);
         let updates = thinks && self.thinking_display.as_deref() == Some(DISPLAY_UPDATES);
         let needed = [
             (self.context_management.is_some(), "context-management-2025-06-27"),
@@ -170,8 +170,8 @@ impl Request {
     }
 
     /// Says whom a request asks, and how the answer is to come.
-    pub(crate) fn aim(&self, wire: &mut api::Request, stream: bool) {
-        let most = if stream { self.max_tokens } else { self.max_tokens.min(MOST_UNSTREAMED) };
+    pub(crate) fn set_model_and_stream(&self, wire: &mut api::Request, stream: bool) {
+        let most = if stream { self.max_tokens } else { self.max_tokens.min(MAX_UNSTREAMED_TOKENS) };
         // A budget must leave room for the answer itself.
         let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
         self.model.clone_into(&mut wire.model);
@@ -182,8 +182,8 @@ impl Request {
     }
 
     /// The bytes of a request: the settled messages stand before those it holds.
-    pub(crate) fn body(&self, wire: &impl Serialize) -> serde_json::Result<Body> {
-        const MESSAGES: &[u8] = b"\"messages\":[";
+    pub(crate) fn to_body(&self, wire: &impl Serialize) -> serde_json::Result<ChunkedBody> {
+        const MESSAGES_KEY: &[u8] = b"\"messages\":[";
         let mut rest = Bytes::from(match &self.extra_body {
             None => serde_json::to_vec(wire)?,
             Some(extra) => {
@@ -194,11 +194,12 @@ impl Request {
                 serde_json::to_vec(&body)?
             }
         });
-        let mut body = Body::default();
-        let at = rest.windows(MESSAGES.len()).position(|bytes| bytes == MESSAGES).map(|at| at + MESSAGES.len());
-        if let Some(at) = at.filter(|_| !self.settled.is_empty()) {
+        let mut body = ChunkedBody::default();
+        let at =
+            rest.windows(MESSAGES_KEY.len()).position(|bytes| bytes == MESSAGES_KEY).map(|at| at + MESSAGES_KEY.len());
+        if let Some(at) = at.filter(|_| !self.history.is_empty()) {
             body.push(rest.split_to(at));
-            self.settled.pieces().iter().cloned().for_each(|piece| body.push(piece));
+            self.history.chunks().iter().cloned().for_each(|piece| body.push(piece));
             if !rest.starts_with(b"]") {
                 body.push(Bytes::from_static(b","));
             }
@@ -208,7 +209,7 @@ impl Request {
     }
 
     /// The request that asks how large the prompt is.
-    pub(crate) fn to_count(&self) -> api::Request {
+    pub(crate) fn to_count_request(&self) -> api::Request {
         let thinking = self.thinking.map(|thinking| thinking.to_wire(|tokens| tokens, None));
         api::Request { model: self.model.clone(), thinking: thinking.into(), ..self.clone().take_prompt() }
     }
@@ -217,66 +218,69 @@ impl Request {
     fn take_prompt(&mut self) -> api::Request {
         let mut system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
         let (mut tools, mut messages) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.messages));
-        if let Some(mark) = self.cache.mark() {
-            let end = messages.len().saturating_sub(usize::from(self.uncached_tail));
-            mark_prefix(&mut tools, &mut system, &mut messages[..end], &mark);
+        if let Some(mark) = self.cache_ttl.cache_control() {
+            let end = messages.len().saturating_sub(usize::from(self.has_uncached_tail));
+            set_cache_breakpoints(&mut tools, &mut system, &mut messages[..end], &mark);
         }
         api::Request {
             messages,
-            system: if system.is_empty() { Maybe::Absent } else { Maybe::Value(Json::of(&system)) },
-            tools: some(tools),
-            tool_choice: self.tool_choice.as_ref().map(Choice::to_wire).into(),
+            system: if system.is_empty() { Maybe::Absent } else { Maybe::Value(Json::from_serialize(&system)) },
+            tools: non_empty(tools),
+            tool_choice: self.tool_choice.as_ref().map(ToolChoiceMode::to_wire).into(),
             ..api::Request::default()
         }
     }
 
     fn metadata(&self) -> Option<Json> {
-        let caller =
-            Caller { device_id: self.device_id.clone(), session_id: self.session_id.clone()?, ..Caller::default() };
-        let user_id = Maybe::Value(Json::of(&caller).text().to_owned());
-        Some(Json::of(&Metadata { user_id, ..Metadata::default() }))
+        let caller = MetadataUserId {
+            device_id: self.device_id.clone(),
+            session_id: self.session_id.clone()?,
+            ..MetadataUserId::default()
+        };
+        let user_id = Maybe::Value(Json::from_serialize(&caller).text().to_owned());
+        Some(Json::from_serialize(&Metadata { user_id, ..Metadata::default() }))
     }
 }
 
 /// Sets the four breakpoints the API allows: after the tools, after the system
 /// prompt, after what is new, and after what was new in the call before, so that the
 /// look-back of twenty blocks finds it however much came in between.
-fn mark_prefix(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message], mark: &Json) {
+fn set_cache_breakpoints(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message], mark: &Json) {
     // A tool that is loaded on demand is not part of the prefix.
     if let Some(tool) = tools.iter_mut().rev().find(|tool| !tool.defer_loading.is_true()) {
         tool.cache_control = Maybe::Value(mark.clone());
     }
     if let Some(last) = system.last_mut() {
-        last.mark_cached(mark.clone());
+        last.set_cache_control(mark.clone());
     }
     let mut backwards = messages.iter_mut().rev();
     if let Some(last) = backwards.next() {
-        mark_message(last, mark);
+        set_message_breakpoint(last, mark);
     }
     if let Some(before) = backwards.find(|message| message.role == Role::User) {
-        mark_message(before, mark);
+        set_message_breakpoint(before, mark);
     }
 }
 
 /// Marks the last block of a message that can be marked.
-fn mark_message(message: &mut Message, mark: &Json) {
+fn set_message_breakpoint(message: &mut Message, mark: &Json) {
     let mut blocks = std::mem::take(&mut message.content).into_blocks();
-    let _ = blocks.iter_mut().rev().any(|block| block.mark_cached(mark.clone()));
+    let _ = blocks.iter_mut().rev().any(|block| block.set_cache_control(mark.clone()));
     message.content = Content::Blocks(blocks);
 }
 
-impl Cache {
-    fn mark(self) -> Option<Json> {
+impl CacheTtl {
+    fn cache_control(self) -> Option<Json> {
         let ttl = match self {
             Self::Off => return None,
             Self::FiveMinutes => Maybe::Absent,
             Self::OneHour => Maybe::Value("1h".to_owned()),
         };
-        Some(Json::of(&CacheControl { kind: "ephemeral".to_owned(), ttl, ..CacheControl::default() }))
+        Some(Json::from_serialize(&CacheControl { kind: "ephemeral".to_owned(), ttl, ..CacheControl::default() }))
     }
 }
 
-impl Thinking {
+impl ThinkingMode {
     fn to_wire(self, budget: impl Fn(u64) -> u64, display: Option<&str>) -> Json {
         let (kind, budget_tokens) = match self {
             Self::Off => ("disabled", Maybe::Absent),
@@ -285,11 +289,16 @@ impl Thinking {
         };
         // What is not thought is not shown.
         let display = display.filter(|_| self != Self::Off).map(str::to_owned).into();
-        Json::of(&ThinkingConfig { kind: kind.to_owned(), budget_tokens, display, ..ThinkingConfig::default() })
+        Json::from_serialize(&ThinkingConfig {
+            kind: kind.to_owned(),
+            budget_tokens,
+            display,
+            ..ThinkingConfig::default()
+        })
     }
 }
 
-impl Choice {
+impl ToolChoiceMode {
     fn to_wire(&self) -> Json {
         let (kind, name) = match self {
             Self::Auto => ("auto", None),
@@ -297,11 +306,11 @@ impl Choice {
             Self::Tool(name) => ("tool", Some(name.clone())),
             Self::None => ("none", None),
         };
-        Json::of(&ToolChoice { kind: kind.to_owned(), name: name.into(), ..ToolChoice::default() })
+        Json::from_serialize(&ToolChoice { kind: kind.to_owned(), name: name.into(), ..ToolChoice::default() })
     }
 }
 
-fn some<T>(list: Vec<T>) -> Maybe<Vec<T>> {
+fn non_empty<T>(list: Vec<T>) -> Maybe<Vec<T>> {
     if list.is_empty() { Maybe::Absent } else { Maybe::Value(list) }
 }
 

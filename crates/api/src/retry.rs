@@ -9,66 +9,66 @@ use crate::error::ApiError;
 
 /// When to try again.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// How often, after the first try.
-    pub retries: u32,
+    pub max_retries: u32,
     /// How long to wait before the first retry; each further one waits twice as long.
-    pub first: Duration,
+    pub initial_backoff: Duration,
     /// The longest wait of our own choosing.
-    pub longest: Duration,
+    pub max_backoff: Duration,
     /// By which part a wait may be longer, so that many clients do not come at once.
     pub jitter: f64,
     /// The longest wait the server may ask for; beyond it the call fails.
-    pub patience: Duration,
+    pub max_retry_after: Duration,
     /// How many overloads in a row make another model take over, when there is one.
-    pub overloads: u32,
+    pub overloads_before_fallback: u32,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            retries: 10,
-            first: Duration::from_millis(500),
-            longest: Duration::from_secs(32),
+            max_retries: 10,
+            initial_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(32),
             jitter: 0.25,
-            patience: Duration::from_secs(600),
-            overloads: 3,
+            max_retry_after: Duration::from_secs(600),
+            overloads_before_fallback: 3,
         }
     }
 }
 
-impl Policy {
+impl RetryPolicy {
     /// How long to wait before retry number `attempt`, counted from 1; none when
     /// trying again is of no use.
-    pub(crate) fn wait(&self, error: &ApiError, attempt: u32, random: f64) -> Option<Duration> {
-        if attempt > self.retries || !self.may_help(error, attempt) {
+    pub(crate) fn retry_delay(&self, error: &ApiError, attempt: u32, random: f64) -> Option<Duration> {
+        if attempt > self.max_retries || !self.is_retryable(error, attempt) {
             return None;
         }
         if let Some(asked) = error.retry_after() {
-            return (asked <= self.patience).then_some(asked);
+            return (asked <= self.max_retry_after).then_some(asked);
         }
-        let doubled = self.first.saturating_mul(1 << (attempt - 1).min(20)).min(self.longest);
+        let doubled = self.initial_backoff.saturating_mul(1 << (attempt - 1).min(20)).min(self.max_backoff);
         Some(doubled.mul_f64(1.0 + self.jitter * random.clamp(0.0, 1.0)))
     }
 
-    fn may_help(&self, error: &ApiError, attempt: u32) -> bool {
+    fn is_retryable(&self, error: &ApiError, attempt: u32) -> bool {
         match error {
-            ApiError::Connect { .. } | ApiError::Dropped { .. } | ApiError::Cut { .. } => true,
-            ApiError::Late { .. } | ApiError::Silent { .. } => true,
-            ApiError::Failed { kind, .. } => {
+            ApiError::Connect { .. } | ApiError::ConnectionClosed { .. } | ApiError::Truncated { .. } => true,
+            ApiError::ResponseTimeout { .. } | ApiError::IdleTimeout { .. } => true,
+            ApiError::StreamFailed { kind, .. } => {
                 matches!(kind.as_str(), "overloaded_error" | "rate_limit_error" | "api_error" | "timeout_error")
             }
             ApiError::Status { should_retry: Some(should), .. } => *should,
             // A refused key is tried once more: it may be changing just now.
             ApiError::Status { status: 401, .. } => attempt == 1,
             ApiError::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..),
-            ApiError::BadAnswer { .. } | ApiError::BadRequest { .. } | ApiError::NoKey { .. } => false,
+            ApiError::BadResponse { .. } | ApiError::BadRequest { .. } | ApiError::NoKey { .. } => false,
         }
     }
 }
 
 /// Time and chance, passed in so that tests need not wait.
-pub trait Pace: Send + Sync + fmt::Debug {
+pub trait RetryClock: Send + Sync + fmt::Debug {
     /// Waits.
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
     /// A number from 0 to 1.
@@ -79,9 +79,9 @@ pub trait Pace: Send + Sync + fmt::Debug {
 
 /// The real time, and chance.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct WallClock;
+pub struct SystemClock;
 
-impl Pace for WallClock {
+impl RetryClock for SystemClock {
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(tokio::time::sleep(time))
     }

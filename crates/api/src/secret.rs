@@ -14,7 +14,7 @@ impl Secret {
 
     /// The text with every place this secret stands in masked.
     #[cfg(feature = "client")]
-    pub(crate) fn mask(&self, text: String) -> String {
+    pub(crate) fn mask_in(&self, text: String) -> String {
         // A short value would mask ordinary words; no key is that short.
         if self.0.len() < 8 || !text.contains(&self.0) { text } else { text.replace(&self.0, "[secret]") }
     }

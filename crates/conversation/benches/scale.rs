@@ -64,7 +64,7 @@ fn made_up(size: u64) -> Conversation {
     let mut talk = Conversation::default();
     for n in 0..size {
         let entry = Entry::read(&line(n).to_string()).unwrap();
-        assert!(entry.is_modelled());
+        assert!(entry.is_known_kind());
         talk.push(n + 1, entry);
     }
     assert_eq!(talk.path().len() as u64, size);

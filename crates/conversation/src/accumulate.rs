@@ -28,15 +28,15 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default)]
 pub struct Accumulator {
     message: Option<Message>,
-    blocks: BTreeMap<usize, Growing>,
-    stopped: bool,
+    blocks: BTreeMap<usize, PartialBlock>,
+    is_stopped: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Growing {
+struct PartialBlock {
     block: Block,
-    input: String,
-    stopped: bool,
+    input_json: String,
+    is_stopped: bool,
 }
 
 /// Why events do not make a message.
@@ -72,7 +72,7 @@ pub enum AccumulateError {
     },
     /// The stream ended before the message did.
     #[error("the stream was cut off")]
-    Cut,
+    Incomplete,
     /// An event is not what the API sends.
     #[error("bad event: {0}")]
     BadEvent(String),
@@ -87,15 +87,16 @@ impl Accumulator {
                 *self = Self { message: Some(start.message.clone()), ..Self::default() };
             }
             StreamEvent::BlockStart(start) => {
-                let growing = Growing { block: start.content_block.clone(), input: String::new(), stopped: false };
+                let growing =
+                    PartialBlock { block: start.content_block.clone(), input_json: String::new(), is_stopped: false };
                 self.blocks.insert(start.index, growing);
             }
             StreamEvent::BlockDelta(delta) => {
-                self.blocks.get_mut(&delta.index).ok_or_else(early)?.grow(&delta.delta)?;
+                self.blocks.get_mut(&delta.index).ok_or_else(early)?.apply_delta(&delta.delta)?;
             }
-            StreamEvent::BlockStop(stop) => self.blocks.get_mut(&stop.index).ok_or_else(early)?.stop()?,
-            StreamEvent::MessageDelta(delta) => end(self.message.as_mut().ok_or_else(early)?, delta),
-            StreamEvent::MessageStop(_) => self.stopped = true,
+            StreamEvent::BlockStop(stop) => self.blocks.get_mut(&stop.index).ok_or_else(early)?.finish()?,
+            StreamEvent::MessageDelta(delta) => apply_message_delta(self.message.as_mut().ok_or_else(early)?, delta),
+            StreamEvent::MessageStop(_) => self.is_stopped = true,
             StreamEvent::Error(error) => {
                 return Err(AccumulateError::Server {
                     kind: error.error.kind.text().unwrap_or("error").to_owned(),
@@ -114,37 +115,37 @@ impl Accumulator {
     }
 
     /// The message as far as it has come; a tool's unfinished input is left out.
-    pub fn so_far(&self) -> Option<Message> {
+    pub fn partial_message(&self) -> Option<Message> {
         let blocks = self.blocks.values().map(|growing| growing.block.clone()).collect::<Vec<_>>();
         self.message.as_ref().map(|message| Message { content: Content::Blocks(blocks), ..message.clone() })
     }
 
     /// One block as far as it has come.
-    pub fn block(&self, index: usize) -> Option<&Block> {
+    pub fn partial_block(&self, index: usize) -> Option<&Block> {
         self.blocks.get(&index).map(|growing| &growing.block)
     }
 
     /// Whether a message has begun.
-    pub fn has_begun(&self) -> bool {
+    pub fn has_started(&self) -> bool {
         self.message.is_some()
     }
 
     /// Whether the message has ended.
     pub fn is_complete(&self) -> bool {
-        self.stopped
+        self.is_stopped
     }
 
     /// The finished message.
     pub fn finish(self) -> Result<Message, AccumulateError> {
-        if !self.stopped || self.blocks.values().any(|growing| !growing.stopped) {
-            return Err(AccumulateError::Cut);
+        if !self.is_stopped || self.blocks.values().any(|growing| !growing.is_stopped) {
+            return Err(AccumulateError::Incomplete);
         }
-        self.so_far().ok_or(AccumulateError::Cut)
+        self.partial_message().ok_or(AccumulateError::Incomplete)
     }
 }
 
-impl Growing {
-    fn grow(&mut self, delta: &Delta) -> Result<(), AccumulateError> {
+impl PartialBlock {
+    fn apply_delta(&mut self, delta: &Delta) -> Result<(), AccumulateError> {
         match (delta, &mut self.block) {
             (Delta::Text(delta), Block::Text(block)) => block.text.push_str(&delta.text),
             (Delta::Thinking(delta), Block::Thinking(block)) => block.thinking.push_str(&delta.thinking),
@@ -152,15 +153,15 @@ impl Growing {
                 block.signature = Maybe::Value(delta.signature.clone());
             }
             (Delta::Citations(delta), Block::Text(block)) => {
-                let mut list = block.citations.get().map(Json::value).unwrap_or_default();
+                let mut list = block.citations.get().map(Json::to_value).unwrap_or_default();
                 if !list.is_array() {
                     list = Value::Array(Vec::new());
                 }
-                list.as_array_mut().into_iter().for_each(|list| list.push(delta.citation.value()));
+                list.as_array_mut().into_iter().for_each(|list| list.push(delta.citation.to_value()));
                 block.citations = Maybe::Value(list.into());
             }
             (Delta::InputJson(delta), Block::ToolUse(_) | Block::ServerToolUse(_) | Block::McpToolUse(_)) => {
-                self.input.push_str(&delta.partial_json);
+                self.input_json.push_str(&delta.partial_json);
             }
             // A block or a delta from the future: nothing we could apply it to.
             (Delta::Unknown(_), _) | (_, Block::Unknown(_)) => {}
@@ -172,16 +173,16 @@ impl Growing {
         Ok(())
     }
 
-    fn stop(&mut self) -> Result<(), AccumulateError> {
-        self.stopped = true;
-        if self.input.is_empty() {
+    fn finish(&mut self) -> Result<(), AccumulateError> {
+        self.is_stopped = true;
+        if self.input_json.is_empty() {
             return Ok(());
         }
-        let input = Json::parse(&self.input);
+        let input = Json::parse(&self.input_json);
         let (slot, name) = match &mut self.block {
             Block::ToolUse(block) => (&mut block.input, &block.name),
-            Block::ServerToolUse(block) => return set(&mut block.input, input, &block.name),
-            Block::McpToolUse(block) => return set(&mut block.input, input, &block.name),
+            Block::ServerToolUse(block) => return set_input(&mut block.input, input, &block.name),
+            Block::McpToolUse(block) => return set_input(&mut block.input, input, &block.name),
             _ => return Ok(()),
         };
         *slot = input.map_err(|_| AccumulateError::BadInput { tool: name.clone() })?;
@@ -189,19 +190,19 @@ impl Growing {
     }
 }
 
-fn set(slot: &mut Maybe<Json>, input: serde_json::Result<Json>, name: &str) -> Result<(), AccumulateError> {
+fn set_input(slot: &mut Maybe<Json>, input: serde_json::Result<Json>, name: &str) -> Result<(), AccumulateError> {
     *slot = Maybe::Value(input.map_err(|_| AccumulateError::BadInput { tool: name.to_owned() })?);
     Ok(())
 }
 
 /// Writes the end of a message into it; fields left out keep their first value.
-fn end(message: &mut Message, delta: &MessageDelta) {
+fn apply_message_delta(message: &mut Message, delta: &MessageDelta) {
     let MessageDelta { delta: change, usage, context_management, .. } = delta;
-    keep_newer(&mut message.stop_reason, &change.stop_reason);
-    keep_newer(&mut message.stop_sequence, &change.stop_sequence);
-    keep_newer(&mut message.stop_details, &change.stop_details);
-    keep_newer(&mut message.container, &change.container);
-    keep_newer(&mut message.context_management, context_management);
+    replace_if_present(&mut message.stop_reason, &change.stop_reason);
+    replace_if_present(&mut message.stop_sequence, &change.stop_sequence);
+    replace_if_present(&mut message.stop_details, &change.stop_details);
+    replace_if_present(&mut message.container, &change.container);
+    replace_if_present(&mut message.context_management, context_management);
     if let Some(newer) = usage.get() {
         let mut merged = message.usage.get().cloned().unwrap_or_default();
         merge_usage(&mut merged, newer);
@@ -210,23 +211,23 @@ fn end(message: &mut Message, delta: &MessageDelta) {
 }
 
 fn merge_usage(usage: &mut Usage, newer: &Usage) {
-    keep_newer(&mut usage.input_tokens, &newer.input_tokens);
-    keep_newer(&mut usage.output_tokens, &newer.output_tokens);
-    keep_newer(&mut usage.cache_creation_input_tokens, &newer.cache_creation_input_tokens);
-    keep_newer(&mut usage.cache_read_input_tokens, &newer.cache_read_input_tokens);
-    keep_newer(&mut usage.cache_creation, &newer.cache_creation);
-    keep_newer(&mut usage.server_tool_use, &newer.server_tool_use);
-    keep_newer(&mut usage.service_tier, &newer.service_tier);
-    keep_newer(&mut usage.inference_geo, &newer.inference_geo);
-    keep_newer(&mut usage.speed, &newer.speed);
-    keep_newer(&mut usage.iterations, &newer.iterations);
-    keep_newer(&mut usage.output_tokens_details, &newer.output_tokens_details);
+    replace_if_present(&mut usage.input_tokens, &newer.input_tokens);
+    replace_if_present(&mut usage.output_tokens, &newer.output_tokens);
+    replace_if_present(&mut usage.cache_creation_input_tokens, &newer.cache_creation_input_tokens);
+    replace_if_present(&mut usage.cache_read_input_tokens, &newer.cache_read_input_tokens);
+    replace_if_present(&mut usage.cache_creation, &newer.cache_creation);
+    replace_if_present(&mut usage.server_tool_use, &newer.server_tool_use);
+    replace_if_present(&mut usage.service_tier, &newer.service_tier);
+    replace_if_present(&mut usage.inference_geo, &newer.inference_geo);
+    replace_if_present(&mut usage.speed, &newer.speed);
+    replace_if_present(&mut usage.iterations, &newer.iterations);
+    replace_if_present(&mut usage.output_tokens_details, &newer.output_tokens_details);
     for (key, value) in newer.extra.iter() {
         usage.extra.push(key, value.clone());
     }
 }
 
-fn keep_newer<T: Clone>(slot: &mut Maybe<T>, newer: &Maybe<T>) {
+fn replace_if_present<T: Clone>(slot: &mut Maybe<T>, newer: &Maybe<T>) {
     if !matches!(newer, Maybe::Absent) {
         *slot = newer.clone();
     }

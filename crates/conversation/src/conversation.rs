@@ -9,7 +9,7 @@ use quipu_message::progress::{AgentProgress, ProgressData, ProgressKind};
 use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::tool::{AgentOutput, ToolInput};
-use quipu_message::turn::{Assistant, User};
+use quipu_message::user_assistant::{Assistant, User};
 use quipu_message::{AgentId, Block, Entry, Maybe, Message, ReadError, SessionId, ToolUse, ToolUseId, Uuid};
 
 use crate::accumulate::Accumulator;
@@ -83,7 +83,7 @@ pub struct Branch<'a> {
 impl Branch<'_> {
     /// Whether it is an answer that broke: blocks of one API message that never ended, and
     /// nothing after them. No user rewound it.
-    pub fn is_broken_answer(&self) -> bool {
+    pub fn is_incomplete_response(&self) -> bool {
         let id = self.nodes.first().and_then(|node| node.message_id());
         let is_part = |node: &&Node| {
             let unended = node.assistant().is_some_and(|line| line.message.stop_reason == Maybe::Null);
@@ -108,14 +108,14 @@ impl Branch<'_> {
 pub struct Conversation {
     pub(crate) nodes: Vec<Node>,
     by_uuid: HashMap<Uuid, usize>,
-    pub(crate) withdrawn: HashSet<Uuid>,
-    sides: BTreeMap<Side, Conversation>,
+    pub(crate) tombstoned: HashSet<Uuid>,
+    sidechains: BTreeMap<SidechainKey, Conversation>,
     /// Which side each line of the sides is in.
-    side_lines: HashMap<Uuid, Side>,
-    agents: HashMap<ToolUseId, AgentId>,
-    writing: Option<Accumulator>,
-    results: Vec<TurnResult>,
-    faults: Vec<Fault>,
+    sidechain_by_line: HashMap<Uuid, SidechainKey>,
+    agent_by_call: HashMap<ToolUseId, AgentId>,
+    partial_message: Option<Accumulator>,
+    turn_results: Vec<TurnResult>,
+    problems: Vec<LineProblem>,
     session_id: Option<SessionId>,
     custom_title: Option<String>,
     ai_title: Option<String>,
@@ -124,16 +124,16 @@ pub struct Conversation {
 }
 
 /// Whether a line with the id of an earlier one says the same again.
-fn is_copy(earlier: &Node, later: &Node) -> bool {
+fn is_same_entry(earlier: &Node, later: &Node) -> bool {
     match (&earlier.entry, &later.entry) {
         (Entry::User(a), Entry::User(b)) => {
-            b.is_replay.is_true() || a.is_replay.is_true() || same_content(&a.message, &b.message)
+            b.is_replay.is_true() || a.is_replay.is_true() || has_same_content(&a.message, &b.message)
         }
         (Entry::Assistant(a), Entry::Assistant(b)) => {
             // The same message again, perhaps with more in it; not another block of it.
             let tags = |line: &Assistant| line.message.content.blocks().first().map(|block| block.tag().to_owned());
             let same_id = a.message.id.is_value() && a.message.id == b.message.id;
-            same_id && tags(a) == tags(b) || same_content(&a.message, &b.message)
+            same_id && tags(a) == tags(b) || has_same_content(&a.message, &b.message)
         }
         (Entry::System(a), Entry::System(b)) => {
             let bare = |system: &System| {
@@ -150,25 +150,25 @@ fn is_copy(earlier: &Node, later: &Node) -> bool {
 }
 
 /// Whether two messages have the same content; a string and one text block are the same.
-fn same_content(a: &Message, b: &Message) -> bool {
+fn has_same_content(a: &Message, b: &Message) -> bool {
     a.content == b.content || a.content.clone().into_blocks() == b.content.clone().into_blocks()
 }
 
 /// How deep subagents of subagents are followed.
-pub(crate) const DEEPEST: usize = 8;
+pub(crate) const MAX_SUBAGENT_DEPTH: usize = 8;
 
 /// Whose side conversation: told by the call it works for, by the agent that
 /// speaks, or, in old files, by the line it begins with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Side {
-    Call(ToolUseId),
+pub(crate) enum SidechainKey {
+    ToolCall(ToolUseId),
     Agent(AgentId),
     Root(Uuid),
 }
 
 /// A line that could not be read, kept in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct LineProblem {
     /// The line, counted from 1; 0 when a whole file is meant.
     pub line: u64,
     /// A stable name.
@@ -177,7 +177,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Fault {
+impl LineProblem {
     /// The fault of a line that is no entry.
     pub(crate) fn new(line: u64, error: &ReadError) -> Self {
         let source = std::error::Error::source(error);
@@ -191,13 +191,13 @@ impl Conversation {
     pub fn push_line(&mut self, line: u64, text: &str) {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry),
-            Err(error) => self.push_fault(Fault::new(line, &error)),
+            Err(error) => self.push_problem(LineProblem::new(line, &error)),
         }
     }
 
     /// Keeps a line that could not be read.
-    pub fn push_fault(&mut self, fault: Fault) {
-        self.faults.push(fault);
+    pub fn push_problem(&mut self, fault: LineProblem) {
+        self.problems.push(fault);
     }
 
     /// Takes one entry or event.
@@ -207,24 +207,24 @@ impl Conversation {
         {
             self.session_id = Some(id.clone());
         }
-        match Self::side_of_entry(&entry, &self.side_lines) {
-            Some(side) => self.push_beside(side, line, entry),
-            None => self.push_here(line, entry),
+        match Self::sidechain_of(&entry, &self.sidechain_by_line) {
+            Some(side) => self.push_to_sidechain(side, line, entry),
+            None => self.push_own(line, entry),
         }
     }
 
     /// Takes what belongs to this conversation itself.
-    fn push_here(&mut self, line: u64, entry: Entry) {
+    fn push_own(&mut self, line: u64, entry: Entry) {
         match entry {
-            Entry::StreamEvent(event) => self.stream(&event.event),
-            Entry::Tombstone(tombstone) => self.withdrawn.extend(tombstone.message.uuid.into_option()),
-            Entry::Result(result) => self.results.push(*result),
+            Entry::StreamEvent(event) => self.push_stream_event(&event.event),
+            Entry::Tombstone(tombstone) => self.tombstoned.extend(tombstone.message.uuid.into_option()),
+            Entry::Result(result) => self.turn_results.push(*result),
             Entry::Summary(title) if !title.is_compact_summary.is_true() => self.ai_title = Some(title.summary),
             Entry::CustomTitle(title) => self.custom_title = Some(title.title),
             Entry::AiTitle(title) => self.ai_title = Some(title.title),
             Entry::System(system) => {
-                let system = system.unnested().map_or(system, Box::new);
-                self.add(Node { line, entry: Entry::System(system) });
+                let system = system.flatten_data().map_or(system, Box::new);
+                self.add_node(Node { line, entry: Entry::System(system) });
             }
             Entry::User(_)
             | Entry::Assistant(_)
@@ -234,28 +234,28 @@ impl Conversation {
             | Entry::ToolUseSummary(_)
             | Entry::Error(_)
             | Entry::ConversationReset(_)
-            | Entry::Unknown(_) => self.add(Node { line, entry }),
+            | Entry::Unknown(_) => self.add_node(Node { line, entry }),
             _ => {}
         }
     }
 
     /// Attaches a subagent's own conversation to the call it worked for, or to
     /// the agent when the call is not known.
-    pub fn attach(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation) {
+    pub fn attach_subagent(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation) {
         if let Some(call) = call {
-            self.agents.insert(call.clone(), agent.clone());
+            self.agent_by_call.insert(call.clone(), agent.clone());
         }
-        self.sides.insert(Side::Agent(agent.clone()), conversation);
+        self.sidechains.insert(SidechainKey::Agent(agent.clone()), conversation);
     }
 
     /// The lines that could not be read.
-    pub fn faults(&self) -> &[Fault] {
-        &self.faults
+    pub fn problems(&self) -> &[LineProblem] {
+        &self.problems
     }
 
     /// The ends of turns seen on the stream.
-    pub fn results(&self) -> &[TurnResult] {
-        &self.results
+    pub fn turn_results(&self) -> &[TurnResult] {
+        &self.turn_results
     }
 
     /// The session of the first line that names one.
@@ -271,7 +271,7 @@ impl Conversation {
     /// The nodes of the conversation as it stands, in order. Of a file that holds
     /// nothing but one subagent's lines, that subagent's conversation.
     pub fn path(&self) -> Vec<&Node> {
-        let nodes = self.live_nodes();
+        let nodes = self.effective_nodes();
         let tree = Tree::new(&nodes);
         let Some(leaf) = tree.leaf() else { return Vec::new() };
         tree.path(&nodes, leaf).into_iter().map(|i| nodes[i]).collect()
@@ -280,7 +280,7 @@ impl Conversation {
     /// The nodes of the conversation that ends in a given line; `None` if the line is
     /// not there.
     pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
-        let nodes = self.live_nodes();
+        let nodes = self.effective_nodes();
         let leaf = nodes.iter().position(|node| node.uuid() == Some(uuid))?;
         let path = Tree::new(&nodes).path(&nodes, leaf);
         Some(path.into_iter().map(|i| nodes[i]).collect())
@@ -294,7 +294,7 @@ impl Conversation {
 
     /// Both the path and the branches beside it, for less than asking twice.
     pub(crate) fn path_and_branches(&self) -> (Vec<&Node>, Vec<Branch<'_>>) {
-        let nodes = self.live_nodes();
+        let nodes = self.effective_nodes();
         let tree = Tree::new(&nodes);
         let Some(leaf) = tree.leaf() else { return Default::default() };
         let path = tree.path(&nodes, leaf);
@@ -304,50 +304,51 @@ impl Conversation {
     }
 
     /// The message that is being written on the stream and has not come whole.
-    pub fn writing(&self) -> Option<Message> {
-        self.writing.as_ref()?.so_far()
+    pub fn partial_message(&self) -> Option<Message> {
+        self.partial_message.as_ref()?.partial_message()
     }
 
     /// The side conversation of a tool call.
-    pub(crate) fn side_of(&self, call: &ToolUseId) -> Option<&Conversation> {
+    pub(crate) fn subagent_conversation(&self, call: &ToolUseId) -> Option<&Conversation> {
         // The agent's own file says more than what its call let through.
-        let own = self.agents.get(call).and_then(|agent| self.sides.get(&Side::Agent(agent.clone())));
-        own.or_else(|| self.sides.get(&Side::Call(call.clone())))
+        let own =
+            self.agent_by_call.get(call).and_then(|agent| self.sidechains.get(&SidechainKey::Agent(agent.clone())));
+        own.or_else(|| self.sidechains.get(&SidechainKey::ToolCall(call.clone())))
     }
 
     /// The agent that worked for a call.
-    pub(crate) fn agent_of(&self, call: &ToolUseId) -> Option<&AgentId> {
-        self.agents.get(call)
+    pub(crate) fn agent_for_call(&self, call: &ToolUseId) -> Option<&AgentId> {
+        self.agent_by_call.get(call)
     }
 
     /// The old side conversations by the words they began with; of several that
     /// began with the same words, the first.
-    pub(crate) fn sides_asked(&self) -> HashMap<String, &Conversation> {
+    pub(crate) fn sidechains_by_prompt(&self) -> HashMap<String, &Conversation> {
         let mut asked = HashMap::new();
-        for (side, talk) in &self.sides {
-            if let (Side::Root(_), Some(user)) = (side, talk.nodes.first().and_then(Node::user)) {
+        for (side, talk) in &self.sidechains {
+            if let (SidechainKey::Root(_), Some(user)) = (side, talk.nodes.first().and_then(Node::user)) {
                 asked.entry(user.message.content.to_text()).or_insert(talk);
             }
         }
         asked
     }
 
-    pub(crate) fn live_nodes(&self) -> Vec<&Node> {
+    pub(crate) fn effective_nodes(&self) -> Vec<&Node> {
         if self.nodes.is_empty()
-            && let Some(side) = self.sides.values().next()
+            && let Some(side) = self.sidechains.values().next()
         {
-            return side.live_nodes();
+            return side.effective_nodes();
         }
-        self.nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.withdrawn.contains(uuid))).collect()
+        self.nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.tombstoned.contains(uuid))).collect()
     }
 
     /// Takes a node as part of the main conversation, whatever its entry says.
-    pub(crate) fn add(&mut self, node: Node) {
-        self.learn(&node);
+    pub(crate) fn add_node(&mut self, node: Node) {
+        self.record_subagents(&node);
         match node.uuid().and_then(|uuid| self.by_uuid.get(uuid)) {
             // A replayed line takes the place of the first, with all it says. Another
             // message under the same id is another line.
-            Some(&at) if is_copy(&self.nodes[at], &node) => self.nodes[at] = node,
+            Some(&at) if is_same_entry(&self.nodes[at], &node) => self.nodes[at] = node,
             _ => {
                 if let Some(uuid) = node.uuid() {
                     self.by_uuid.insert(uuid.clone(), self.nodes.len());
@@ -357,21 +358,21 @@ impl Conversation {
         }
     }
 
-    fn push_beside(&mut self, side: Side, line: u64, entry: Entry) {
+    fn push_to_sidechain(&mut self, side: SidechainKey, line: u64, entry: Entry) {
         // Only lines can be named as a parent later; events of the stream are many.
         if let Some(uuid) = entry.envelope().and_then(|e| e.uuid.get())
             && !matches!(entry, Entry::StreamEvent(_) | Entry::Tombstone(_))
         {
-            self.side_lines.insert(uuid.clone(), side.clone());
+            self.sidechain_by_line.insert(uuid.clone(), side.clone());
         }
-        let talk = self.sides.entry(side).or_default();
+        let talk = self.sidechains.entry(side).or_default();
         talk.depth = self.depth + 1;
-        talk.push_here(line, entry);
+        talk.push_own(line, entry);
     }
 
     /// Which side conversation an entry belongs to; `None` for the main one. `known` are the
     /// sides of earlier lines.
-    pub(crate) fn side_of_entry(entry: &Entry, known: &HashMap<Uuid, Side>) -> Option<Side> {
+    pub(crate) fn sidechain_of(entry: &Entry, known: &HashMap<Uuid, SidechainKey>) -> Option<SidechainKey> {
         let envelope = entry.envelope()?;
         if let Entry::Tombstone(tombstone) = entry
             && let Some(side) = tombstone.message.uuid.get().and_then(|uuid| known.get(uuid))
@@ -379,21 +380,21 @@ impl Conversation {
             return Some(side.clone());
         }
         if let Some(call) = envelope.parent_tool_use_id.get() {
-            return Some(Side::Call(call.clone()));
+            return Some(SidechainKey::ToolCall(call.clone()));
         }
         if !envelope.is_sidechain.is_true() {
             return None;
         }
         if let Some(agent) = envelope.agent_id.get() {
-            return Some(Side::Agent(agent.clone()));
+            return Some(SidechainKey::Agent(agent.clone()));
         }
         let of_parent = envelope.parent_uuid.get().and_then(|parent| known.get(parent).cloned());
-        of_parent.or_else(|| envelope.uuid.get().cloned().map(Side::Root))
+        of_parent.or_else(|| envelope.uuid.get().cloned().map(SidechainKey::Root))
     }
 
     /// Learns which subagent works for which call, and what it says, from lines
     /// of the main conversation.
-    fn learn(&mut self, node: &Node) {
+    fn record_subagents(&mut self, node: &Node) {
         match &node.entry {
             Entry::User(user) => {
                 let mut calls = user.message.content.blocks().iter().filter_map(Block::tool_result);
@@ -401,53 +402,53 @@ impl Conversation {
                     && let Ok(AgentOutput { agent_id, .. }) = output.read::<AgentOutput>()
                     && let Some(agent) = agent_id.into_option()
                 {
-                    self.agents.insert(result.tool_use_id.clone(), agent);
+                    self.agent_by_call.insert(result.tool_use_id.clone(), agent);
                 }
             }
             Entry::System(system) => {
                 if let System::TaskStarted(task) = system.as_ref()
                     && let (Some(agent), Some(call)) = (task.task_id.get(), task.tool_use_id.get())
                 {
-                    self.agents.insert(call.clone(), agent.clone());
+                    self.agent_by_call.insert(call.clone(), agent.clone());
                 }
             }
             Entry::Progress(progress) => {
                 if let ProgressData::Tagged(ProgressKind::Agent(data)) = &progress.data
                     && let Some(call) = progress.parent_tool_use_id.get()
                 {
-                    self.learn_from_progress(node.line, call.clone(), data);
+                    self.record_subagent_progress(node.line, call.clone(), data);
                 }
             }
             _ => {}
         }
     }
 
-    fn learn_from_progress(&mut self, line: u64, call: ToolUseId, data: &AgentProgress) {
+    fn record_subagent_progress(&mut self, line: u64, call: ToolUseId, data: &AgentProgress) {
         if let Some(agent) = data.agent_id.get() {
-            self.agents.insert(call.clone(), agent.clone());
+            self.agent_by_call.insert(call.clone(), agent.clone());
         }
-        if self.depth < DEEPEST
+        if self.depth < MAX_SUBAGENT_DEPTH
             && let Some(message) = data.message.get()
             && let Ok(entry) = Entry::read(message.text())
         {
-            self.push_beside(Side::Call(call), line, entry);
+            self.push_to_sidechain(SidechainKey::ToolCall(call), line, entry);
         }
     }
 
-    fn stream(&mut self, event: &StreamEvent) {
-        let writing = self.writing.get_or_insert_default();
+    fn push_stream_event(&mut self, event: &StreamEvent) {
+        let writing = self.partial_message.get_or_insert_default();
         if writing.push(event).is_err() {
-            self.writing = None;
+            self.partial_message = None;
             return;
         }
         if matches!(event, StreamEvent::MessageStop(_)) {
-            self.writing = None;
+            self.partial_message = None;
         }
     }
 
     /// The prompt of a call that sets a subagent to work.
-    pub(crate) fn asked(call: &ToolUse) -> Option<String> {
-        match ToolInput::of(call) {
+    pub(crate) fn subagent_prompt(call: &ToolUse) -> Option<String> {
+        match ToolInput::from_tool_use(call) {
             ToolInput::Agent(input) => Some(input.prompt),
             _ => None,
         }

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use quipu_message::attachment::system_reminder;
-use quipu_message::local_command::{self, Part, Tag};
 use quipu_message::synthetic::{self, NO_CONTENT};
 use quipu_message::system::{CompactBoundary, System};
-use quipu_message::turn::{Assistant, User};
+use quipu_message::tagged_text::{self, TextPart, TextTag};
+use quipu_message::user_assistant::{Assistant, User};
 use quipu_message::{Block, Content, Entry, Maybe, Message, Role, ToolUseId, Uuid};
 
 use crate::conversation::{Conversation, Node};
@@ -15,7 +15,7 @@ use crate::tree::is_root;
 
 mod media;
 
-use media::{Media, too_large};
+use media::{RejectedMedia, rejected_media};
 
 impl Conversation {
     /// The messages to send to go on from here.
@@ -27,28 +27,28 @@ impl Conversation {
 /// The messages that some entries make, in stages: collect what is sent, strip
 /// what was too large, bring each call's blocks together, then [`normalise`].
 pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
-    let too_large = too_large(nodes);
-    let cleared = Cleared::new(nodes);
+    let too_large = rejected_media(nodes);
+    let cleared = ClearedContent::new(nodes);
     let drafts = nodes.iter().enumerate();
-    let drafts = drafts.filter_map(|(at, node)| draft(node, too_large.get(&at).copied(), &cleared)).collect();
-    normalise(whole_messages(drafts))
+    let drafts = drafts.filter_map(|(at, node)| draft_message(node, too_large.get(&at).copied(), &cleared)).collect();
+    normalise(merge_message_parts(drafts))
 }
 
 /// Whether a failed call named images or documents as too large: those are not sent again.
-pub fn refuses_media(line: &Assistant) -> bool {
-    Media::complained_of(line).is_some()
+pub fn is_media_too_large_error(line: &Assistant) -> bool {
+    RejectedMedia::from_api_error(line).is_some()
 }
 
 /// Takes out of some entries what their microcompactions cleared, for those who make
 /// messages of the entries piece by piece and not of all at once.
 pub fn clear_microcompacted(nodes: &mut Vec<Node>) {
-    let cleared = Cleared::new(&nodes.iter().collect::<Vec<_>>());
+    let cleared = ClearedContent::new(&nodes.iter().collect::<Vec<_>>());
     nodes.retain(|node| node.uuid().is_none_or(|uuid| !cleared.attachments.contains(uuid)));
     for node in nodes {
         if let Entry::User(line) = &mut node.entry
             && let Content::Blocks(blocks) = &mut line.message.content
         {
-            cleared.strip(blocks);
+            cleared.clear_results(blocks);
         }
     }
 }
@@ -59,13 +59,13 @@ pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
     let is_chained = path.iter().any(|node| node.entry.envelope().is_some_and(|e| e.parent_uuid.is_value()));
     let begun = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
     let begins = |(i, node): (usize, &&Node)| {
-        begins_context(node) || is_chained && begun.is_some_and(|begun| begun < i) && begins_tree(node)
+        is_context_start(node) || is_chained && begun.is_some_and(|begun| begun < i) && is_tree_start(node)
     };
     let Some(start) = path.iter().enumerate().rposition(begins) else { return path.to_vec() };
-    let Some(line) = boundary(path[start]) else { return path[start..].to_vec() };
+    let Some(line) = compact_boundary(path[start]) else { return path[start..].to_vec() };
     let mut rest: Vec<&Node> = path[start + 1..].to_vec();
-    let kept = kept(line, &path[..start]);
-    let anchor = anchor(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
+    let kept = preserved_nodes(line, &path[..start]);
+    let anchor = anchor_uuid(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
     let at = anchor.map_or(rest.len().min(1), |at| at + 1);
     rest.splice(at..at, kept);
     rest
@@ -73,23 +73,23 @@ pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
 
 /// Whether a prompt without a parent stands here, which the compactions of version 1.0
 /// begin with. What answers something (the model, a tool) begins nothing.
-fn begins_tree(node: &Node) -> bool {
+fn is_tree_start(node: &Node) -> bool {
     let is_prompt = |line: &User| !line.message.content.blocks().iter().any(|block| block.tool_result().is_some());
     is_root(node) && node.user().is_some_and(is_prompt)
 }
 
 /// Whether the model sees nothing of what came before: a boundary, a reset, or a
 /// notice without a parent.
-fn begins_context(node: &Node) -> bool {
+fn is_context_start(node: &Node) -> bool {
     let cleared = || {
         let envelope = node.entry.envelope();
         let rootless = envelope.is_some_and(|e| e.parent_uuid == Maybe::Null && !e.logical_parent_uuid.is_value());
         rootless && !matches!(node.entry, Entry::User(_) | Entry::Assistant(_))
     };
-    boundary(node).is_some() || matches!(node.entry, Entry::ConversationReset(_)) || cleared()
+    compact_boundary(node).is_some() || matches!(node.entry, Entry::ConversationReset(_)) || cleared()
 }
 
-fn boundary(node: &Node) -> Option<&CompactBoundary> {
+fn compact_boundary(node: &Node) -> Option<&CompactBoundary> {
     match &node.entry {
         Entry::System(system) => match system.as_ref() {
             System::CompactBoundary(line) => Some(line),
@@ -100,14 +100,14 @@ fn boundary(node: &Node) -> Option<&CompactBoundary> {
 }
 
 /// The line after which the kept lines hang.
-fn anchor(line: &CompactBoundary) -> Option<&Uuid> {
+fn anchor_uuid(line: &CompactBoundary) -> Option<&Uuid> {
     let meta = line.compact_metadata.get()?;
     let by_list = meta.preserved_messages.get().and_then(|kept| kept.anchor_uuid.get());
     by_list.or_else(|| meta.preserved_segment.get().and_then(|kept| kept.anchor_uuid.get()))
 }
 
 /// The lines before the boundary that the compaction kept.
-fn kept<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a Node> {
+fn preserved_nodes<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a Node> {
     let Some(meta) = line.compact_metadata.get() else { return Vec::new() };
     if let Some(list) = meta.preserved_messages.get()
         && let Some(uuids) = list.all_uuids.get().or(list.uuids.get())
@@ -124,7 +124,7 @@ fn kept<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a Node> {
 }
 
 /// A message in the making, with the API message it is a part of.
-struct Draft {
+struct DraftMessage {
     id: Option<String>,
     role: Role,
     blocks: Vec<Block>,
@@ -132,28 +132,28 @@ struct Draft {
 
 /// What an entry sends; `None` for progress, what is virtual, failed calls and
 /// everything that is not said to the model.
-fn draft(node: &Node, too_large: Option<Media>, cleared: &Cleared) -> Option<Draft> {
-    let user = |blocks| Some(Draft { id: None, role: Role::User, blocks });
+fn draft_message(node: &Node, too_large: Option<RejectedMedia>, cleared: &ClearedContent) -> Option<DraftMessage> {
+    let user = |blocks| Some(DraftMessage { id: None, role: Role::User, blocks });
     match &node.entry {
         Entry::User(line) if !line.is_virtual.is_true() => {
             let mut blocks = line.message.content.clone().into_blocks();
             if let Some(media) = too_large {
-                media.strip(&mut blocks, !line.is_meta.is_true());
+                media.remove_from(&mut blocks, !line.is_meta.is_true());
             }
-            cleared.strip(&mut blocks);
+            cleared.clear_results(&mut blocks);
             if line.is_task_notification() {
-                blocks.iter_mut().for_each(as_reminder);
+                blocks.iter_mut().for_each(wrap_in_reminder);
             }
             // The program tells the model so after a search over tools.
-            if blocks.iter().any(loads_tools) {
-                blocks.push(Block::new_text(TOOL_LOADED));
+            if blocks.iter().any(has_tool_reference) {
+                blocks.push(Block::new_text(TOOL_LOADED_TEXT));
             }
             user(blocks)
         }
-        Entry::Assistant(line) if is_sent(line) => Some(Draft {
+        Entry::Assistant(line) if is_sent(line) => Some(DraftMessage {
             id: line.message.id.text().map(str::to_owned),
             role: Role::Assistant,
-            blocks: line.message.content.clone().into_blocks().into_iter().filter(is_models).collect(),
+            blocks: line.message.content.clone().into_blocks().into_iter().filter(is_model_output).collect(),
         }),
         Entry::System(system) => match system.as_ref() {
             System::LocalCommand(line) => user(vec![Block::new_text(line.content.text()?)]),
@@ -162,7 +162,7 @@ fn draft(node: &Node, too_large: Option<Media>, cleared: &Cleared) -> Option<Dra
         Entry::Attachment(line) if node.uuid().is_none_or(|uuid| !cleared.attachments.contains(uuid)) => {
             let mut blocks = line.for_model();
             if let Some(media) = too_large {
-                media.strip(&mut blocks, true);
+                media.remove_from(&mut blocks, true);
             }
             user(blocks)
         }
@@ -179,62 +179,62 @@ fn is_sent(line: &Assistant) -> bool {
 
 /// Whether the model said a block of an answer: old files hold what a local command
 /// printed, and the caveat before it, as text of the model.
-fn is_models(block: &Block) -> bool {
+fn is_model_output(block: &Block) -> bool {
     let Some(text) = block.text() else { return true };
-    let parts = local_command::parts(text);
-    let is_command = |part: &Part<'_>| match part {
-        Part::Tagged { tag, .. } => *tag != Tag::SystemReminder,
-        Part::Typed(text) => text.trim().is_empty(),
+    let parts = tagged_text::split_parts(text);
+    let is_command = |part: &TextPart<'_>| match part {
+        TextPart::Tagged { tag, .. } => *tag != TextTag::SystemReminder,
+        TextPart::Typed(text) => text.trim().is_empty(),
     };
     parts.is_empty() || !parts.iter().all(is_command)
 }
 
 /// What the real program says after the result of a search over tools.
-const TOOL_LOADED: &str = "Tool loaded.";
+const TOOL_LOADED_TEXT: &str = "Tool loaded.";
 
-fn loads_tools(block: &Block) -> bool {
+fn has_tool_reference(block: &Block) -> bool {
     let result = block.tool_result();
     result.is_some_and(|result| result.blocks().iter().any(|block| matches!(block, Block::ToolReference(_))))
 }
 
 /// Wraps a text block in `<system-reminder>` tags: the program wrote it, not the user.
-fn as_reminder(block: &mut Block) {
+fn wrap_in_reminder(block: &mut Block) {
     if let Block::Text(text) = block {
         text.text = system_reminder(&text.text);
     }
 }
 
 /// Replaces a tool result that was cleared from the context.
-const CLEARED: &str = "[Old tool result cleared from the context]";
+const CLEARED_RESULT_TEXT: &str = "[Old tool result cleared from the context]";
 
 /// What microcompactions cleared from the context.
 #[derive(Default)]
-struct Cleared {
-    calls: HashSet<ToolUseId>,
+struct ClearedContent {
+    tool_calls: HashSet<ToolUseId>,
     attachments: HashSet<Uuid>,
 }
 
-impl Cleared {
+impl ClearedContent {
     fn new(nodes: &[&Node]) -> Self {
         let mut cleared = Self::default();
         for node in nodes {
             if let Entry::System(system) = &node.entry
                 && let System::MicrocompactBoundary(line) = system.as_ref()
             {
-                cleared.calls.extend(line.cleared_calls());
-                cleared.attachments.extend(line.cleared_attachments());
+                cleared.tool_calls.extend(line.cleared_tool_use_ids());
+                cleared.attachments.extend(line.cleared_attachment_uuids());
             }
         }
         cleared
     }
 
     /// Empties the results that were cleared.
-    fn strip(&self, blocks: &mut [Block]) {
-        for block in blocks.iter_mut().filter(|_| !self.calls.is_empty()) {
+    fn clear_results(&self, blocks: &mut [Block]) {
+        for block in blocks.iter_mut().filter(|_| !self.tool_calls.is_empty()) {
             if let Block::ToolResult(result) = block
-                && self.calls.contains(&result.tool_use_id)
+                && self.tool_calls.contains(&result.tool_use_id)
             {
-                result.content = Maybe::Value(CLEARED.into());
+                result.content = Maybe::Value(CLEARED_RESULT_TEXT.into());
             }
         }
     }
@@ -242,8 +242,8 @@ impl Cleared {
 
 /// Brings the lines of one API message together, even where results of its first
 /// calls came before its last block.
-fn whole_messages(drafts: Vec<Draft>) -> Vec<Message> {
-    let mut whole: Vec<Draft> = Vec::with_capacity(drafts.len());
+fn merge_message_parts(drafts: Vec<DraftMessage>) -> Vec<Message> {
+    let mut whole: Vec<DraftMessage> = Vec::with_capacity(drafts.len());
     let mut last_answer: Option<usize> = None;
     for draft in drafts {
         let same =
@@ -265,7 +265,7 @@ fn whole_messages(drafts: Vec<Draft>) -> Vec<Message> {
 /// neighbours of one role merged, each call's result in the message after it,
 /// results first. Doing it twice changes nothing; linear.
 pub fn normalise(messages: Vec<Message>) -> Vec<Message> {
-    let (answers, mut results) = take_results(messages);
+    let (answers, mut results) = extract_tool_results(messages);
     let mut out: Vec<(Role, Vec<Block>)> = Vec::new();
     for (role, blocks) in answers {
         // The results of an answer's calls open the message after it, in the
@@ -289,7 +289,7 @@ pub fn normalise(messages: Vec<Message>) -> Vec<Message> {
 /// Takes the results out of the messages, drops what is empty, and finds for each
 /// call its result: the last one said, or a placeholder that says it is missing.
 #[allow(clippy::type_complexity, reason = "two private halves of one pass")]
-fn take_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, HashMap<ToolUseId, (usize, Block)>) {
+fn extract_tool_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, HashMap<ToolUseId, (usize, Block)>) {
     // Room for a call in each: growing would hash every id again.
     let mut found: HashMap<ToolUseId, (usize, Block)> = HashMap::with_capacity(messages.len());
     let mut called: HashSet<ToolUseId> = HashSet::with_capacity(messages.len());

@@ -35,7 +35,7 @@ pub struct FirstPrompt {
 
 impl FirstPrompt {
     /// Takes the next prompt.
-    pub fn prompted(&mut self, prompt: &str) {
+    pub fn record_prompt(&mut self, prompt: &str) {
         let is_free = self.text.as_deref().is_none_or(str::is_empty);
         if is_free || self.is_unanswered_command {
             self.text = Some(prompt.to_owned());
@@ -44,7 +44,7 @@ impl FirstPrompt {
     }
 
     /// The model answered.
-    pub fn answered(&mut self) {
+    pub fn record_response(&mut self) {
         self.is_unanswered_command = false;
     }
 
@@ -54,7 +54,7 @@ impl FirstPrompt {
     }
 
     /// Whether no later prompt can take its place.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_final(&self) -> bool {
         !self.is_unanswered_command && self.text.as_deref().is_some_and(|text| !text.is_empty())
     }
 }

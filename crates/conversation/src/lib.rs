@@ -23,27 +23,29 @@ mod for_api;
 mod headline;
 mod live;
 mod metrics;
-mod pair;
-mod person;
-mod proof;
+mod request_log;
 mod screen;
-mod tally;
+mod tool_results;
 mod tree;
 mod turns;
+mod usage;
+mod user_text;
 
 pub mod price;
 
 pub use accumulate::{AccumulateError, Accumulator};
-pub use attribution::Agent;
-pub use conversation::{Branch, Conversation, Fault, Node};
-pub use for_api::{clear_microcompacted, for_api, normalise, refuses_media, since_compaction};
+pub use attribution::SubagentAttribution;
+pub use conversation::{Branch, Conversation, LineProblem, Node};
+pub use for_api::{clear_microcompacted, for_api, is_media_too_large_error, normalise, since_compaction};
 pub use headline::{FirstPrompt, headline};
-pub use live::{Activity, Live, LiveAgent, LiveItem, State};
-pub use metrics::{Facts, Metrics, Session, Story, SubagentOf, Tokens};
-pub use pair::{Answer, Results, Status};
-pub use person::{Said, prompt, said};
-pub use proof::{Proof, RequestLog};
-pub use screen::{Kind, ScreenItem, Subagent, ToolCard, UiOptions, messages_for_ui, notice_of};
-pub use tally::{Key, MessageUse, Served, Spent, Tally, iso, moment, number_of};
+pub use live::{Activity, ActivityState, LiveConversation, LiveItem, LiveSubagent};
+pub use metrics::{Metrics, MetricsBuilder, MetricsState, SessionFacts, SubagentRef, Tokens};
+pub use request_log::{HashVerification, RequestLog};
+pub use screen::{ItemKind, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice};
+pub use tool_results::{PairedResult, ToolResults, ToolStatus};
 pub use tree::{Tree, circles};
 pub use turns::Turn;
+pub use usage::{
+    MessageKey, MessageUsage, ServingInfo, UsageSample, UsageTally, parse_timestamp, stable_hash, to_iso8601,
+};
+pub use user_text::{UserText, classify_user_text, user_prompt};

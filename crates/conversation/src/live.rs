@@ -7,18 +7,18 @@ use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::tool::ToolInput;
 use quipu_message::{AgentId, Entry, SessionId, ToolUseId, Uuid};
 
-use crate::Fault;
-use crate::conversation::{Conversation, Node, Side};
+use crate::LineProblem;
+use crate::conversation::{Conversation, Node, SidechainKey};
 use crate::screen::ScreenItem;
 
 mod activity;
-mod window;
+mod recent_entries;
 
 #[cfg(test)]
 mod tests;
 
-pub use activity::{Activity, State};
-use window::Window;
+pub use activity::{Activity, ActivityState};
+use recent_entries::RecentEntries;
 
 /// Takes the lines of a session as they come and gives the items that are new.
 ///
@@ -39,14 +39,14 @@ use window::Window;
 /// assert!(live.changes().is_empty());
 /// ```
 #[derive(Debug, Default)]
-pub struct Live {
-    main: Window,
+pub struct LiveConversation {
+    main: RecentEntries,
     /// The side whose lines are the main conversation: that of a subagent's own file.
-    main_side: Option<Side>,
-    sides: BTreeMap<Side, (LiveAgent, Window)>,
-    side_lines: HashMap<Uuid, Side>,
+    main_sidechain: Option<SidechainKey>,
+    sidechains: BTreeMap<SidechainKey, (LiveSubagent, RecentEntries)>,
+    sidechain_by_line: HashMap<Uuid, SidechainKey>,
     /// What subagents were asked, by the call that started them.
-    tasks: HashMap<ToolUseId, String>,
+    task_by_call: HashMap<ToolUseId, String>,
     session_id: Option<SessionId>,
     cwd: Option<String>,
     title: Option<String>,
@@ -58,14 +58,14 @@ pub struct LiveItem {
     /// The item.
     pub item: ScreenItem,
     /// The subagent it belongs to; `None` for the session's own.
-    pub agent: Option<LiveAgent>,
+    pub agent: Option<LiveSubagent>,
     /// Whether it was given before: the tool call has changed since.
     pub is_update: bool,
 }
 
 /// The subagent an item belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LiveAgent {
+pub struct LiveSubagent {
     /// The agent, where it is known.
     pub agent_id: Option<AgentId>,
     /// The tool call that started it, where it is known.
@@ -74,35 +74,35 @@ pub struct LiveAgent {
     pub task: Option<String>,
 }
 
-impl Live {
+impl LiveConversation {
     /// Takes one line of the session's file or of a stream; one that cannot be read
     /// becomes an item of kind `problem`.
     pub fn push_line(&mut self, line: u64, text: &str) {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry, text.len()),
             Err(_) if text.trim().is_empty() => {}
-            Err(error) => self.main.push_fault(Fault::new(line, &error)),
+            Err(error) => self.main.push_problem(LineProblem::new(line, &error)),
         }
     }
 
     /// Takes one line of a subagent's own file.
-    pub fn push_agent_line(&mut self, agent: &LiveAgent, line: u64, text: &str) {
+    pub fn push_agent_line(&mut self, agent: &LiveSubagent, line: u64, text: &str) {
         let (Ok(entry), Some(id)) = (Entry::read(text), agent.agent_id.clone()) else { return };
-        self.push_beside(Side::Agent(id), agent.clone(), Node { line, entry }, text.len());
+        self.push_to_sidechain(SidechainKey::Agent(id), agent.clone(), Node { line, entry }, text.len());
     }
 
     /// The items that are new since the last call, and the tool calls that have changed.
     pub fn changes(&mut self) -> Vec<LiveItem> {
         let mut all = Vec::new();
         for (item, is_update) in self.main.changes() {
-            learn_task(&mut self.tasks, &item);
+            remember_task(&mut self.task_by_call, &item);
             all.push(LiveItem { item, agent: None, is_update });
         }
-        for (agent, window) in self.sides.values_mut() {
+        for (agent, window) in self.sidechains.values_mut() {
             for (item, is_update) in window.changes() {
-                learn_task(&mut self.tasks, &item);
+                remember_task(&mut self.task_by_call, &item);
                 if agent.task.is_none() {
-                    agent.task = agent.tool_use_id.as_ref().and_then(|call| self.tasks.get(call).cloned());
+                    agent.task = agent.tool_use_id.as_ref().and_then(|call| self.task_by_call.get(call).cloned());
                 }
                 all.push(LiveItem { item, agent: Some(agent.clone()), is_update });
             }
@@ -111,13 +111,13 @@ impl Live {
     }
 
     /// What the stream is writing and no whole line has brought yet.
-    pub fn growing(&self) -> Vec<ScreenItem> {
-        self.main.growing()
+    pub fn partial_items(&self) -> Vec<ScreenItem> {
+        self.main.partial_items()
     }
 
     /// How many entries are held: those that wait to be given, and a few dozen.
-    pub fn held(&self) -> usize {
-        self.main.size()
+    pub fn retained_entries(&self) -> usize {
+        self.main.node_count()
     }
 
     /// What the session does, as far as its lines say.
@@ -154,41 +154,41 @@ impl Live {
             Entry::AiTitle(title) => self.title = Some(title.title.clone()),
             _ => {}
         }
-        match Conversation::side_of_entry(&entry, &self.side_lines) {
-            Some(side) if self.is_main(&side) => self.main.add(Node { line, entry }, bytes),
+        match Conversation::sidechain_of(&entry, &self.sidechain_by_line) {
+            Some(side) if self.is_main_sidechain(&side) => self.main.add_node(Node { line, entry }, bytes),
             Some(side) => {
-                if let (Side::Root(_), Some(uuid)) = (&side, entry.envelope().and_then(|e| e.uuid.get())) {
-                    self.side_lines.insert(uuid.clone(), side.clone());
+                if let (SidechainKey::Root(_), Some(uuid)) = (&side, entry.envelope().and_then(|e| e.uuid.get())) {
+                    self.sidechain_by_line.insert(uuid.clone(), side.clone());
                 }
-                let agent = agent_of(&entry);
-                self.push_beside(side, agent, Node { line, entry }, bytes);
+                let agent = subagent_from_entry(&entry);
+                self.push_to_sidechain(side, agent, Node { line, entry }, bytes);
             }
-            None => match agent_progress(&entry) {
-                Some((side, agent, entry)) => self.push_beside(side, agent, Node { line, entry }, bytes),
+            None => match subagent_progress(&entry) {
+                Some((side, agent, entry)) => self.push_to_sidechain(side, agent, Node { line, entry }, bytes),
                 None => self.main.push(line, entry, bytes),
             },
         }
     }
 
     /// A file that begins with a subagent's lines is that subagent's.
-    fn is_main(&mut self, side: &Side) -> bool {
-        if self.main.is_unused() && matches!(side, Side::Agent(_)) {
-            self.main_side = Some(side.clone());
+    fn is_main_sidechain(&mut self, side: &SidechainKey) -> bool {
+        if self.main.is_unused() && matches!(side, SidechainKey::Agent(_)) {
+            self.main_sidechain = Some(side.clone());
         }
-        self.main_side.as_ref() == Some(side)
+        self.main_sidechain.as_ref() == Some(side)
     }
 
-    fn push_beside(&mut self, side: Side, agent: LiveAgent, node: Node, bytes: usize) {
-        let (known, window) = self.sides.entry(side).or_default();
+    fn push_to_sidechain(&mut self, side: SidechainKey, agent: LiveSubagent, node: Node, bytes: usize) {
+        let (known, window) = self.sidechains.entry(side).or_default();
         known.agent_id = known.agent_id.take().or(agent.agent_id);
         known.tool_use_id = known.tool_use_id.take().or(agent.tool_use_id);
         known.task = known.task.take().or(agent.task);
-        window.add(node, bytes);
+        window.add_node(node, bytes);
     }
 }
 
-fn agent_of(entry: &Entry) -> LiveAgent {
-    entry.envelope().map_or_else(LiveAgent::default, |envelope| LiveAgent {
+fn subagent_from_entry(entry: &Entry) -> LiveSubagent {
+    entry.envelope().map_or_else(LiveSubagent::default, |envelope| LiveSubagent {
         agent_id: envelope.agent_id.get().cloned(),
         tool_use_id: envelope.parent_tool_use_id.get().cloned(),
         task: envelope.task_description.text().map(str::to_owned),
@@ -196,23 +196,23 @@ fn agent_of(entry: &Entry) -> LiveAgent {
 }
 
 /// What a subagent says in a `progress` line.
-fn agent_progress(entry: &Entry) -> Option<(Side, LiveAgent, Entry)> {
+fn subagent_progress(entry: &Entry) -> Option<(SidechainKey, LiveSubagent, Entry)> {
     let Entry::Progress(progress) = entry else { return None };
     let ProgressData::Tagged(ProgressKind::Agent(data)) = &progress.data else { return None };
     let (call, said) = (progress.parent_tool_use_id.get()?, Entry::read(data.message.get()?.text()).ok()?);
     let agent_id = data.agent_id.get().cloned();
     // With what its own file says, where it has one: lines with the same id are one.
-    let side = agent_id.clone().map_or_else(|| Side::Call(call.clone()), Side::Agent);
-    Some((side, LiveAgent { agent_id, tool_use_id: Some(call.clone()), task: None }, said))
+    let side = agent_id.clone().map_or_else(|| SidechainKey::ToolCall(call.clone()), SidechainKey::Agent);
+    Some((side, LiveSubagent { agent_id, tool_use_id: Some(call.clone()), task: None }, said))
 }
 
 /// Keeps what a call asks of a subagent, in a few words.
-fn learn_task(tasks: &mut HashMap<ToolUseId, String>, item: &ScreenItem) {
+fn remember_task(tasks: &mut HashMap<ToolUseId, String>, item: &ScreenItem) {
     let Some(card) = &item.tool else { return };
     if tasks.contains_key(&card.id) || !matches!(card.name.as_str(), "Agent" | "Task") {
         return;
     }
-    if let ToolInput::Agent(input) = ToolInput::read(&card.name, &card.input)
+    if let ToolInput::Agent(input) = ToolInput::from_name_and_json(&card.name, &card.input)
         && let Some(task) = input.description.text().or(input.subagent_type.text())
     {
         tasks.insert(card.id.clone(), task.to_owned());

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quipu_message::View;
-use quipu_message::synthetic::MODEL;
+use quipu_message::synthetic::SYNTHETIC_MODEL;
 use quipu_message::text::Str;
-use quipu_message::tool::is_web_search;
+use quipu_message::tool::is_web_search_tool;
 use quipu_message::view::{ContentView, UsageView};
 use serde::{Deserialize, Serialize};
 
-use crate::attribution::{Agent, Attribution};
+use crate::attribution::{Attribution, SubagentAttribution};
 use crate::headline::{FirstPrompt, is_local_command};
-use crate::person::asked;
 use crate::price::{Cost, Prices, Usd};
-use crate::tally::{Spent, Tally, iso, moment};
+use crate::usage::{UsageSample, UsageTally, parse_timestamp, to_iso8601};
+use crate::user_text::prompt_from_texts;
 
 /// Token counts of one message or a sum of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub(crate) fn of(usage: &UsageView) -> Self {
+    pub(crate) fn from_usage(usage: &UsageView) -> Self {
         let rest = usage.cache_write.saturating_sub(usage.cache_write_5m + usage.cache_write_1h);
         Self {
             input: usage.input,
@@ -73,44 +73,44 @@ impl Tokens {
 /// Each API message counts once, by the line with the most output; the lines of
 /// subagents belong to the session that set them to work.
 #[derive(Debug, Default)]
-pub struct Session {
-    story: Story,
-    tally: Tally,
+pub struct MetricsBuilder {
+    state: MetricsState,
+    usage: UsageTally,
     errors: u64,
     tools: BTreeMap<String, u64>,
-    calls: HashSet<String>,
+    seen_tool_calls: HashSet<String>,
     /// The subagent whose file is being read.
-    subagent: Option<String>,
+    current_subagent: Option<String>,
 }
 
 /// What is known of a session so far, messages and tools apart; small, to keep and
-/// [go on from](Session::restored).
+/// [go on from](MetricsBuilder::from_state).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Story {
-    first: Option<String>,
-    last: Option<String>,
+pub struct MetricsState {
+    first_timestamp: Option<String>,
+    last_timestamp: Option<String>,
     attribution: Attribution,
-    facts: Facts,
+    facts: SessionFacts,
     first_prompt: FirstPrompt,
-    made_up_title: Option<String>,
-    live: Option<Tokens>,
-    live_cost: Option<f64>,
+    generated_title: Option<String>,
+    stream_tokens: Option<Tokens>,
+    stream_cost: Option<f64>,
 }
 
 /// The subagent of a file.
 #[derive(Debug, Clone, Copy)]
-pub struct SubagentOf<'a> {
+pub struct SubagentRef<'a> {
     /// The subagent.
     pub id: &'a str,
     /// The tool call that started it, when the file beside it says so.
-    pub call: Option<&'a str>,
+    pub tool_use_id: Option<&'a str>,
     /// Its type, when the file beside it says so.
-    pub kind: Option<&'a str>,
+    pub agent_type: Option<&'a str>,
 }
 
 /// What a session says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct SessionFacts {
     /// The session, as its first line says.
     pub session_id: Option<String>,
     /// The working directory it began in.
@@ -137,7 +137,7 @@ pub struct Facts {
     pub continues_leaf: Option<String>,
 }
 
-impl Facts {
+impl SessionFacts {
     fn push(&mut self, view: &View<'_>) {
         fn first(slot: &mut Option<String>, value: &Option<Str<'_>>) {
             if slot.is_none()
@@ -201,167 +201,168 @@ pub struct Metrics {
     /// Failed tool calls and failed calls of the API.
     pub errors: u64,
     /// What the session says of itself.
-    pub facts: Facts,
+    pub facts: SessionFacts,
 }
 
-impl Session {
+impl MetricsBuilder {
     /// Goes on with a session of which this much is known. Tools and errors are
     /// counted from here.
-    pub fn restored(story: Story, tally: Tally) -> Self {
-        let attribution = story.attribution.clone().restored();
-        Self { story: Story { attribution, ..story }, tally, ..Self::default() }
+    pub fn from_state(story: MetricsState, tally: UsageTally) -> Self {
+        let attribution = story.attribution.clone().restore();
+        Self { state: MetricsState { attribution, ..story }, usage: tally, ..Self::default() }
     }
 
     /// The lines that follow are of a subagent's file, or of the session's own again.
-    pub fn enter_file(&mut self, subagent: Option<SubagentOf<'_>>) {
-        self.subagent = subagent.map(|subagent| {
-            self.story.attribution.learn(subagent.id, subagent.call, subagent.kind);
+    pub fn enter_file(&mut self, subagent: Option<SubagentRef<'_>>) {
+        self.current_subagent = subagent.map(|subagent| {
+            self.state.attribution.record_subagent(subagent.id, subagent.tool_use_id, subagent.agent_type);
             subagent.id.to_owned()
         });
     }
 
     /// Whether a line hung on one that is not known, as after a rewind to before what
-    /// was [restored](Self::restored): the turns are right only when all is read again.
-    pub fn is_lost(&self) -> bool {
-        self.story.attribution.is_lost()
+    /// was [restored](Self::from_state): the turns are right only when all is read again.
+    pub fn has_unknown_parent(&self) -> bool {
+        self.state.attribution.has_unknown_parent()
     }
 
     /// What is known of the subagents, by their ids and those of their tool calls.
-    pub fn agents(&self) -> &BTreeMap<String, Agent> {
-        self.story.attribution.agents()
+    pub fn subagents(&self) -> &BTreeMap<String, SubagentAttribution> {
+        self.state.attribution.subagents()
     }
 
     /// What is known so far.
-    pub fn story(&self) -> &Story {
-        &self.story
+    pub fn state(&self) -> &MetricsState {
+        &self.state
     }
 
     /// The messages so far.
-    pub fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
+    pub fn usage_mut(&mut self) -> &mut UsageTally {
+        &mut self.usage
     }
 
     /// Takes one line.
     pub fn push(&mut self, view: &View<'_>) {
-        let story = &mut self.story;
-        if let Some(time) = view.timestamp.as_deref().map(iso) {
-            if story.first.as_deref().is_none_or(|first| &*time < first) {
-                story.first = Some(time.to_string());
+        let story = &mut self.state;
+        if let Some(time) = view.timestamp.as_deref().map(to_iso8601) {
+            if story.first_timestamp.as_deref().is_none_or(|first| &*time < first) {
+                story.first_timestamp = Some(time.to_string());
             }
-            if story.last.as_deref().is_none_or(|last| &*time > last) {
-                story.last = Some(time.into_owned());
+            if story.last_timestamp.as_deref().is_none_or(|last| &*time > last) {
+                story.last_timestamp = Some(time.into_owned());
             }
         }
         story.facts.push(view);
         if let Some(title) = view.ai_title.as_ref().or(view.summary.as_ref()) {
-            story.made_up_title = Some(title.to_string());
+            story.generated_title = Some(title.to_string());
         }
-        let is_main = self.subagent.is_none() && story.attribution.subagent_of(view).is_none();
+        let is_main = self.current_subagent.is_none() && story.attribution.subagent_of(view).is_none();
         if is_main {
-            story.attribution.enter(view);
+            story.attribution.move_to_parent(view);
         }
         match view.kind.as_deref() {
-            Some("user") => self.user(view),
-            Some("assistant") => self.assistant(view, false),
-            Some("progress") => self.progress(view),
+            Some("user") => self.push_user(view),
+            Some("assistant") => self.push_assistant(view, false),
+            Some("progress") => self.push_progress(view),
             Some("result") => {
                 if let Some(usage) = &view.usage {
-                    story.live.get_or_insert_default().add(Tokens::of(usage));
+                    story.stream_tokens.get_or_insert_default().add(Tokens::from_usage(usage));
                 }
-                story.live_cost = view.total_cost_usd.or(story.live_cost);
+                story.stream_cost = view.total_cost_usd.or(story.stream_cost);
             }
             _ => {}
         }
         if is_main {
-            self.story.attribution.leave(view);
+            self.state.attribution.record_position(view);
         }
     }
 
     /// What a subagent said, repeated in the file of its session: older versions kept no
     /// file of its own.
-    fn progress(&mut self, view: &View<'_>) {
+    fn push_progress(&mut self, view: &View<'_>) {
         let Some(data) = &view.data else { return };
-        let Some(entry) = data.entry() else { return };
+        let Some(entry) = data.repeated_entry() else { return };
         let call = view.parent_tool_use_id.as_deref();
         let Some(agent) = data.agent_id.as_deref().or(call) else { return };
-        self.story.attribution.learn(agent, call, None);
-        let before = self.subagent.replace(agent.to_owned());
+        self.state.attribution.record_subagent(agent, call, None);
+        let before = self.current_subagent.replace(agent.to_owned());
         match entry.kind.as_deref() {
-            Some("user") => self.results(&entry),
-            Some("assistant") => self.assistant(&entry, true),
+            Some("user") => self.push_tool_results(&entry),
+            Some("assistant") => self.push_assistant(&entry, true),
             _ => {}
         }
-        self.subagent = before;
+        self.current_subagent = before;
     }
 
-    fn results(&mut self, view: &View<'_>) {
+    fn push_tool_results(&mut self, view: &View<'_>) {
         let Some(content) = view.message.as_ref().and_then(|message| message.content.as_ref()) else { return };
         for block in content.blocks().iter().filter(|block| block.tool_use_id.is_some()) {
             let failed = block.is_error == Some(true);
             self.errors += u64::from(failed);
             if !failed && let Some(call) = &block.tool_use_id {
-                self.tally.search_answered(call);
+                self.usage.record_search_result(call);
             }
         }
     }
 
-    fn user(&mut self, view: &View<'_>) {
-        self.results(view);
-        self.story.attribution.result(view);
+    fn push_user(&mut self, view: &View<'_>) {
+        self.push_tool_results(view);
+        self.state.attribution.record_tool_result(view);
         let Some(content) = view.message.as_ref().and_then(|message| message.content.as_ref()) else { return };
         let flags = [view.is_meta, view.is_compact_summary, view.is_sidechain, view.is_synthetic];
         let flags = flags.into_iter().chain([view.is_replay, view.is_virtual]);
-        if flags.flatten().any(|is_set| is_set) || view.parent_tool_use_id.is_some() || self.subagent.is_some() {
+        if flags.flatten().any(|is_set| is_set) || view.parent_tool_use_id.is_some() || self.current_subagent.is_some()
+        {
             return;
         }
         let asked = match content {
-            ContentView::Text(text) => asked([&**text], false),
+            ContentView::Text(text) => prompt_from_texts([&**text], false),
             ContentView::Blocks(blocks) => {
                 let of_kind = |kind: &'static str| blocks.iter().filter(move |b| b.kind.as_deref() == Some(kind));
                 let has_media = of_kind("image").chain(of_kind("document")).next().is_some();
-                asked(of_kind("text").filter_map(|block| block.text.as_deref()), has_media)
+                prompt_from_texts(of_kind("text").filter_map(|block| block.text.as_deref()), has_media)
             }
         };
         if let Some(prompt) = asked {
-            let story = &mut self.story;
-            story.attribution.prompted(is_local_command(&prompt));
-            story.first_prompt.prompted(&prompt);
+            let story = &mut self.state;
+            story.attribution.record_prompt(is_local_command(&prompt));
+            story.first_prompt.record_prompt(&prompt);
         }
     }
 
-    fn assistant(&mut self, view: &View<'_>, is_progress: bool) {
+    fn push_assistant(&mut self, view: &View<'_>, is_progress: bool) {
         self.errors += u64::from(view.is_api_error == Some(true));
         let Some(message) = &view.message else { return };
-        let attribution = &mut self.story.attribution;
-        let agent = match &self.subagent {
+        let attribution = &mut self.state.attribution;
+        let agent = match &self.current_subagent {
             Some(agent) => view.agent_id.as_deref().or(Some(agent)),
             None => attribution.subagent_of(view),
         };
         let agent = agent.map(str::to_owned);
         if agent.is_none() {
-            attribution.holds(message.id.as_deref());
+            attribution.record_message(message.id.as_deref());
         }
-        if agent.is_none() && message.model.as_deref() != Some(MODEL) {
-            attribution.answered();
-            self.story.first_prompt.answered();
+        if agent.is_none() && message.model.as_deref() != Some(SYNTHETIC_MODEL) {
+            attribution.record_response();
+            self.state.first_prompt.record_response();
         }
-        let attribution = &mut self.story.attribution;
+        let attribution = &mut self.state.attribution;
         if let (Some(agent), Some(kind)) = (&agent, &view.attribution_agent) {
-            attribution.learn(agent, None, Some(kind));
+            attribution.record_subagent(agent, None, Some(kind));
         }
-        let at = self.tally.spend(Spent { is_progress, ..Spent::from(view) });
-        let turn = if agent.is_none() { attribution.turn() } else { 0 };
-        self.tally.attribute(at, agent.as_deref(), turn);
+        let at = self.usage.add_sample(UsageSample { is_progress, ..UsageSample::from(view) });
+        let turn = if agent.is_none() { attribution.current_turn() } else { 0 };
+        self.usage.attribute(at, agent.as_deref(), turn);
         for block in message.content.iter().flat_map(ContentView::blocks) {
             let (Some("tool_use"), Some(id), Some(name)) = (block.kind.as_deref(), &block.id, &block.name) else {
                 continue;
             };
-            self.tally.tool_called(at, name);
-            attribution.called(block, agent.as_deref());
-            if self.calls.insert(id.to_string()) {
+            self.usage.record_tool_call(at, name);
+            attribution.record_tool_call(block, agent.as_deref());
+            if self.seen_tool_calls.insert(id.to_string()) {
                 *self.tools.entry(name.to_string()).or_default() += 1;
-                if is_web_search(name) {
-                    self.tally.search_asked(id, at);
+                if is_web_search_tool(name) {
+                    self.usage.record_search_call(id, at);
                 }
             }
         }
@@ -369,16 +370,25 @@ impl Session {
 
     /// Adds it all up.
     pub fn finish(&self, prices: &Prices) -> Metrics {
-        let Story { first, last, attribution, facts, first_prompt, made_up_title, live, live_cost } = &self.story;
+        let MetricsState {
+            first_timestamp: first,
+            last_timestamp: last,
+            attribution,
+            facts,
+            first_prompt,
+            generated_title: made_up_title,
+            stream_tokens: live,
+            stream_cost: live_cost,
+        } = &self.state;
         let (first, last, facts) = (first.clone(), last.clone(), facts.clone());
         let mut metrics = Metrics {
-            duration_secs: seconds(first.as_deref(), last.as_deref()),
+            duration_secs: seconds_between(first.as_deref(), last.as_deref()),
             started_at: first,
             ended_at: last,
-            turns: u64::from(attribution.turn()),
+            turns: u64::from(attribution.current_turn()),
             tools: self.tools.clone(),
             errors: self.errors,
-            facts: Facts {
+            facts: SessionFacts {
                 title: facts.title.or_else(|| made_up_title.clone()),
                 first_prompt: first_prompt.text().map(str::to_owned),
                 ..facts
@@ -386,13 +396,13 @@ impl Session {
             ..Metrics::default()
         };
         let (mut cost, mut unpriced, mut models) = (Usd::ZERO, BTreeSet::new(), BTreeSet::new());
-        for message in self.tally.messages() {
+        for message in self.usage.messages() {
             metrics.messages += 1;
             metrics.tokens.add(message.tokens);
             metrics.web_searches += message.web_searches();
-            metrics.recorded_costs += u64::from(message.recorded.is_some());
-            let model = &message.served.model;
-            if !model.is_empty() && model != MODEL && !models.contains(model) {
+            metrics.recorded_costs += u64::from(message.recorded_cost_usd.is_some());
+            let model = &message.serving.model;
+            if !model.is_empty() && model != SYNTHETIC_MODEL && !models.contains(model) {
                 models.insert(model.clone());
             }
             match message.cost(prices) {
@@ -415,8 +425,8 @@ impl Session {
     }
 }
 
-fn seconds(first: Option<&str>, last: Option<&str>) -> f64 {
-    match (first.and_then(moment), last.and_then(moment)) {
+fn seconds_between(first: Option<&str>, last: Option<&str>) -> f64 {
+    match (first.and_then(parse_timestamp), last.and_then(parse_timestamp)) {
         (Some(first), Some(last)) => last.duration_since(first).as_secs_f64(),
         _ => 0.0,
     }

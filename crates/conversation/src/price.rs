@@ -22,34 +22,37 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-pub use self::cost::{Breakdown, Cost, Counts, Reason};
+pub use self::cost::{Cost, CostBreakdown, UnpricedReason, UsageCounts};
 pub use self::model_name::base_name;
 pub use self::money::{Decimal, Usd};
-use self::table::Table;
-pub use self::table::{Band, Price, PriceError, Rates};
+use self::table::PriceTable;
+pub use self::table::{Price, PriceError, RateBand, Rates};
 
 /// The model name of lines that the agent wrote itself; they cost nothing.
-pub const SYNTHETIC: &str = "<synthetic>";
+pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// The price table.
 #[derive(Clone, Debug)]
 pub struct Prices {
     /// Each model's prices, earliest first and never empty.
     models: BTreeMap<String, Vec<Price>>,
-    geo: BTreeMap<String, Decimal>,
-    web_search: Decimal,
+    geo_multipliers: BTreeMap<String, Decimal>,
+    web_search_price: Decimal,
     fingerprint: u64,
 }
 
-const BUNDLED: &str = include_str!("price/prices.toml");
+const BUNDLED_TOML: &str = include_str!("price/prices.toml");
 
 impl Prices {
     /// The table that quipu ships.
     pub fn bundled() -> Self {
-        match Table::parse(BUNDLED, "the bundled prices.toml") {
-            Ok(Table { models, geo, web_search: Some(web_search) }) => {
-                Self { models, geo, web_search, fingerprint: print(BUNDLED) }
-            }
+        match PriceTable::parse(BUNDLED_TOML, "the bundled prices.toml") {
+            Ok(PriceTable { models, geo, web_search: Some(web_search) }) => Self {
+                models,
+                geo_multipliers: geo,
+                web_search_price: web_search,
+                fingerprint: fingerprint_of(BUNDLED_TOML),
+            },
             Ok(_) => unreachable!("the bundled table prices web searches"),
             Err(error) => unreachable!("a test reads the bundled table: {error}"),
         }
@@ -60,12 +63,12 @@ impl Prices {
     /// A model named there loses all its bundled rows. `origin` is the file's name
     /// for error messages.
     pub fn with_overrides(toml_text: &str, origin: &str) -> Result<Self, PriceError> {
-        let table = Table::parse(toml_text, origin)?;
+        let table = PriceTable::parse(toml_text, origin)?;
         let mut prices = Self::bundled();
         prices.models.extend(table.models);
-        prices.geo.extend(table.geo);
-        prices.web_search = table.web_search.unwrap_or(prices.web_search);
-        prices.fingerprint ^= print(toml_text).rotate_left(1);
+        prices.geo_multipliers.extend(table.geo);
+        prices.web_search_price = table.web_search.unwrap_or(prices.web_search_price);
+        prices.fingerprint ^= fingerprint_of(toml_text).rotate_left(1);
         Ok(prices)
     }
 
@@ -88,14 +91,15 @@ impl Prices {
         &self,
         model: &str,
         at: Option<Timestamp>,
-        counts: &Counts,
+        counts: &UsageCounts,
         speed: Option<&str>,
         geo: Option<&str>,
     ) -> Cost {
-        if model == SYNTHETIC {
-            return Cost::Priced { usd: Usd::ZERO, breakdown: Breakdown::default() };
+        if model == SYNTHETIC_MODEL {
+            return Cost::Priced { usd: Usd::ZERO, breakdown: CostBreakdown::default() };
         }
-        let priced = self.tariff(model, at, counts, speed, geo).and_then(|tariff| self.breakdown(&tariff, counts));
+        let priced =
+            self.effective_rates(model, at, counts, speed, geo).and_then(|tariff| self.breakdown(&tariff, counts));
         match priced {
             Ok(breakdown) => Cost::Priced { usd: breakdown.total(), breakdown },
             Err(reason) => Cost::Unpriced { model: model.to_owned(), reason },
@@ -110,80 +114,85 @@ impl Prices {
         &self,
         model: &str,
         at: Option<Timestamp>,
-        counts: &Counts,
+        counts: &UsageCounts,
         speed: Option<&str>,
         geo: Option<&str>,
     ) -> Option<Usd> {
-        if model == SYNTHETIC {
+        if model == SYNTHETIC_MODEL {
             return Some(Usd::ZERO);
         }
-        let tariff = self.tariff(model, at, counts, speed, geo).ok()?;
+        let tariff = self.effective_rates(model, at, counts, speed, geo).ok()?;
         let paid = self.breakdown(&tariff, counts).ok()?;
-        let cached = counts.cache_write().saturating_add(counts.cache_read);
-        let full = Usd::of_tokens(cached, tariff.rates.input, tariff.factors);
+        let cached = counts.cache_write_tokens().saturating_add(counts.cache_read);
+        let full = Usd::from_tokens(cached, tariff.rates.input, tariff.multipliers);
         Some(full - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read)
     }
 
     /// What some web searches cost, whatever the model.
-    pub fn web_searches(&self, requests: u64) -> Usd {
-        Usd::of_requests(requests, self.web_search)
+    pub fn web_search_cost(&self, requests: u64) -> Usd {
+        Usd::from_requests(requests, self.web_search_price)
     }
 
     /// Chooses the one set of rates for a request: by band, then speed, then geo.
-    fn tariff(
+    fn effective_rates(
         &self,
         model: &str,
         at: Option<Timestamp>,
-        counts: &Counts,
+        counts: &UsageCounts,
         speed: Option<&str>,
         geo: Option<&str>,
-    ) -> Result<Tariff<'_>, Reason> {
+    ) -> Result<EffectiveRates<'_>, UnpricedReason> {
         // A user's file may price one snapshot or platform apart from its model.
         let prices =
-            self.models.get(model).or_else(|| self.models.get(base_name(model))).ok_or(Reason::UnknownModel)?;
+            self.models.get(model).or_else(|| self.models.get(base_name(model))).ok_or(UnpricedReason::UnknownModel)?;
         let day = at.map(|at| Offset::UTC.to_datetime(at).date());
-        let price =
-            prices.iter().rfind(|price| day.is_none_or(|day| price.effective_from <= day)).ok_or(Reason::NotInForce)?;
+        let price = prices
+            .iter()
+            .rfind(|price| day.is_none_or(|day| price.effective_from <= day))
+            .ok_or(UnpricedReason::NotInForce)?;
         let speed = match speed {
             None | Some("" | "standard") => Decimal::ONE,
-            Some("fast") => price.fast.ok_or(Reason::UnknownSpeed)?,
-            Some(_) => return Err(Reason::UnknownSpeed),
+            Some("fast") => price.fast_multiplier.ok_or(UnpricedReason::UnknownSpeed)?,
+            Some(_) => return Err(UnpricedReason::UnknownSpeed),
         };
-        let geo = geo.and_then(|geo| self.geo.get(geo)).copied();
-        Ok(Tariff { rates: price.rates_for(counts.prompt()), factors: [speed, geo.unwrap_or(Decimal::ONE)] })
+        let geo = geo.and_then(|geo| self.geo_multipliers.get(geo)).copied();
+        Ok(EffectiveRates {
+            rates: price.rates_for(counts.prompt_tokens()),
+            multipliers: [speed, geo.unwrap_or(Decimal::ONE)],
+        })
     }
 
-    fn breakdown(&self, tariff: &Tariff<'_>, counts: &Counts) -> Result<Breakdown, Reason> {
+    fn breakdown(&self, tariff: &EffectiveRates<'_>, counts: &UsageCounts) -> Result<CostBreakdown, UnpricedReason> {
         let rates = tariff.rates;
-        Ok(Breakdown {
+        Ok(CostBreakdown {
             input: tariff.charge(counts.input, Some(rates.input), "input")?,
             output: tariff.charge(counts.output, Some(rates.output), "output")?,
-            cache_write_5m: tariff.charge(counts.written_5m(), rates.write_5m, "5m cache write")?,
+            cache_write_5m: tariff.charge(counts.charged_cache_write_5m(), rates.write_5m, "5m cache write")?,
             cache_write_1h: tariff.charge(counts.cache_write_1h, rates.write_1h, "1h cache write")?,
             cache_read: tariff.charge(counts.cache_read, rates.read, "cache read")?,
-            web_search: self.web_searches(counts.web_searches),
+            web_search: self.web_search_cost(counts.web_searches),
         })
     }
 }
 
-fn print(text: &str) -> u64 {
+fn fingerprint_of(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
 /// The rates and multipliers chosen for one request.
-struct Tariff<'a> {
+struct EffectiveRates<'a> {
     rates: &'a Rates,
-    factors: [Decimal; 2],
+    multipliers: [Decimal; 2],
 }
 
-impl Tariff<'_> {
-    fn charge(&self, tokens: u64, rate: Option<Decimal>, kind: &'static str) -> Result<Usd, Reason> {
+impl EffectiveRates<'_> {
+    fn charge(&self, tokens: u64, rate: Option<Decimal>, kind: &'static str) -> Result<Usd, UnpricedReason> {
         match rate {
-            Some(rate) => Ok(Usd::of_tokens(tokens, rate, self.factors)),
+            Some(rate) => Ok(Usd::from_tokens(tokens, rate, self.multipliers)),
             None if tokens == 0 => Ok(Usd::ZERO),
-            None => Err(Reason::NoRate { kind }),
+            None => Err(UnpricedReason::NoRate { kind }),
         }
     }
 }

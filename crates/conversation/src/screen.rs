@@ -1,28 +1,28 @@
 //! The conversation for people: one item per block, each tool call with its
 //! result, nothing shown twice, nothing meant for the model alone.
 
-use quipu_message::context::ContextRef;
-use quipu_message::{AgentId, Content, Json, Message, Role, Source, ToolUseId, Uuid};
+use quipu_message::context_ref::ContextRef;
+use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolUseId, Uuid};
 use serde::Serialize;
 
-use crate::conversation::{Branch, Conversation, DEEPEST, Fault, Node};
-use crate::pair::{Results, Status};
-use crate::tally::iso;
+use crate::conversation::{Branch, Conversation, LineProblem, MAX_SUBAGENT_DEPTH, Node};
+use crate::tool_results::{ToolResults, ToolStatus};
+use crate::usage::to_iso8601;
 
 mod block;
-mod build;
+mod builder;
 mod hooks;
+mod line_lookup;
 mod notice;
-mod place;
 
-use build::Screen;
-pub use place::notice_of;
+use builder::ScreenBuilder;
+pub use line_lookup::standalone_notice;
 
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Kind {
+pub enum ItemKind {
     User,
     Assistant,
     Thinking,
@@ -43,7 +43,7 @@ pub struct ScreenItem {
     /// The line's id, or one derived from it.
     pub uuid: Option<Uuid>,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// When.
     pub timestamp: Option<String>,
     /// Its words.
@@ -63,7 +63,7 @@ pub struct ScreenItem {
     pub model: Option<String>,
     /// The bytes of a picture or document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<MediaSource>,
     /// Whether it reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
@@ -71,7 +71,7 @@ pub struct ScreenItem {
     #[serde(skip)]
     pub is_silent: bool,
     /// Whether it was meant for the model or the program alone. Such items are there
-    /// only when [`UiOptions::hidden`] asks for them.
+    /// only when [`UiOptions::include_hidden`] asks for them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
     /// The left branch that it announces or belongs to, counted from 1 in the order of
@@ -95,7 +95,7 @@ pub struct ToolCard {
     /// What it was called with.
     pub input: Json,
     /// How it stands.
-    pub status: Status,
+    pub status: ToolStatus,
     /// What the model was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Content>,
@@ -108,12 +108,12 @@ pub struct ToolCard {
     pub output: Option<Json>,
     /// The subagent that worked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subagent: Option<Subagent>,
+    pub subagent: Option<SubagentCard>,
 }
 
 /// A subagent's conversation, seen from the call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Subagent {
+pub struct SubagentCard {
     /// The agent.
     pub agent_id: Option<AgentId>,
     /// What it said and did.
@@ -125,15 +125,15 @@ pub struct Subagent {
 pub struct UiOptions {
     /// Also what was meant for the model or the program alone: meta texts such as those of
     /// skills, reminders, and measurements. Such items say [`ScreenItem::hidden`].
-    pub hidden: bool,
+    pub include_hidden: bool,
     /// Also the items of each left branch, after the item that announces it; also of
     /// answers that broke and were asked for again.
-    pub branches: bool,
+    pub include_branches: bool,
 }
 
 impl Conversation {
     /// The conversation for people, in order. Each branch that the user left is announced by
-    /// an item of kind [`Kind::Branch`] with the count of its items. Two passes, linear.
+    /// an item of kind [`ItemKind::Branch`] with the count of its items. Two passes, linear.
     pub fn for_ui(&self) -> Vec<ScreenItem> {
         self.for_ui_with(UiOptions::default())
     }
@@ -162,49 +162,49 @@ impl Conversation {
         let (path, branches) = self.path_and_branches();
         // What stands beside the path, by the line before which it is shown.
         let mut asides: Vec<(u64, Vec<ScreenItem>)> =
-            self.faults().iter().map(problem).map(|item| (item.line, vec![item])).collect();
+            self.problems().iter().map(problem_item).map(|item| (item.line, vec![item])).collect();
         let mut left_out = 0;
-        let announced = |branch: &Branch<'_>| options.branches || !branch.is_broken_answer();
+        let announced = |branch: &Branch<'_>| options.include_branches || !branch.is_incomplete_response();
         for (number, branch) in (1..).zip(&branches).filter(|(_, branch)| announced(branch)) {
-            let shown = self.announced(branch, number, options, depth);
+            let shown = self.announce_branch(branch, number, options, depth);
             left_out += shown.left_out;
             asides.push((shown.items[0].line, shown.items));
         }
         asides.sort_by_key(|(line, _)| *line);
         let mut asides = asides.into_iter().peekable();
-        let writing = self.writing();
+        let writing = self.partial_message();
         let blocks = writing.as_ref().map_or(&[][..], |message| message.content.blocks());
-        let mut screen = Screen::new(self, &path, blocks, options, depth);
+        let mut screen = ScreenBuilder::new(self, &path, blocks, options, depth);
         for node in &path {
             while let Some((_, items)) = asides.next_if(|(line, _)| *line < node.line) {
                 screen.items.extend(items);
             }
-            screen.node(node);
+            screen.push_node(node);
         }
         screen.items.extend(asides.flat_map(|(_, items)| items));
         if let Some(message) = &writing {
-            screen.unfinished(message, &path);
+            screen.push_partial_message(message, &path);
         }
         Shown { items: screen.items, left_out: left_out + screen.left_out }
     }
 
     /// The item that announces a branch and, if they are wanted, the branch's items.
-    fn announced(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
+    fn announce_branch(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
         // Where the items are only counted, what subagents did is not looked at.
-        let depth = if options.branches { depth } else { DEEPEST };
+        let depth = if options.include_branches { depth } else { MAX_SUBAGENT_DEPTH };
         let Shown { items: inside, left_out } = self.branch_items(branch, number, options, depth);
         let first = branch.nodes.first();
         let about = ScreenItem {
-            timestamp: first.and_then(|node| timestamp(node)),
+            timestamp: first.and_then(|node| iso_timestamp(node)),
             branch: Some(number),
             line: first.map_or(u64::MAX, |node| node.line),
-            ..blank(Kind::Branch)
+            ..empty_item(ItemKind::Branch)
         };
         let count = inside.iter().filter(|item| !item.hidden).count();
         let words = if count == 1 { "1 item" } else { &format!("{count} items") };
         let text = format!("Branch {number} was left here: {words}");
         let mut items = vec![ScreenItem { text: Some(text), items: Some(count), ..about.clone() }];
-        if options.branches {
+        if options.include_branches {
             items.extend(inside);
             items.push(ScreenItem { text: Some(format!("End of branch {number}")), ..about });
         }
@@ -212,8 +212,8 @@ impl Conversation {
     }
 
     fn branch_items(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
-        let mut screen = Screen::new(self, &branch.nodes, &[], options, depth);
-        branch.nodes.iter().for_each(|node| screen.node(node));
+        let mut screen = ScreenBuilder::new(self, &branch.nodes, &[], options, depth);
+        branch.nodes.iter().for_each(|node| screen.push_node(node));
         let mut items = screen.items;
         items.iter_mut().for_each(|item| item.branch = Some(number));
         Shown { items, left_out: screen.left_out }
@@ -229,18 +229,18 @@ struct Shown {
 /// Messages of the API as items, with nothing hidden: reminders and meta texts are
 /// there, and each result stands with its call.
 pub fn messages_for_ui(messages: &[Message]) -> Vec<ScreenItem> {
-    let results = Results::default().with_blocks(messages.iter().flat_map(|message| message.content.blocks()));
+    let results = ToolResults::default().with_blocks(messages.iter().flat_map(|message| message.content.blocks()));
     let mut items = Vec::new();
     for (line, message) in (1..).zip(messages) {
-        let kind = if message.role == Role::Assistant { Kind::Assistant } else { Kind::User };
+        let kind = if message.role == Role::Assistant { ItemKind::Assistant } else { ItemKind::User };
         for content in message.content.clone().into_blocks() {
-            items.extend(block::of_request(&content, &results, ScreenItem { line, ..blank(kind) }));
+            items.extend(block::request_block_item(&content, &results, ScreenItem { line, ..empty_item(kind) }));
         }
     }
     items
 }
 
-fn blank(kind: Kind) -> ScreenItem {
+fn empty_item(kind: ItemKind) -> ScreenItem {
     ScreenItem {
         uuid: None,
         kind,
@@ -261,17 +261,22 @@ fn blank(kind: Kind) -> ScreenItem {
 }
 
 /// An item with the line's own id and nothing to say yet.
-fn plain(node: &Node, kind: Kind) -> ScreenItem {
-    ScreenItem { uuid: node.uuid().cloned(), timestamp: timestamp(node), line: node.line, ..blank(kind) }
+fn item_for_node(node: &Node, kind: ItemKind) -> ScreenItem {
+    ScreenItem { uuid: node.uuid().cloned(), timestamp: iso_timestamp(node), line: node.line, ..empty_item(kind) }
 }
 
-fn timestamp(node: &Node) -> Option<String> {
-    node.timestamp().map(|time| iso(time).into_owned())
+fn iso_timestamp(node: &Node) -> Option<String> {
+    node.timestamp().map(|time| to_iso8601(time).into_owned())
 }
 
 /// A line that could not be read, where it stands.
-fn problem(fault: &Fault) -> ScreenItem {
+fn problem_item(fault: &LineProblem) -> ScreenItem {
     let place = if fault.line == 0 { String::new() } else { format!("line {}: ", fault.line) };
     let line = if fault.line == 0 { u64::MAX } else { fault.line };
-    ScreenItem { text: Some(format!("{place}{}", fault.message)), line, is_error: true, ..blank(Kind::Problem) }
+    ScreenItem {
+        text: Some(format!("{place}{}", fault.message)),
+        line,
+        is_error: true,
+        ..empty_item(ItemKind::Problem)
+    }
 }

@@ -32,7 +32,7 @@ impl Tree {
     /// the leaf before it, because old versions compacted that way; but where it repeats
     /// an earlier tree, it takes that tree's place.
     pub fn new(nodes: &[&Node]) -> Self {
-        let parents = parents::link(nodes);
+        let parents = parents::link_parents(nodes);
         let children = Children::new(&parents);
         let leaf = nodes.iter().rposition(|node| !matches!(node.entry, Entry::Progress(_)));
         Self { parents, children, leaf }
@@ -66,17 +66,17 @@ impl Tree {
         let mut calls = HashSet::with_capacity(chain.len());
         for (r, &i) in chain.iter().enumerate() {
             rank[i] = Some(r);
-            note_message(nodes[i], i, &mut messages);
+            record_message(nodes[i], i, &mut messages);
             calls.extend(nodes[i].tool_uses().map(|call| &call.id));
         }
         let mut path = chain.clone();
         let mut queue = chain.clone();
         while let Some(i) = queue.pop() {
-            for &child in self.children.of(i) {
-                if rank[child].is_some() || !hangs_on(nodes, child, &messages, &calls) {
+            for &child in self.children.children_of(i) {
+                if rank[child].is_some() || !belongs_to_path(nodes, child, &messages, &calls) {
                     continue;
                 }
-                note_message(nodes[child], child, &mut messages);
+                record_message(nodes[child], child, &mut messages);
                 calls.extend(nodes[child].tool_uses().map(|call| &call.id));
                 rank[child] = rank[i];
                 path.push(child);
@@ -97,7 +97,7 @@ impl Tree {
         let mut taken = vec![false; nodes.len()];
         path.iter().for_each(|&i| taken[i] = true);
         let roots = (0..nodes.len()).filter(|&i| self.parents[i].is_none());
-        let beside = path.iter().flat_map(|&i| self.children.of(i).iter().copied());
+        let beside = path.iter().flat_map(|&i| self.children.children_of(i).iter().copied());
         let mut starts: Vec<usize> = roots.chain(beside).filter(|&i| !taken[i]).collect();
         starts.sort_unstable();
         let mut branches = Vec::new();
@@ -107,7 +107,7 @@ impl Tree {
             while let Some(i) = queue.pop() {
                 if !mem::replace(&mut taken[i], true) {
                     branch.push(i);
-                    queue.extend(self.children.of(i));
+                    queue.extend(self.children.children_of(i));
                 }
             }
             branch.sort_unstable();
@@ -121,19 +121,19 @@ impl Tree {
 
 /// With how many blocks of a message another is compared: all of a real message, not all
 /// of a file that has one message.
-const MOST_BLOCKS: usize = 64;
+const MAX_COMPARED_BLOCKS: usize = 64;
 
 /// The API messages of the path, each with the nodes that hold its blocks.
-type Messages<'a> = HashMap<&'a str, Vec<usize>>;
+type NodesByMessage<'a> = HashMap<&'a str, Vec<usize>>;
 
-fn note_message<'a>(node: &'a Node, i: usize, messages: &mut Messages<'a>) {
+fn record_message<'a>(node: &'a Node, i: usize, messages: &mut NodesByMessage<'a>) {
     if let Some(id) = node.message_id() {
         messages.entry(id).or_default().push(i);
     }
 }
 
 /// Whether a node beside the chain belongs to it.
-fn hangs_on(nodes: &[&Node], child: usize, messages: &Messages<'_>, calls: &HashSet<&ToolUseId>) -> bool {
+fn belongs_to_path(nodes: &[&Node], child: usize, messages: &NodesByMessage<'_>, calls: &HashSet<&ToolUseId>) -> bool {
     let node = nodes[child];
     match &node.entry {
         Entry::Progress(_) | Entry::Attachment(_) => true,
@@ -142,7 +142,7 @@ fn hangs_on(nodes: &[&Node], child: usize, messages: &Messages<'_>, calls: &Hash
         Entry::Assistant(line) => {
             let others = node.message_id().and_then(|id| messages.get(id));
             let is_copy = |&i: &usize| nodes[i].assistant().is_some_and(|o| o.message.content == line.message.content);
-            others.is_some_and(|others| !others.iter().rev().take(MOST_BLOCKS).any(is_copy))
+            others.is_some_and(|others| !others.iter().rev().take(MAX_COMPARED_BLOCKS).any(is_copy))
         }
         Entry::User(user) => {
             let mut results = user.message.content.blocks().iter().filter_map(|block| block.tool_result()).peekable();

@@ -1,10 +1,10 @@
 //! Turns: a person's request until the final answer.
 
-use quipu_message::synthetic::MODEL;
+use quipu_message::synthetic::SYNTHETIC_MODEL;
 
 use crate::conversation::{Conversation, Node};
 use crate::headline::{headline, is_local_command};
-use crate::person::prompt;
+use crate::user_text::user_prompt;
 
 /// One turn: what was asked, and the nodes from there to the next request.
 #[derive(Debug, Clone)]
@@ -25,9 +25,9 @@ impl Conversation {
         let mut turns: Vec<Turn<'_>> = Vec::new();
         let mut before: Vec<&Node> = Vec::new();
         for node in self.path() {
-            let prompt = node.user().and_then(prompt);
+            let prompt = node.user().and_then(user_prompt);
             if prompt.is_some() {
-                drop_unanswered(&mut turns, &mut before);
+                merge_unanswered_command(&mut turns, &mut before);
             }
             match (prompt, turns.last_mut()) {
                 (Some(prompt), _) => {
@@ -38,7 +38,7 @@ impl Conversation {
                 (None, None) => before.push(node),
             }
         }
-        drop_unanswered(&mut turns, &mut before);
+        merge_unanswered_command(&mut turns, &mut before);
         turns
     }
 
@@ -51,8 +51,9 @@ impl Conversation {
 
 /// Gives the nodes of a last turn that is a local command without an answer to the turn
 /// before it, or to those `before` all turns.
-fn drop_unanswered<'a>(turns: &mut Vec<Turn<'a>>, before: &mut Vec<&'a Node>) {
-    let is_answer = |node: &&Node| node.assistant().is_some_and(|line| line.message.model.text() != Some(MODEL));
+fn merge_unanswered_command<'a>(turns: &mut Vec<Turn<'a>>, before: &mut Vec<&'a Node>) {
+    let is_answer =
+        |node: &&Node| node.assistant().is_some_and(|line| line.message.model.text() != Some(SYNTHETIC_MODEL));
     if turns.last().is_some_and(|turn| is_local_command(&turn.prompt) && !turn.nodes.iter().any(is_answer))
         && let Some(command) = turns.pop()
     {

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use quipu_engine::permission::{Behavior, Rule, Rules, Source, refused};
-use quipu_engine::sandbox::{self, Level, Profile};
-use quipu_engine::tool::{Call, Options, Place, Tool as _};
+use quipu_engine::permission::{Behavior, Rule, RuleSet, RuleSource, sandbox_restrictions};
+use quipu_engine::sandbox::{self, SandboxLevel, SandboxProfile};
+use quipu_engine::tool::{CallContext, Tool as _, Workspace, WorkspaceOptions};
 use quipu_engine::tools::bash::Bash;
 use serde_json::json;
 
@@ -24,22 +24,29 @@ async fn main() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "text\n").unwrap();
     }
-    let place = |level: Level| {
+    let place = |level: SandboxLevel| {
         let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into_iter().collect();
-        let options = sandbox::Options { launcher: Some(launcher.clone()), assumed: Some(level), ..Default::default() };
+        let options = sandbox::SandboxOptions {
+            launcher: Some(launcher.clone()),
+            assumed_level: Some(level),
+            ..Default::default()
+        };
         let outputs = Some(folder.path().join("outputs"));
-        Place::new(folder.path().join("project"), Options { env, outputs, sandbox: options, ..Options::default() })
+        Workspace::new(
+            folder.path().join("project"),
+            WorkspaceOptions { env, output_folder: outputs, sandbox: options, ..WorkspaceOptions::default() },
+        )
     };
-    let full = place(Level::Full);
-    let mut rules = Rules::default();
-    rules.add(Behavior::Deny, Source::Flags, Rule::parse("Read(.env)").unwrap());
-    full.sandbox().refuse(refused(&rules, &full));
-    let filters = place(Level::WithoutMounts);
+    let full = place(SandboxLevel::Full);
+    let mut rules = RuleSet::default();
+    rules.add(Behavior::Deny, RuleSource::Flags, Rule::parse("Read(.env)").unwrap());
+    full.sandbox().set_restrictions(sandbox_restrictions(&rules, &full));
+    let filters = place(SandboxLevel::WithoutMounts);
     let cases = [
-        ("without a sandbox", &full, Profile::None, ""),
-        ("Landlock and seccomp", &filters, Profile::Read, "3 ms"),
-        ("with mounts, one file covered", &full, Profile::Read, "8 ms"),
-        ("with mounts, *workspace*", &full, Profile::Workspace, "8 ms"),
+        ("without a sandbox", &full, SandboxProfile::None, ""),
+        ("Landlock and seccomp", &filters, SandboxProfile::Read, "3 ms"),
+        ("with mounts, one file covered", &full, SandboxProfile::Read, "8 ms"),
+        ("with mounts, *workspace*", &full, SandboxProfile::Workspace, "8 ms"),
     ];
     // By turns, so that whatever else the machine does falls on all alike.
     let mut times = cases.map(|_| Vec::with_capacity(ROUNDS));
@@ -61,8 +68,8 @@ async fn main() {
     }
 }
 
-async fn time(place: &Place, profile: Profile) -> Duration {
-    let call = Call { profile, ..Call::new("toolu_1") };
+async fn time(place: &Workspace, profile: SandboxProfile) -> Duration {
+    let call = CallContext { profile, ..CallContext::new("toolu_1") };
     let began = Instant::now();
     let output = Bash.run(json!({"command": "true"}), place, &call).await;
     let time = began.elapsed();

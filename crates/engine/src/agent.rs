@@ -10,29 +10,29 @@ use futures_util::future::select_all;
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
-use quipu_message::system::{System, live};
+use quipu_message::system::{System, stream_only};
 use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::fresh;
-use crate::ending::{self, in_full, stillborn};
+use crate::clock::new_id;
 use crate::error::EngineError;
 use crate::input::{InputError, Prompt, Stdin};
 use crate::options::{Format, Options};
-use crate::output::{Output, Printed};
+use crate::output::{OutputStream, PrintSummary};
 use crate::session::Session;
-use crate::setup::Given;
+use crate::setup::Launch;
+use crate::turn_result::{self, error_with_cause, startup_error_result};
 
 /// How long a session may take to end after a signal.
-const PARTING: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long commands in the background may run on after the last result.
-const COMMAND_WAIT: Duration = Duration::from_secs(5);
+const BACKGROUND_COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long subagents in the background may work on after the last turn, unless the
 /// environment says otherwise.
-const SUBAGENT_WAIT: Duration = Duration::from_secs(600);
+const BACKGROUND_SUBAGENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Runs the agent until there is nothing more to do; returns the exit code.
 ///
@@ -46,45 +46,50 @@ pub async fn run(
     out: impl Write + Send + 'static,
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
-    let mut given = Given { options, env, cwd, worktree: None };
+    let mut given = Launch { options, env, cwd, worktree: None };
     let stdin = Stdin::open(&mut given.options).await?;
     given.enter_worktree()?;
-    let chosen = given.choose();
+    let chosen = given.choose_session();
     let id = match &chosen {
         Ok(chosen) => chosen.id.clone(),
-        Err(EngineError::NoSession { id }) => SessionId::from(id.as_str()),
-        Err(_) => SessionId::from(fresh().as_str()),
+        Err(EngineError::SessionNotFound { id }) => SessionId::from(id.as_str()),
+        Err(_) => SessionId::from(new_id().as_str()),
     };
     let gone = CancellationToken::new();
     let (format, verbose) = (given.options.format, given.options.verbose);
-    let failed = |source| EngineError::System { what: "a thread for output", source };
-    let (output, printer) = Output::to(out, err, format, verbose, id, gone.clone()).map_err(failed)?;
+    let failed = |source| EngineError::Setup { what: "a thread for output", source };
+    let (output, printer) = OutputStream::start(out, err, format, verbose, id, gone.clone()).map_err(failed)?;
     let (chosen, begun) = match chosen {
         Ok(mut chosen) => {
-            let begun = Begun { resumed: chosen.resumed, waiting: std::mem::take(&mut chosen.waiting) };
+            let begun = StartInfo {
+                is_resumed: chosen.is_resumed,
+                unanswered_prompts: std::mem::take(&mut chosen.unanswered_prompts),
+            };
             (chosen, begun)
         }
         Err(error) => {
             let has_result = matches!(
                 error,
-                EngineError::NoSession { .. } | EngineError::NoTitle { .. } | EngineError::DropsMore { .. }
+                EngineError::SessionNotFound { .. }
+                    | EngineError::TitleNotFound { .. }
+                    | EngineError::ResumeDropsMore { .. }
             );
             // With text output the error is printed on stderr only.
             if has_result && format != Format::Text {
-                output.say(Entry::Result(Box::new(stillborn(&output, &error.to_string()))));
+                output.emit(Entry::Result(Box::new(startup_error_result(&output, &error.to_string()))));
             }
-            output.end();
+            output.close();
             printer.finish();
             return Err(error);
         }
     };
     let session = given.set_up(chosen, output)?;
-    let ended = live(&session, begun, gone, stdin).await;
+    let ended = run_session(&session, begun, gone, stdin).await;
     session.mcp.close().await;
-    session.place.close();
-    ending::say_held(&session);
-    session.output.end();
-    let Printed { last, failed } = printer.finish();
+    session.workspace.close();
+    turn_result::emit_held(&session);
+    session.output.close();
+    let PrintSummary { last_result: last, write_error: failed } = printer.finish();
     let signal = ended?;
     if let Some(source) = failed {
         return Err(EngineError::Output(source));
@@ -104,24 +109,24 @@ type Signal = i32;
 const SIGINT: Signal = 2;
 
 /// What a session begins with.
-struct Begun {
+struct StartInfo {
     /// Whether it goes on from an earlier one.
-    resumed: bool,
+    is_resumed: bool,
     /// What was said in that and not answered.
-    waiting: Vec<Content>,
+    unanswered_prompts: Vec<Content>,
 }
 
 /// Answers prompts until there are no more; returns the signal that broke it off.
-async fn live(
+async fn run_session(
     session: &Arc<Session>,
-    from: Begun,
+    from: StartInfo,
     gone: CancellationToken,
     stdin: Stdin,
 ) -> Result<Option<Signal>, EngineError> {
-    let heard = Arc::<Heard>::default();
+    let heard = Arc::<ShutdownCause>::default();
     // A task of its own: whatever a turn does, stdin and signals are heard.
-    let mut listening = tokio::spawn(listen(Arc::clone(session), stdin, Arc::clone(&heard), gone));
-    let answering = answer(session, from);
+    let mut listening = tokio::spawn(watch_input(Arc::clone(session), stdin, Arc::clone(&heard), gone));
+    let answering = answer_prompts(session, from);
     // Whoever reads stdin never ends before the prompts do.
     let done = tokio::select! {
         done = answering => done,
@@ -129,7 +134,7 @@ async fn live(
     };
     listening.abort();
     done?;
-    if let Some(error) = heard.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+    if let Some(error) = heard.input_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
         return Err(error.into());
     }
     Ok(heard.signal.get().copied())
@@ -137,37 +142,40 @@ async fn live(
 
 /// What ends a session from outside.
 #[derive(Debug, Default)]
-struct Heard {
+struct ShutdownCause {
     /// Input that cannot be read.
-    fault: Mutex<Option<InputError>>,
+    input_error: Mutex<Option<InputError>>,
     /// The signal.
     signal: OnceLock<Signal>,
 }
 
-async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> {
+async fn answer_prompts(session: &Arc<Session>, from: StartInfo) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
-        take_prompt(session, Prompt::from(prompt)).await;
+        enqueue_prompt(session, Prompt::from(prompt)).await;
         session.queue.close();
         session.mcp.connect_all(session).await;
     }
     let mut from = Some(from);
     while let Some(prompt) = next_prompt(session).await {
-        if let Err(error) = take_up(session, from.take()).await {
+        if let Err(error) = prepare_turn(session, from.take()).await {
             // Whoever waits for a result gets one.
-            let result = stillborn(&session.output, &in_full(&error));
-            ending::say(session, TurnResult { result_index: Maybe::Value(session.next_result()), ..result });
+            let result = startup_error_result(&session.output, &error_with_cause(&error));
+            turn_result::emit_or_hold(
+                session,
+                TurnResult { result_index: Maybe::Value(session.next_result_index()), ..result },
+            );
             return Err(error.into());
         }
-        if crate::background::is_news(session, &prompt) {
-            answer_one(session, prompt).await?;
-            session.note_end(false)?;
-        } else if !session.queue.expects() {
-            ending::say_held(session);
-            session.now_doing("idle");
+        if crate::background::is_unseen(session, &prompt) {
+            answer_prompt(session, prompt).await?;
+            session.record_session_end(false)?;
+        } else if !session.queue.is_expecting_subagents() {
+            turn_result::emit_held(session);
+            session.set_activity("idle");
         }
     }
     if from.is_none() {
-        end(session).await?;
+        end_session(session).await?;
     }
     Ok(())
 }
@@ -177,77 +185,77 @@ async fn answer(session: &Arc<Session>, from: Begun) -> Result<(), EngineError> 
 async fn next_prompt(session: &Session) -> Option<Prompt> {
     let wait = match session.var("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").and_then(|millis| millis.parse().ok()) {
         _ if session.options.stream_input => Duration::MAX,
-        _ if !session.queue.expects() => COMMAND_WAIT,
+        _ if !session.queue.is_expecting_subagents() => BACKGROUND_COMMAND_TIMEOUT,
         Some(0) => Duration::MAX,
         Some(millis) => Duration::from_millis(millis),
-        None => SUBAGENT_WAIT,
+        None => BACKGROUND_SUBAGENT_TIMEOUT,
     };
     tokio::time::timeout(wait, session.queue.next()).await.ok().flatten()
 }
 
 /// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
 /// too, and its turn says that nothing can be written.
-pub(crate) async fn take_prompt(session: &Session, prompt: Prompt) {
-    let noted = session.note_enqueued(&prompt);
+pub(crate) async fn enqueue_prompt(session: &Session, prompt: Prompt) {
+    let noted = session.record_enqueued(&prompt);
     // One that the host names is acknowledged when it cannot be lost any more.
     if let (Some(uuid), Ok(noted)) = (&prompt.uuid, noted)
-        && noted.written().await.is_ok()
+        && noted.wait().await.is_ok()
     {
-        lifecycle(session, Some(uuid), "queued");
+        emit_lifecycle(session, Some(uuid), "queued");
     }
     session.queue.push(prompt);
 }
 
 /// A prompt's turn has come; the first one begins the session.
-async fn take_up(session: &Arc<Session>, from: Option<Begun>) -> Result<(), AppendError> {
+async fn prepare_turn(session: &Arc<Session>, from: Option<StartInfo>) -> Result<(), AppendError> {
     if let Some(from) = from {
-        begin(session, from).await?;
+        begin_session(session, from).await?;
     }
-    session.note_queue("dequeue", None, None)
+    session.record_queue_operation("dequeue", None, None)
 }
 
-async fn answer_one(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
-    session.now_doing("running");
-    lifecycle(session, prompt.uuid.as_ref(), "started");
-    session.state().answering = prompt.uuid.clone();
+async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
+    session.set_activity("running");
+    emit_lifecycle(session, prompt.uuid.as_ref(), "started");
+    session.state().answering_uuid = prompt.uuid.clone();
     let cancel = CancellationToken::new();
-    session.state().turn = Some(cancel.clone());
-    crate::begin::turn(session, prompt, cancel).await;
-    session.state().turn = None;
+    session.state().turn_cancel = Some(cancel.clone());
+    crate::turn_start::run_prompt_turn(session, prompt, cancel).await;
+    session.state().turn_cancel = None;
     // Whose result was held back is done all the same.
-    let answered = session.state().answering.take();
-    lifecycle(session, answered.as_ref(), "completed");
-    if session.held().is_empty() {
-        session.now_doing("idle");
+    let answered = session.state().answering_uuid.take();
+    emit_lifecycle(session, answered.as_ref(), "completed");
+    if session.held_results().is_empty() {
+        session.set_activity("idle");
     }
-    if session.options.prompt_suggestions && session.state().turns > 1 {
-        say_suggestion(session).await;
+    if session.options.prompt_suggestions && session.state().turn_count > 1 {
+        emit_suggestion(session).await;
     }
     Ok(())
 }
 
 /// Says what the person might say next, unless they say something meanwhile.
-async fn say_suggestion(session: &Arc<Session>) {
+async fn emit_suggestion(session: &Arc<Session>) {
     let suggestion = tokio::select! {
-        suggestion = crate::side::suggest(session) => suggestion,
-        () = session.queue.waiting() => None,
+        suggestion = crate::side_calls::suggest_prompt(session) => suggestion,
+        () = session.queue.wait_for_prompt() => None,
     };
     if let Some(suggestion) = suggestion {
         let envelope = session.output.envelope();
         let line = PromptSuggestion { suggestion, envelope, ..PromptSuggestion::default() };
-        session.output.say(Entry::PromptSuggestion(Box::new(line)));
+        session.output.emit(Entry::PromptSuggestion(Box::new(line)));
     }
 }
 
 /// Says how a prompt stands that the host named.
-pub(crate) fn lifecycle(session: &Session, uuid: Option<&Uuid>, state: &str) {
+pub(crate) fn emit_lifecycle(session: &Session, uuid: Option<&Uuid>, state: &str) {
     if let Some(uuid) = uuid {
-        session.output.say(lifecycle_line(session, uuid, state));
+        session.output.emit(lifecycle_entry(session, uuid, state));
     }
 }
 
 /// How a prompt stands that the host named, as a line.
-pub(crate) fn lifecycle_line(session: &Session, uuid: &Uuid, state: &str) -> Entry {
+pub(crate) fn lifecycle_entry(session: &Session, uuid: &Uuid, state: &str) -> Entry {
     Entry::CommandLifecycle(Box::new(CommandLifecycle {
         command_uuid: Maybe::Value(uuid.clone()),
         state: Maybe::Value(state.to_owned()),
@@ -257,68 +265,68 @@ pub(crate) fn lifecycle_line(session: &Session, uuid: &Uuid, state: &str) -> Ent
 }
 
 /// The session begins: its title is told, its hooks run.
-async fn begin(session: &Arc<Session>, from: Begun) -> Result<(), AppendError> {
-    let Begun { resumed, waiting } = from;
+async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), AppendError> {
+    let StartInfo { is_resumed: resumed, unanswered_prompts: waiting } = from;
     if resumed {
         let line = ModeLine {
             mode: "normal".to_owned(),
             session_id: Maybe::Value(session.state().id.clone()),
             ..ModeLine::default()
         };
-        session.log().note(&[Entry::Mode(Box::new(line))])?;
+        session.log().record_bookkeeping(&[Entry::Mode(Box::new(line))])?;
     }
     if let Some(name) = session.options.name.clone() {
-        rename(session, &name)?;
+        rename_session(session, &name)?;
     }
     let problems = session.state().settings.problems.clone();
     for problem in problems {
         session.warn(format!("left out: {problem}"));
     }
-    session.tell_auto();
-    crate::waiting::take_up(session, waiting).await?;
+    session.announce_auto_mode();
+    crate::queue_replay::resume_unanswered(session, waiting).await?;
     let source = if resumed { "resume" } else { "startup" };
-    crate::begin::session_hooks(session, source).await
+    crate::turn_start::run_session_start_hooks(session, source).await
 }
 
 /// Gives the session a title and says so.
-pub(crate) fn rename(session: &Session, title: &str) -> Result<(), AppendError> {
+pub(crate) fn rename_session(session: &Session, title: &str) -> Result<(), AppendError> {
     session.state().title = Some(title.to_owned());
-    session.say(System::SessionTitleChanged(Box::new(live::SessionTitleChanged {
+    session.emit_system(System::SessionTitleChanged(Box::new(stream_only::SessionTitleChanged {
         title: Maybe::Value(title.to_owned()),
         envelope: session.output.envelope(),
-        ..live::SessionTitleChanged::default()
+        ..stream_only::SessionTitleChanged::default()
     })));
-    note_title(session, title)
+    record_title(session, title)
 }
 
-fn note_title(session: &Session, title: &str) -> Result<(), AppendError> {
+fn record_title(session: &Session, title: &str) -> Result<(), AppendError> {
     let id = Maybe::Value(session.state().id.clone());
     let custom = CustomTitle { title: title.to_owned(), session_id: id.clone(), ..CustomTitle::default() };
     let name = AgentName { name: title.to_owned(), session_id: id, ..AgentName::default() };
-    session.log().note(&[Entry::CustomTitle(Box::new(custom)), Entry::AgentName(Box::new(name))])
+    session.log().record_bookkeeping(&[Entry::CustomTitle(Box::new(custom)), Entry::AgentName(Box::new(name))])
 }
 
-async fn end(session: &Arc<Session>) -> Result<(), AppendError> {
-    session.place.tasks().stop_all().await;
-    session.note_end(true)?;
+async fn end_session(session: &Arc<Session>) -> Result<(), AppendError> {
+    session.workspace.tasks().stop_all().await;
+    session.record_session_end(true)?;
     session.flush().await?;
     let input = SessionEnd { reason: "other".to_owned(), base: session.hook_base(), ..SessionEnd::default() };
-    session.hook(input, Some("other"), None, &CancellationToken::new()).await;
+    session.run_hooks(input, Some("other"), None, &CancellationToken::new()).await;
     Ok(())
 }
 
 /// Reads stdin, hears signals, and notices when nobody reads what we say.
-async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone: CancellationToken) {
+async fn watch_input(session: Arc<Session>, mut stdin: Stdin, heard: Arc<ShutdownCause>, gone: CancellationToken) {
     let session = &session;
-    let desk = crate::control::Desk::new(Arc::clone(session));
+    let desk = crate::control::InputRouter::new(Arc::clone(session));
     let reading = async {
         if session.options.stream_input {
             loop {
-                match stdin.next().await {
-                    Ok(Some(said)) => desk.hear(said),
+                match stdin.next_input().await {
+                    Ok(Some(said)) => desk.route(said),
                     Ok(None) => break,
                     Err(error) => {
-                        *heard.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+                        *heard.input_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
                         return;
                     }
                 }
@@ -329,21 +337,21 @@ async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone
         std::future::pending::<()>().await;
     };
     let interrupted = async {
-        let _ = heard.signal.set(signal().await);
-        session.queue.end();
+        let _ = heard.signal.set(wait_for_signal().await);
+        session.queue.shut_down();
         session.interrupt();
         // However many signals come, the turn is closed first.
-        turn_ends(session).await;
+        wait_for_turn_end(session).await;
         // The session is being closed; wait for that a short time only.
         tokio::select! {
-            () = tokio::time::sleep(PARTING) => {}
-            _ = signal() => {}
+            () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => {}
+            _ = wait_for_signal() => {}
         }
     };
     let unheard = async {
         gone.cancelled().await;
         session.host.close();
-        session.queue.end();
+        session.queue.shut_down();
         session.interrupt();
         std::future::pending::<()>().await;
     };
@@ -355,15 +363,15 @@ async fn listen(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Heard>, gone
 }
 
 /// Waits until no turn runs.
-async fn turn_ends(session: &Session) {
-    while session.state().turn.is_some() {
+async fn wait_for_turn_end(session: &Session) {
+    while session.state().turn_cancel.is_some() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 /// Waits for a signal that would end the agent: it ends by itself then, with its children.
 #[cfg(unix)]
-async fn signal() -> Signal {
+async fn wait_for_signal() -> Signal {
     use tokio::signal::unix::{SignalKind, signal};
     let mut kinds = vec![
         SignalKind::interrupt(),

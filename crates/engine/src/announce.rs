@@ -10,80 +10,82 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use quipu_conversation::Node;
-use quipu_message::attachment::{self, Attachment, AttachmentLine, EnvironmentSnapshot, ModelFacts, StyleText};
+use quipu_message::attachment::{
+    self, Attachment, AttachmentEntry, EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails,
+};
 use quipu_message::{Entry, Json, Maybe};
 
+use crate::agent_context::{AgentContext, rendered_attachment};
 use crate::clock::now;
-use crate::memory::Instructions;
+use crate::instructions::InstructionFile;
 use crate::output_style::OutputStyle;
-use crate::prompt;
 use crate::session::Session;
-use crate::talk::{Talk, told};
+use crate::system_prompt;
 
 /// The program that a snapshot of the system prompt names as its writer.
-const WRITER: &str = "quipu-agent";
+const SNAPSHOT_WRITER: &str = "quipu-agent";
 
 /// The attachments for facts that the context does not hold as they are now; none with `--bare`.
-pub(crate) fn due(talk: &Talk<'_>) -> Vec<Entry> {
+pub(crate) fn due_attachments(talk: &AgentContext<'_>) -> Vec<Entry> {
     if talk.session.options.bare {
         return Vec::new();
     }
-    let known = Known::of(talk.log().context());
+    let known = AnnouncedFacts::from_context(talk.log().context());
     let style = talk.session.output_style().filter(|_| talk.is_main());
     let facts = [
-        known.environment(talk.session),
-        known.model(&talk.model),
-        known.style_text(style.as_ref()),
-        known.on_demand(talk),
-        talk.tool("Agent").and_then(|_| known.agents(talk.session)),
-        talk.tool("Skill").and_then(|_| known.skills(talk.session)),
-        known.style(style.as_ref()),
+        known.environment_attachment(talk.session),
+        known.model_attachment(&talk.model),
+        known.style_text_attachment(style.as_ref()),
+        known.deferred_tools_attachment(talk),
+        talk.find_tool("Agent").and_then(|_| known.agents_attachment(talk.session)),
+        talk.find_tool("Skill").and_then(|_| known.skills_attachment(talk.session)),
+        known.style_attachment(style.as_ref()),
     ];
     facts.into_iter().flatten().collect()
 }
 
 /// The date, when the context does not hold it.
-pub(crate) fn date(talk: &Talk<'_>) -> Option<Entry> {
-    Known::of(talk.log().context()).date()
+pub(crate) fn date_attachment(talk: &AgentContext<'_>) -> Option<Entry> {
+    AnnouncedFacts::from_context(talk.log().context()).date_attachment()
 }
 
 /// The instruction files that the context holds, as they were told; `None` if it holds none.
-pub(crate) fn known_instructions(context: &[Node]) -> Option<Json> {
-    context.iter().rev().filter_map(attached).find_map(|line| match &line.attachment {
+pub(crate) fn announced_instructions(context: &[Node]) -> Option<Json> {
+    context.iter().rev().filter_map(as_attachment).find_map(|line| match &line.attachment {
         Attachment::Instructions(told) if line.rendered_role.text() == Some("user") => told.files.get().cloned(),
         _ => None,
     })
 }
 
 /// The rules for a file that the context does not hold yet.
-pub(crate) fn rules_for(talk: &Talk<'_>, file: &Path) -> Vec<Entry> {
+pub(crate) fn path_rule_attachments(talk: &AgentContext<'_>, file: &Path) -> Vec<Entry> {
     let all = talk.session.path_rules();
-    let rules = all.iter().filter(|rule| rule.is_for(file));
-    let mut fitting: Vec<&Instructions> = rules.flat_map(|rule| &rule.files).collect();
+    let rules = all.iter().filter(|rule| rule.applies_to(file));
+    let mut fitting: Vec<&InstructionFile> = rules.flat_map(|rule| &rule.files).collect();
     if fitting.is_empty() {
         return Vec::new();
     }
-    for line in talk.log().context().iter().filter_map(attached) {
+    for line in talk.log().context().iter().filter_map(as_attachment) {
         if let Attachment::NestedMemory(told) = &line.attachment {
             fitting.retain(|rule| told.path.text() != Some(&*rule.path.to_string_lossy()));
         }
     }
-    let entry = |rule: &Instructions| {
+    let entry = |rule: &InstructionFile| {
         let path = rule.path.display().to_string();
         let text = format!("Instructions for {}, from {path}:\n\n{}", file.display(), rule.content.trim_end());
         let fact = attachment::NestedMemory {
             path: Maybe::Value(path),
-            content: Maybe::Value(Json::of(rule)),
+            content: Maybe::Value(Json::from_serialize(rule)),
             ..attachment::NestedMemory::default()
         };
-        told(Attachment::NestedMemory(Box::new(fact)), vec![text])
+        rendered_attachment(Attachment::NestedMemory(Box::new(fact)), vec![text])
     };
     fitting.into_iter().map(entry).collect()
 }
 
 /// The files that have changed since the model saw them, by the user's hand or by a command.
-pub(crate) fn changed_files(talk: &Talk<'_>) -> Vec<Entry> {
-    let entry = |file: crate::tool::Changed| {
+pub(crate) fn changed_file_attachments(talk: &AgentContext<'_>) -> Vec<Entry> {
+    let entry = |file: crate::tool::ChangedFile| {
         let name = file.path.display().to_string();
         let text = format!(
             "{name} has changed since you saw it, by the user or by a command. Leave the change as it is unless \
@@ -95,16 +97,16 @@ pub(crate) fn changed_files(talk: &Talk<'_>) -> Vec<Entry> {
             snippet: Maybe::Value(file.snippet),
             ..attachment::EditedFile::default()
         };
-        told(Attachment::EditedFile(Box::new(fact)), vec![text])
+        rendered_attachment(Attachment::EditedFile(Box::new(fact)), vec![text])
     };
-    talk.place.changed_files().into_iter().map(entry).collect()
+    talk.workspace.take_changed_files().into_iter().map(entry).collect()
 }
 
 /// The system prompt as it was recorded; `None` if the context holds no record that this
 /// program wrote. A record of Claude Code names tools that are not there.
-pub(crate) fn recorded_system(context: &[Node]) -> Option<Vec<String>> {
-    context.iter().rev().find_map(|node| match &attached(node)?.attachment {
-        Attachment::PromptSnapshot(snapshot) if snapshot.writer.text() == Some(WRITER) => {
+pub(crate) fn recorded_system_prompt(context: &[Node]) -> Option<Vec<String>> {
+    context.iter().rev().find_map(|node| match &as_attachment(node)?.attachment {
+        Attachment::PromptSnapshot(snapshot) if snapshot.writer.text() == Some(SNAPSHOT_WRITER) => {
             snapshot.system_prompt.get()?.read().ok()
         }
         _ => None,
@@ -112,24 +114,24 @@ pub(crate) fn recorded_system(context: &[Node]) -> Option<Vec<String>> {
 }
 
 /// The record of the system prompt; `None` if the context holds one, or none is wanted.
-pub(crate) fn system_record(talk: &Talk<'_>) -> Option<Entry> {
-    let wanted = talk.session.state().records_system && !talk.session.options.bare;
-    if !wanted || recorded_system(talk.log().context()).is_some() {
+pub(crate) fn system_prompt_record(talk: &AgentContext<'_>) -> Option<Entry> {
+    let wanted = talk.session.state().records_system_prompt && !talk.session.options.bare;
+    if !wanted || recorded_system_prompt(talk.log().context()).is_some() {
         return None;
     }
     let snapshot = attachment::PromptSnapshot {
-        system_prompt: Maybe::Value(Json::of(&talk.system)),
+        system_prompt: Maybe::Value(Json::from_serialize(&talk.system_prompt)),
         context_rendering: Maybe::Value("announced".to_owned()),
-        writer: Maybe::Value(WRITER.to_owned()),
+        writer: Maybe::Value(SNAPSHOT_WRITER.to_owned()),
         ..attachment::PromptSnapshot::default()
     };
-    let line = crate::talk::stamped_attachment(Attachment::PromptSnapshot(Box::new(snapshot)));
+    let line = crate::agent_context::new_attachment(Attachment::PromptSnapshot(Box::new(snapshot)));
     Some(Entry::Attachment(Box::new(line)))
 }
 
 /// What the context holds already.
 #[derive(Default)]
-struct Known {
+struct AnnouncedFacts {
     environment: Option<Json>,
     model: Option<String>,
     style_text: Option<Json>,
@@ -138,14 +140,14 @@ struct Known {
     agents: BTreeMap<String, String>,
     skills: Option<String>,
     /// Tools on demand.
-    on_demand: BTreeSet<String>,
+    deferred_tools: BTreeSet<String>,
     date: Option<String>,
 }
 
-impl Known {
-    fn of(context: &[Node]) -> Self {
+impl AnnouncedFacts {
+    fn from_context(context: &[Node]) -> Self {
         let mut known = Self::default();
-        for line in context.iter().filter_map(attached) {
+        for line in context.iter().filter_map(as_attachment) {
             // What was sent as a system message, by another program, is not in our requests.
             if line.rendered_role.text() != Some("user") {
                 continue;
@@ -158,8 +160,8 @@ impl Known {
                 Attachment::AgentListing(it) => known.fold_agents(it),
                 Attachment::DeferredTools(it) => {
                     let gone = it.removed_names.get().cloned().unwrap_or_default();
-                    known.on_demand.retain(|name| !gone.contains(name));
-                    known.on_demand.extend(it.added_names.get().into_iter().flatten().cloned());
+                    known.deferred_tools.retain(|name| !gone.contains(name));
+                    known.deferred_tools.extend(it.added_names.get().into_iter().flatten().cloned());
                 }
                 Attachment::SkillListing(it) => known.skills = it.content.get().cloned(),
                 Attachment::Date(it) => known.date = it.date.get().cloned(),
@@ -179,25 +181,25 @@ impl Known {
         }
     }
 
-    fn environment(&self, session: &Session) -> Option<Entry> {
-        let (root, folders) = (session.place.root(), session.place.folders());
+    fn environment_attachment(&self, session: &Session) -> Option<Entry> {
+        let (root, folders) = (session.workspace.root(), session.workspace.folders());
         let others: Vec<String> =
             folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string()).collect();
         let snapshot = EnvironmentSnapshot {
             working_directory: Maybe::Value(root.display().to_string()),
-            is_worktree: Maybe::Value(prompt::is_worktree(root)),
-            is_git_repo: Maybe::Value(prompt::git_root(root).is_some()),
+            is_worktree: Maybe::Value(system_prompt::is_worktree(root)),
+            is_git_repo: Maybe::Value(system_prompt::git_root(root).is_some()),
             additional_working_directories: Maybe::Value(others.clone()),
             platform: Maybe::Value(std::env::consts::OS.to_owned()),
-            shell: shell(session).into(),
+            shell: shell_name(session).into(),
             ..EnvironmentSnapshot::default()
         };
-        let snapshot = Json::of(&snapshot);
-        if self.environment.as_ref().is_some_and(|known| known.value() == snapshot.value()) {
+        let snapshot = Json::from_serialize(&snapshot);
+        if self.environment.as_ref().is_some_and(|known| known.to_value() == snapshot.to_value()) {
             return None;
         }
-        let git = match prompt::git_root(root) {
-            Some(_) if prompt::is_worktree(root) => "yes, a worktree",
+        let git = match system_prompt::git_root(root) {
+            Some(_) if system_prompt::is_worktree(root) => "yes, a worktree",
             Some(_) => "yes",
             None => "no",
         };
@@ -211,37 +213,38 @@ impl Known {
         }
         let snapshot = Maybe::Value(snapshot);
         let fact = attachment::Environment { snapshot, ..attachment::Environment::default() };
-        Some(told(Attachment::Environment(Box::new(fact)), vec![text]))
+        Some(rendered_attachment(Attachment::Environment(Box::new(fact)), vec![text]))
     }
 
-    fn model(&self, model: &str) -> Option<Entry> {
+    fn model_attachment(&self, model: &str) -> Option<Entry> {
         let text = format!("The model is {model}.");
         if self.model.as_ref() == Some(&text) {
             return None;
         }
-        let facts = ModelFacts { model_id: Maybe::Value(model.to_owned()), ..ModelFacts::default() };
+        let facts =
+            ModelIdentityDetails { model_id: Maybe::Value(model.to_owned()), ..ModelIdentityDetails::default() };
         let fact = attachment::ModelIdentity {
-            identity: Maybe::Value(Json::of(&facts)),
+            identity: Maybe::Value(Json::from_serialize(&facts)),
             text: Maybe::Value(text.clone()),
             ..attachment::ModelIdentity::default()
         };
-        Some(told(Attachment::ModelIdentity(Box::new(fact)), vec![text]))
+        Some(rendered_attachment(Attachment::ModelIdentity(Box::new(fact)), vec![text]))
     }
 
-    fn style_text(&self, style: Option<&OutputStyle>) -> Option<Entry> {
+    fn style_text_attachment(&self, style: Option<&OutputStyle>) -> Option<Entry> {
         let style = style?;
         let (name, prompt) = (Maybe::Value(style.name.clone()), Maybe::Value(style.prompt.clone()));
-        let text = Json::of(&StyleText { name, prompt, ..StyleText::default() });
-        if self.style_text.as_ref().is_some_and(|known| known.value() == text.value()) {
+        let text = Json::from_serialize(&OutputStyleDetails { name, prompt, ..OutputStyleDetails::default() });
+        if self.style_text.as_ref().is_some_and(|known| known.to_value() == text.to_value()) {
             return None;
         }
         let told_text = format!("Output style {}:\n\n{}", style.name, style.prompt);
         let style = Maybe::Value(text);
         let fact = attachment::OutputStyleInstructions { style, ..attachment::OutputStyleInstructions::default() };
-        Some(told(Attachment::OutputStyleInstructions(Box::new(fact)), vec![told_text]))
+        Some(rendered_attachment(Attachment::OutputStyleInstructions(Box::new(fact)), vec![told_text]))
     }
 
-    fn style(&self, style: Option<&OutputStyle>) -> Option<Entry> {
+    fn style_attachment(&self, style: Option<&OutputStyle>) -> Option<Entry> {
         let name = match (style, self.style.as_deref()) {
             (Some(style), known) if known != Some(style.name.as_str()) => style.name.as_str(),
             // A style that was in force no longer is.
@@ -254,14 +257,14 @@ impl Known {
         };
         let style = Maybe::Value(name.to_owned());
         let fact = attachment::OutputStyle { style, ..attachment::OutputStyle::default() };
-        Some(told(Attachment::OutputStyle(Box::new(fact)), vec![text]))
+        Some(rendered_attachment(Attachment::OutputStyle(Box::new(fact)), vec![text]))
     }
 
-    fn on_demand(&self, talk: &Talk<'_>) -> Option<Entry> {
-        let names = talk.tools.iter().filter(|tool| tool.is_on_demand()).map(|tool| tool.definition().name);
+    fn deferred_tools_attachment(&self, talk: &AgentContext<'_>) -> Option<Entry> {
+        let names = talk.tools.iter().filter(|tool| tool.is_deferred()).map(|tool| tool.definition().name);
         let now: BTreeSet<String> = names.collect();
-        let new: Vec<String> = now.difference(&self.on_demand).cloned().collect();
-        let gone: Vec<String> = self.on_demand.difference(&now).cloned().collect();
+        let new: Vec<String> = now.difference(&self.deferred_tools).cloned().collect();
+        let gone: Vec<String> = self.deferred_tools.difference(&now).cloned().collect();
         if new.is_empty() && gone.is_empty() {
             return None;
         }
@@ -278,12 +281,13 @@ impl Known {
             removed_names: Maybe::Value(gone),
             ..attachment::DeferredTools::default()
         };
-        Some(told(Attachment::DeferredTools(Box::new(fact)), vec![texts.join("\n\n")]))
+        Some(rendered_attachment(Attachment::DeferredTools(Box::new(fact)), vec![texts.join("\n\n")]))
     }
 
-    fn agents(&self, session: &Session) -> Option<Entry> {
+    fn agents_attachment(&self, session: &Session) -> Option<Entry> {
         let state = session.state();
-        let now: BTreeMap<&str, String> = state.catalog.agents.values().map(|a| (a.name.as_str(), a.line())).collect();
+        let now: BTreeMap<&str, String> =
+            state.definitions.agents.values().map(|a| (a.name.as_str(), a.listing_line())).collect();
         let is_new = |(name, line): &(&&str, &String)| self.agents.get(**name) != Some(*line);
         let (names, lines): (Vec<String>, Vec<String>) =
             now.iter().filter(is_new).map(|(name, line)| ((*name).to_owned(), line.clone())).unzip();
@@ -306,13 +310,13 @@ impl Known {
             is_initial: Maybe::Value(self.agents.is_empty()),
             ..attachment::AgentListing::default()
         };
-        Some(told(Attachment::AgentListing(Box::new(fact)), vec![text.trim_start().to_owned()]))
+        Some(rendered_attachment(Attachment::AgentListing(Box::new(fact)), vec![text.trim_start().to_owned()]))
     }
 
-    fn skills(&self, session: &Session) -> Option<Entry> {
+    fn skills_attachment(&self, session: &Session) -> Option<Entry> {
         let state = session.state();
         let (names, lines): (Vec<String>, Vec<String>) = state
-            .catalog
+            .definitions
             .skills()
             .map(|skill| (skill.name.clone(), format!("- {}: {}", skill.name, skill.description)))
             .unzip();
@@ -332,10 +336,10 @@ impl Known {
             names: Maybe::Value(names),
             ..attachment::SkillListing::default()
         };
-        Some(told(Attachment::SkillListing(Box::new(fact)), vec![text]))
+        Some(rendered_attachment(Attachment::SkillListing(Box::new(fact)), vec![text]))
     }
 
-    fn date(&self) -> Option<Entry> {
+    fn date_attachment(&self) -> Option<Entry> {
         let now = now();
         let today = now.split('T').next().unwrap_or_default();
         if self.date.as_deref() == Some(today) {
@@ -343,17 +347,17 @@ impl Known {
         }
         let date = Maybe::Value(today.to_owned());
         let fact = attachment::Date { date, ..attachment::Date::default() };
-        Some(told(Attachment::Date(Box::new(fact)), vec![format!("Today is {today}.")]))
+        Some(rendered_attachment(Attachment::Date(Box::new(fact)), vec![format!("Today is {today}.")]))
     }
 }
 
 /// The name of the user's shell.
-fn shell(session: &Session) -> Option<String> {
+fn shell_name(session: &Session) -> Option<String> {
     let path = Path::new(session.var("SHELL")?);
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-fn attached(node: &Node) -> Option<&AttachmentLine> {
+fn as_attachment(node: &Node) -> Option<&AttachmentEntry> {
     match &node.entry {
         Entry::Attachment(line) => Some(line),
         _ => None,

@@ -8,41 +8,41 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quipu_message::bookkeeping::{FileBackup, FileHistoryDelta, FileHistorySnapshot, FileSnapshot};
-use quipu_message::control::answer::Rewound;
+use quipu_message::control::response::RewindFilesResponse;
 use quipu_message::{Entry, Json, Maybe, Uuid};
 use quipu_transcript::AppendError;
 use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clock::now;
-use crate::private;
+use crate::private_file;
 use crate::session::Session;
-use crate::tool::BeforeChange;
+use crate::tool::FileChangeObserver;
 
 /// The copies of a session.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     folder: PathBuf,
     root: PathBuf,
-    kept: Mutex<Kept>,
+    state: Mutex<CheckpointState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CheckpointState {
     /// The prompts, each with the copies of the files known by then.
     snapshots: Vec<(Uuid, BTreeMap<PathBuf, FileBackup>)>,
     /// The first copy of each file: as it was before anything changed it.
-    first: BTreeMap<PathBuf, FileBackup>,
+    first_backups: BTreeMap<PathBuf, FileBackup>,
     versions: BTreeMap<PathBuf, u64>,
     /// Lines that the session's file does not hold yet.
-    notes: Vec<Entry>,
+    pending_entries: Vec<Entry>,
 }
 
 impl Checkpoints {
     /// Copies go to `folder`; paths are noted as seen from `root`. What a session's file
     /// notes of earlier copies is taken up again.
     pub(crate) fn restore(folder: PathBuf, root: &Path, notes: &[Entry]) -> Self {
-        let mut kept = Kept::default();
+        let mut kept = CheckpointState::default();
         for note in notes {
             match note {
                 Entry::FileHistorySnapshot(line) => {
@@ -53,42 +53,42 @@ impl Checkpoints {
                     let copies = snapshot.tracked_file_backups.into_iter();
                     let copies: BTreeMap<PathBuf, FileBackup> =
                         copies.map(|(path, copy)| (root.join(path), copy)).collect();
-                    copies.iter().for_each(|(path, copy)| kept.know(path, copy));
+                    copies.iter().for_each(|(path, copy)| kept.add_known_backup(path, copy));
                     kept.snapshots.push((prompt.clone(), copies));
                 }
                 Entry::FileHistoryDelta(line) => {
                     if let Some((path, copy)) = line.tracking_path.get().zip(line.backup.read::<FileBackup>().ok()) {
-                        kept.know(&root.join(path), &copy);
+                        kept.add_known_backup(&root.join(path), &copy);
                     }
                 }
                 _ => {}
             }
         }
-        Self { folder, root: root.to_owned(), kept: Mutex::new(kept) }
+        Self { folder, root: root.to_owned(), state: Mutex::new(kept) }
     }
 
     /// A prompt begins: every file known so far is copied as it is now.
-    pub(crate) fn begin(&self, prompt: &Uuid) {
+    pub(crate) fn snapshot(&self, prompt: &Uuid) {
         let mut kept = self.lock();
-        let paths: Vec<PathBuf> = kept.first.keys().cloned().collect();
+        let paths: Vec<PathBuf> = kept.first_backups.keys().cloned().collect();
         let mut copies = BTreeMap::new();
         for path in paths {
             let now = fs::read(&path).ok();
             // A file that cannot be copied now is put back from its first copy.
-            if let Ok(copy) = self.copy(&mut kept, &path, now.as_deref()) {
+            if let Ok(copy) = self.back_up(&mut kept, &path, now.as_deref()) {
                 copies.insert(path, copy);
             }
         }
-        let tracked = copies.iter().map(|(path, copy)| (self.shown(path), copy.clone())).collect();
+        let tracked = copies.iter().map(|(path, copy)| (self.display_path(path), copy.clone())).collect();
         let snapshot = FileSnapshot {
             message_id: Maybe::Value(prompt.clone()),
             tracked_file_backups: tracked,
             timestamp: Maybe::Value(now()),
             ..FileSnapshot::default()
         };
-        kept.notes.push(Entry::FileHistorySnapshot(Box::new(FileHistorySnapshot {
+        kept.pending_entries.push(Entry::FileHistorySnapshot(Box::new(FileHistorySnapshot {
             message_id: Maybe::Value(prompt.clone()),
-            snapshot: Json::of(&snapshot),
+            snapshot: Json::from_serialize(&snapshot),
             is_snapshot_update: Maybe::Value(false),
             ..FileHistorySnapshot::default()
         })));
@@ -97,17 +97,17 @@ impl Checkpoints {
 
     /// Puts the files back to where they were before a prompt, or only says what would
     /// change; `None` if there is no such prompt.
-    pub(crate) fn rewind(&self, prompt: &Uuid, only_say: bool) -> Option<io::Result<Rewound>> {
+    pub(crate) fn rewind(&self, prompt: &Uuid, only_say: bool) -> Option<io::Result<RewindFilesResponse>> {
         let kept = self.lock();
         let (_, copies) = kept.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
-        let mut done = Rewound { can_rewind: true, ..Rewound::default() };
+        let mut done = RewindFilesResponse { can_rewind: true, ..RewindFilesResponse::default() };
         let (mut changed, mut plus, mut minus, mut links) = (Vec::new(), 0, 0, 0);
-        for (path, first) in &kept.first {
+        for (path, first) in &kept.first_backups {
             let copy = copies.get(path).unwrap_or(first);
-            match self.put_back(path, copy, only_say) {
+            match self.restore_file(path, copy, only_say) {
                 Ok(None) => {}
-                Ok(Some(Change::Link)) => links += 1,
-                Ok(Some(Change::Text { added, removed })) => {
+                Ok(Some(RestoredFile::SkippedLink)) => links += 1,
+                Ok(Some(RestoredFile::Changed { added, removed })) => {
                     changed.push(path.display().to_string());
                     plus += added;
                     minus += removed;
@@ -124,9 +124,9 @@ impl Checkpoints {
         Some(Ok(done))
     }
 
-    fn put_back(&self, path: &Path, copy: &FileBackup, only_say: bool) -> io::Result<Option<Change>> {
+    fn restore_file(&self, path: &Path, copy: &FileBackup, only_say: bool) -> io::Result<Option<RestoredFile>> {
         if path.is_symlink() {
-            return Ok(Some(Change::Link));
+            return Ok(Some(RestoredFile::SkippedLink));
         }
         let then = copy.backup_file_name.as_ref().map(|name| fs::read(self.folder.join(name))).transpose()?;
         let now = fs::read(path).ok();
@@ -143,11 +143,11 @@ impl Checkpoints {
         let (old, new) = (text(&now), text(&then));
         let diff = TextDiff::from_lines(&old, &new);
         let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
-        Ok(Some(Change::Text { added: count(ChangeTag::Insert), removed: count(ChangeTag::Delete) }))
+        Ok(Some(RestoredFile::Changed { added: count(ChangeTag::Insert), removed: count(ChangeTag::Delete) }))
     }
 
     /// Copies a file's bytes; a file that is not there has a copy without a name.
-    fn copy(&self, kept: &mut Kept, path: &Path, bytes: Option<&[u8]>) -> io::Result<FileBackup> {
+    fn back_up(&self, kept: &mut CheckpointState, path: &Path, bytes: Option<&[u8]>) -> io::Result<FileBackup> {
         let version = kept.versions.entry(path.to_owned()).or_default();
         *version += 1;
         let parent = path.parent().map(|parent| parent.display().to_string());
@@ -161,59 +161,59 @@ impl Checkpoints {
             let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
             let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
             let name = format!("{hash}@v{version}");
-            private::write(&self.folder.join(&name), bytes)?;
+            private_file::write_file(&self.folder.join(&name), bytes)?;
             copy.backup_file_name = Some(name);
         }
         Ok(copy)
     }
 
-    fn shown(&self, path: &Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CheckpointState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl CheckpointState {
     /// Takes a copy up that was made before.
-    fn know(&mut self, path: &Path, copy: &FileBackup) {
-        self.first.entry(path.to_owned()).or_insert_with(|| copy.clone());
+    fn add_known_backup(&mut self, path: &Path, copy: &FileBackup) {
+        self.first_backups.entry(path.to_owned()).or_insert_with(|| copy.clone());
         let version = self.versions.entry(path.to_owned()).or_default();
         *version = copy.version.get().copied().unwrap_or_default().max(*version);
     }
 }
 
-enum Change {
-    Link,
-    Text { added: u64, removed: u64 },
+enum RestoredFile {
+    SkippedLink,
+    Changed { added: u64, removed: u64 },
 }
 
-impl BeforeChange for Checkpoints {
+impl FileChangeObserver for Checkpoints {
     fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()> {
         let mut kept = self.lock();
-        if kept.first.contains_key(path) {
+        if kept.first_backups.contains_key(path) {
             return Ok(());
         }
-        let copy = self.copy(&mut kept, path, old)?;
+        let copy = self.back_up(&mut kept, path, old)?;
         let prompt = kept.snapshots.last().map(|(uuid, _)| uuid.clone());
-        kept.notes.push(Entry::FileHistoryDelta(Box::new(FileHistoryDelta {
+        kept.pending_entries.push(Entry::FileHistoryDelta(Box::new(FileHistoryDelta {
             message_id: prompt.clone().into(),
             snapshot_message_id: prompt.into(),
-            tracking_path: Maybe::Value(self.shown(path)),
-            backup: Json::of(&copy),
+            tracking_path: Maybe::Value(self.display_path(path)),
+            backup: Json::from_serialize(&copy),
             timestamp: Maybe::Value(now()),
             ..FileHistoryDelta::default()
         })));
-        kept.first.insert(path.to_owned(), copy);
+        kept.first_backups.insert(path.to_owned(), copy);
         Ok(())
     }
 }
 
 /// Writes what was copied to the session's file.
-pub(crate) fn note(session: &Session) -> Result<(), AppendError> {
+pub(crate) fn record_checkpoints(session: &Session) -> Result<(), AppendError> {
     let Some(copies) = &session.checkpoints else { return Ok(()) };
-    let notes = std::mem::take(&mut copies.lock().notes);
-    if notes.is_empty() { Ok(()) } else { session.log().note(&notes) }
+    let notes = std::mem::take(&mut copies.lock().pending_entries);
+    if notes.is_empty() { Ok(()) } else { session.log().record_bookkeeping(&notes) }
 }

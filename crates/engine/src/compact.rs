@@ -7,26 +7,26 @@ use std::time::Instant;
 use quipu_api::Request;
 use quipu_conversation::{Node, for_api, normalise};
 use quipu_message::hook::{HookEvent, PostCompact, PreCompact};
-use quipu_message::system::{CompactBoundary, System, live};
-use quipu_message::turn::User;
+use quipu_message::system::{CompactBoundary, System, stream_only};
+use quipu_message::user_assistant::User;
 use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory, synthetic};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_context::AgentContext;
 use crate::announce;
-use crate::begin::main_talk;
 use crate::clock::{Clock, now};
 use crate::commands;
-use crate::ending;
-use crate::model::Size;
+use crate::model::ModelLimits;
 use crate::options::Autocompact;
-use crate::prompt;
 use crate::session::Session;
-use crate::talk::Talk;
-use crate::turn::last_words;
+use crate::system_prompt;
+use crate::turn::last_text;
+use crate::turn_result;
+use crate::turn_start::main_context;
 
 /// What the model is asked for.
-const ASK: &str = "\
+const SUMMARY_PROMPT: &str = "\
 The conversation is about to be replaced by your summary of it, so write down everything that is needed to go on. \
 Answer with text only and call no tools. First think in <analysis> tags; then write, in <summary> tags:
 1. What the person wants, in their own words where the wording matters, and every correction they made.
@@ -36,22 +36,22 @@ Answer with text only and call no tools. First think in <analysis> tags; then wr
 5. What is done, what is under way, and the very next step.";
 
 /// Why a compaction was not made.
-enum Trouble {
+enum CompactionError {
     /// There is nothing to sum up.
     TooShort,
     /// The model could not be asked.
     Api(String),
     /// A hook refused.
-    Hook(String),
+    HookDenied(String),
     /// It was broken off.
-    Broken,
+    Interrupted,
     /// The file cannot be written.
-    File(AppendError),
+    Append(AppendError),
 }
 
 /// What stays beside the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum KeepPolicy {
     /// The last answer and what came after it.
     LastAnswer,
     /// What is not answered yet, if that can stand alone.
@@ -59,84 +59,84 @@ enum Keep {
 }
 
 /// A compaction that was recorded.
-struct Summed {
+struct Compaction {
     boundary: CompactBoundary,
     summary: User,
 }
 
 /// Runs `/compact`.
-pub(crate) async fn by_command(
+pub(crate) async fn run_compact_command(
     session: &Arc<Session>,
     args: &str,
     cancel: &CancellationToken,
 ) -> Result<(), AppendError> {
     let began = Instant::now();
     // Readers that sort by time show the command before the summary that it asked for.
-    let [caveat, command] = commands::lines("compact", args);
-    let talk = main_talk(session, None, cancel.clone());
-    let done = compact(&talk, "manual", args, Keep::LastAnswer).await;
+    let [caveat, command] = commands::command_entries("compact", args);
+    let talk = main_context(session, None, cancel.clone());
+    let done = compact(&talk, "manual", args, KeepPolicy::LastAnswer).await;
     let text = match done {
         Ok(summed) => {
-            prompt::say_init(&talk);
-            say_boundary(session, summed);
-            let (line, said) = commands::printed(session, "Compacted ");
+            system_prompt::emit_init(&talk);
+            emit_boundary(session, summed);
+            let (line, said) = commands::stdout_entries(session, "Compacted ");
             session.record(vec![caveat, command, line]).await?;
             // Instructions and date come with the next prompt.
-            talk.record(announce::due(&talk)).await?;
-            session.output.say(said);
+            talk.record(announce::due_attachments(&talk)).await?;
+            session.output.emit(said);
             String::new()
         }
-        Err(Trouble::File(error)) => return Err(error),
-        Err(Trouble::TooShort) => {
-            prompt::say_init(&talk);
+        Err(CompactionError::Append(error)) => return Err(error),
+        Err(CompactionError::TooShort) => {
+            system_prompt::emit_init(&talk);
             String::new()
         }
         Err(trouble) => {
-            prompt::say_init(&talk);
-            format!("Not compacted: {}", trouble.words())
+            system_prompt::emit_init(&talk);
+            format!("Not compacted: {}", trouble.message())
         }
     };
-    ending::say(session, ending::local_result(session, "compact", &text, began));
+    turn_result::emit_or_hold(session, turn_result::local_command_result(session, "compact", &text, began));
     Ok(())
 }
 
-impl Talk<'_> {
+impl AgentContext<'_> {
     /// Compacts if the last call has nearly filled the context. Returns false if that
     /// failed: the call is then tried as it is.
     pub(crate) async fn compact_if_full(&self) -> Result<bool, AppendError> {
-        let filled = self.session.state().filled;
-        if filled < self.threshold() { Ok(true) } else { self.compact_by_itself(Keep::LastAnswer).await }
+        let filled = self.session.state().context_tokens;
+        if filled < self.auto_compact_threshold() { Ok(true) } else { self.auto_compact(KeepPolicy::LastAnswer).await }
     }
 
     /// Compacts because the API refused the conversation as too long; false if nothing was
     /// gained.
-    pub(crate) async fn make_room(&self) -> Result<bool, AppendError> {
-        self.compact_by_itself(Keep::OnlyUnanswered).await
+    pub(crate) async fn compact_on_overflow(&self) -> Result<bool, AppendError> {
+        self.auto_compact(KeepPolicy::OnlyUnanswered).await
     }
 
     /// Compacts, unless the user wants to do that alone.
-    async fn compact_by_itself(&self, keep: Keep) -> Result<bool, AppendError> {
-        let off = self.session.state().settings.last(|known| known.auto_compact_enabled) == Some(false);
+    async fn auto_compact(&self, keep: KeepPolicy) -> Result<bool, AppendError> {
+        let off = self.session.state().settings.strongest_value(|known| known.auto_compact_enabled) == Some(false);
         if off || self.session.var("DISABLE_AUTO_COMPACT").is_some() || !self.is_main() {
             return Ok(false);
         }
         match compact(self, "auto", "", keep).await {
             Ok(summed) => {
-                say_boundary(self.session, summed);
+                emit_boundary(self.session, summed);
                 // The turn goes on without a prompt that could be told them.
-                let mut facts = announce::due(self);
-                facts.extend(crate::begin::instructions(self));
-                facts.extend(announce::date(self));
+                let mut facts = announce::due_attachments(self);
+                facts.extend(crate::turn_start::due_instructions(self));
+                facts.extend(announce::date_attachment(self));
                 self.record(facts).await?;
             }
-            Err(Trouble::File(error)) => return Err(error),
+            Err(CompactionError::Append(error)) => return Err(error),
             Err(_) => return Ok(false),
         }
         Ok(true)
     }
 
-    fn threshold(&self) -> u64 {
-        let by_model = || Size::of(&self.model).threshold();
+    fn auto_compact_threshold(&self) -> u64 {
+        let by_model = || ModelLimits::for_model(&self.model).auto_compact_threshold();
         let set = || self.session.var("CLAUDE_CODE_AUTO_COMPACT_WINDOW").and_then(|tokens| tokens.parse().ok());
         match self.session.options.autocompact {
             Some(Autocompact::Tokens(tokens)) => tokens.min(by_model()),
@@ -146,17 +146,27 @@ impl Talk<'_> {
     }
 }
 
-async fn compact(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Result<Summed, Trouble> {
-    say_status(talk.session, Some("compacting"), None, None);
-    let done = sum_up(talk, trigger, wish, keep).await;
+async fn compact(
+    talk: &AgentContext<'_>,
+    trigger: &str,
+    wish: &str,
+    keep: KeepPolicy,
+) -> Result<Compaction, CompactionError> {
+    emit_status(talk.session, Some("compacting"), None, None);
+    let done = summarise_conversation(talk, trigger, wish, keep).await;
     match &done {
-        Ok(_) => say_status(talk.session, None, Some("success"), None),
-        Err(trouble) => say_status(talk.session, None, Some("failed"), Some(trouble.words())),
+        Ok(_) => emit_status(talk.session, None, Some("success"), None),
+        Err(trouble) => emit_status(talk.session, None, Some("failed"), Some(trouble.message())),
     }
     done
 }
 
-async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Result<Summed, Trouble> {
+async fn summarise_conversation(
+    talk: &AgentContext<'_>,
+    trigger: &str,
+    wish: &str,
+    keep: KeepPolicy,
+) -> Result<Compaction, CompactionError> {
     let session = talk.session;
     let input = PreCompact {
         trigger: trigger.to_owned(),
@@ -164,78 +174,78 @@ async fn sum_up(talk: &Talk<'_>, trigger: &str, wish: &str, keep: Keep) -> Resul
         base: session.hook_base(),
         ..PreCompact::default()
     };
-    let effects = session.hook(input, Some(trigger), None, &talk.cancel).await;
-    if let Some(why) = effects.deny {
-        return Err(Trouble::Hook(why));
+    let effects = session.run_hooks(input, Some(trigger), None, &talk.cancel).await;
+    if let Some(why) = effects.deny_reason {
+        return Err(CompactionError::HookDenied(why));
     }
     let (kept, messages) = {
         let log = talk.log();
-        let (summed, kept) = log.context().split_at(kept_from(log.context(), keep));
+        let (summed, kept) = log.context().split_at(first_kept_index(log.context(), keep));
         (uuids(kept), for_api(&summed.iter().collect::<Vec<_>>()))
     };
     // One request alone is its own summary.
     if !messages.iter().any(|message| message.role == Role::Assistant) {
-        return Err(Trouble::TooShort);
+        return Err(CompactionError::TooShort);
     }
-    let mut request = Request { messages, ..talk.frame() };
+    let mut request = Request { messages, ..talk.base_request() };
     let wish = if wish.is_empty() { String::new() } else { format!("\n\nThe person adds: {wish}") };
-    let ask = Block::new_text(format!("{ASK}{wish}"));
+    let ask = Block::new_text(format!("{SUMMARY_PROMPT}{wish}"));
     match request.messages.last_mut().filter(|message| message.role == Role::User) {
         Some(last) => last.content = [std::mem::take(&mut last.content).into_blocks(), vec![ask]].concat().into(),
         None => request.messages.push(Message::new(Role::User, vec![ask])),
     }
-    request.uncached_tail = true;
+    request.has_uncached_tail = true;
     let began = Instant::now();
     let answer = loop {
         let answer = tokio::select! {
-            answer = session.client.ask(&request).answer() => answer,
-            () = talk.cancel.cancelled() => return Err(Trouble::Broken),
+            answer = session.client.call(&request).response() => answer,
+            () = talk.cancel.cancelled() => return Err(CompactionError::Interrupted),
         };
         match answer {
             Ok(answer) => break answer,
-            Err(error) if error.is_too_long() && leave_out(&mut request.messages) => {}
-            Err(error) => return Err(Trouble::Api(error.to_string())),
+            Err(error) if error.is_prompt_too_long() && drop_older_half(&mut request.messages) => {}
+            Err(error) => return Err(CompactionError::Api(error.to_string())),
         }
     };
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
-    session.ledger().spend(&request.model, &usage, began.elapsed());
-    let text = last_words(&answer.message);
+    session.usage().add_api_call(&request.model, &usage, began.elapsed());
+    let text = last_text(&answer.message);
     if text.trim().is_empty() {
-        return Err(Trouble::Api("the model wrote no summary".to_owned()));
+        return Err(CompactionError::Api("the model wrote no summary".to_owned()));
     }
-    let told = synthetic::summary(between(&text, "<summary>", "</summary>"));
+    let told = synthetic::compact_summary_text(text_between_tags(&text, "<summary>", "</summary>"));
     let mut summary = factory::user(told, &mut Clock);
-    let pre_tokens = session.state().filled;
+    let pre_tokens = session.state().context_tokens;
     let (boundary, recorded) = {
         let mut log = talk.log();
         let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
         let mut boundary = factory::compact_boundary(trigger, pre_tokens, &kept, &anchor, &mut Clock);
-        boundary.envelope.logical_parent_uuid = log.head().cloned().into();
+        boundary.envelope.logical_parent_uuid = log.leaf_uuid().cloned().into();
         // It comes after the boundary.
         summary.envelope.timestamp = Maybe::Value(now());
-        let recorded = log.compact(boundary.clone(), summary.clone(), &kept).map_err(Trouble::File)?;
+        let recorded = log.compact(boundary.clone(), summary.clone(), &kept).map_err(CompactionError::Append)?;
         (boundary, recorded)
     };
-    talk.written(recorded).await.map_err(Trouble::File)?;
+    talk.wait_until_written(recorded).await.map_err(CompactionError::Append)?;
     {
         let mut state = session.state();
-        (state.filled, state.path_rules) = (0, None);
+        (state.context_tokens, state.path_rules) = (0, None);
     }
-    if session.hooks.listen(PostCompact::NAME) {
+    if session.hooks.has_hooks_for(PostCompact::NAME) {
         let input = PostCompact {
             trigger: trigger.to_owned(),
             compact_summary: text,
             base: session.hook_base(),
             ..PostCompact::default()
         };
-        session.hook(input, Some(trigger), None, &talk.cancel).await;
+        session.run_hooks(input, Some(trigger), None, &talk.cancel).await;
     }
-    Ok(Summed { boundary, summary })
+    Ok(Compaction { boundary, summary })
 }
 
 /// Leaves the older half out of what is summed up; false when there is none to leave
 /// out. The first message stays: it is the request, or the summary of what was before.
-fn leave_out(messages: &mut Vec<Message>) -> bool {
+fn drop_older_half(messages: &mut Vec<Message>) -> bool {
     let middle = messages.len() / 2 + 1;
     let Some(next) = (middle..messages.len()).find(|at| messages[*at].role == Role::User) else { return false };
     messages.drain(1..next);
@@ -244,11 +254,11 @@ fn leave_out(messages: &mut Vec<Message>) -> bool {
 }
 
 /// The first of the entries that stay beside the summary. A call stays with its results.
-fn kept_from(context: &[Node], keep: Keep) -> usize {
+fn first_kept_index(context: &[Node], keep: KeepPolicy) -> usize {
     let answered = |node: &Node| node.assistant().is_some_and(|line| !line.is_api_error());
     let Some(last) = context.iter().rposition(answered) else { return 0 };
     let is_result = |node: &Node| node.blocks().iter().any(|block| block.tool_result().is_some());
-    if keep == Keep::OnlyUnanswered && !context[last + 1..].iter().any(is_result) {
+    if keep == KeepPolicy::OnlyUnanswered && !context[last + 1..].iter().any(is_result) {
         return last + 1;
     }
     let id = context[last].message_id();
@@ -260,27 +270,27 @@ fn uuids(nodes: &[Node]) -> Vec<Uuid> {
 }
 
 /// What stands between two tags; the whole when they are not there.
-fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
+fn text_between_tags<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
     let start = text.find(open).map_or(0, |at| at + open.len());
     let end = text[start..].find(close).map_or(text.len(), |at| start + at);
     text[start..end].trim()
 }
 
-fn say_status(session: &Session, status: Option<&str>, result: Option<&str>, error: Option<String>) {
-    session.say(System::Status(Box::new(live::Status {
+fn emit_status(session: &Session, status: Option<&str>, result: Option<&str>, error: Option<String>) {
+    session.emit_system(System::Status(Box::new(stream_only::Status {
         status: status.map_or(Maybe::Null, |word| Maybe::Value(word.to_owned())),
         compact_result: result.map(str::to_owned).into(),
         compact_error: error.into(),
         envelope: session.output.envelope(),
-        ..live::Status::default()
+        ..stream_only::Status::default()
     })));
 }
 
 /// Says where the conversation was cut, and the summary: what the file has, as the stream
 /// has it.
-fn say_boundary(session: &Session, summed: Summed) {
-    let Summed { mut boundary, summary } = summed;
-    let stream = || Extra::spelled(Spelling::STREAM);
+fn emit_boundary(session: &Session, summed: Compaction) {
+    let Compaction { mut boundary, summary } = summed;
+    let stream = || Extra::with_spelling(Spelling::STREAM);
     // Only a summary that the user asked for answers a prompt.
     let by_command = boundary.compact_metadata.get().is_some_and(|data| data.trigger.text() == Some("manual"));
     if let Maybe::Value(data) = &mut boundary.compact_metadata {
@@ -293,31 +303,31 @@ fn say_boundary(session: &Session, summed: Summed) {
         }
     }
     let Envelope { uuid, logical_parent_uuid, .. } = boundary.envelope;
-    session.say(System::CompactBoundary(Box::new(CompactBoundary {
+    session.emit_system(System::CompactBoundary(Box::new(CompactBoundary {
         compact_metadata: boundary.compact_metadata,
         envelope: Envelope { uuid, logical_parent_uuid, ..session.output.envelope() },
         extra: stream(),
         ..CompactBoundary::default()
     })));
     let Envelope { uuid, timestamp, .. } = summary.envelope;
-    session.output.say(Entry::User(Box::new(User {
+    session.output.emit(Entry::User(Box::new(User {
         message: summary.message,
         is_synthetic: Maybe::Value(true),
         is_replay: by_command.then_some(false).into(),
-        envelope: Envelope { uuid, timestamp, ..session.output.stamped() },
+        envelope: Envelope { uuid, timestamp, ..session.output.timestamped_envelope() },
         extra: stream(),
         ..User::default()
     })));
 }
 
-impl Trouble {
-    fn words(&self) -> String {
+impl CompactionError {
+    fn message(&self) -> String {
         match self {
             Self::TooShort => "too_few_groups".to_owned(),
             Self::Api(error) => error.clone(),
-            Self::Hook(why) => format!("a hook refused: {why}"),
-            Self::Broken => "interrupted".to_owned(),
-            Self::File(error) => error.to_string(),
+            Self::HookDenied(why) => format!("a hook refused: {why}"),
+            Self::Interrupted => "interrupted".to_owned(),
+            Self::Append(error) => error.to_string(),
         }
     }
 }

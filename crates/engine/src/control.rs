@@ -6,69 +6,71 @@ use quipu_message::Entry;
 use quipu_message::control::{ControlRequest, RequestBody};
 use tokio::sync::mpsc;
 
-use crate::input::{Prompt, Said};
+use crate::input::{HostInput, Prompt};
 use crate::session::Session;
 
-mod answers;
-mod change;
-mod serve;
+mod dispatch;
+mod responses;
+mod settings_change;
 
 /// Takes what the host says. Answers and interrupts are heard at once; requests and
 /// prompts are taken one after another, so that a prompt finds what was set before it.
-pub(crate) struct Desk {
+pub(crate) struct InputRouter {
     session: Arc<Session>,
-    orders: mpsc::UnboundedSender<Order>,
+    queue: mpsc::UnboundedSender<QueuedInput>,
 }
 
-enum Order {
+enum QueuedInput {
     Request(Box<ControlRequest>),
     Prompt(Prompt),
     Close,
 }
 
-impl Desk {
+impl InputRouter {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(work(Arc::clone(&session), taken));
-        Self { session, orders }
+        tokio::spawn(process_queue(Arc::clone(&session), taken));
+        Self { session, queue: orders }
     }
 
     /// Takes one line.
-    pub(crate) fn hear(&self, said: Said) {
+    pub(crate) fn route(&self, said: HostInput) {
         let order = match said {
-            Said::Response(response) => return self.session.host.answer(*response),
-            Said::Request(request) if matches!(request.request, RequestBody::Interrupt(_)) => {
-                let response = serve::interrupt(&self.session, &request);
-                return self.session.output.say(Entry::ControlResponse(Box::new(response)));
+            HostInput::ControlResponse(response) => return self.session.host.deliver_response(*response),
+            HostInput::ControlRequest(request) if matches!(request.request, RequestBody::Interrupt(_)) => {
+                let response = dispatch::interrupt(&self.session, &request);
+                return self.session.output.emit(Entry::ControlResponse(Box::new(response)));
             }
-            Said::Request(request) => Order::Request(request),
-            Said::Prompt(prompt) => Order::Prompt(prompt),
-            Said::Error(words) => return self.session.output.note(format!("the host reports an error: {words}")),
-            Said::Withdrawn(_) | Said::Nothing => return,
+            HostInput::ControlRequest(request) => QueuedInput::Request(request),
+            HostInput::Prompt(prompt) => QueuedInput::Prompt(prompt),
+            HostInput::Error(words) => {
+                return self.session.output.warn_on_stderr(format!("the host reports an error: {words}"));
+            }
+            HostInput::ControlCancel(_) | HostInput::Ignored => return,
         };
         // Nobody takes orders only while the process ends.
-        let _ = self.orders.send(order);
+        let _ = self.queue.send(order);
     }
 
     /// The host says no more.
     pub(crate) fn close(&self) {
-        let _ = self.orders.send(Order::Close);
+        let _ = self.queue.send(QueuedInput::Close);
     }
 }
 
-async fn work(session: Arc<Session>, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn process_queue(session: Arc<Session>, mut orders: mpsc::UnboundedReceiver<QueuedInput>) {
     while let Some(order) = orders.recv().await {
         match order {
-            Order::Request(request) => {
-                let (response, after) = serve::serve(&session, &request).await;
-                session.output.say(Entry::ControlResponse(Box::new(response)));
-                after.into_iter().for_each(|entry| session.output.say(entry));
+            QueuedInput::Request(request) => {
+                let (response, after) = dispatch::handle_request(&session, &request).await;
+                session.output.emit(Entry::ControlResponse(Box::new(response)));
+                after.into_iter().for_each(|entry| session.output.emit(entry));
             }
-            Order::Prompt(prompt) => {
+            QueuedInput::Prompt(prompt) => {
                 session.mcp.connect_all(&session).await;
-                crate::agent::take_prompt(&session, prompt).await;
+                crate::agent::enqueue_prompt(&session, prompt).await;
             }
-            Order::Close => session.queue.close(),
+            QueuedInput::Close => session.queue.close(),
         }
     }
 }

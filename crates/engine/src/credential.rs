@@ -10,7 +10,7 @@ use quipu_api::{Credential, Endpoint, KeyHelper};
 use crate::error::EngineError;
 use crate::options::Options;
 use crate::settings::Settings;
-use crate::setup::Given;
+use crate::setup::Launch;
 
 /// The setting that names a command which prints a key.
 const HELPER: &str = "apiKeyHelper";
@@ -32,7 +32,8 @@ pub(crate) fn source(credential: Option<&Credential>) -> Option<&'static str> {
 
 /// The command that `apiKeyHelper` names; `None` if there is none.
 pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &Path) -> Option<KeyHelper> {
-    let command = settings.last(|known| known.api_key_helper.clone()).filter(|command| !command.trim().is_empty())?;
+    let command =
+        settings.strongest_value(|known| known.api_key_helper.clone()).filter(|command| !command.trim().is_empty())?;
     let ttl = env.get("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").and_then(|millis| millis.trim().parse().ok());
     let (env, cwd) = (env.clone(), cwd.to_owned());
     Some(KeyHelper::new(ttl.map_or(HELPER_TTL, Duration::from_millis), move || {
@@ -69,9 +70,9 @@ pub struct AuthStatus {
 
 /// Which key a session would use: one of the environment, or of the user's and managed settings.
 pub fn auth_status(env: BTreeMap<String, String>, cwd: &Path) -> Result<AuthStatus, EngineError> {
-    let mut given = Given { options: Options::default(), env, cwd: cwd.to_owned(), worktree: None };
+    let mut given = Launch { options: Options::default(), env, cwd: cwd.to_owned(), worktree: None };
     let settings = given.take_trusted_settings()?;
     let in_env = Endpoint::from_env(|name| given.var(name).map(str::to_owned))?.credential;
     let credential = in_env.or_else(|| helper(&settings, &given.env, cwd).map(Credential::Helper));
-    Ok(AuthStatus { source: source(credential.as_ref()), config: given.config() })
+    Ok(AuthStatus { source: source(credential.as_ref()), config: given.config_folder() })
 }

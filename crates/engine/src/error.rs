@@ -26,19 +26,19 @@ pub enum EngineError {
     File(#[from] FileError),
     /// There is no such session.
     #[error("No conversation found with session ID: {id}")]
-    NoSession {
+    SessionNotFound {
         /// The session asked for.
         id: String,
     },
     /// There is no session of this title.
     #[error("no session of this directory has the id or title '{title}'; `quipu ls .` lists them")]
-    NoTitle {
+    TitleNotFound {
         /// What was asked for.
         title: String,
     },
     /// The line to go on from is not in the session.
     #[error("no message {uuid} in session {id}")]
-    NoLine {
+    EntryNotFound {
         /// The session.
         id: String,
         /// The line.
@@ -46,19 +46,19 @@ pub enum EngineError {
     },
     /// More would be left behind than the turn that was named.
     #[error("Resume rejected by --resume-drops-turn: {reason}")]
-    DropsMore {
+    ResumeDropsMore {
         /// What.
         reason: String,
     },
     /// A new session cannot have this id.
     #[error("Session ID {id} is already in use.")]
-    InUse {
+    SessionIdInUse {
         /// The id.
         id: String,
     },
     /// A session's id is a UUID.
     #[error("{id} is not a UUID, which a session id must be")]
-    BadId {
+    InvalidSessionId {
         /// The id.
         id: String,
     },
@@ -67,16 +67,16 @@ pub enum EngineError {
     NoPrompt,
     /// Asking for nothing is too dangerous as root.
     #[error("--dangerously-skip-permissions cannot be used as root: any command could do anything")]
-    Root,
+    BypassAsRoot,
     /// A sandbox is required, and there is none.
     #[error("commands cannot be held in a sandbox here: {reason}")]
-    NoSandbox {
+    SandboxUnavailable {
         /// Why.
         reason: String,
     },
     /// A flag holds what it cannot.
     #[error("{flag}: {reason}")]
-    Flag {
+    InvalidFlag {
         /// The flag.
         flag: &'static str,
         /// What is wrong.
@@ -84,7 +84,7 @@ pub enum EngineError {
     },
     /// An environment variable holds what it cannot.
     #[error("{name}: {reason}")]
-    Variable {
+    InvalidVariable {
         /// The variable.
         name: &'static str,
         /// What is wrong.
@@ -96,7 +96,7 @@ pub enum EngineError {
         "{name} is set, but quipu-agent sends requests only to the Anthropic API or to ANTHROPIC_BASE_URL; unset \
          {name} if that is what you want"
     )]
-    Provider {
+    UnsupportedProvider {
         /// The variable that names the cloud.
         name: &'static str,
     },
@@ -105,7 +105,7 @@ pub enum EngineError {
     Output(#[source] std::io::Error),
     /// The system does not give what every program needs.
     #[error("cannot set up: {what}")]
-    System {
+    Setup {
         /// What.
         what: &'static str,
         /// What the system said.
@@ -123,19 +123,19 @@ impl EngineError {
             Self::Input(error) => error.code(),
             Self::Append(error) => error.code(),
             Self::File(error) => error.code(),
-            Self::NoSession { .. } | Self::NoTitle { .. } => "session.not_found",
-            Self::NoLine { .. } => "session.no_line",
-            Self::DropsMore { .. } => "session.drops_more",
-            Self::InUse { .. } => "session.in_use",
-            Self::BadId { .. } => "session.bad_id",
+            Self::SessionNotFound { .. } | Self::TitleNotFound { .. } => "session.not_found",
+            Self::EntryNotFound { .. } => "session.no_line",
+            Self::ResumeDropsMore { .. } => "session.drops_more",
+            Self::SessionIdInUse { .. } => "session.in_use",
+            Self::InvalidSessionId { .. } => "session.bad_id",
             Self::NoPrompt => "agent.no_prompt",
-            Self::Root => "agent.root",
-            Self::NoSandbox { .. } => "agent.no_sandbox",
-            Self::Flag { .. } => "agent.bad_flag",
-            Self::Variable { .. } => "agent.bad_variable",
-            Self::Provider { .. } => "agent.other_provider",
+            Self::BypassAsRoot => "agent.root",
+            Self::SandboxUnavailable { .. } => "agent.no_sandbox",
+            Self::InvalidFlag { .. } => "agent.bad_flag",
+            Self::InvalidVariable { .. } => "agent.bad_variable",
+            Self::UnsupportedProvider { .. } => "agent.other_provider",
             Self::Output(_) => "agent.output",
-            Self::System { .. } => "agent.system",
+            Self::Setup { .. } => "agent.system",
         }
     }
 }

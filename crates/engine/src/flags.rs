@@ -7,7 +7,7 @@
 /// use quipu_engine::flags::names;
 /// assert_eq!(names("Read, Bash(git log:*, x) Edit"), ["Read", "Bash(git log:*, x)", "Edit"]);
 /// ```
-pub fn names(text: &str) -> Vec<String> {
+pub fn split_list(text: &str) -> Vec<String> {
     let (mut names, mut name, mut depth) = (Vec::new(), String::new(), 0_usize);
     for c in text.chars() {
         match c {

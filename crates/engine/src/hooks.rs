@@ -7,48 +7,48 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use quipu_message::control::answer::HookListed;
+use quipu_message::control::response::ConfiguredHook;
 use quipu_message::control::setup::HookMatcher;
 use quipu_message::control::{RequestBody, request};
-use quipu_message::hook::HookOutput;
-use quipu_message::system::{System, live};
+use quipu_message::hook::AnyHookOutput;
+use quipu_message::system::{System, stream_only};
 use quipu_message::{Entry, Json, Maybe, ToolUseId};
 use regex::Regex;
 use serde_json::Number;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::fresh;
+use crate::clock::new_id;
 use crate::host::Host;
-use crate::output::Output;
-use crate::settings::{Layer, Settings, Source};
+use crate::output::OutputStream;
+use crate::settings::{SettingSource, Settings, SettingsLayer};
 
 mod command;
-mod effects;
+mod outcome;
 
-pub(crate) use effects::{Effects, Ran};
+pub(crate) use outcome::{HookOutcome, HookRun};
 
 /// How long a hook may take when nobody says otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit of a SessionEnd hook that sets none itself.
 const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Events that are not reported: nobody reads any more, or nobody reads yet.
-const QUIET: [&str; 2] = ["InstructionsLoaded", "SessionEnd"];
+const UNREPORTED_EVENTS: [&str; 2] = ["InstructionsLoaded", "SessionEnd"];
 
 /// A hook: what runs, and for what.
 #[derive(Debug, Clone)]
 struct Hook {
     event: String,
     matcher: Option<String>,
-    what: What,
-    patience: Duration,
+    action: HookAction,
+    timeout: Duration,
     /// Whether what it guards does not happen when it fails.
-    guards: bool,
+    blocks_on_failure: bool,
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum HookAction {
     /// A command of a settings file.
     Command(String),
     /// A callback of the host.
@@ -60,22 +60,22 @@ enum What {
 pub(crate) struct Hooks {
     hooks: Mutex<Vec<Hook>>,
     /// Whether to report commands as they run.
-    report: bool,
+    reports_runs: bool,
 }
 
 /// What hooks run with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct With<'a> {
+pub(crate) struct HookEnvironment<'a> {
     /// The host that has callbacks.
     pub host: &'a Host,
     /// Where reports go.
-    pub output: &'a Output,
+    pub output: &'a OutputStream,
     /// The environment of commands.
     pub env: &'a BTreeMap<String, String>,
     /// The folder of the session.
     pub root: &'a Path,
     /// The folder that the project's settings are read from.
-    pub project: &'a Path,
+    pub project_folder: &'a Path,
     /// Breaks hooks off.
     pub cancel: &'a CancellationToken,
 }
@@ -84,15 +84,17 @@ impl Hooks {
     /// The hooks of settings files. A project can turn off its own, the user and flags
     /// turn off all but managed ones.
     pub(crate) fn new(settings: &Settings, report: bool) -> Self {
-        let of_project = |layer: &Layer| matches!(layer.source, Source::Project | Source::Local);
-        let only_managed =
-            settings.layers.iter().any(|layer| layer.source == Source::Managed && layer.known.allow_managed_hooks_only);
-        let off = |layer: &Layer| {
-            let turns_off = |other: &&Layer| match layer.source {
-                Source::Managed => other.source == Source::Managed,
+        let of_project = |layer: &SettingsLayer| matches!(layer.source, SettingSource::Project | SettingSource::Local);
+        let only_managed = settings
+            .layers
+            .iter()
+            .any(|layer| layer.source == SettingSource::Managed && layer.known.allow_managed_hooks_only);
+        let off = |layer: &SettingsLayer| {
+            let turns_off = |other: &&SettingsLayer| match layer.source {
+                SettingSource::Managed => other.source == SettingSource::Managed,
                 _ => !of_project(other) || of_project(layer),
             };
-            (only_managed && layer.source != Source::Managed)
+            (only_managed && layer.source != SettingSource::Managed)
                 || settings.layers.iter().filter(turns_off).any(|other| other.known.disable_all_hooks)
         };
         let layers = settings.layers.iter().filter(|layer| !off(layer));
@@ -102,15 +104,15 @@ impl Hooks {
             commands.filter(|(_, hook)| hook.kind == "command").map(move |(matcher, hook)| Hook {
                 event: event.clone(),
                 matcher,
-                what: What::Command(hook.command.clone()),
-                patience: match hook.timeout {
+                action: HookAction::Command(hook.command.clone()),
+                timeout: match hook.timeout {
                     None if event == "SessionEnd" => SESSION_END_TIMEOUT,
-                    timeout => patience(timeout),
+                    timeout => timeout_or_default(timeout),
                 },
-                guards: false,
+                blocks_on_failure: false,
             })
         });
-        Self { hooks: Mutex::new(hooks.collect()), report }
+        Self { hooks: Mutex::new(hooks.collect()), reports_runs: report }
     }
 
     /// Adds the host's callbacks. Those for a session's begin and end never come: the
@@ -118,17 +120,17 @@ impl Hooks {
     pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
         let given: Option<BTreeMap<String, Vec<HookMatcher>>> = given.read()?;
         let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
-        hooks.retain(|hook| matches!(hook.what, What::Command(_)));
+        hooks.retain(|hook| matches!(hook.action, HookAction::Command(_)));
         let heard = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
         for (event, matchers) in given.into_iter().flatten().filter(|(event, _)| heard(event)) {
             for matcher in matchers {
                 hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
                     event: event.clone(),
                     matcher: matcher.matcher.clone().into_option(),
-                    what: What::Callback(id.clone()),
-                    patience: patience(matcher.timeout.get().and_then(Number::as_f64)),
+                    action: HookAction::Callback(id.clone()),
+                    timeout: timeout_or_default(matcher.timeout.get().and_then(Number::as_f64)),
                     // A word nobody knows is the careful one.
-                    guards: matcher.on_failure.text().is_some_and(|word| word != "continue"),
+                    blocks_on_failure: matcher.on_failure.text().is_some_and(|word| word != "continue"),
                 }));
             }
         }
@@ -136,18 +138,18 @@ impl Hooks {
     }
 
     /// Whether anything listens for an event.
-    pub(crate) fn listen(&self, event: &str) -> bool {
+    pub(crate) fn has_hooks_for(&self, event: &str) -> bool {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|hook| hook.event == event)
     }
 
     /// The hooks, as hosts list them.
-    pub(crate) fn list(&self) -> Vec<HookListed> {
+    pub(crate) fn list(&self) -> Vec<ConfiguredHook> {
         let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed = |hook: &Hook| HookListed {
+        let listed = |hook: &Hook| ConfiguredHook {
             event: hook.event.clone(),
             matcher: hook.matcher.clone().into(),
-            command: hook.what.name().to_owned(),
-            ..HookListed::default()
+            command: hook.action.label().to_owned(),
+            ..ConfiguredHook::default()
         };
         hooks.iter().map(listed).collect()
     }
@@ -160,43 +162,50 @@ impl Hooks {
         input: Json,
         subject: Option<&str>,
         call: Option<&ToolUseId>,
-        with: With<'_>,
-    ) -> Effects {
+        with: HookEnvironment<'_>,
+    ) -> HookOutcome {
         let chosen: Vec<Hook> = {
             let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
-            hooks.iter().filter(|hook| hook.event == event && hook.fits(subject)).cloned().collect()
+            hooks.iter().filter(|hook| hook.event == event && hook.matches(subject)).cloned().collect()
         };
         let shown = subject.filter(|_| event != "SubagentStop");
         let name = shown.map_or_else(|| event.to_owned(), |subject| format!("{event}:{subject}"));
-        let mut effects = Effects::new(event, &name, call);
-        let runs = chosen.iter().map(|hook| self.one(hook, &name, &input, call, with));
+        let mut effects = HookOutcome::new(event, &name, call);
+        let runs = chosen.iter().map(|hook| self.run_hook(hook, &name, &input, call, with));
         for ran in join_all(runs).await {
-            effects.take(ran);
+            effects.add_run(ran);
         }
         effects
     }
 
-    async fn one(&self, hook: &Hook, name: &str, input: &Json, call: Option<&ToolUseId>, with: With<'_>) -> Ran {
+    async fn run_hook(
+        &self,
+        hook: &Hook,
+        name: &str,
+        input: &Json,
+        call: Option<&ToolUseId>,
+        with: HookEnvironment<'_>,
+    ) -> HookRun {
         let began = Instant::now();
-        let mut ran = match &hook.what {
-            What::Callback(id) => callback(id, input, call, hook.patience, with).await,
-            What::Command(command) => {
-                let report = self.report && !QUIET.contains(&hook.event.as_str());
-                let id = fresh().to_string();
+        let mut ran = match &hook.action {
+            HookAction::Callback(id) => run_callback(id, input, call, hook.timeout, with).await,
+            HookAction::Command(command) => {
+                let report = self.reports_runs && !UNREPORTED_EVENTS.contains(&hook.event.as_str());
+                let id = new_id().to_string();
                 if report {
-                    with.output.say(started(&id, name, &hook.event, with.output));
+                    with.output.emit(hook_started_entry(&id, name, &hook.event, with.output));
                 }
-                let ran = command::run(command, input, hook.patience, with).await;
+                let ran = command::run(command, input, hook.timeout, with).await;
                 if report {
-                    with.output.say(ended(&id, name, &hook.event, &ran, with.output));
+                    with.output.emit(hook_response_entry(&id, name, &hook.event, &ran, with.output));
                 }
                 ran
             }
         };
-        ran.time = began.elapsed();
-        let (hook_name, time) = (hook.what.name(), ran.time);
+        ran.duration = began.elapsed();
+        let (hook_name, time) = (hook.action.label(), ran.duration);
         tracing::debug!(target: "quipu::hooks", event = %name, hook = %hook_name, ?time, failure = ?ran.failure, "hook");
-        if let Some(why) = ran.failure.as_ref().filter(|_| hook.guards) {
+        if let Some(why) = ran.failure.as_ref().filter(|_| hook.blocks_on_failure) {
             (ran.blocked, ran.stderr) = (true, why.clone());
         }
         ran
@@ -204,7 +213,7 @@ impl Hooks {
 }
 
 impl Hook {
-    fn fits(&self, subject: Option<&str>) -> bool {
+    fn matches(&self, subject: Option<&str>) -> bool {
         let Some(pattern) = self.matcher.as_deref().filter(|pattern| !matches!(*pattern, "" | "*")) else {
             return true;
         };
@@ -218,8 +227,8 @@ impl Hook {
     }
 }
 
-impl What {
-    fn name(&self) -> &str {
+impl HookAction {
+    fn label(&self) -> &str {
         match self {
             Self::Command(command) => command,
             Self::Callback(_) => "callback",
@@ -227,19 +236,25 @@ impl What {
     }
 }
 
-async fn callback(id: &str, input: &Json, call: Option<&ToolUseId>, patience: Duration, with: With<'_>) -> Ran {
+async fn run_callback(
+    id: &str,
+    input: &Json,
+    call: Option<&ToolUseId>,
+    patience: Duration,
+    with: HookEnvironment<'_>,
+) -> HookRun {
     let body = request::HookCallback {
         callback_id: id.to_owned(),
         input: input.clone(),
-        tool_use_id: Maybe::Value(call.cloned().unwrap_or_else(|| fresh().as_str().into())),
+        tool_use_id: Maybe::Value(call.cloned().unwrap_or_else(|| new_id().as_str().into())),
         ..request::HookCallback::default()
     };
-    let asked = with.host.ask(RequestBody::HookCallback(Box::new(body)), with.cancel);
-    let mut ran = Ran { command: "callback".to_owned(), ..Ran::default() };
+    let asked = with.host.send_request(RequestBody::HookCallback(Box::new(body)), with.cancel);
+    let mut ran = HookRun { command: "callback".to_owned(), ..HookRun::default() };
     match tokio::time::timeout(patience, asked).await {
         Ok(Ok(answer)) if answer.is_null() => {}
-        Ok(Ok(answer)) => match answer.read::<HookOutput>() {
-            Ok(said) => ran.said = said,
+        Ok(Ok(answer)) => match answer.read::<AnyHookOutput>() {
+            Ok(said) => ran.output = said,
             Err(error) => ran.failure = Some(format!("the answer cannot be read: {error}")),
         },
         Ok(Err(error)) => ran.failure = Some(error.to_string()),
@@ -248,23 +263,23 @@ async fn callback(id: &str, input: &Json, call: Option<&ToolUseId>, patience: Du
     ran
 }
 
-fn patience(seconds: Option<f64>) -> Duration {
-    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PATIENCE)
+fn timeout_or_default(seconds: Option<f64>) -> Duration {
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DEFAULT_TIMEOUT)
 }
 
-fn started(id: &str, name: &str, event: &str, output: &Output) -> Entry {
-    let line = live::HookStarted {
+fn hook_started_entry(id: &str, name: &str, event: &str, output: &OutputStream) -> Entry {
+    let line = stream_only::HookStarted {
         hook_id: id.to_owned().into(),
         hook_name: name.to_owned().into(),
         hook_event: event.to_owned().into(),
         envelope: output.envelope(),
-        ..live::HookStarted::default()
+        ..stream_only::HookStarted::default()
     };
     Entry::System(Box::new(System::HookStarted(Box::new(line))))
 }
 
-fn ended(id: &str, name: &str, event: &str, ran: &Ran, output: &Output) -> Entry {
-    let line = live::HookResponse {
+fn hook_response_entry(id: &str, name: &str, event: &str, ran: &HookRun, output: &OutputStream) -> Entry {
+    let line = stream_only::HookResponse {
         hook_id: id.to_owned().into(),
         hook_name: name.to_owned().into(),
         hook_event: event.to_owned().into(),
@@ -274,7 +289,7 @@ fn ended(id: &str, name: &str, event: &str, ran: &Ran, output: &Output) -> Entry
         exit_code: serde_json::Number::from(ran.exit_code.unwrap_or(1)).into(),
         outcome: if ran.exit_code == Some(0) { "success" } else { "error" }.to_owned().into(),
         envelope: output.envelope(),
-        ..live::HookResponse::default()
+        ..stream_only::HookResponse::default()
     };
     Entry::System(Box::new(System::HookResponse(Box::new(line))))
 }
@@ -282,41 +297,46 @@ fn ended(id: &str, name: &str, event: &str, ran: &Ran, output: &Output) -> Entry
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Known;
+    use crate::settings::KnownSettings;
 
     #[test]
     fn a_project_turns_off_its_own_hooks_and_no_others() {
         let layer = |source, disable_all_hooks| {
             let all = serde_json::json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}});
-            let known = Known { disable_all_hooks, ..serde_json::from_value(all.clone()).unwrap() };
-            Layer { source, all, known }
+            let known = KnownSettings { disable_all_hooks, ..serde_json::from_value(all.clone()).unwrap() };
+            SettingsLayer { source, raw: all, known }
         };
-        let count = |layers: Vec<Layer>| Hooks::new(&Settings { layers, ..Settings::default() }, false).list().len();
-        assert_eq!(count(vec![layer(Source::User, false), layer(Source::Project, true)]), 1);
+        let count =
+            |layers: Vec<SettingsLayer>| Hooks::new(&Settings { layers, ..Settings::default() }, false).list().len();
+        assert_eq!(count(vec![layer(SettingSource::User, false), layer(SettingSource::Project, true)]), 1);
         assert_eq!(
-            count(vec![layer(Source::User, false), layer(Source::Project, false), layer(Source::Local, true)]),
+            count(vec![
+                layer(SettingSource::User, false),
+                layer(SettingSource::Project, false),
+                layer(SettingSource::Local, true)
+            ]),
             1
         );
-        assert_eq!(count(vec![layer(Source::User, true), layer(Source::Project, false)]), 0);
-        assert_eq!(count(vec![layer(Source::User, true), layer(Source::Managed, false)]), 1);
-        assert_eq!(count(vec![layer(Source::User, false), layer(Source::Managed, true)]), 0);
-        let mut only = layer(Source::Managed, false);
+        assert_eq!(count(vec![layer(SettingSource::User, true), layer(SettingSource::Project, false)]), 0);
+        assert_eq!(count(vec![layer(SettingSource::User, true), layer(SettingSource::Managed, false)]), 1);
+        assert_eq!(count(vec![layer(SettingSource::User, false), layer(SettingSource::Managed, true)]), 0);
+        let mut only = layer(SettingSource::Managed, false);
         only.known.allow_managed_hooks_only = true;
-        assert_eq!(count(vec![layer(Source::User, false), only]), 1);
+        assert_eq!(count(vec![layer(SettingSource::User, false), only]), 1);
     }
 
     #[test]
     fn a_matcher_is_a_pattern_for_the_whole_name() {
         let fits = |matcher: &str, subject| {
-            let what = What::Command(String::new());
+            let what = HookAction::Command(String::new());
             let hook = Hook {
                 event: String::new(),
                 matcher: Some(matcher.to_owned()),
-                what,
-                patience: PATIENCE,
-                guards: false,
+                action: what,
+                timeout: DEFAULT_TIMEOUT,
+                blocks_on_failure: false,
             };
-            hook.fits(Some(subject))
+            hook.matches(Some(subject))
         };
         assert!(
             fits("Edit|Write", "Write") && fits("mcp__.*", "mcp__calc__add") && fits("*", "Bash") && fits("", "Bash")

@@ -3,114 +3,114 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use quipu_message::control::{ControlCancel, ControlRequest, ControlResponse, RequestBody, ResponseBody};
+use quipu_message::control::{ControlCancelRequest, ControlRequest, ControlResponse, RequestBody, ResponseBody};
 use quipu_message::{Entry, Json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::fresh;
-use crate::output::Output;
+use crate::clock::new_id;
+use crate::output::OutputStream;
 
 /// Why a question has no answer. None of these is ever an allowance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostError {
     /// The host is gone or never was there.
     #[error("the host is gone")]
-    Gone,
+    Disconnected,
     /// The question was withdrawn.
     #[error("the question was withdrawn")]
-    Withdrawn,
+    Cancelled,
     /// The host could not answer.
     #[error("{0}")]
-    Refused(String),
+    Failed(String),
 }
 
 /// The host at the other end of stdin and stdout.
 #[derive(Debug)]
 pub(crate) struct Host {
-    output: Output,
-    asked: Mutex<Asked>,
+    output: OutputStream,
+    pending: Mutex<PendingRequests>,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
-    open: HashMap<String, oneshot::Sender<Result<Json, HostError>>>,
-    gone: bool,
+struct PendingRequests {
+    waiting: HashMap<String, oneshot::Sender<Result<Json, HostError>>>,
+    is_closed: bool,
 }
 
 impl Host {
     /// A host that hears what `output` says; `listening` when it can answer.
-    pub(crate) fn new(output: Output, listening: bool) -> Self {
-        Self { output, asked: Mutex::new(Asked { gone: !listening, ..Asked::default() }) }
+    pub(crate) fn new(output: OutputStream, listening: bool) -> Self {
+        Self { output, pending: Mutex::new(PendingRequests { is_closed: !listening, ..PendingRequests::default() }) }
     }
 
     /// Asks and waits for the answer; a question that nobody waits for any more is
     /// withdrawn.
-    pub(crate) async fn ask(&self, body: RequestBody, cancel: &CancellationToken) -> Result<Json, HostError> {
-        let id = fresh().to_string();
+    pub(crate) async fn send_request(&self, body: RequestBody, cancel: &CancellationToken) -> Result<Json, HostError> {
+        let id = new_id().to_string();
         let (answer, answered) = oneshot::channel();
         {
             let mut asked = self.lock();
-            if asked.gone {
-                return Err(HostError::Gone);
+            if asked.is_closed {
+                return Err(HostError::Disconnected);
             }
-            asked.open.insert(id.clone(), answer);
+            asked.waiting.insert(id.clone(), answer);
         }
-        self.output.say(Entry::ControlRequest(Box::new(ControlRequest::new(id.clone(), body))));
-        let _open = Open { host: self, id };
+        self.output.emit(Entry::ControlRequest(Box::new(ControlRequest::new(id.clone(), body))));
+        let _open = PendingRequestGuard { host: self, request_id: id };
         tokio::select! {
-            answer = answered => answer.unwrap_or(Err(HostError::Gone)),
-            () = cancel.cancelled() => Err(HostError::Withdrawn),
+            answer = answered => answer.unwrap_or(Err(HostError::Disconnected)),
+            () = cancel.cancelled() => Err(HostError::Cancelled),
         }
     }
 
     /// Takes the host's answer; one that nobody waits for is dropped.
-    pub(crate) fn answer(&self, response: ControlResponse) {
+    pub(crate) fn deliver_response(&self, response: ControlResponse) {
         let (id, answer) = match response.response {
             ResponseBody::Success(body) => (body.request_id, Ok(body.response.into_option().unwrap_or_default())),
-            ResponseBody::Error(body) => (body.request_id, Err(HostError::Refused(body.error))),
+            ResponseBody::Error(body) => (body.request_id, Err(HostError::Failed(body.error))),
             ResponseBody::Unknown(_) => return,
         };
-        if let Some(waiting) = self.lock().open.remove(&id) {
+        if let Some(waiting) = self.lock().waiting.remove(&id) {
             // Who asked may have stopped waiting.
             let _ = waiting.send(answer);
         }
     }
 
     /// Withdraws every open question, before a turn is broken off.
-    pub(crate) fn withdraw_all(&self) {
-        let open: Vec<String> = self.lock().open.keys().cloned().collect();
-        open.iter().for_each(|id| self.withdraw(id));
+    pub(crate) fn cancel_all(&self) {
+        let open: Vec<String> = self.lock().waiting.keys().cloned().collect();
+        open.iter().for_each(|id| self.cancel_request(id));
     }
 
     /// Nobody will answer any more.
     pub(crate) fn close(&self) {
         let mut asked = self.lock();
-        asked.gone = true;
-        asked.open.clear();
+        asked.is_closed = true;
+        asked.waiting.clear();
     }
 
-    fn withdraw(&self, id: &str) {
-        if let Some(waiting) = self.lock().open.remove(id) {
-            let cancel = ControlCancel { request_id: id.to_owned(), ..ControlCancel::default() };
-            self.output.say(Entry::ControlCancel(Box::new(cancel)));
-            let _ = waiting.send(Err(HostError::Withdrawn));
+    fn cancel_request(&self, id: &str) {
+        if let Some(waiting) = self.lock().waiting.remove(id) {
+            let cancel = ControlCancelRequest { request_id: id.to_owned(), ..ControlCancelRequest::default() };
+            self.output.emit(Entry::ControlCancelRequest(Box::new(cancel)));
+            let _ = waiting.send(Err(HostError::Cancelled));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PendingRequests> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A question that somebody waits for.
-struct Open<'a> {
+struct PendingRequestGuard<'a> {
     host: &'a Host,
-    id: String,
+    request_id: String,
 }
 
-impl Drop for Open<'_> {
+impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
-        self.host.withdraw(&self.id);
+        self.host.cancel_request(&self.request_id);
     }
 }

@@ -1,8 +1,8 @@
 //! What comes in on stdin, a line each.
 
-use quipu_message::context::{self, ContextRef};
+use quipu_message::context_ref::{self, ContextRef};
 use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
-use quipu_message::turn::{Origin, User};
+use quipu_message::user_assistant::{MessageOrigin, User};
 use quipu_message::{Content, Entry, Maybe, ReadError, Role, Uuid, View};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
@@ -10,10 +10,10 @@ use crate::error::EngineError;
 use crate::options::{Options, PluginDir};
 
 /// The word for words that tell of a background task.
-const NOTIFICATION: &str = "task-notification";
+const TASK_NOTIFICATION: &str = "task-notification";
 
 /// What a host calls the origin of words that a user typed.
-const HUMAN: &str = "human";
+const HUMAN_ORIGIN: &str = "human";
 
 /// A prompt of the person or the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,42 +27,42 @@ pub struct Prompt {
     /// Whether nothing in it is a command or a file.
     pub verbatim: bool,
     /// What it tells of, when nobody said it: the end of a background task.
-    pub notice: Option<Notice>,
+    pub task_notice: Option<TaskNotice>,
     /// Whether the host says that a user typed it.
-    pub typed: bool,
+    pub is_typed: bool,
 }
 
 /// The end of a background task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct TaskNotice {
     /// The task.
-    pub task: String,
+    pub task_id: String,
     /// The run of it.
-    pub run: String,
+    pub run_id: String,
 }
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
         let contexts = Vec::new();
-        Self { uuid: None, content: Content::Text(text), contexts, verbatim: false, notice: None, typed: false }
+        Self { uuid: None, content: Content::Text(text), contexts, verbatim: false, task_notice: None, is_typed: false }
     }
 }
 
 /// What one line says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum HostInput {
     /// Something for the model.
     Prompt(Prompt),
     /// The host asks.
-    Request(Box<ControlRequest>),
+    ControlRequest(Box<ControlRequest>),
     /// The host answers.
-    Response(Box<ControlResponse>),
+    ControlResponse(Box<ControlResponse>),
     /// The host takes a question back.
-    Withdrawn(String),
+    ControlCancel(String),
     /// The host reports an error, in words.
     Error(String),
     /// Nothing we know: blank lines, types from the future.
-    Nothing,
+    Ignored,
 }
 
 /// Why the input cannot be trusted any further.
@@ -76,7 +76,7 @@ pub enum InputError {
     },
     /// A prompt is not one.
     #[error("a user line on stdin needs a message with role 'user', got '{role}'")]
-    Role {
+    WrongRole {
         /// The role it has.
         role: String,
     },
@@ -96,7 +96,7 @@ impl InputError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotJson { .. } => "input.not_json",
-            Self::Role { .. } => "input.role",
+            Self::WrongRole { .. } => "input.role",
             Self::Malformed(_) => "input.malformed",
             Self::TooLong => "input.too_long",
             Self::Read(_) => "input.read",
@@ -111,7 +111,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 pub(crate) struct Stdin {
     lines: BufReader<tokio::io::Stdin>,
     /// The first line, when it was needed before the session was set up.
-    first: Option<Said>,
+    first: Option<HostInput>,
 }
 
 impl Stdin {
@@ -125,45 +125,43 @@ impl Stdin {
             Options { await_initialize: true, .. } => "--await-initialize",
             _ => return Ok(stdin),
         };
-        let bad = |reason: &str| EngineError::Flag { flag, reason: reason.to_owned() };
+        let bad = |reason: &str| EngineError::InvalidFlag { flag, reason: reason.to_owned() };
         if !options.stream_input {
             return Err(bad("needs --input-format stream-json"));
         }
-        let first = stdin.next().await?;
+        let first = stdin.next_input().await?;
         let body = match &first {
-            Some(Said::Request(request)) => match &request.request {
+            Some(HostInput::ControlRequest(request)) => match &request.request {
                 RequestBody::Initialize(body) => body,
                 _ => return Err(bad("the first line on stdin must be the initialize request")),
             },
             _ => return Err(bad("the first line on stdin must be the initialize request")),
         };
         if options.managed_in_initialize {
-            let settings = body.managed_settings.get().filter(|json| json.value().is_object());
+            let settings = body.managed_settings.get().filter(|json| json.to_value().is_object());
             let settings = settings.ok_or_else(|| bad("the initialize request has no managedSettings"))?;
             options.managed_settings = Some(settings.text().to_owned());
         }
         let plugins = body.plugins.get().into_iter().flatten();
-        options.plugin_dirs.extend(
-            plugins.map(|plugin| PluginDir {
-                path: plugin.path.as_str().into(),
-                mcp: !plugin.skip_mcp_discovery.is_true(),
-            }),
-        );
+        options.plugin_dirs.extend(plugins.map(|plugin| PluginDir {
+            path: plugin.path.as_str().into(),
+            uses_mcp: !plugin.skip_mcp_discovery.is_true(),
+        }));
         stdin.first = first;
         Ok(stdin)
     }
 
     /// What the next line says; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Said>, InputError> {
+    pub(crate) async fn next_input(&mut self) -> Result<Option<HostInput>, InputError> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
-        next_line(&mut self.lines).await?.map(|line| read(&line)).transpose()
+        read_line(&mut self.lines).await?.map(|line| parse_line(&line)).transpose()
     }
 }
 
 /// The next line, without its end; `None` at the end of the input.
-pub(crate) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<String>, InputError> {
+pub(crate) async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<String>, InputError> {
     let mut line = Vec::new();
     let count = input.take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).await.map_err(InputError::Read)?;
     if line.last() == Some(&b'\n') {
@@ -185,49 +183,49 @@ pub(crate) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result
 /// assert!(read(r#"{"type":"user"}"#).is_err());
 /// assert!(matches!(read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#).unwrap(), Said::Prompt(_)));
 /// ```
-pub fn read(line: &str) -> Result<Said, InputError> {
+pub fn parse_line(line: &str) -> Result<HostInput, InputError> {
     if line.trim().is_empty() {
-        return Ok(Said::Nothing);
+        return Ok(HostInput::Ignored);
     }
     match Entry::read(line) {
-        Ok(Entry::User(user)) => prompt(*user).map(Said::Prompt),
-        Ok(Entry::ControlRequest(request)) => Ok(Said::Request(request)),
-        Ok(Entry::ControlResponse(response)) => Ok(Said::Response(response)),
-        Ok(Entry::ControlCancel(cancel)) => Ok(Said::Withdrawn(cancel.request_id)),
-        Ok(Entry::Error(error)) => Ok(Said::Error(error.words())),
-        Ok(_) | Err(ReadError::Foreign) => Ok(Said::Nothing),
+        Ok(Entry::User(user)) => parse_prompt(*user).map(HostInput::Prompt),
+        Ok(Entry::ControlRequest(request)) => Ok(HostInput::ControlRequest(request)),
+        Ok(Entry::ControlResponse(response)) => Ok(HostInput::ControlResponse(response)),
+        Ok(Entry::ControlCancelRequest(cancel)) => Ok(HostInput::ControlCancel(cancel.request_id)),
+        Ok(Entry::Error(error)) => Ok(HostInput::Error(error.to_text())),
+        Ok(_) | Err(ReadError::Foreign) => Ok(HostInput::Ignored),
         Err(ReadError::NotJson(_)) => Err(InputError::NotJson { length: line.chars().count() }),
-        Err(error @ ReadError::Malformed(_)) => malformed(line, error),
+        Err(error @ ReadError::Malformed(_)) => parse_malformed(line, error),
     }
 }
 
-fn prompt(mut user: User) -> Result<Prompt, InputError> {
+fn parse_prompt(mut user: User) -> Result<Prompt, InputError> {
     if user.message.role != Role::User {
-        return Err(InputError::Role { role: user.message.role.to_string() });
+        return Err(InputError::WrongRole { role: user.message.role.to_string() });
     }
-    let origin = user.origin.get().and_then(|origin| origin.read::<Origin>().ok());
+    let origin = user.origin.get().and_then(|origin| origin.read::<MessageOrigin>().ok());
     let contexts = user.contexts.into_option().unwrap_or_default();
-    context::prepend_block(&mut user.message.content, &contexts);
+    context_ref::prepend_block(&mut user.message.content, &contexts);
     Ok(Prompt {
         contexts,
         // A host may only claim the origin `human`.
-        typed: origin.is_some_and(|origin| origin.kind == HUMAN),
+        is_typed: origin.is_some_and(|origin| origin.kind == HUMAN_ORIGIN),
         uuid: user.envelope.uuid.into_option(),
         verbatim: user.client_composed.is_true(),
         content: user.message.content,
-        notice: None,
+        task_notice: None,
     })
 }
 
 /// A known type with a bad body: a prompt without a message is fatal, a control
 /// request is answered with an error by whoever serves it.
-fn malformed(line: &str, error: ReadError) -> Result<Said, InputError> {
+fn parse_malformed(line: &str, error: ReadError) -> Result<HostInput, InputError> {
     let view = View::read(line).ok();
     let has_role = view.as_ref().is_some_and(|view| view.message.as_ref().is_some_and(|said| said.role.is_some()));
     match view.and_then(|view| view.kind).as_deref() {
-        Some("user") if !has_role => Err(InputError::Role { role: "undefined".to_owned() }),
-        Some("control_request") => match ControlRequest::unreadable(line) {
-            Some(request) => Ok(Said::Request(Box::new(request))),
+        Some("user") if !has_role => Err(InputError::WrongRole { role: "undefined".to_owned() }),
+        Some("control_request") => match ControlRequest::from_unreadable(line) {
+            Some(request) => Ok(HostInput::ControlRequest(Box::new(request))),
             None => Err(InputError::Malformed(error)),
         },
         _ => Err(InputError::Malformed(error)),
@@ -241,25 +239,34 @@ impl Prompt {
     }
 
     /// How the words are meant, when a running turn takes them in.
-    pub(crate) fn mode(&self) -> &'static str {
-        if self.notice.is_some() { NOTIFICATION } else { "prompt" }
+    pub(crate) fn command_mode(&self) -> &'static str {
+        if self.task_notice.is_some() { TASK_NOTIFICATION } else { "prompt" }
     }
 
     /// Where the words come from: the end of a task, or a user as far as the host says so.
     pub(crate) fn origin(&self) -> Maybe<quipu_message::Json> {
-        let origin = |notice: &Notice| {
-            let run_id = Maybe::Value(notice.run.clone());
-            quipu_message::Json::of(&Origin { kind: NOTIFICATION.to_owned(), run_id, ..Origin::default() })
+        let origin = |notice: &TaskNotice| {
+            let run_id = Maybe::Value(notice.run_id.clone());
+            quipu_message::Json::from_serialize(&MessageOrigin {
+                kind: TASK_NOTIFICATION.to_owned(),
+                run_id,
+                ..MessageOrigin::default()
+            })
         };
-        let human = || quipu_message::Json::of(&Origin { kind: HUMAN.to_owned(), ..Origin::default() });
-        self.notice.as_ref().map(origin).or_else(|| self.typed.then(human)).into()
+        let human = || {
+            quipu_message::Json::from_serialize(&MessageOrigin {
+                kind: HUMAN_ORIGIN.to_owned(),
+                ..MessageOrigin::default()
+            })
+        };
+        self.task_notice.as_ref().map(origin).or_else(|| self.is_typed.then(human)).into()
     }
 
     /// The words as the file's queue lines quote them: blocks only when they `may_wait`, for
     /// pictures are large and otherwise recorded at once.
-    pub(crate) fn quoted(&self, may_wait: bool) -> Maybe<quipu_message::Json> {
+    pub(crate) fn queue_content(&self, may_wait: bool) -> Maybe<quipu_message::Json> {
         let quotes = may_wait || matches!(self.content, Content::Text(_));
-        quotes.then(|| quipu_message::Json::of(&self.content)).into()
+        quotes.then(|| quipu_message::Json::from_serialize(&self.content)).into()
     }
 }
 
@@ -269,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_user_line_is_named() {
-        let refused = |line: &str| read(line).unwrap_err().code();
+        let refused = |line: &str| parse_line(line).unwrap_err().code();
         assert_eq!(refused(r#"{"type":"user"}"#), "input.role");
         assert_eq!(refused(r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#), "input.role");
         let contexts =
@@ -281,8 +288,8 @@ mod tests {
     fn references_without_a_block_get_one() {
         let line =
             r#"{"type":"user","message":{"role":"user","content":"x"},"contexts":[{"type":"SelectionReference"}]}"#;
-        let Ok(Said::Prompt(prompt)) = read(line) else { panic!() };
-        assert_eq!(prompt.content, Content::Text(context::block(&prompt.contexts) + "x"));
+        let Ok(HostInput::Prompt(prompt)) = parse_line(line) else { panic!() };
+        assert_eq!(prompt.content, Content::Text(context_ref::write_block(&prompt.contexts) + "x"));
         assert_eq!(prompt.contexts.len(), 1);
     }
 }

@@ -8,13 +8,17 @@ use serde_json::{Map, Value};
 
 use crate::state_file;
 use crate::text_file;
-use crate::tools::fresh_id;
+use crate::tools::random_id;
 
 /// Changes the object in a file, which is made when it is not there; one that cannot be
 /// read is left alone. The new content is synced and replaces the old in one step. A new
 /// file is readable by the user alone, an old one keeps its permissions. `within` is the
 /// folder that a project's file must not lead out of.
-pub(crate) fn edit(path: &Path, within: Option<&Path>, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
+pub(crate) fn edit_object(
+    path: &Path,
+    within: Option<&Path>,
+    change: impl FnOnce(&mut Map<String, Value>),
+) -> io::Result<()> {
     let mut object: Map<String, Value> = match text_file::read(path, within, state_file::MAX_BYTES) {
         Ok(text) if text.trim().is_empty() => Map::new(),
         Ok(text) => serde_json::from_str(&text)?,
@@ -25,7 +29,7 @@ pub(crate) fn edit(path: &Path, within: Option<&Path>, change: impl FnOnce(&mut 
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     // A file behind a link stays where it is.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let fresh = path.with_extension(fresh_id("json."));
+    let fresh = path.with_extension(random_id("json."));
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -40,7 +44,7 @@ pub(crate) fn edit(path: &Path, within: Option<&Path>, change: impl FnOnce(&mut 
 }
 
 /// The object under a key, made when it is not there; `None` if something else is there.
-pub(crate) fn object<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
+pub(crate) fn object_entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     map.entry(key).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
 }
 
@@ -58,7 +62,8 @@ mod tests {
         for (target, name) in [("../other.json", "there"), ("../new.json", "dangling"), ("..", "folder")] {
             std::os::unix::fs::symlink(target, project.join(name)).unwrap();
         }
-        let change = |path: &Path, within| edit(path, within, |object| drop(object.insert("a".into(), 1.into())));
+        let change =
+            |path: &Path, within| edit_object(path, within, |object| drop(object.insert("a".into(), 1.into())));
         for name in ["there", "dangling", "folder/other.json", "folder/new.json"] {
             assert!(change(&project.join(name), Some(&project)).is_err(), "{name}");
         }

@@ -7,41 +7,41 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use process_wrap::tokio::ChildWrapper;
-use quipu_message::control::answer::{McpServer, McpServerInfo, McpTool as Listed};
+use quipu_message::control::response::{McpServerInfo, McpServerStatus, McpTool as Listed};
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
-use quipu_message::turn::ToolUseMeta;
+use quipu_message::user_assistant::ToolUseMeta;
 use quipu_message::{Block, Json, Maybe};
 use rmcp::RoleClient;
 use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
 use rmcp::service::{Peer, RunningService};
 
-use crate::catalog::Plugin;
+use crate::definitions::Plugin;
 use crate::error::EngineError;
 use crate::options::{Format, Options};
 use crate::session::Session;
-use crate::settings::{Layer, ServerName, Settings, Source};
+use crate::settings::{McpServerMatch, SettingSource, Settings, SettingsLayer};
 use crate::text_file;
 use crate::tool::Tool;
 
 mod connect;
-mod expand;
 mod files;
-mod inside;
-mod limit;
+mod line_limit;
+mod sdk_transport;
 mod tool;
+mod variables;
 
-pub use files::{McpEntry, McpFiles, McpScope};
+pub use files::{McpFiles, McpScope, McpServerEntry};
 pub(crate) use tool::McpTool;
 
 /// How long a server may take to say hello, unless `MCP_TIMEOUT` says otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a server may take to go.
-const PARTING: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Config {
+pub(crate) enum McpEndpoint {
     /// A program, over its stdin and stdout.
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
     /// An address.
@@ -51,23 +51,23 @@ pub(crate) enum Config {
 }
 
 /// A server and how it stands.
-pub(crate) struct Server {
+pub(crate) struct McpConnection {
     name: String,
-    config: Config,
+    endpoint: McpEndpoint,
     source: &'static str,
     /// What a host says its server would answer.
     manifest: Option<Json>,
-    standing: Standing,
+    state: ConnectionState,
 }
 
-enum Standing {
+enum ConnectionState {
     Pending,
     Connected {
-        running: Box<RunningService<RoleClient, ()>>,
+        service: Box<RunningService<RoleClient, ()>>,
         tools: Vec<Offered>,
         info: Option<McpServerInfo>,
         /// The process of a program.
-        program: Option<Box<dyn ChildWrapper>>,
+        process: Option<Box<dyn ChildWrapper>>,
     },
     Failed(String),
     Disabled,
@@ -75,23 +75,23 @@ enum Standing {
 
 /// All servers of a session.
 #[derive(Default)]
-pub(crate) struct Mcp {
-    servers: Mutex<BTreeMap<String, Server>>,
+pub(crate) struct McpClients {
+    servers: Mutex<BTreeMap<String, McpConnection>>,
 }
 
-impl Mcp {
+impl McpClients {
     /// The servers of flags and, unless those are to be the only ones, of files and
     /// plugins. What cannot be read or used is added to the problems of `settings`; in a
     /// flag it is an error.
-    pub(crate) fn configure(given: &Sources<'_>, settings: &mut Settings) -> Result<Self, EngineError> {
+    pub(crate) fn configure(given: &McpSources<'_>, settings: &mut Settings) -> Result<Self, EngineError> {
         let mcp = Self::default();
         let options = given.options;
         let mut problems = Vec::new();
-        if !options.strict_mcp && !options.safe_mode && !options.bare {
-            mcp.add_plugins(given, &mut problems);
-            mcp.add_files(given, settings, &mut problems);
+        if !options.strict_mcp_config && !options.safe_mode && !options.bare {
+            mcp.add_plugin_servers(given, &mut problems);
+            mcp.add_configured_servers(given, settings, &mut problems);
         }
-        let bad = |reason: String| EngineError::Flag { flag: "--mcp-config", reason };
+        let bad = |reason: String| EngineError::InvalidFlag { flag: "--mcp-config", reason };
         for text in &options.mcp_config {
             let text = match text.trim_start().starts_with('{') {
                 true => text.clone(),
@@ -100,14 +100,14 @@ impl Mcp {
             };
             let listing: McpConfig = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
             for (name, config) in listing.servers {
-                let config = given.read(&name, &config, &mut problems).map_err(bad)?;
-                if !options.safe_mode || config == Config::Sdk {
-                    mcp.add(&name, config, "dynamic");
+                let config = given.parse_endpoint(&name, &config, &mut problems).map_err(bad)?;
+                if !options.safe_mode || config == McpEndpoint::Sdk {
+                    mcp.add_server(&name, config, "dynamic");
                 }
             }
         }
         mcp.lock().retain(|name, server| {
-            let allowed = is_allowed(settings, name, &server.config);
+            let allowed = is_allowed(settings, name, &server.endpoint);
             if !allowed {
                 problems.push(format!("the MCP server {name}: settings do not allow it"));
             }
@@ -118,12 +118,12 @@ impl Mcp {
     }
 
     /// Adds the servers of plugins, each under its plugin's name.
-    fn add_plugins(&self, given: &Sources<'_>, problems: &mut Vec<String>) {
-        for plugin in given.plugins.iter().filter(|plugin| plugin.mcp) {
-            for (name, config) in plugin.servers(problems) {
+    fn add_plugin_servers(&self, given: &McpSources<'_>, problems: &mut Vec<String>) {
+        for plugin in given.plugins.iter().filter(|plugin| plugin.uses_mcp) {
+            for (name, config) in plugin.mcp_servers(problems) {
                 let name = format!("plugin:{}:{name}", plugin.name);
-                match given.read(&name, &config, problems) {
-                    Ok(config) => self.add(&name, config, "plugin"),
+                match given.parse_endpoint(&name, &config, problems) {
+                    Ok(config) => self.add_server(&name, config, "plugin"),
                     Err(error) => problems.push(format!("{}: {error}", plugin.path.display())),
                 }
             }
@@ -132,11 +132,11 @@ impl Mcp {
 
     /// Adds the servers that the user and the project configured. Those of a project are
     /// used only when the user has approved them.
-    fn add_files(&self, given: &Sources<'_>, settings: &Settings, problems: &mut Vec<String>) {
+    fn add_configured_servers(&self, given: &McpSources<'_>, settings: &Settings, problems: &mut Vec<String>) {
         let approvals = given.files.approvals();
         // The user's settings speak of servers by name alone, in every folder: whoever made
         // the folder chose the name and the program.
-        let counts = |layer: &&Layer| given.trusted || layer.source != Source::User;
+        let counts = |layer: &&SettingsLayer| given.trusted || layer.source != SettingSource::User;
         let approving = || settings.layers.iter().filter(counts).map(|layer| &layer.known);
         let all = approving().filter_map(|known| known.enable_all_project_mcp_servers).next_back() == Some(true);
         let known = || settings.layers.iter().map(|layer| &layer.known);
@@ -152,21 +152,21 @@ impl Mcp {
         problems.extend(unread);
         let mut waiting = Vec::new();
         // The strongest comes first and is added last.
-        for McpEntry { name, scope, config } in servers.into_iter().rev() {
+        for McpServerEntry { name, scope, config } in servers.into_iter().rev() {
             let source = match scope {
-                McpScope::User => Source::User,
-                McpScope::Project => Source::Project,
-                McpScope::Local => Source::Local,
+                McpScope::User => SettingSource::User,
+                McpScope::Project => SettingSource::Project,
+                McpScope::Local => SettingSource::Local,
             };
-            if !given.sources.contains(&source) || (scope == McpScope::Project && rejected(&name)) {
+            if !given.setting_sources.contains(&source) || (scope == McpScope::Project && rejected(&name)) {
                 continue;
             }
             if scope == McpScope::Project && !approved(&name) {
                 waiting.push(name);
                 continue;
             }
-            match given.read(&name, &config, problems) {
-                Ok(config) => self.add(&name, config, scope.as_str()),
+            match given.parse_endpoint(&name, &config, problems) {
+                Ok(config) => self.add_server(&name, config, scope.as_str()),
                 Err(error) => problems.push(format!("{}: {error}", given.files.path(scope).display())),
             }
         }
@@ -185,68 +185,74 @@ impl Mcp {
     }
 
     /// Adds the servers that `initialize` names, with what they would answer.
-    pub(crate) fn add_inside(&self, names: &[String], manifests: Option<&Json>) {
+    pub(crate) fn add_sdk_servers(&self, names: &[String], manifests: Option<&Json>) {
         let manifests: BTreeMap<String, Json> = manifests.and_then(|json| json.read().ok()).unwrap_or_default();
         for name in names {
-            self.add(name, Config::Sdk, "sdk");
+            self.add_server(name, McpEndpoint::Sdk, "sdk");
         }
         for server in self.lock().values_mut() {
             server.manifest = manifests.get(&server.name).cloned();
         }
     }
 
-    fn add(&self, name: &str, config: Config, source: &'static str) {
-        let source = if config == Config::Sdk { "sdk" } else { source };
+    fn add_server(&self, name: &str, config: McpEndpoint, source: &'static str) {
+        let source = if config == McpEndpoint::Sdk { "sdk" } else { source };
         let mut servers = self.lock();
-        if servers.get(name).is_some_and(|known| known.config == config) {
+        if servers.get(name).is_some_and(|known| known.endpoint == config) {
             return;
         }
-        let server = Server { name: name.to_owned(), config, source, manifest: None, standing: Standing::Pending };
+        let server = McpConnection {
+            name: name.to_owned(),
+            endpoint: config,
+            source,
+            manifest: None,
+            state: ConnectionState::Pending,
+        };
         servers.insert(name.to_owned(), server);
     }
 
     /// Connects every server that is not connected yet, all at once.
     pub(crate) async fn connect_all(&self, session: &Arc<Session>) {
-        let pending: Vec<(String, Config, Option<Json>)> = {
+        let pending: Vec<(String, McpEndpoint, Option<Json>)> = {
             let servers = self.lock();
-            let waiting = servers.values().filter(|server| matches!(server.standing, Standing::Pending));
-            waiting.map(|server| (server.name.clone(), server.config.clone(), server.manifest.clone())).collect()
+            let waiting = servers.values().filter(|server| matches!(server.state, ConnectionState::Pending));
+            waiting.map(|server| (server.name.clone(), server.endpoint.clone(), server.manifest.clone())).collect()
         };
         let set = session.var("MCP_TIMEOUT").and_then(|millis| millis.parse().ok());
-        let patience = set.map_or(PATIENCE, Duration::from_millis);
+        let patience = set.map_or(CONNECT_TIMEOUT, Duration::from_millis);
         let connecting = pending.into_iter().map(|(name, config, manifest)| async move {
             let standing = connect::connect(session, &name, &config, manifest, patience).await;
             (name, standing)
         });
         for (name, standing) in join_all(connecting).await {
             match &standing {
-                Standing::Failed(error) => tracing::debug!(target: "quipu::mcp", %name, %error, "failed"),
-                Standing::Connected { tools, .. } => {
+                ConnectionState::Failed(error) => tracing::debug!(target: "quipu::mcp", %name, %error, "failed"),
+                ConnectionState::Connected { tools, .. } => {
                     tracing::debug!(target: "quipu::mcp", %name, tools = tools.len(), "connected");
                 }
-                Standing::Pending | Standing::Disabled => {}
+                ConnectionState::Pending | ConnectionState::Disabled => {}
             }
             // Hosts find it in the list of servers.
-            if let Standing::Failed(why) = &standing
+            if let ConnectionState::Failed(why) = &standing
                 && session.options.format != Format::StreamJson
             {
                 session.warn(format!("the MCP server {name} is not used: {why}"));
             }
             if let Some(server) = self.lock().get_mut(&name) {
-                server.standing = standing;
+                server.state = standing;
             }
         }
     }
 
     /// Replaces the servers that hosts set, as far as they may be used. A server that
     /// cannot be read is an error, and then nothing changes.
-    pub(crate) fn set(&self, given: &Json, session: &Session) -> Result<ServersSet, EngineError> {
-        let bad = |reason: String| EngineError::Flag { flag: "mcp_set_servers", reason };
+    pub(crate) fn set_servers(&self, given: &Json, session: &Session) -> Result<ServersSet, EngineError> {
+        let bad = |reason: String| EngineError::InvalidFlag { flag: "mcp_set_servers", reason };
         let given: BTreeMap<String, Json> = given.read().map_err(|error| bad(error.to_string()))?;
         let (mut wanted, mut set) = (BTreeMap::new(), ServersSet::default());
         for (name, json) in &given {
             let config = read_filled(name, json, &session.env, &mut set.problems).map_err(bad)?;
-            if session.options.safe_mode && config != Config::Sdk {
+            if session.options.safe_mode && config != McpEndpoint::Sdk {
                 set.refused.insert(name.clone(), "not used with --safe-mode".to_owned());
             } else if !is_allowed(&session.state().settings, name, &config) {
                 set.refused.insert(name.clone(), "settings do not allow it".to_owned());
@@ -255,10 +261,10 @@ impl Mcp {
             }
         }
         for (name, config) in &wanted {
-            if !self.has(name) {
+            if !self.has_server(name) {
                 set.added.push(name.clone());
             }
-            self.add(name, config.clone(), "dynamic");
+            self.add_server(name, config.clone(), "dynamic");
         }
         let mut servers = self.lock();
         let gone = servers.values().filter(|s| s.source == "dynamic" && !wanted.contains_key(&s.name));
@@ -269,34 +275,34 @@ impl Mcp {
     }
 
     /// Whether there is a server of this name.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has_server(&self, name: &str) -> bool {
         self.lock().contains_key(name)
     }
 
     /// Whether a server is connected.
     pub(crate) fn is_connected(&self, name: &str) -> bool {
-        self.lock().get(name).is_some_and(|server| matches!(server.standing, Standing::Connected { .. }))
+        self.lock().get(name).is_some_and(|server| matches!(server.state, ConnectionState::Connected { .. }))
     }
 
     /// Turns a server on or off, or connects it anew with the next `connect_all`.
-    pub(crate) fn toggle(&self, name: &str, enabled: bool) {
+    pub(crate) fn set_enabled(&self, name: &str, enabled: bool) {
         if let Some(server) = self.lock().get_mut(name) {
-            server.standing = if enabled { Standing::Pending } else { Standing::Disabled };
+            server.state = if enabled { ConnectionState::Pending } else { ConnectionState::Disabled };
         }
     }
 
     /// The servers, as hosts list them.
-    pub(crate) fn list(&self) -> Vec<McpServer> {
-        self.lock().values().map(Server::listed).collect()
+    pub(crate) fn list_servers(&self) -> Vec<McpServerStatus> {
+        self.lock().values().map(McpConnection::to_listing).collect()
     }
 
     /// The tools of all connected servers.
     pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for server in self.lock().values() {
-            if let Standing::Connected { running, tools: offered, .. } = &server.standing {
+            if let ConnectionState::Connected { service: running, tools: offered, .. } = &server.state {
                 let peer: Peer<RoleClient> = running.peer().clone();
-                tools.extend(offered.iter().map(|tool| McpTool::shared(&server.name, tool.clone(), peer.clone())));
+                tools.extend(offered.iter().map(|tool| McpTool::new_shared(&server.name, tool.clone(), peer.clone())));
             }
         }
         tools
@@ -307,16 +313,16 @@ impl Mcp {
         let peer = {
             let servers = self.lock();
             let server = servers.get(name).ok_or_else(|| format!("Server not found: {name}"))?;
-            match &server.standing {
-                _ if server.config == Config::Sdk => {
+            match &server.state {
+                _ if server.endpoint == McpEndpoint::Sdk => {
                     return Err(format!("mcp_read_resource: {name} is the host's own server"));
                 }
-                Standing::Connected { running, .. } => running.peer().clone(),
+                ConnectionState::Connected { service: running, .. } => running.peer().clone(),
                 _ => return Err(format!("MCP server not connected: {name}")),
             }
         };
         let read = peer.read_resource(ReadResourceRequestParams::new(uri));
-        match tokio::time::timeout(PATIENCE, read).await {
+        match tokio::time::timeout(CONNECT_TIMEOUT, read).await {
             Ok(read) => read.map_err(|error| error.to_string()),
             Err(_) => Err(format!("MCP server did not answer in time: {name}")),
         }
@@ -324,13 +330,13 @@ impl Mcp {
 
     /// A server inside the host says something by itself. One whose tools changed is asked
     /// for them anew by the next `connect_all`; false when there is no such server.
-    pub(crate) fn heard(&self, name: &str, message: &Json) -> bool {
+    pub(crate) fn handle_notification(&self, name: &str, message: &Json) -> bool {
         let mut servers = self.lock();
-        let Some(server) = servers.get_mut(name).filter(|server| server.config == Config::Sdk) else {
+        let Some(server) = servers.get_mut(name).filter(|server| server.endpoint == McpEndpoint::Sdk) else {
             return false;
         };
-        if message.value()["method"] == "notifications/tools/list_changed" {
-            (server.manifest, server.standing) = (None, Standing::Pending);
+        if message.to_value()["method"] == "notifications/tools/list_changed" {
+            (server.manifest, server.state) = (None, ConnectionState::Pending);
         }
         true
     }
@@ -338,18 +344,18 @@ impl Mcp {
     /// How a tool is called in questions to the person.
     pub(crate) fn display_name(&self, name: &str) -> String {
         match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
-            Some((_, tool)) => capitalised(tool),
+            Some((_, tool)) => humanise_name(tool),
             None => name.to_owned(),
         }
     }
 
     /// How a call of an MCP tool is shown.
-    pub(crate) fn shown(&self, block: &Block) -> Option<Vec<ToolUseMeta>> {
+    pub(crate) fn tool_use_meta(&self, block: &Block) -> Option<Vec<ToolUseMeta>> {
         let call = block.tool_use()?;
         let (server, tool) = call.name.strip_prefix("mcp__")?.split_once("__")?;
         Some(vec![ToolUseMeta {
             id: call.id.clone(),
-            display_name: Maybe::Value(capitalised(tool)),
+            display_name: Maybe::Value(humanise_name(tool)),
             server_display_name: Maybe::Value(server.to_owned()),
             tool_name: Maybe::Value(tool.to_owned()),
             ..ToolUseMeta::default()
@@ -359,14 +365,14 @@ impl Mcp {
     /// Lets all servers go; a program that does not go by itself is killed with its children.
     pub(crate) async fn close(&self) {
         let servers = std::mem::take(&mut *self.lock());
-        let parting = servers.into_values().filter_map(|server| match server.standing {
-            Standing::Connected { running, program, .. } => Some((running, program)),
+        let parting = servers.into_values().filter_map(|server| match server.state {
+            ConnectionState::Connected { service: running, process: program, .. } => Some((running, program)),
             _ => None,
         });
         join_all(parting.map(|(mut running, program)| async move {
-            let _ = running.close_with_timeout(PARTING).await;
+            let _ = running.close_with_timeout(SHUTDOWN_TIMEOUT).await;
             if let Some(mut program) = program {
-                let _ = tokio::time::timeout(PARTING, program.wait()).await;
+                let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, program.wait()).await;
                 // What it started may be there still.
                 let _ = program.start_kill();
             }
@@ -374,37 +380,37 @@ impl Mcp {
         .await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Server>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, McpConnection>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Server {
-    fn listed(&self) -> McpServer {
-        let transport = match self.config {
-            Config::Stdio { .. } => "stdio",
-            Config::Http { .. } => "http",
-            Config::Sdk => "sdk",
+impl McpConnection {
+    fn to_listing(&self) -> McpServerStatus {
+        let transport = match self.endpoint {
+            McpEndpoint::Stdio { .. } => "stdio",
+            McpEndpoint::Http { .. } => "http",
+            McpEndpoint::Sdk => "sdk",
         };
-        let mut listed = McpServer {
+        let mut listed = McpServerStatus {
             name: self.name.clone(),
             status: "pending".to_owned(),
             transport: Maybe::Value(transport.to_owned()),
             scope: Maybe::Value(if self.source == "sdk" { "dynamic" } else { self.source }.to_owned()),
             source: Maybe::Value(self.source.to_owned()),
-            ..McpServer::default()
+            ..McpServerStatus::default()
         };
-        match &self.standing {
-            Standing::Pending => {}
-            Standing::Disabled => listed.status = "disabled".to_owned(),
-            Standing::Failed(why) => {
+        match &self.state {
+            ConnectionState::Pending => {}
+            ConnectionState::Disabled => listed.status = "disabled".to_owned(),
+            ConnectionState::Failed(why) => {
                 listed.status = "failed".to_owned();
                 listed.error = Maybe::Value(why.clone());
             }
-            Standing::Connected { tools, info, .. } => {
+            ConnectionState::Connected { tools, info, .. } => {
                 listed.status = "connected".to_owned();
                 listed.server_info = info.clone().into();
-                listed.tools = Maybe::Value(tools.iter().map(tool::listed).collect::<Vec<Listed>>());
+                listed.tools = Maybe::Value(tools.iter().map(tool::tool_listing).collect::<Vec<Listed>>());
             }
         }
         listed
@@ -412,10 +418,10 @@ impl Server {
 }
 
 /// Where servers are configured.
-pub(crate) struct Sources<'a> {
+pub(crate) struct McpSources<'a> {
     pub(crate) options: &'a Options,
     /// Which settings files count; of the servers' files those of the same owners do.
-    pub(crate) sources: &'a [Source],
+    pub(crate) setting_sources: &'a [SettingSource],
     pub(crate) files: &'a McpFiles,
     pub(crate) plugins: &'a [Plugin],
     /// Whether the user trusts the folder: if not, the user's settings approve none of its servers.
@@ -437,8 +443,8 @@ pub(crate) struct ServersSet {
     pub(crate) problems: Vec<String>,
 }
 
-impl Sources<'_> {
-    fn read(&self, name: &str, json: &Json, problems: &mut Vec<String>) -> Result<Config, String> {
+impl McpSources<'_> {
+    fn parse_endpoint(&self, name: &str, json: &Json, problems: &mut Vec<String>) -> Result<McpEndpoint, String> {
         read_filled(name, json, self.env, problems)
     }
 }
@@ -449,9 +455,9 @@ fn read_filled(
     json: &Json,
     env: &BTreeMap<String, String>,
     problems: &mut Vec<String>,
-) -> Result<Config, String> {
-    let mut config = read_config(name, json)?;
-    let missing = expand::expand(&mut config, env);
+) -> Result<McpEndpoint, String> {
+    let mut config = parse_endpoint(name, json)?;
+    let missing = variables::expand_endpoint(&mut config, env);
     if !missing.is_empty() {
         problems.push(format!("the MCP server {name}: {} not set", missing.join(", ")));
     }
@@ -460,21 +466,21 @@ fn read_filled(
 
 /// Whether the lists of settings allow a server: no list denies it, and every list of
 /// allowed servers has it. A server of the host is the host's own business.
-fn is_allowed(settings: &Settings, name: &str, config: &Config) -> bool {
-    let matches = |entry: &ServerName| match (entry, config) {
-        (ServerName { server_command: Some(given), .. }, Config::Stdio { command, args, .. }) => {
+fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
+    let matches = |entry: &McpServerMatch| match (entry, config) {
+        (McpServerMatch { server_command: Some(given), .. }, McpEndpoint::Stdio { command, args, .. }) => {
             given.iter().eq(std::iter::once(command).chain(args))
         }
-        (ServerName { server_url: Some(pattern), .. }, Config::Http { url, .. }) => {
+        (McpServerMatch { server_url: Some(pattern), .. }, McpEndpoint::Http { url, .. }) => {
             let mut pieces = pattern.split('*').map(regex::escape);
             let pattern = pieces.by_ref().collect::<Vec<_>>().join(".*");
             regex::Regex::new(&format!("^{pattern}$")).is_ok_and(|pattern| pattern.is_match(url))
         }
-        (ServerName { server_name: Some(given), .. }, _) => given == name,
+        (McpServerMatch { server_name: Some(given), .. }, _) => given == name,
         _ => false,
     };
     let mut known = settings.layers.iter().map(|layer| &layer.known);
-    *config == Config::Sdk
+    *config == McpEndpoint::Sdk
         || known.all(|known| {
             let allowed = known.allowed_mcp_servers.as_ref().is_none_or(|list| list.iter().any(matches));
             allowed && !known.denied_mcp_servers.iter().any(matches)
@@ -483,35 +489,35 @@ fn is_allowed(settings: &Settings, name: &str, config: &Config) -> bool {
 
 /// Whether a server is described so that it can be used.
 pub fn check_mcp_server(name: &str, config: &serde_json::Value) -> Result<(), String> {
-    read_config(name, &Json::from(config.clone())).map(drop)
+    parse_endpoint(name, &Json::from(config.clone())).map(drop)
 }
 
 /// Reads how a server is reached.
-fn read_config(name: &str, json: &Json) -> Result<Config, String> {
+fn parse_endpoint(name: &str, json: &Json) -> Result<McpEndpoint, String> {
     // The place is one within the server's own text, and would mislead.
     let plain = |error: serde_json::Error| error.to_string().split(" at line ").next().map(str::to_owned);
     let bad = |error| format!("server {name}: {}", plain(error).unwrap_or_default());
-    let config = McpServerConfig::read(json).map_err(bad)?;
+    let config = McpServerConfig::from_json(json).map_err(bad)?;
     Ok(match config {
-        McpServerConfig::Stdio(program) => Config::Stdio {
+        McpServerConfig::Stdio(program) => McpEndpoint::Stdio {
             command: program.command,
             args: program.args.into_option().unwrap_or_default(),
             env: program.env.into_option().unwrap_or_default(),
         },
         McpServerConfig::Http(place) => {
-            Config::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
+            McpEndpoint::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
         }
         // The same address answers in both ways.
         McpServerConfig::Sse(place) => {
-            Config::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
+            McpEndpoint::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
         }
-        McpServerConfig::Sdk(_) => Config::Sdk,
+        McpServerConfig::Sdk(_) => McpEndpoint::Sdk,
         McpServerConfig::Unknown(other) => return Err(format!("server {name}: unknown type {:?}", other.tag())),
     })
 }
 
 /// The name of a tool in words: `read_file` is `Read file`.
-fn capitalised(name: &str) -> String {
+fn humanise_name(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

@@ -1,18 +1,18 @@
 //! Models: the aliases users type, and what each model can take.
 
-use quipu_message::control::answer;
+use quipu_message::control::response;
 
 /// The beta under which models with the suffix `[1m]` read a million tokens.
 pub(crate) const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
 /// The suffix of a model name that asks for a context window of a million tokens.
-const LONG_CONTEXT: &str = "[1m]";
+const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 
 /// The alias that plans with one model and works with another.
 const OPUSPLAN: &str = "opusplan";
 
 /// Tokens reserved for the answer and the summary before the context is full.
-const RESERVE: u64 = 33_000;
+const COMPACTION_RESERVE_TOKENS: u64 = 33_000;
 
 /// The effort levels a model that thinks adaptively takes.
 pub(crate) const EFFORT_LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_EFFORT: &str = "medium";
 
 /// The models behind the aliases.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Models {
+pub struct ModelAliases {
     opus: String,
     sonnet: String,
     haiku: String,
@@ -32,11 +32,11 @@ pub struct Models {
 
 /// How many tokens a model reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct ModelLimits {
     /// The size of the context window.
-    pub context: u64,
+    pub context_window: u64,
     /// The most tokens of an answer.
-    pub output: u64,
+    pub max_output_tokens: u64,
 }
 
 /// Which `thinking` parameter a model takes.
@@ -50,7 +50,7 @@ pub enum ThinkingSupport {
     Adaptive,
 }
 
-impl Size {
+impl ModelLimits {
     /// The size of a model; one that is not known counts as small.
     ///
     /// ```
@@ -58,8 +58,8 @@ impl Size {
     /// assert_eq!(Size::of("claude-opus-5-5").context, 1_000_000);
     /// assert_eq!(Size::of("someone-elses-model").context, 200_000);
     /// ```
-    pub fn of(model: &str) -> Self {
-        let version = version(model);
+    pub fn for_model(model: &str) -> Self {
+        let version = model_version(model);
         let output = match version {
             Some((5.., _)) => 128_000,
             Some((4, 6..)) => 64_000,
@@ -67,13 +67,13 @@ impl Size {
             Some((..=3, ..5)) => 4_096,
             _ => 32_000,
         };
-        let long = version.is_some_and(|version| version >= (5, 0)) || model.ends_with(LONG_CONTEXT);
-        Self { context: if long { 1_000_000 } else { 200_000 }, output }
+        let long = version.is_some_and(|version| version >= (5, 0)) || model.ends_with(LONG_CONTEXT_SUFFIX);
+        Self { context_window: if long { 1_000_000 } else { 200_000 }, max_output_tokens: output }
     }
 
     /// The number of tokens at which automatic compaction sets in.
-    pub fn threshold(self) -> u64 {
-        self.context.saturating_sub(RESERVE)
+    pub fn auto_compact_threshold(self) -> u64 {
+        self.context_window.saturating_sub(COMPACTION_RESERVE_TOKENS)
     }
 }
 
@@ -86,8 +86,8 @@ impl ThinkingSupport {
     /// assert_eq!(ThinkingSupport::of("claude-sonnet-4-5-20250929"), ThinkingSupport::Budget);
     /// assert_eq!(ThinkingSupport::of("claude-3-5-haiku-20241022"), ThinkingSupport::None);
     /// ```
-    pub fn of(model: &str) -> Self {
-        match version(model) {
+    pub fn for_model(model: &str) -> Self {
+        match model_version(model) {
             Some((4, 6..) | (5.., _)) => Self::Adaptive,
             Some((3, 7) | (4, _)) => Self::Budget,
             _ => Self::None,
@@ -96,7 +96,7 @@ impl ThinkingSupport {
 }
 
 /// The version in the name of a Claude model: `claude-opus-4-1-20250805` is 4.1.
-fn version(model: &str) -> Option<(u32, u32)> {
+fn model_version(model: &str) -> Option<(u32, u32)> {
     let (_, name) = model.split_once("claude-")?;
     let words = name.split(['-', '.', '@', ':', '[']);
     // Longer numbers are dates.
@@ -111,22 +111,22 @@ fn is_number(word: &str) -> bool {
 
 /// The name that is sent to the API: without the suffix that asks for a long context.
 pub(crate) fn wire_name(model: &str) -> &str {
-    model.strip_suffix(LONG_CONTEXT).unwrap_or(model)
+    model.strip_suffix(LONG_CONTEXT_SUFFIX).unwrap_or(model)
 }
 
 /// Whether a model's name asks for a context that needs a beta.
 pub(crate) fn needs_long_context_beta(model: &str) -> bool {
-    model.ends_with(LONG_CONTEXT)
+    model.ends_with(LONG_CONTEXT_SUFFIX)
 }
 
 /// The alias of a pair of models, one for planning and `model` for the work: `opusplan`, with
 /// the suffix of `model`.
 pub(crate) fn opusplan(model: &str) -> String {
-    let suffix = if needs_long_context_beta(model) { LONG_CONTEXT } else { "" };
+    let suffix = if needs_long_context_beta(model) { LONG_CONTEXT_SUFFIX } else { "" };
     format!("{OPUSPLAN}{suffix}")
 }
 
-impl Models {
+impl ModelAliases {
     /// The models, as far as the environment does not name others:
     /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`,
     /// `…_FABLE_MODEL`, and `ANTHROPIC_SMALL_FAST_MODEL` for side calls.
@@ -152,7 +152,8 @@ impl Models {
     /// The model of an alias, with its suffix `[1m]` if it has one; a name that is no
     /// alias stands for itself.
     pub fn resolve(&self, name: &str) -> String {
-        let (alias, suffix) = name.strip_suffix(LONG_CONTEXT).map_or((name, ""), |alias| (alias, LONG_CONTEXT));
+        let (alias, suffix) =
+            name.strip_suffix(LONG_CONTEXT_SUFFIX).map_or((name, ""), |alias| (alias, LONG_CONTEXT_SUFFIX));
         let model = match alias {
             "default" | "opus" | "best" => &self.opus,
             "sonnet" | OPUSPLAN => &self.sonnet,
@@ -165,26 +166,26 @@ impl Models {
 
     /// The model that takes the place of the chosen one in the mode `plan`; `None` for
     /// every name but `opusplan`.
-    pub(crate) fn for_planning(&self, name: &str) -> Option<String> {
+    pub(crate) fn planning_model(&self, name: &str) -> Option<String> {
         (wire_name(name) == OPUSPLAN).then(|| self.opus.clone())
     }
 
     /// The model if none is configured.
-    pub fn usual(&self) -> &str {
+    pub fn default_model(&self) -> &str {
         &self.opus
     }
 
     /// The model for side calls.
-    pub fn small(&self) -> &str {
+    pub fn small_model(&self) -> &str {
         &self.small
     }
 
     /// The models, as hosts list them.
-    pub fn list(&self) -> Vec<answer::Model> {
+    pub fn list_models(&self) -> Vec<response::ModelInfo> {
         let row = |value: &str, model: &String, name: &str, about: &str| {
-            let adaptive = ThinkingSupport::of(model) == ThinkingSupport::Adaptive;
+            let adaptive = ThinkingSupport::for_model(model) == ThinkingSupport::Adaptive;
             let levels = || EFFORT_LEVELS.iter().map(|level| (*level).to_owned()).collect();
-            answer::Model {
+            response::ModelInfo {
                 value: value.to_owned(),
                 resolved_model: model.clone().into(),
                 display_name: name.to_owned(),
@@ -194,7 +195,7 @@ impl Models {
                 supports_adaptive_thinking: adaptive.then_some(true).into(),
                 supports_auto_mode: true.into(),
                 supports_thinking_off: (!adaptive).into(),
-                ..answer::Model::default()
+                ..response::ModelInfo::default()
             }
         };
         vec![

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use quipu_conversation::price::Prices;
 
-use crate::sandbox::Switch;
+use crate::sandbox::SandboxMode;
 
 /// How the agent speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub enum Format {
 
 /// Which session to go on with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Start {
+pub enum ResumeMode {
     /// A new one.
     #[default]
     New,
@@ -68,7 +68,7 @@ pub struct PluginDir {
     /// Its folder; relative to the working directory.
     pub path: PathBuf,
     /// Whether its MCP servers are used.
-    pub mcp: bool,
+    pub uses_mcp: bool,
 }
 
 /// Which worktree.
@@ -104,7 +104,7 @@ pub struct Options {
     /// Suggest what the person might say next.
     pub prompt_suggestions: bool,
     /// Which session.
-    pub start: Start,
+    pub resume_mode: ResumeMode,
     /// Go on in a session of its own.
     pub fork: bool,
     /// The id of the new session.
@@ -112,7 +112,7 @@ pub struct Options {
     /// Go on from this line.
     pub resume_at: Option<String>,
     /// The prompt whose turn alone may be left behind by going on from an earlier line.
-    pub drops_turn: Option<String>,
+    pub resume_drops_turn: Option<String>,
     /// Write no session file.
     pub no_persistence: bool,
     /// The session's title.
@@ -144,13 +144,13 @@ pub struct Options {
     /// The tools on offer; none means all.
     pub tools: Option<Vec<String>>,
     /// Who answers permission requests: `stdio` is the host.
-    pub permission_prompt: Option<String>,
+    pub permission_prompt_tool: Option<String>,
     /// No host answers permission requests: they are denied.
     pub no_permission_prompts: bool,
     /// MCP servers: files or JSON.
     pub mcp_config: Vec<String>,
     /// Take no MCP servers from anywhere else.
-    pub strict_mcp: bool,
+    pub strict_mcp_config: bool,
     /// More settings: a file or JSON.
     pub settings: Option<String>,
     /// Which settings files to read; none means all.
@@ -209,7 +209,7 @@ pub struct Options {
     /// What models cost; the bundled prices if `None`.
     pub prices: Option<Prices>,
     /// Whether to hold commands in a sandbox.
-    pub sandbox: Switch,
+    pub sandbox: SandboxMode,
     /// The program that sets the sandbox up; without one, what would need it is asked about.
-    pub launcher: Option<PathBuf>,
+    pub sandbox_launcher: Option<PathBuf>,
 }

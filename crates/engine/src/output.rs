@@ -10,178 +10,190 @@ use quipu_message::{Entry, Envelope, Line, Maybe, SessionId, Spelling};
 use serde_json::Number;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{fresh, now};
+use crate::clock::{new_id, now};
 use crate::options::Format;
 
 /// Says lines, in the order of the calls.
 #[derive(Debug, Clone)]
-pub(crate) struct Output {
-    lines: mpsc::Sender<Said>,
-    session: Arc<Mutex<SessionId>>,
+pub(crate) struct OutputStream {
+    messages: mpsc::Sender<OutputMessage>,
+    session_id: Arc<Mutex<SessionId>>,
 }
 
 #[derive(Debug)]
-enum Said {
-    Line(Box<Entry>),
-    Lines(Vec<Entry>),
+enum OutputMessage {
+    Entry(Box<Entry>),
+    Entries(Vec<Entry>),
     /// For whoever reads stderr, whatever the format.
-    Note(String),
-    End,
+    Warning(String),
+    Close,
 }
 
 /// What was printed in the end.
 #[derive(Debug, Default)]
-pub(crate) struct Printed {
+pub(crate) struct PrintSummary {
     /// The last result.
-    pub(crate) last: Option<TurnResult>,
+    pub(crate) last_result: Option<TurnResult>,
     /// Why not all could be printed; a reader who left is no reason.
-    pub(crate) failed: Option<std::io::Error>,
+    pub(crate) write_error: Option<std::io::Error>,
 }
 
 /// Prints what is said, until the end is.
 #[derive(Debug)]
-pub(crate) struct Printer {
-    thread: Option<JoinHandle<Printed>>,
+pub(crate) struct PrinterThread {
+    thread: Option<JoinHandle<PrintSummary>>,
 }
 
-impl Output {
+impl OutputStream {
     /// Prints to `out` in the given form; what a form for people leaves out and they
     /// should know goes to `err`. When nobody reads any more, `gone` is told.
-    pub(crate) fn to(
+    pub(crate) fn start(
         out: impl Write + Send + 'static,
         err: impl Write + Send + 'static,
         format: Format,
         verbose: bool,
         session: SessionId,
         gone: CancellationToken,
-    ) -> std::io::Result<(Self, Printer)> {
+    ) -> std::io::Result<(Self, PrinterThread)> {
         let (lines, said) = mpsc::channel();
         let print = move || {
-            let mut press = Press { out, err, format, verbose, all: Vec::new(), last: None, failed: None, gone };
+            let mut press = Printer {
+                out,
+                err,
+                format,
+                verbose,
+                entries: Vec::new(),
+                last_result: None,
+                write_error: None,
+                reader_gone: gone,
+            };
             for said in said {
                 match said {
-                    Said::Line(entry) => press.take(*entry),
-                    Said::Lines(entries) => entries.into_iter().for_each(|entry| press.take(entry)),
-                    Said::Note(text) => press.note(&text),
-                    Said::End => break,
+                    OutputMessage::Entry(entry) => press.print_entry(*entry),
+                    OutputMessage::Entries(entries) => entries.into_iter().for_each(|entry| press.print_entry(entry)),
+                    OutputMessage::Warning(text) => press.print_warning(&text),
+                    OutputMessage::Close => break,
                 }
             }
             press.finish()
         };
         let thread = std::thread::Builder::new().name("quipu-output".to_owned()).spawn(print)?;
-        Ok((Self { lines, session: Arc::new(Mutex::new(session)) }, Printer { thread: Some(thread) }))
+        Ok((
+            Self { messages: lines, session_id: Arc::new(Mutex::new(session)) },
+            PrinterThread { thread: Some(thread) },
+        ))
     }
 
     /// Says a line as it is.
-    pub(crate) fn say(&self, entry: Entry) {
+    pub(crate) fn emit(&self, entry: Entry) {
         // Nobody listens only while the process ends.
-        let _ = self.lines.send(Said::Line(Box::new(entry)));
+        let _ = self.messages.send(OutputMessage::Entry(Box::new(entry)));
     }
 
     /// Says lines as they are, with nothing between them.
-    pub(crate) fn say_all(&self, entries: Vec<Entry>) {
-        let _ = self.lines.send(Said::Lines(entries));
+    pub(crate) fn emit_all(&self, entries: Vec<Entry>) {
+        let _ = self.messages.send(OutputMessage::Entries(entries));
     }
 
     /// Says a warning on stderr, whatever the format.
-    pub(crate) fn note(&self, text: String) {
-        let _ = self.lines.send(Said::Note(text));
+    pub(crate) fn warn_on_stderr(&self, text: String) {
+        let _ = self.messages.send(OutputMessage::Warning(text));
     }
 
     /// Nothing more will be said.
-    pub(crate) fn end(&self) {
-        let _ = self.lines.send(Said::End);
+    pub(crate) fn close(&self) {
+        let _ = self.messages.send(OutputMessage::Close);
     }
 
     /// The envelope of a live line: session and a fresh id.
     pub(crate) fn envelope(&self) -> Envelope {
         Envelope {
-            session_id: Maybe::Value(self.session()),
-            uuid: Maybe::Value(fresh()),
+            session_id: Maybe::Value(self.session_id()),
+            uuid: Maybe::Value(new_id()),
             spelling: Spelling::STREAM,
             ..Envelope::default()
         }
     }
 
     /// The same with the time, as `user` and `assistant` lines have it.
-    pub(crate) fn stamped(&self) -> Envelope {
+    pub(crate) fn timestamped_envelope(&self) -> Envelope {
         Envelope { timestamp: Maybe::Value(now()), parent_tool_use_id: Maybe::Null, ..self.envelope() }
     }
 
     /// The session that lines name.
-    pub(crate) fn session(&self) -> SessionId {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn session_id(&self) -> SessionId {
+        self.session_id.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Names another session from now on.
-    pub(crate) fn set_session(&self, id: SessionId) {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    pub(crate) fn set_session_id(&self, id: SessionId) {
+        *self.session_id.lock().unwrap_or_else(PoisonError::into_inner) = id;
     }
 }
 
-impl Printer {
+impl PrinterThread {
     /// Waits until all is printed.
-    pub(crate) fn finish(mut self) -> Printed {
+    pub(crate) fn finish(mut self) -> PrintSummary {
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
 /// Brings lines into the form that was asked for.
-struct Press<W, E> {
+struct Printer<W, E> {
     out: W,
     err: E,
     format: Format,
     verbose: bool,
-    all: Vec<Entry>,
-    last: Option<TurnResult>,
-    failed: Option<std::io::Error>,
-    gone: CancellationToken,
+    entries: Vec<Entry>,
+    last_result: Option<TurnResult>,
+    write_error: Option<std::io::Error>,
+    reader_gone: CancellationToken,
 }
 
-impl<W: Write, E: Write> Press<W, E> {
-    fn take(&mut self, entry: Entry) {
+impl<W: Write, E: Write> Printer<W, E> {
+    fn print_entry(&mut self, entry: Entry) {
         if let Entry::Result(result) = &entry {
-            self.last = Some((**result).clone());
+            self.last_result = Some((**result).clone());
         }
         match self.format {
             Format::StreamJson => {
-                if let Ok(line) = Line::of(&entry) {
+                if let Ok(line) = Line::from_serialize(&entry) {
                     self.print_json(line.as_str());
                 }
             }
-            Format::Json if self.verbose => self.all.push(entry),
+            Format::Json if self.verbose => self.entries.push(entry),
             Format::Json | Format::Text => {
-                if let Some(text) = warning(&entry) {
-                    self.note(&text);
+                if let Some(text) = warning_text(&entry) {
+                    self.print_warning(&text);
                 }
             }
         }
     }
 
-    fn note(&mut self, text: &str) {
+    fn print_warning(&mut self, text: &str) {
         // Who does not read it does not need it.
         let _ = writeln!(self.err, "warning: {text}");
     }
 
-    fn finish(mut self) -> Printed {
+    fn finish(mut self) -> PrintSummary {
         match self.format {
             Format::StreamJson => {}
             Format::Json if self.verbose => {
-                let text = serde_json::to_string(&self.all).unwrap_or_default();
+                let text = serde_json::to_string(&self.entries).unwrap_or_default();
                 self.print_json(&text);
             }
             Format::Json => {
-                if let Some(Ok(line)) = self.last.as_ref().map(Line::of) {
+                if let Some(Ok(line)) = self.last_result.as_ref().map(Line::from_serialize) {
                     self.print_json(line.as_str());
                 }
             }
             Format::Text => {
-                if let Some(text) = self.last.as_ref().map(words) {
+                if let Some(text) = self.last_result.as_ref().map(result_text) {
                     self.print(&text);
                 }
             }
         }
-        Printed { last: self.last, failed: self.failed }
+        PrintSummary { last_result: self.last_result, write_error: self.write_error }
     }
 
     /// Prints a line of JSON. Some readers take U+2028 and U+2029 for line ends, so they are
@@ -196,16 +208,16 @@ impl<W: Write, E: Write> Press<W, E> {
     fn print(&mut self, text: &str) {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
         if let Err(error) = written {
-            self.gone.cancel();
+            self.reader_gone.cancel();
             if error.kind() != ErrorKind::BrokenPipe {
-                self.failed.get_or_insert(error);
+                self.write_error.get_or_insert(error);
             }
         }
     }
 }
 
 /// What people should know before there is a result.
-fn warning(entry: &Entry) -> Option<String> {
+fn warning_text(entry: &Entry) -> Option<String> {
     let Entry::System(system) = entry else { return None };
     match &**system {
         System::Informational(line) if line.level.text() == Some("warning") => line.content.text().map(str::to_owned),
@@ -224,12 +236,12 @@ fn warning(entry: &Entry) -> Option<String> {
 }
 
 /// What a person reads of a result.
-fn words(result: &TurnResult) -> String {
+fn result_text(result: &TurnResult) -> String {
     match (result.result.text(), result.errors.get()) {
         (Some(text), _) => text.to_owned(),
         (None, Some(errors)) => {
             // Scripts look for these words.
-            format!("Error: {}", errors.words().replace("Reached maximum number of turns", "Reached max turns"))
+            format!("Error: {}", errors.extract_text().replace("Reached maximum number of turns", "Reached max turns"))
         }
         (None, None) => format!("Error: {}", result.subtype),
     }

@@ -10,32 +10,32 @@ pub(crate) struct OutputStyle {
     /// The instructions for the model.
     pub(crate) prompt: String,
     /// Whether the system prompt still says how to work on code.
-    pub(crate) keeps_coding: bool,
+    pub(crate) keeps_coding_instructions: bool,
     /// Whether it comes with the project, and not from the user, a plugin or this program.
-    pub(crate) of_project: bool,
+    pub(crate) is_from_project: bool,
 }
 
 /// The name of no style at all.
-pub(crate) const DEFAULT: &str = "default";
+pub(crate) const DEFAULT_STYLE: &str = "default";
 
 /// The names to choose from, those of the program first.
-pub(crate) fn names(styles: &BTreeMap<String, OutputStyle>) -> Vec<String> {
-    let builtin = BUILTIN.iter().map(|(name, _)| (*name).to_owned());
-    let own = styles.keys().filter(|name| !BUILTIN.iter().any(|(builtin, _)| builtin == name)).cloned();
-    [DEFAULT.to_owned()].into_iter().chain(builtin).chain(own).collect()
+pub(crate) fn style_names(styles: &BTreeMap<String, OutputStyle>) -> Vec<String> {
+    let builtin = BUILTIN_STYLES.iter().map(|(name, _)| (*name).to_owned());
+    let own = styles.keys().filter(|name| !BUILTIN_STYLES.iter().any(|(builtin, _)| builtin == name)).cloned();
+    [DEFAULT_STYLE.to_owned()].into_iter().chain(builtin).chain(own).collect()
 }
 
 /// The styles that are part of the program.
-pub(crate) fn builtin() -> impl Iterator<Item = OutputStyle> {
-    BUILTIN.iter().map(|(name, prompt)| OutputStyle {
+pub(crate) fn builtin_styles() -> impl Iterator<Item = OutputStyle> {
+    BUILTIN_STYLES.iter().map(|(name, prompt)| OutputStyle {
         name: (*name).to_owned(),
         prompt: (*prompt).to_owned(),
-        keeps_coding: true,
-        of_project: false,
+        keeps_coding_instructions: true,
+        is_from_project: false,
     })
 }
 
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN_STYLES: [(&str, &str); 4] = [
     (
         "Proactive",
         "Act on your own judgement. Where several ways are open, choose the one the project suggests, say in a line \
@@ -69,9 +69,10 @@ mod tests {
 
     #[test]
     fn the_programs_styles_come_first_and_once() {
-        let own = |name: &str| OutputStyle { name: name.to_owned(), ..builtin().next().unwrap() };
-        let mut styles: BTreeMap<String, OutputStyle> = builtin().map(|style| (style.name.clone(), style)).collect();
+        let own = |name: &str| OutputStyle { name: name.to_owned(), ..builtin_styles().next().unwrap() };
+        let mut styles: BTreeMap<String, OutputStyle> =
+            builtin_styles().map(|style| (style.name.clone(), style)).collect();
         styles.insert("Brief".to_owned(), own("Brief"));
-        assert_eq!(names(&styles), ["default", "Proactive", "Concise", "Explanatory", "Learning", "Brief"]);
+        assert_eq!(style_names(&styles), ["default", "Proactive", "Concise", "Explanatory", "Learning", "Brief"]);
     }
 }

@@ -4,32 +4,32 @@
 //! not understood is asked, and a path is judged by where it really leads.
 
 mod bash;
-mod files;
+mod decision;
+mod file_tools;
 mod guarded;
-mod judge;
 mod mode;
-mod path;
-mod refused;
+mod path_pattern;
 mod rule;
 mod rules;
+mod sandbox_rules;
 mod shell;
 mod web;
 
-pub(crate) use bash::{only_reads, programs};
-pub use files::{hidden, target};
+pub(crate) use bash::{is_read_only, program_names};
+pub use decision::{ApprovalRequest, Decision, DecisionReason, evaluate, evaluate_target};
+pub use file_tools::{file_target, hidden_file_filter};
 pub(crate) use guarded::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
-pub use judge::{Question, Reason, Verdict, judge, judge_at};
-pub use mode::Mode;
-pub use refused::refused;
-pub use rule::{Behavior, Rule, Source};
-pub use rules::{Rules, Sourced, UpdateError};
+pub use mode::PermissionMode;
+pub use rule::{Behavior, Rule, RuleSource};
+pub use rules::{RuleSet, SourcedRule, UpdateError};
+pub use sandbox_rules::sandbox_restrictions;
 
-use crate::tool::Place;
+use crate::tool::Workspace;
 
 /// Makes the rules known to the sandbox and to tools that find files and hosts by
 /// themselves: searches, mentions, redirects. To be done again when the rules change.
-pub fn enforce(rules: &Rules, place: &Place) {
-    place.hide(hidden(rules, place));
-    place.sandbox().refuse(refused(rules, place));
-    place.refuse_hosts(web::refused(rules));
+pub fn apply_rules(rules: &RuleSet, place: &Workspace) {
+    place.set_hidden_files(hidden_file_filter(rules, place));
+    place.sandbox().set_restrictions(sandbox_restrictions(rules, place));
+    place.set_denied_hosts(web::denied_host_filter(rules));
 }

@@ -6,27 +6,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use quipu_message::Uuid;
 use tokio::sync::Notify;
 
-use crate::commands::Typed;
+use crate::commands::TypedCommand;
 use crate::input::Prompt;
 
 /// Prompts in the order they came.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(crate) struct PromptQueue {
+    state: Mutex<QueueState>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueueState {
     prompts: VecDeque<Prompt>,
     /// The subagents whose notices are still to be taken; results are held back meanwhile.
-    expected: BTreeSet<String>,
+    expected_subagents: BTreeSet<String>,
     /// The commands whose notices are still to be taken.
-    awaited: BTreeSet<String>,
-    closed: bool,
+    expected_commands: BTreeSet<String>,
+    is_closed: bool,
 }
 
-impl Queue {
+impl PromptQueue {
     /// Adds a prompt at the end.
     pub(crate) fn push(&self, prompt: Prompt) {
         self.lock().prompts.push_back(prompt);
@@ -35,7 +35,7 @@ impl Queue {
 
     /// No more prompts will come.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.lock().is_closed = true;
         self.changed.notify_one();
     }
 
@@ -45,10 +45,10 @@ impl Queue {
             {
                 let mut waiting = self.lock();
                 if let Some(prompt) = waiting.prompts.pop_front() {
-                    waiting.took(&prompt);
+                    waiting.clear_notice(&prompt);
                     return Some(prompt);
                 }
-                if waiting.closed && waiting.expected.is_empty() && waiting.awaited.is_empty() {
+                if waiting.is_closed && waiting.expected_subagents.is_empty() && waiting.expected_commands.is_empty() {
                     return None;
                 }
             }
@@ -57,11 +57,11 @@ impl Queue {
     }
 
     /// Waits until a prompt waits, or none will come any more.
-    pub(crate) async fn waiting(&self) {
+    pub(crate) async fn wait_for_prompt(&self) {
         loop {
             {
                 let waiting = self.lock();
-                if !waiting.prompts.is_empty() || waiting.closed {
+                if !waiting.prompts.is_empty() || waiting.is_closed {
                     break;
                 }
             }
@@ -72,44 +72,44 @@ impl Queue {
     }
 
     /// Takes the prompts at the head that are plain words, for a running turn.
-    pub(crate) fn absorb(&self) -> Vec<Prompt> {
+    pub(crate) fn take_plain_prompts(&self) -> Vec<Prompt> {
         let mut waiting = self.lock();
-        let plain = |prompt: &Prompt| Typed::read(&prompt.content).is_none();
+        let plain = |prompt: &Prompt| TypedCommand::from_content(&prompt.content).is_none();
         let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
         let taken: Vec<Prompt> = waiting.prompts.drain(..count).collect();
-        taken.iter().for_each(|prompt| waiting.took(prompt));
+        taken.iter().for_each(|prompt| waiting.clear_notice(prompt));
         taken
     }
 
     /// A subagent works in the background: its notice is waited for.
-    pub(crate) fn expect(&self, task: &str) {
-        self.lock().expected.insert(task.to_owned());
+    pub(crate) fn expect_subagent(&self, task: &str) {
+        self.lock().expected_subagents.insert(task.to_owned());
     }
 
     /// A command runs in the background: its notice is waited for when no more prompts come.
-    pub(crate) fn wait_for(&self, task: &str) {
-        self.lock().awaited.insert(task.to_owned());
+    pub(crate) fn expect_command(&self, task: &str) {
+        self.lock().expected_commands.insert(task.to_owned());
     }
 
     /// The model knows already what a notice would tell.
-    pub(crate) fn expect_no_more(&self, task: &str) {
+    pub(crate) fn clear_expected(&self, task: &str) {
         let mut waiting = self.lock();
-        waiting.expected.remove(task);
-        waiting.awaited.remove(task);
+        waiting.expected_subagents.remove(task);
+        waiting.expected_commands.remove(task);
         drop(waiting);
         self.changed.notify_one();
     }
 
     /// Whether notices of subagents are still to be taken.
-    pub(crate) fn expects(&self) -> bool {
-        !self.lock().expected.is_empty()
+    pub(crate) fn is_expecting_subagents(&self) -> bool {
+        !self.lock().expected_subagents.is_empty()
     }
 
     /// Nobody waits for subagents any more.
-    pub(crate) fn expect_nothing(&self) {
+    pub(crate) fn clear_all_expected(&self) {
         let mut waiting = self.lock();
-        waiting.expected.clear();
-        waiting.awaited.clear();
+        waiting.expected_subagents.clear();
+        waiting.expected_commands.clear();
         drop(waiting);
         self.changed.notify_one();
     }
@@ -122,17 +122,17 @@ impl Queue {
     }
 
     /// Drops every waiting prompt; notices stay.
-    pub(crate) fn clear(&self) -> Vec<Prompt> {
+    pub(crate) fn cancel_prompts(&self) -> Vec<Prompt> {
         let mut waiting = self.lock();
-        let (notices, prompts) = waiting.prompts.drain(..).partition(|prompt| prompt.notice.is_some());
+        let (notices, prompts) = waiting.prompts.drain(..).partition(|prompt| prompt.task_notice.is_some());
         waiting.prompts = notices;
         let prompts: VecDeque<Prompt> = prompts;
         prompts.into()
     }
 
     /// Nothing more is taken, neither prompts nor notices.
-    pub(crate) fn end(&self) {
-        *self.lock() = Waiting { closed: true, ..Waiting::default() };
+    pub(crate) fn shut_down(&self) {
+        *self.lock() = QueueState { is_closed: true, ..QueueState::default() };
         self.changed.notify_one();
     }
 
@@ -141,16 +141,16 @@ impl Queue {
         self.lock().prompts.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
-    fn took(&mut self, prompt: &Prompt) {
-        if let Some(notice) = &prompt.notice {
-            self.expected.remove(&notice.task);
-            self.awaited.remove(&notice.task);
+impl QueueState {
+    fn clear_notice(&mut self, prompt: &Prompt) {
+        if let Some(notice) = &prompt.task_notice {
+            self.expected_subagents.remove(&notice.task_id);
+            self.expected_commands.remove(&notice.task_id);
         }
     }
 }
@@ -160,7 +160,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::input::Notice;
+    use crate::input::TaskNotice;
 
     fn prompt(text: &str) -> Prompt {
         Prompt { uuid: Some(Uuid::from(text)), ..Prompt::from(text.to_owned()) }
@@ -168,9 +168,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_running_turn_takes_words_up_to_the_first_command() {
-        let queue = Queue::default();
+        let queue = PromptQueue::default();
         ["a", "b", "/c", "d"].into_iter().for_each(|text| queue.push(prompt(text)));
-        assert_eq!(queue.absorb().len(), 2);
+        assert_eq!(queue.take_plain_prompts().len(), 2);
         assert!(queue.cancel(&"d".into()).is_some() && queue.cancel(&"d".into()).is_none());
         queue.close();
         assert_eq!(queue.next().await.map(|prompt| prompt.text()).as_deref(), Some("/c"));
@@ -179,30 +179,30 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_queue_waits_for_the_notices_of_subagents() {
-        let queue = Arc::new(Queue::default());
-        queue.expect("a1");
+        let queue = Arc::new(PromptQueue::default());
+        queue.expect_subagent("a1");
         queue.close();
         let waiting = tokio::spawn({
             let queue = Arc::clone(&queue);
             async move { (queue.next().await, queue.next().await) }
         });
-        let notice = Notice { task: "a1".to_owned(), run: "1".to_owned() };
-        queue.push(Prompt { notice: Some(notice), ..Prompt::from("done".to_owned()) });
+        let notice = TaskNotice { task_id: "a1".to_owned(), run_id: "1".to_owned() };
+        queue.push(Prompt { task_notice: Some(notice), ..Prompt::from("done".to_owned()) });
         let (notice, after) = waiting.await.unwrap();
         assert_eq!((notice.map(|prompt| prompt.text()).as_deref(), after), (Some("done"), None));
-        assert!(!queue.expects());
+        assert!(!queue.is_expecting_subagents());
     }
 
     #[tokio::test]
     async fn a_notice_nobody_waits_for_any_more_does_not_stand_for_another() {
-        let queue = Queue::default();
-        queue.expect("a1");
-        queue.expect_nothing();
-        queue.expect("a2");
-        let notice = Notice { task: "a1".to_owned(), run: "1".to_owned() };
-        queue.push(Prompt { notice: Some(notice), ..Prompt::from("done".to_owned()) });
-        assert!(queue.next().await.is_some() && queue.expects());
-        queue.expect_no_more("a2");
-        assert!(!queue.expects());
+        let queue = PromptQueue::default();
+        queue.expect_subagent("a1");
+        queue.clear_all_expected();
+        queue.expect_subagent("a2");
+        let notice = TaskNotice { task_id: "a1".to_owned(), run_id: "1".to_owned() };
+        queue.push(Prompt { task_notice: Some(notice), ..Prompt::from("done".to_owned()) });
+        assert!(queue.next().await.is_some() && queue.is_expecting_subagents());
+        queue.clear_expected("a2");
+        assert!(!queue.is_expecting_subagents());
     }
 }

@@ -7,38 +7,38 @@
 //! ```
 //!
 //! [`Sandbox`] belongs to a session and knows how far the kernel can hold a command
-//! ([`Level`], found by a self-test at first use). The launcher ([`launch`]) is the
+//! ([`SandboxLevel`], found by a self-test at first use). The launcher ([`launch`]) is the
 //! agent's own program in another role: it sets itself up and becomes the shell. On
 //! macOS the same policy becomes a Seatbelt profile.
 
-mod check;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(not(target_os = "linux"))]
 #[path = "sandbox/launch_seatbelt.rs"]
 mod launch;
 mod launchers;
-mod plan;
 mod policy;
 mod readable;
-mod refusals;
+mod restricted_paths;
+mod sandboxed_command;
 mod seatbelt;
-mod session;
+mod self_test;
+mod session_sandbox;
 mod settings;
 
 pub use launch::launch;
 pub(crate) use launchers::Launched;
-pub(crate) use plan::Plan;
-pub use refusals::{Matcher, Refused};
-pub use session::{Level, Options, Sandbox, Switch};
-pub use settings::Settings;
+pub use restricted_paths::{PathMatcher, SandboxRestrictions};
+pub(crate) use sandboxed_command::SandboxedCommand;
+pub use session_sandbox::{Sandbox, SandboxLevel, SandboxMode, SandboxOptions};
+pub use settings::SandboxSettings;
 
 /// The flag that makes a program the launcher ([`launch`]).
 const LAUNCHER_FLAG: &str = "--internal-sandbox-launcher";
 
 /// What the kernel lets a command do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Profile {
+pub enum SandboxProfile {
     /// Read the session's folders and the system's; write nothing but a temporary
     /// folder of its own; no network. For commands that were allowed because they
     /// only read.

@@ -7,32 +7,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_api::Client;
 use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState};
-use quipu_message::hook::{HookBase, HookEvent};
+use quipu_message::hook::{HookEvent, HookInputBase};
 use quipu_message::stream::TurnResult;
-use quipu_message::system::{Informational, System, live};
+use quipu_message::system::{Informational, System, stream_only};
 use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{Agent, Catalog};
 use crate::checkpoint::Checkpoints;
 use crate::clock::now;
-use crate::hooks::{Effects, Hooks, With};
+use crate::conversation_log::{ConversationLog, PendingWrite};
+use crate::definitions::{AgentDefinition, Definitions};
+use crate::hooks::{HookEnvironment, HookOutcome, Hooks};
 use crate::host::Host;
 use crate::input::Prompt;
-use crate::ledger::Ledger;
-use crate::log::{Log, Recorded};
-use crate::mcp::Mcp;
-use crate::memory::{self, Instructions, PathRule};
-use crate::model::Models;
+use crate::instructions::{self, InstructionFile, PathRule};
+use crate::mcp::McpClients;
+use crate::model::ModelAliases;
 use crate::options::Options;
-use crate::output::Output;
+use crate::output::OutputStream;
 use crate::output_style::OutputStyle;
-use crate::permission::{Mode, Rules};
-use crate::queue::Queue;
+use crate::permission::{PermissionMode, RuleSet};
+use crate::queue::PromptQueue;
 use crate::request::RequestEnv;
-use crate::settings::{Settings, Source};
-use crate::tool::Place;
+use crate::settings::{SettingSource, Settings};
+use crate::tool::Workspace;
+use crate::usage::UsageTracker;
 
 /// What everything in a session shares.
 pub(crate) struct Session {
@@ -43,56 +43,56 @@ pub(crate) struct Session {
     /// The environment of hooks.
     pub hook_env: BTreeMap<String, String>,
     /// The person's folder of settings and sessions.
-    pub config: PathBuf,
+    pub config_folder: PathBuf,
     /// The folder that the project's settings are read from.
-    pub project: PathBuf,
+    pub project_folder: PathBuf,
     /// Which settings files count.
-    pub sources: Vec<Source>,
+    pub setting_sources: Vec<SettingSource>,
     /// Whether the user trusts the folder.
-    pub trusted: bool,
+    pub is_trusted: bool,
     /// How many more subagents may work at once.
-    pub subagents: tokio::sync::Semaphore,
+    pub subagent_slots: tokio::sync::Semaphore,
     /// The way out.
-    pub output: Output,
+    pub output: OutputStream,
     /// The host at the other end.
     pub host: Host,
     /// Prompts that wait.
-    pub queue: Queue,
+    pub queue: PromptQueue,
     /// The models behind short names.
-    pub(crate) models: Models,
+    pub(crate) models: ModelAliases,
     /// Who asks the model.
     pub client: Client,
     /// What environment variables say of every request.
     pub(crate) request_env: RequestEnv,
     /// Where tools run.
-    pub place: Place,
+    pub workspace: Workspace,
     /// The hooks.
     pub hooks: Hooks,
     /// The MCP servers.
-    pub mcp: Mcp,
+    pub mcp: McpClients,
     /// Copies of files before they change.
     pub checkpoints: Option<Arc<Checkpoints>>,
     /// How many results were given.
-    pub results: AtomicU64,
+    pub result_count: AtomicU64,
     /// Results that are said when subagents in the background are done.
-    pub held: Mutex<Vec<TurnResult>>,
+    pub held_results: Mutex<Vec<TurnResult>>,
     /// What changes while the session runs.
-    pub state: Mutex<State>,
+    pub state: Mutex<SessionState>,
     /// The session's own conversation.
-    pub log: Mutex<Log>,
+    pub log: Mutex<ConversationLog>,
     /// What was used.
-    pub ledger: Arc<Mutex<Ledger>>,
+    pub usage: Arc<Mutex<UsageTracker>>,
 }
 
 /// What changes while the session runs.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SessionState {
     /// The session.
     pub id: SessionId,
     /// The permission mode.
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// The permission rules.
-    pub rules: Rules,
+    pub rules: RuleSet,
     /// The settings.
     pub settings: Settings,
     /// The model.
@@ -102,29 +102,29 @@ pub(crate) struct State {
     /// How hard to think.
     pub effort: Option<String>,
     /// How many tokens thinking may take.
-    pub max_thinking: Option<u64>,
+    pub max_thinking_tokens: Option<u64>,
     /// How thinking is shown.
     pub thinking_display: Option<String>,
     /// The system prompt that replaces ours.
     pub system_prompt: Option<String>,
     /// What follows the system prompt.
-    pub append_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
     /// The agent that the session runs as.
-    pub agent: Option<Agent>,
+    pub agent: Option<AgentDefinition>,
     /// The worktree that the session works in.
     pub(crate) worktree: Option<WorktreeSession>,
     /// Whether the file names that agent and that worktree already.
-    pub noted_agent: bool,
+    pub agent_recorded: bool,
     /// Whether the user was told what mode `auto` does.
-    pub told_auto: bool,
+    pub auto_mode_announced: bool,
     /// The form of the answer.
     pub json_schema: Option<String>,
     /// Whether what subagents say and think is told too.
-    pub subagent_text: bool,
+    pub forward_subagent_text: bool,
     /// Commands, skills, subagents.
-    pub catalog: Catalog,
+    pub definitions: Definitions,
     /// Folders that the host opened as parts of the project.
-    pub roots: Vec<PathBuf>,
+    pub extra_roots: Vec<PathBuf>,
     /// The title.
     pub title: Option<String>,
     /// Tools used so far.
@@ -134,37 +134,37 @@ pub(crate) struct State {
     /// The person's last words.
     pub last_prompt: Option<String>,
     /// Breaks the running turn off.
-    pub turn: Option<CancellationToken>,
+    pub turn_cancel: Option<CancellationToken>,
     /// The prompt being answered, by the id the host gave it, until its result is said.
-    pub answering: Option<Uuid>,
+    pub answering_uuid: Option<Uuid>,
     /// Prompts that the running turn has taken in, by the ids the host gave them.
-    pub absorbed: Vec<Uuid>,
+    pub absorbed_uuids: Vec<Uuid>,
     /// The calls under way, and what moves each to the background.
-    pub calls: Vec<(ToolUseId, CancellationToken)>,
+    pub running_calls: Vec<(ToolUseId, CancellationToken)>,
     /// Whether the host has said hello.
-    pub greeted: bool,
+    pub initialized: bool,
     /// `idle`, `running` or `requires_action`.
-    pub doing: &'static str,
+    pub activity: &'static str,
     /// How much of the context the last call filled.
-    pub filled: u64,
+    pub context_tokens: u64,
     /// How many prompts the session has answered.
-    pub turns: u64,
+    pub turn_count: u64,
     /// Notes to put before the next prompt, such as a model chosen by the host.
-    pub pending: Vec<Entry>,
+    pub pending_entries: Vec<Entry>,
     /// Whether the model was told last that plan mode is on.
-    pub(crate) planning: bool,
+    pub(crate) plan_mode_announced: bool,
     /// Whether the instruction files were told already.
-    pub instructed: bool,
+    pub instructions_sent: bool,
     /// The rules that are told only with the files they are for; `None` until they are
     /// read, and again when what they are read from may have changed.
     pub(crate) path_rules: Option<Arc<[PathRule]>>,
     /// Whether the system prompt is recorded once and sent verbatim from then on.
-    pub(crate) records_system: bool,
+    pub(crate) records_system_prompt: bool,
 }
 
-impl State {
+impl SessionState {
     /// The entry that names the agent the session runs as.
-    fn agent_line(&self) -> Option<Entry> {
+    fn agent_setting_entry(&self) -> Option<Entry> {
         let agent = self.agent.as_ref()?;
         let line = AgentSetting {
             agent: agent.name.clone(),
@@ -175,7 +175,7 @@ impl State {
     }
 
     /// The entry that says in which worktree the session works.
-    fn worktree_line(&self) -> Option<Entry> {
+    fn worktree_state_entry(&self) -> Option<Entry> {
         let session_id = Maybe::Value(self.id.clone());
         let worktree = WorktreeSession { session_id: session_id.clone(), ..self.worktree.clone()? };
         let line = WorktreeState { worktree: Some(worktree), session_id, ..WorktreeState::default() };
@@ -184,13 +184,13 @@ impl State {
 
     /// The model that answers in the permission mode of now.
     pub(crate) fn active_model(&self) -> &str {
-        let planning = self.planning_model.as_deref().filter(|_| self.mode == Mode::Plan);
+        let planning = self.planning_model.as_deref().filter(|_| self.mode == PermissionMode::Plan);
         planning.unwrap_or(&self.model)
     }
 
     /// How hard a model is to think.
-    pub(crate) fn effort(&self, model: &str) -> Option<String> {
-        self.effort.clone().or_else(|| self.settings.effort(model))
+    pub(crate) fn effort_for(&self, model: &str) -> Option<String> {
+        self.effort.clone().or_else(|| self.settings.effort_for(model))
     }
 }
 
@@ -199,12 +199,15 @@ impl Session {
     /// One of a project that is not trusted never takes the program's own instructions away.
     pub(crate) fn output_style(&self) -> Option<OutputStyle> {
         let state = self.state();
-        let style = state.catalog.styles.get(&state.settings.output_style())?.clone();
-        Some(OutputStyle { keeps_coding: style.keeps_coding || style.of_project && !self.trusted, ..style })
+        let style = state.definitions.output_styles.get(&state.settings.output_style())?.clone();
+        Some(OutputStyle {
+            keeps_coding_instructions: style.keeps_coding_instructions || style.is_from_project && !self.is_trusted,
+            ..style
+        })
     }
 
     /// The instruction files of the person, the project and the folders opened later.
-    pub(crate) fn instructions(&self) -> Vec<Instructions> {
+    pub(crate) fn instructions(&self) -> Vec<InstructionFile> {
         self.find_instructions().0
     }
 
@@ -212,12 +215,15 @@ impl Session {
     pub(crate) fn path_rules(&self) -> Arc<[PathRule]> {
         let (known, roots) = {
             let state = self.state();
-            (state.path_rules.clone(), state.roots.clone())
+            (state.path_rules.clone(), state.extra_roots.clone())
         };
         known.unwrap_or_else(|| {
             let rules: Arc<[PathRule]> = match self.options.bare {
                 true => Arc::default(),
-                false => memory::path_rules(&self.config, &self.place, &roots, &self.sources).into(),
+                false => {
+                    instructions::find_path_rules(&self.config_folder, &self.workspace, &roots, &self.setting_sources)
+                        .into()
+                }
             };
             self.state().path_rules = Some(Arc::clone(&rules));
             rules
@@ -225,50 +231,50 @@ impl Session {
     }
 
     /// The same, and what was left out of them.
-    pub(crate) fn find_instructions(&self) -> (Vec<Instructions>, Vec<String>) {
+    pub(crate) fn find_instructions(&self) -> (Vec<InstructionFile>, Vec<String>) {
         if self.options.bare {
             return (Vec::new(), Vec::new());
         }
-        let roots = self.state().roots.clone();
-        memory::find(&self.config, &self.place, &roots, &self.sources)
+        let roots = self.state().extra_roots.clone();
+        instructions::find_instructions(&self.config_folder, &self.workspace, &roots, &self.setting_sources)
     }
 
     /// What changes while the session runs.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session's own conversation.
-    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, ConversationLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records entries of the session's own conversation and returns when they are written.
     pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
         let recorded = self.log().record(entries)?;
-        recorded.written().await
+        recorded.wait().await
     }
 
     /// Returns when everything noted is written.
-    pub(crate) async fn noted(&self) -> Result<(), AppendError> {
-        let noted = self.log().noted()?;
-        noted.written().await
+    pub(crate) async fn wait_for_bookkeeping(&self) -> Result<(), AppendError> {
+        let noted = self.log().bookkeeping_written()?;
+        noted.wait().await
     }
 
     /// Returns when everything recorded is on stable storage.
     pub(crate) async fn flush(&self) -> Result<(), AppendError> {
         let flushed = self.log().flush();
-        flushed.written().await
+        flushed.wait().await
     }
 
     /// Results that are said when subagents in the background are done.
-    pub(crate) fn held(&self) -> MutexGuard<'_, Vec<TurnResult>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn held_results(&self) -> MutexGuard<'_, Vec<TurnResult>> {
+        self.held_results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was used.
-    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn usage(&self) -> MutexGuard<'_, UsageTracker> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A variable of the environment; an empty one counts as unset.
@@ -278,27 +284,27 @@ impl Session {
 
     /// Chooses the model that answers from now on, by name or alias. Returns the model
     /// chosen and the one before.
-    pub(crate) fn choose_model(&self, name: &str) -> (String, String) {
+    pub(crate) fn set_model(&self, name: &str) -> (String, String) {
         let model = self.models.resolve(name);
         let mut state = self.state();
-        state.planning_model = self.models.for_planning(name);
+        state.planning_model = self.models.planning_model(name);
         let before = std::mem::replace(&mut state.model, model.clone());
         (model, before)
     }
 
     /// Says a `system` line.
-    pub(crate) fn say(&self, system: System) {
-        self.output.say(Entry::System(Box::new(system)));
+    pub(crate) fn emit_system(&self, system: System) {
+        self.output.emit(Entry::System(Box::new(system)));
     }
 
     /// Tells the person of something that is not as it should be.
     pub(crate) fn warn(&self, text: String) {
-        self.tell(&text, "warning");
+        self.emit_informational(&text, "warning");
     }
 
     /// Says an `informational` line of a level.
-    fn tell(&self, text: &str, level: &str) {
-        self.say(System::Informational(Box::new(Informational {
+    fn emit_informational(&self, text: &str, level: &str) {
+        self.emit_system(System::Informational(Box::new(Informational {
             content: Maybe::Value(text.to_owned()),
             level: Maybe::Value(level.to_owned()),
             envelope: self.output.envelope(),
@@ -307,93 +313,93 @@ impl Session {
     }
 
     /// Tells a host that asked for it what the session does.
-    pub(crate) fn now_doing(&self, word: &'static str) {
-        self.state().doing = word;
+    pub(crate) fn set_activity(&self, word: &'static str) {
+        self.state().activity = word;
         if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
-            self.say(System::SessionStateChanged(Box::new(live::SessionStateChanged {
+            self.emit_system(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
                 state: Maybe::Value(word.to_owned()),
                 sdk_host_only: Maybe::Value(true),
                 envelope: self.output.envelope(),
-                ..live::SessionStateChanged::default()
+                ..stream_only::SessionStateChanged::default()
             })));
         }
     }
 
     /// Changes the permission mode and says so.
-    pub(crate) fn set_mode(&self, mode: Mode) {
-        if self.change_mode(mode) {
-            self.say(System::Status(Box::new(live::Status {
+    pub(crate) fn set_mode(&self, mode: PermissionMode) {
+        if self.replace_mode(mode) {
+            self.emit_system(System::Status(Box::new(stream_only::Status {
                 status: Maybe::Null,
                 permission_mode: Maybe::Value(mode.as_str().to_owned()),
                 envelope: self.output.envelope(),
-                ..live::Status::default()
+                ..stream_only::Status::default()
             })));
-            self.tell_auto();
+            self.announce_auto_mode();
         }
     }
 
     /// Whether a permission mode may be chosen while the session runs.
-    pub(crate) fn may_use(&self, mode: Mode) -> bool {
+    pub(crate) fn can_use_mode(&self, mode: PermissionMode) -> bool {
         let bypasses = self.options.may_skip_permissions && !self.options.restricted;
-        (mode != Mode::BypassPermissions || bypasses) && !self.state().settings.forbids(mode)
+        (mode != PermissionMode::BypassPermissions || bypasses) && !self.state().settings.disables_mode(mode)
     }
 
     /// Says once what mode `auto` does here, when it is on.
-    pub(crate) fn tell_auto(&self) {
+    pub(crate) fn announce_auto_mode(&self) {
         let first = {
             let mut state = self.state();
-            state.mode == Mode::Auto && !std::mem::replace(&mut state.told_auto, true)
+            state.mode == PermissionMode::Auto && !std::mem::replace(&mut state.auto_mode_announced, true)
         };
         if first {
             let held = "commands run in the workspace sandbox and edits inside the working directories";
-            self.tell(&format!("Mode auto: {held} are allowed; everything else needs approval."), "info");
+            self.emit_informational(&format!("Mode auto: {held} are allowed; everything else needs approval."), "info");
         }
     }
 
     /// Changes the permission mode; true when it was another.
-    pub(crate) fn change_mode(&self, mode: Mode) -> bool {
+    pub(crate) fn replace_mode(&self, mode: PermissionMode) -> bool {
         let mut state = self.state();
         let before = std::mem::replace(&mut state.mode, mode);
         // The model is told that it is over, whoever ended it.
-        state.planning |= before == Mode::Plan;
+        state.plan_mode_announced |= before == PermissionMode::Plan;
         before != mode
     }
 
     /// Breaks the running turn off; questions to the host are withdrawn first.
     pub(crate) fn interrupt(&self) {
-        let turn = self.state().turn.clone();
+        let turn = self.state().turn_cancel.clone();
         if let Some(turn) = turn {
-            self.host.withdraw_all();
+            self.host.cancel_all();
             turn.cancel();
         }
     }
 
     /// What every hook is told.
-    pub(crate) fn hook_base(&self) -> HookBase {
+    pub(crate) fn hook_base(&self) -> HookInputBase {
         let path = self.log().path().display().to_string();
         let state = self.state();
-        HookBase {
+        HookInputBase {
             session_id: Maybe::Value(state.id.clone()),
             prompt_id: state.prompt_id.clone().into(),
             permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
             transcript_path: Maybe::Value(path),
-            cwd: Maybe::Value(self.place.cwd().display().to_string()),
-            ..HookBase::default()
+            cwd: Maybe::Value(self.workspace.cwd().display().to_string()),
+            ..HookInputBase::default()
         }
     }
 
     /// Runs the hooks of an event.
-    pub(crate) async fn hook<E: HookEvent>(
+    pub(crate) async fn run_hooks<E: HookEvent>(
         &self,
         input: E,
         subject: Option<&str>,
         call: Option<&ToolUseId>,
         cancel: &CancellationToken,
-    ) -> Effects {
-        let root = self.place.root();
+    ) -> HookOutcome {
+        let root = self.workspace.root();
         let (host, output, env) = (&self.host, &self.output, &self.hook_env);
-        let with = With { host, output, env, root, project: &self.project, cancel };
-        let effects = self.hooks.run(E::NAME, Json::of(&input), subject, call, with).await;
+        let with = HookEnvironment { host, output, env, root, project_folder: &self.project_folder, cancel };
+        let effects = self.hooks.run(E::NAME, Json::from_serialize(&input), subject, call, with).await;
         if !cancel.is_cancelled() {
             effects.failures().for_each(|failure| self.warn(failure));
         }
@@ -401,54 +407,54 @@ impl Session {
     }
 
     /// Notes in the file that a prompt waits or goes.
-    pub(crate) fn note_queue(
+    pub(crate) fn record_queue_operation(
         &self,
         operation: &str,
         prompt: Option<&Prompt>,
         reason: Option<&str>,
     ) -> Result<(), AppendError> {
-        let line = self.queue_line(operation, prompt, reason);
-        self.log().note(&[Entry::QueueOperation(Box::new(line))])
+        let line = self.queue_operation_entry(operation, prompt, reason);
+        self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
     }
 
     /// Notes in the file that the running turn has taken a prompt in.
-    pub(crate) fn note_absorbed(&self, prompt: &Prompt, uuid: Uuid, delivery: String) -> Result<(), AppendError> {
+    pub(crate) fn record_absorbed(&self, prompt: &Prompt, uuid: Uuid, delivery: String) -> Result<(), AppendError> {
         let line = QueueOperation {
             command_uuid: Maybe::Value(uuid),
             delivery_id: Maybe::Value(delivery),
-            ..self.queue_line("remove", Some(prompt), Some("absorbed_mid_turn"))
+            ..self.queue_operation_entry("remove", Some(prompt), Some("absorbed_mid_turn"))
         };
-        self.log().note(&[Entry::QueueOperation(Box::new(line))])
+        self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
     }
 
     /// Notes in the file that a prompt waits. Once that is written it is on stable storage.
-    pub(crate) fn note_enqueued(&self, prompt: &Prompt) -> Result<Recorded, AppendError> {
+    pub(crate) fn record_enqueued(&self, prompt: &Prompt) -> Result<PendingWrite, AppendError> {
         let mut lines = Vec::new();
         {
             let mut state = self.state();
-            if !std::mem::replace(&mut state.noted_agent, true) {
-                lines.extend(state.agent_line());
-                lines.extend(state.worktree_line());
+            if !std::mem::replace(&mut state.agent_recorded, true) {
+                lines.extend(state.agent_setting_entry());
+                lines.extend(state.worktree_state_entry());
             }
         }
-        lines.push(Entry::QueueOperation(Box::new(self.queue_line("enqueue", Some(prompt), None))));
-        self.log().note_synced(&lines)
+        lines.push(Entry::QueueOperation(Box::new(self.queue_operation_entry("enqueue", Some(prompt), None))));
+        self.log().record_bookkeeping_synced(&lines)
     }
 
-    fn queue_line(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
-        let may_wait = self.state().turn.is_some() || self.hooks.listen("UserPromptSubmit");
+    fn queue_operation_entry(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
+        let may_wait = self.state().turn_cancel.is_some() || self.hooks.has_hooks_for("UserPromptSubmit");
         QueueOperation {
             operation: operation.to_owned(),
             timestamp: Maybe::Value(now()),
             session_id: Maybe::Value(self.state().id.clone()),
-            content: prompt.map(|prompt| prompt.quoted(may_wait)).unwrap_or_default(),
+            content: prompt.map(|prompt| prompt.queue_content(may_wait)).unwrap_or_default(),
             reason: reason.map(str::to_owned).into(),
             ..QueueOperation::default()
         }
     }
 
     /// Notes a tool that was not used before.
-    pub(crate) fn note_tool(&self, name: &str) -> Result<(), AppendError> {
+    pub(crate) fn record_tool_used(&self, name: &str) -> Result<(), AppendError> {
         let line = {
             let mut state = self.state();
             if state.tools_used.iter().any(|used| used == name) {
@@ -458,14 +464,15 @@ impl Session {
             let (tools, session_id) = (state.tools_used.clone(), Maybe::Value(state.id.clone()));
             ToolsUsed { tools, session_id, ..ToolsUsed::default() }
         };
-        self.log().note(&[Entry::ToolsUsed(Box::new(line))])
+        self.log().record_bookkeeping(&[Entry::ToolsUsed(Box::new(line))])
     }
 
     /// Notes where a resume goes on from, and what was spent.
-    pub(crate) fn note_end(&self, final_costs: bool) -> Result<(), AppendError> {
+    pub(crate) fn record_session_end(&self, final_costs: bool) -> Result<(), AppendError> {
         let (id, last, settings) = {
             let state = self.state();
-            let settings = state.agent_line().into_iter().chain(state.worktree_line()).collect::<Vec<_>>();
+            let settings =
+                state.agent_setting_entry().into_iter().chain(state.worktree_state_entry()).collect::<Vec<_>>();
             (state.id.clone(), state.last_prompt.clone(), settings)
         };
         let mut log = self.log();
@@ -474,7 +481,7 @@ impl Session {
         }
         let mut lines = Vec::new();
         if let Some(last) = last {
-            let leaf: Option<Uuid> = log.head().cloned();
+            let leaf: Option<Uuid> = log.leaf_uuid().cloned();
             lines.push(Entry::LastPrompt(Box::new(LastPrompt {
                 last_prompt: Maybe::Value(last),
                 leaf_uuid: leaf.into(),
@@ -484,20 +491,20 @@ impl Session {
         }
         if final_costs {
             lines.extend(settings);
-            lines.push(Entry::CostState(Box::new(self.ledger().state(id))));
+            lines.push(Entry::CostState(Box::new(self.usage().to_cost_state(id))));
         }
-        log.note(&lines)
+        log.record_bookkeeping(&lines)
     }
 
     /// The number of the next result.
-    pub(crate) fn next_result(&self) -> u64 {
-        self.results.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn next_result_index(&self) -> u64 {
+        self.result_count.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The folder for files of this session that are not its conversation.
-    pub(crate) fn scratch(&self) -> PathBuf {
+    pub(crate) fn scratch_folder(&self) -> PathBuf {
         // Below a folder with a random name.
-        let private = || self.place.outputs().to_owned();
+        let private = || self.workspace.output_folder().to_owned();
         let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(private, PathBuf::from);
         base.join("quipu-agent").join(self.state().id.as_str())
     }
@@ -508,7 +515,7 @@ impl Session {
     }
 
     /// JSON of the answer's form, when one was asked for.
-    pub(crate) fn schema(&self) -> Option<Json> {
+    pub(crate) fn output_schema(&self) -> Option<Json> {
         let text = self.state().json_schema.clone()?;
         Json::parse(&text).ok()
     }

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::permission::{Behavior, Mode, Rule};
+use crate::permission::{Behavior, PermissionMode, Rule};
 use crate::sandbox;
 use crate::text_file;
 
@@ -16,7 +16,7 @@ mod managed;
 
 /// Where settings come from; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub(crate) enum SettingSource {
     /// `settings.json` of the person.
     User,
     /// `.claude/settings.json` of the project.
@@ -29,7 +29,7 @@ pub(crate) enum Source {
     Managed,
 }
 
-impl Source {
+impl SettingSource {
     /// The word that permission updates and listings use.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -60,34 +60,34 @@ impl Source {
 
 /// One file's settings.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layer {
+pub(crate) struct SettingsLayer {
     /// Where they are from.
-    pub source: Source,
+    pub source: SettingSource,
     /// All of them, also those we have no use for.
-    pub all: Value,
+    pub raw: Value,
     /// Those we use.
-    pub known: Known,
+    pub known: KnownSettings,
 }
 
 /// The settings we use.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Known {
+pub(crate) struct KnownSettings {
     /// The model.
     pub model: Option<String>,
     /// Permission rules.
-    pub permissions: Permissions,
+    pub permissions: PermissionSettings,
     /// Hooks by event.
-    pub hooks: BTreeMap<String, Vec<Matcher>>,
+    pub hooks: BTreeMap<String, Vec<HookGroup>>,
     /// Turns all hooks of settings off.
     pub disable_all_hooks: bool,
     /// Environment of tools; numbers and the like are taken as they are written.
-    #[serde(deserialize_with = "variables")]
+    #[serde(deserialize_with = "deserialize_env")]
     pub env: BTreeMap<String, String>,
     /// How hard to think.
     pub effort_level: Option<String>,
     /// Settings for single models.
-    pub model_settings: BTreeMap<String, ForModel>,
+    pub model_settings: BTreeMap<String, ModelSettings>,
     /// Whether the context is compacted before it is full.
     pub auto_compact_enabled: Option<bool>,
     /// Whether the project's `.mcp.json` may be used.
@@ -98,9 +98,9 @@ pub(crate) struct Known {
     pub disabled_mcpjson_servers: Vec<String>,
     /// MCP servers that may be used, whoever configures them; `None` is all. A server must
     /// be in the list of every layer that has one.
-    pub allowed_mcp_servers: Option<Vec<ServerName>>,
+    pub allowed_mcp_servers: Option<Vec<McpServerMatch>>,
     /// MCP servers that may not be used.
-    pub denied_mcp_servers: Vec<ServerName>,
+    pub denied_mcp_servers: Vec<McpServerMatch>,
     /// The same as in `permissions`.
     pub disable_auto_mode: Option<String>,
     /// Only hooks of managed settings and of the host run.
@@ -108,7 +108,7 @@ pub(crate) struct Known {
     /// Of rules that allow, only those of managed settings count.
     pub allow_managed_permission_rules_only: bool,
     /// How commands are held.
-    pub sandbox: sandbox::Settings,
+    pub sandbox: sandbox::SandboxSettings,
     /// A command that prints the key for the API.
     pub(crate) api_key_helper: Option<String>,
     /// The agent that the session runs as, unless `--agent` names another.
@@ -122,7 +122,7 @@ pub(crate) struct Known {
 /// Permission rules as settings write them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Permissions {
+pub(crate) struct PermissionSettings {
     /// Rules that allow.
     pub allow: Vec<String>,
     /// Rules that refuse.
@@ -142,7 +142,7 @@ pub(crate) struct Permissions {
 /// An MCP server in a list of those that may be used or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct ServerName {
+pub(crate) struct McpServerMatch {
     /// Its name.
     pub server_name: Option<String>,
     /// The program and arguments of a server that is a program.
@@ -151,9 +151,9 @@ pub(crate) struct ServerName {
     pub server_url: Option<String>,
 }
 
-impl Permissions {
+impl PermissionSettings {
     /// Every rule that can be read: one that cannot allows nothing and refuses nothing.
-    pub(crate) fn each(&self, mut take: impl FnMut(Behavior, Rule)) {
+    pub(crate) fn for_each_rule(&self, mut take: impl FnMut(Behavior, Rule)) {
         for (behavior, list) in
             [(Behavior::Allow, &self.allow), (Behavior::Deny, &self.deny), (Behavior::Ask, &self.ask)]
         {
@@ -162,9 +162,9 @@ impl Permissions {
     }
 }
 
-impl Permissions {
+impl PermissionSettings {
     /// What stands where a rule should, and in which list.
-    fn unreadable(&self) -> impl Iterator<Item = (&'static str, &String)> {
+    fn invalid_rules(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let lists = [("allow", &self.allow), ("deny", &self.deny), ("ask", &self.ask)];
         let all = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |text| (name, text)));
         all.filter(|(_, text)| Rule::parse(text).is_none())
@@ -174,7 +174,7 @@ impl Permissions {
 /// Settings for one model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct ForModel {
+pub(crate) struct ModelSettings {
     /// How hard to think.
     pub effort_level: Option<String>,
 }
@@ -182,17 +182,17 @@ pub(crate) struct ForModel {
 /// Hooks for some tools or sources.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Matcher {
+pub(crate) struct HookGroup {
     /// Which; a pattern, empty or `*` for all.
     pub matcher: Option<String>,
     /// What runs.
-    pub hooks: Vec<Command>,
+    pub hooks: Vec<HookCommand>,
 }
 
 /// A command that runs as a hook.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Command {
+pub(crate) struct HookCommand {
     /// `command`; other kinds are skipped.
     #[serde(rename = "type")]
     pub kind: String,
@@ -217,7 +217,7 @@ const RESTRICTING: [&str; 9] = [
 ];
 
 /// What is said of a text that is no rule.
-const NO_RULE: &str = "is not a rule; write Tool or Tool(pattern)";
+const INVALID_RULE_HINT: &str = "is not a rule; write Tool or Tool(pattern)";
 
 /// Why settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -241,8 +241,8 @@ pub enum SettingsError {
         source: serde_json::Error,
     },
     /// A rule that refuses or asks cannot be read.
-    #[error("{place}: permissions.{list}: '{text}' {NO_RULE}")]
-    BadRule {
+    #[error("{place}: permissions.{list}: '{text}' {INVALID_RULE_HINT}")]
+    InvalidRule {
         /// The file, or the flag.
         place: String,
         /// `deny` or `ask`.
@@ -252,7 +252,7 @@ pub enum SettingsError {
     },
     /// A source that does not exist.
     #[error("no setting source '{name}'; there are user, project and local")]
-    NoSource {
+    UnknownSource {
         /// What was asked for.
         name: String,
     },
@@ -264,8 +264,8 @@ impl SettingsError {
         match self {
             Self::Read { .. } => "settings.unreadable",
             Self::Invalid { .. } => "settings.invalid",
-            Self::BadRule { .. } => "settings.bad_rule",
-            Self::NoSource { .. } => "settings.no_source",
+            Self::InvalidRule { .. } => "settings.bad_rule",
+            Self::UnknownSource { .. } => "settings.no_source",
         }
     }
 }
@@ -274,7 +274,7 @@ impl SettingsError {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
     /// The layers.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<SettingsLayer>,
     /// Files that could not be used, in words; the rest still counts.
     pub problems: Vec<String>,
 }
@@ -285,14 +285,14 @@ impl Settings {
     pub(crate) fn load(
         config: &Path,
         project: &Path,
-        sources: &[Source],
+        sources: &[SettingSource],
         flag: Option<&str>,
     ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         let mut read = BTreeSet::new();
         for source in sources {
             let path = source.path(config, project);
-            let within = (*source != Source::User).then_some(project);
+            let within = (*source != SettingSource::User).then_some(project);
             let text = match text_file::read(&path, within, text_file::MAX_BYTES) {
                 Ok(text) => text,
                 Err(error) => {
@@ -306,9 +306,9 @@ impl Settings {
             if !read.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
                 continue;
             }
-            match layer(*source, &text) {
+            match parse_layer(*source, &text) {
                 Ok(layer) => {
-                    settings.put(layer, &path.display().to_string())?;
+                    settings.insert_layer(layer, &path.display().to_string())?;
                 }
                 // What it would have restricted cannot be known.
                 Err(source) if RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\""))) => {
@@ -318,7 +318,7 @@ impl Settings {
             }
         }
         if let Some(flag) = flag {
-            settings.put(from_flag(flag)?, "--settings")?;
+            settings.insert_layer(layer_from_flag(flag)?, "--settings")?;
         }
         Ok(settings)
     }
@@ -327,84 +327,85 @@ impl Settings {
     /// is the system's own.
     pub(crate) fn add_managed(&mut self, folder: Option<&Path>, host: Option<&str>) -> Result<(), SettingsError> {
         if let Some(json) = host {
-            self.put(managed::from_host(json)?, "--managed-settings")?;
+            self.insert_layer(managed::layer_from_host(json)?, "--managed-settings")?;
         }
-        let system = managed::folder();
+        let system = managed::system_folder();
         let folder = folder.unwrap_or(&system);
-        for layer in managed::load(folder)? {
-            self.put(layer, &folder.display().to_string())?;
+        for layer in managed::load_layers(folder)? {
+            self.insert_layer(layer, &folder.display().to_string())?;
         }
         Ok(())
     }
 
     /// Whether any layer forbids a mode, whatever the others say.
-    pub(crate) fn forbids(&self, mode: Mode) -> bool {
+    pub(crate) fn disables_mode(&self, mode: PermissionMode) -> bool {
         let is_off = |word: &Option<String>| word.as_deref() == Some("disable");
-        self.layers.iter().any(|Layer { known, .. }| match mode {
-            Mode::BypassPermissions => is_off(&known.permissions.disable_bypass_permissions_mode),
-            Mode::Auto => is_off(&known.permissions.disable_auto_mode) || is_off(&known.disable_auto_mode),
+        self.layers.iter().any(|SettingsLayer { known, .. }| match mode {
+            PermissionMode::BypassPermissions => is_off(&known.permissions.disable_bypass_permissions_mode),
+            PermissionMode::Auto => is_off(&known.permissions.disable_auto_mode) || is_off(&known.disable_auto_mode),
             _ => false,
         })
     }
 
     /// The strongest value of a setting among managed layers.
-    pub(crate) fn managed<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
-        let managed = self.layers.iter().rev().filter(|layer| layer.source == Source::Managed);
+    pub(crate) fn managed_value<T>(&self, of: impl Fn(&KnownSettings) -> Option<T>) -> Option<T> {
+        let managed = self.layers.iter().rev().filter(|layer| layer.source == SettingSource::Managed);
         managed.into_iter().find_map(|layer| of(&layer.known))
     }
 
     /// Puts a layer above the others, but below the managed ones if it is not managed. What
     /// is no rule in it is a problem; where it should deny or ask, it is an error, because
     /// it may hold a restriction that would be lost.
-    fn put(&mut self, layer: Layer, place: &str) -> Result<&Known, SettingsError> {
-        for (list, text) in layer.known.permissions.unreadable() {
+    fn insert_layer(&mut self, layer: SettingsLayer, place: &str) -> Result<&KnownSettings, SettingsError> {
+        for (list, text) in layer.known.permissions.invalid_rules() {
             if list != "allow" {
                 let (place, text) = (place.to_owned(), text.clone());
-                return Err(SettingsError::BadRule { place, list, text });
+                return Err(SettingsError::InvalidRule { place, list, text });
             }
-            self.problems.push(format!("{place}: permissions.{list}: '{text}' {NO_RULE}"));
+            self.problems.push(format!("{place}: permissions.{list}: '{text}' {INVALID_RULE_HINT}"));
         }
         let at = match layer.source {
-            Source::Managed => self.layers.len(),
-            _ => self.layers.iter().take_while(|below| below.source != Source::Managed).count(),
+            SettingSource::Managed => self.layers.len(),
+            _ => self.layers.iter().take_while(|below| below.source != SettingSource::Managed).count(),
         };
         self.layers.insert(at, layer);
         Ok(&self.layers[at].known)
     }
 
     /// Adds a layer above all that are not managed, as a host may; returns what is known of it.
-    pub(crate) fn add(&mut self, all: Value) -> Result<&Known, SettingsError> {
+    pub(crate) fn add_flag_layer(&mut self, all: Value) -> Result<&KnownSettings, SettingsError> {
         let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
-        self.put(Layer { source: Source::Flag, all, known }, "the request")
+        self.insert_layer(SettingsLayer { source: SettingSource::Flag, raw: all, known }, "the request")
     }
 
     /// Whether allow rules of other layers than the managed ones are ignored.
-    pub(crate) fn only_managed_rules(&self) -> bool {
-        self.managed(|known| known.allow_managed_permission_rules_only.then_some(())).is_some()
+    pub(crate) fn has_only_managed_rules(&self) -> bool {
+        self.managed_value(|known| known.allow_managed_permission_rules_only.then_some(())).is_some()
     }
 
     /// The strongest value of a setting.
-    pub(crate) fn last<T>(&self, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
+    pub(crate) fn strongest_value<T>(&self, of: impl Fn(&KnownSettings) -> Option<T>) -> Option<T> {
         self.layers.iter().rev().find_map(|layer| of(&layer.known))
     }
 
     /// The name of the output style, whether or not there is such a style.
     pub(crate) fn output_style(&self) -> String {
-        self.last(|known| known.output_style.clone()).unwrap_or_else(|| crate::output_style::DEFAULT.to_owned())
+        self.strongest_value(|known| known.output_style.clone())
+            .unwrap_or_else(|| crate::output_style::DEFAULT_STYLE.to_owned())
     }
 
     /// How hard a model is to think.
-    pub(crate) fn effort(&self, model: &str) -> Option<String> {
-        let own = |known: &Known| known.model_settings.get(model).and_then(|own| own.effort_level.clone());
-        self.last(|known| own(known).or_else(|| known.effort_level.clone()))
+    pub(crate) fn effort_for(&self, model: &str) -> Option<String> {
+        let own = |known: &KnownSettings| known.model_settings.get(model).and_then(|own| own.effort_level.clone());
+        self.strongest_value(|known| own(known).or_else(|| known.effort_level.clone()))
     }
 
     /// All settings as one object; later layers replace what they name.
-    pub(crate) fn effective(&self) -> Value {
+    pub(crate) fn merged_json(&self) -> Value {
         let mut all = serde_json::Map::new();
         for layer in &self.layers {
-            if let Value::Object(map) = &layer.all {
+            if let Value::Object(map) = &layer.raw {
                 all.extend(map.clone());
             }
         }
@@ -413,15 +414,15 @@ impl Settings {
 }
 
 /// The sources that a list of words names; no list names all.
-pub(crate) fn sources(words: Option<&[String]>) -> Result<Vec<Source>, SettingsError> {
-    let Some(words) = words else { return Ok(vec![Source::User, Source::Project, Source::Local]) };
+pub(crate) fn parse_sources(words: Option<&[String]>) -> Result<Vec<SettingSource>, SettingsError> {
+    let Some(words) = words else { return Ok(vec![SettingSource::User, SettingSource::Project, SettingSource::Local]) };
     let mut sources = Vec::new();
     for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
         sources.push(match word {
-            "user" => Source::User,
-            "project" => Source::Project,
-            "local" => Source::Local,
-            other => return Err(SettingsError::NoSource { name: other.to_owned() }),
+            "user" => SettingSource::User,
+            "project" => SettingSource::Project,
+            "local" => SettingSource::Local,
+            other => return Err(SettingsError::UnknownSource { name: other.to_owned() }),
         });
     }
     sources.sort_unstable();
@@ -429,13 +430,13 @@ pub(crate) fn sources(words: Option<&[String]>) -> Result<Vec<Source>, SettingsE
     Ok(sources)
 }
 
-fn layer(source: Source, text: &str) -> serde_json::Result<Layer> {
+fn parse_layer(source: SettingSource, text: &str) -> serde_json::Result<SettingsLayer> {
     // Read from the text, so that an error says where.
     let (all, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
-    Ok(Layer { source, all, known })
+    Ok(SettingsLayer { source, raw: all, known })
 }
 
-fn variables<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String, String>, D::Error> {
+fn deserialize_env<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String, String>, D::Error> {
     let text = |(name, value)| match value {
         Value::String(text) => Ok((name, text)),
         Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
@@ -444,7 +445,7 @@ fn variables<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String, Strin
     BTreeMap::<String, Value>::deserialize(env)?.into_iter().map(text).collect()
 }
 
-fn from_flag(flag: &str) -> Result<Layer, SettingsError> {
+fn layer_from_flag(flag: &str) -> Result<SettingsLayer, SettingsError> {
     let (place, text) = if flag.trim_start().starts_with('{') {
         ("--settings".to_owned(), flag.to_owned())
     } else {
@@ -453,7 +454,7 @@ fn from_flag(flag: &str) -> Result<Layer, SettingsError> {
         let text = text.map_err(|source| SettingsError::Read { path, source })?;
         (flag.to_owned(), text)
     };
-    layer(Source::Flag, &text).map_err(|source| SettingsError::Invalid { place, source })
+    parse_layer(SettingSource::Flag, &text).map_err(|source| SettingsError::Invalid { place, source })
 }
 
 #[cfg(test)]

@@ -9,47 +9,47 @@ use quipu_api::{Client, Credential, Endpoint};
 use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
 use quipu_message::attachment::Attachment;
 use quipu_message::bookkeeping::{CostState, WorktreeSession};
-use quipu_message::turn::User;
+use quipu_message::user_assistant::User;
 use quipu_message::{Block, Content, Entry, SessionId, Uuid, synthetic};
-use quipu_transcript::{Durability, Entries, Facts, Fork, Outline, find};
+use quipu_transcript::{Durability, Entries, EnvelopeDefaults, Fork, SessionOverview, find};
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{Agent, Catalog, Plugin};
 use crate::checkpoint::Checkpoints;
-use crate::clock::fresh;
+use crate::clock::new_id;
+use crate::conversation_log::ConversationLog;
 use crate::credential;
+use crate::definitions::{AgentDefinition, Definitions, Plugin};
 use crate::error::EngineError;
 use crate::hooks::Hooks;
 use crate::host::Host;
-use crate::ledger::Ledger;
-use crate::log::Log;
-use crate::mcp::{self, Mcp, McpFiles};
-use crate::model::Models;
-use crate::options::{Options, Start};
-use crate::output::Output;
-use crate::permission::{Behavior, Mode, Rule, Rules, Source, enforce};
-use crate::queue::Queue;
+use crate::mcp::{self, McpClients, McpFiles};
+use crate::model::ModelAliases;
+use crate::options::{Options, ResumeMode};
+use crate::output::OutputStream;
+use crate::permission::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, apply_rules};
+use crate::queue::PromptQueue;
+use crate::queue_replay::QueueReplay;
 use crate::request::RequestEnv;
 use crate::sandbox;
-use crate::session::{Session, State};
+use crate::session::{Session, SessionState};
 use crate::settings::{self, Settings};
 use crate::state_file;
-use crate::structured::Structured;
+use crate::structured_output::StructuredOutputTool;
 use crate::text_file;
-use crate::tool::{self, Place};
+use crate::tool::{self, Workspace};
 use crate::trust;
-use crate::waiting::Waiting;
+use crate::usage::UsageTracker;
 use crate::worktree;
 
 /// How many broken lines of a session file are told of.
-const SHOWN: usize = 5;
+const MAX_REPORTED_PROBLEMS: usize = 5;
 
 /// How many subagents work at once.
-const MAX_SUBAGENTS: usize = 10;
+const MAX_CONCURRENT_SUBAGENTS: usize = 10;
 
 /// What the agent is started with.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct Launch {
     pub(crate) options: Options,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: PathBuf,
@@ -58,51 +58,51 @@ pub(crate) struct Given {
 }
 
 /// Which session it is, and what was said in it.
-pub(crate) struct Chosen {
+pub(crate) struct ResumePoint {
     pub(crate) id: SessionId,
     path: PathBuf,
     context: Vec<Node>,
-    at: Option<Uuid>,
-    costs: Option<CostState>,
+    resume_uuid: Option<Uuid>,
+    cost_state: Option<CostState>,
     title: Option<String>,
     /// The model that the last answer was asked for.
     model: Option<String>,
-    turns: u64,
+    turn_count: u64,
     /// What is noted of copies of files.
-    copies: Vec<Entry>,
+    checkpoint_entries: Vec<Entry>,
     /// Hashes of the shapes and messages that the file's log of API calls holds.
-    logged: HashSet<String>,
+    logged_hashes: HashSet<String>,
     /// Words that waited when the session ended.
-    pub(crate) waiting: Vec<Content>,
+    pub(crate) unanswered_prompts: Vec<Content>,
     /// Lines that could not be read, in words.
     problems: Vec<String>,
-    pub(crate) resumed: bool,
+    pub(crate) is_resumed: bool,
 }
 
-impl Given {
+impl Launch {
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// The person's folder of settings and sessions.
-    pub(crate) fn config(&self) -> PathBuf {
+    pub(crate) fn config_folder(&self) -> PathBuf {
         let home = || PathBuf::from(self.var("HOME").unwrap_or("/")).join(".claude");
         self.var("CLAUDE_CONFIG_DIR").map_or_else(home, PathBuf::from)
     }
 
     /// The folder that the project's settings, commands and MCP servers are read from.
-    fn project(&self) -> PathBuf {
+    fn transcripts_folder(&self) -> PathBuf {
         let root = self.options.project_config_root.as_ref().map(|root| self.cwd.join(root));
         root.map_or_else(|| self.cwd.clone(), |root| root.canonicalize().unwrap_or(root))
     }
 
     /// The agent that `--agent` names.
-    fn agent<'a>(&self, catalog: &'a Catalog) -> Result<Option<&'a Agent>, EngineError> {
+    fn chosen_agent<'a>(&self, catalog: &'a Definitions) -> Result<Option<&'a AgentDefinition>, EngineError> {
         match &self.options.agent {
-            Some(name) => match catalog.agent(name) {
+            Some(name) => match catalog.find_agent(name) {
                 // The host may describe it in `initialize`.
                 Err(_) if self.options.stream_input => Ok(None),
-                found => found.map(Some).map_err(|reason| EngineError::Flag { flag: "--agent", reason }),
+                found => found.map(Some).map_err(|reason| EngineError::InvalidFlag { flag: "--agent", reason }),
             },
             None => Ok(None),
         }
@@ -111,8 +111,12 @@ impl Given {
     /// Moves to the worktree that `--worktree` names. It is trusted as its repository is.
     pub(crate) fn enter_worktree(&mut self) -> Result<(), EngineError> {
         let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
-        let trusted =
-            trust::is_trusted(&self.options, &self.project(), self.var("HOME").map(Path::new), &self.config());
+        let trusted = trust::is_trusted(
+            &self.options,
+            &self.transcripts_folder(),
+            self.var("HOME").map(Path::new),
+            &self.config_folder(),
+        );
         let entered = worktree::enter(&worktree, &self.cwd, &self.env, trusted)?;
         self.cwd = PathBuf::from(entered.path.text().unwrap_or_default());
         self.options.trust_folder |= trusted;
@@ -121,51 +125,52 @@ impl Given {
     }
 
     /// Finds the session to go on with, or the place of a new one.
-    pub(crate) fn choose(&self) -> Result<Chosen, EngineError> {
-        let folder = self.config().join("projects").join(find::project_folder(&self.cwd.to_string_lossy()));
+    pub(crate) fn choose_session(&self) -> Result<ResumePoint, EngineError> {
+        let folder = self.config_folder().join("projects").join(find::project_folder_name(&self.cwd.to_string_lossy()));
         let given = self.options.session_id.as_deref();
         if let Some(id) = given
             && uuid::Uuid::parse_str(id).is_err()
         {
-            return Err(EngineError::BadId { id: id.to_owned() });
+            return Err(EngineError::InvalidSessionId { id: id.to_owned() });
         }
-        let from = match &self.options.start {
-            Start::New => None,
-            Start::Continue => latest(&folder, |_| true),
-            Start::Resume(spec) => Some(self.find(&folder, spec)?),
+        let from = match &self.options.resume_mode {
+            ResumeMode::New => None,
+            ResumeMode::Continue => latest_session(&folder, |_| true),
+            ResumeMode::Resume(spec) => Some(self.find_session(&folder, spec)?),
         };
         if let (Some(_), Some(_), false) = (given, &from, self.options.fork) {
             let reason = "a session that goes on keeps its id; add --fork-session".to_owned();
-            return Err(EngineError::Flag { flag: "--session-id", reason });
+            return Err(EngineError::InvalidFlag { flag: "--session-id", reason });
         }
-        let new_id = || given.map_or_else(|| SessionId::from(fresh().as_str()), SessionId::from);
+        let new_session_id = || given.map_or_else(|| SessionId::from(new_id().as_str()), SessionId::from);
         let new_path = |id: &SessionId| folder.join(format!("{id}.jsonl"));
         let Some(from) = from else {
-            let id = new_id();
+            let id = new_session_id();
             let path = new_path(&id);
             if path.exists() {
-                return Err(EngineError::InUse { id: id.to_string() });
+                return Err(EngineError::SessionIdInUse { id: id.to_string() });
             }
-            return Ok(Chosen::new(id, path));
+            return Ok(ResumePoint::new(id, path));
         };
         let at = self.options.resume_at.as_deref().map(Uuid::from);
         if !self.options.fork {
             let id = SessionId::from(&*from.file_stem().unwrap_or_default().to_string_lossy());
-            return Chosen::read(id, from, at, self.options.drops_turn.as_deref());
+            return ResumePoint::read_session(id, from, at, self.options.resume_drops_turn.as_deref());
         }
-        let id = new_id();
+        let id = new_session_id();
         let to = new_path(&id);
         if to.exists() {
-            return Err(EngineError::InUse { id: id.to_string() });
+            return Err(EngineError::SessionIdInUse { id: id.to_string() });
         }
-        let old = Chosen::read(id.clone(), from.clone(), at.clone(), self.options.drops_turn.as_deref())?;
-        let prompt = fresh();
-        Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), at: at.as_ref() }.run()?;
+        let old =
+            ResumePoint::read_session(id.clone(), from.clone(), at.clone(), self.options.resume_drops_turn.as_deref())?;
+        let prompt = new_id();
+        Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), last_uuid: at.as_ref() }.run()?;
         // What waits, waits in the old session.
-        Ok(Chosen { path: to, waiting: Vec::new(), logged: HashSet::new(), ..old })
+        Ok(ResumePoint { path: to, unanswered_prompts: Vec::new(), logged_hashes: HashSet::new(), ..old })
     }
 
-    fn find(&self, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
+    fn find_session(&self, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
         let here = folder.join(format!("{spec}.jsonl"));
         if here.is_file() {
             return Ok(here);
@@ -174,275 +179,282 @@ impl Given {
         if spec.ends_with(".jsonl") && path.is_file() {
             return Ok(path.to_owned());
         }
-        let (sessions, _) = find::sessions(&[self.config()]);
+        let (sessions, _) = find::list_sessions(&[self.config_folder()]);
         if let Some(session) = sessions.into_iter().find(|session| session.id.as_str() == spec) {
             return Ok(session.path);
         }
         if uuid::Uuid::parse_str(spec).is_ok() {
-            return Err(EngineError::NoSession { id: spec.to_owned() });
+            return Err(EngineError::SessionNotFound { id: spec.to_owned() });
         }
         let has_title = |path: &PathBuf| {
-            let outline = Outline::read(path).ok();
+            let outline = SessionOverview::read_both_ends(path).ok();
             outline.is_some_and(|outline| outline.title().is_some_and(|title| title.trim() == spec.trim()))
         };
-        latest(folder, has_title).ok_or_else(|| EngineError::NoTitle { title: spec.to_owned() })
+        latest_session(folder, has_title).ok_or_else(|| EngineError::TitleNotFound { title: spec.to_owned() })
     }
 
     /// Sets the session up.
-    pub(crate) fn set_up(mut self, chosen: Chosen, output: Output) -> Result<Arc<Session>, EngineError> {
-        let config = self.config();
-        let named = settings::sources(self.options.setting_sources.as_deref())?;
+    pub(crate) fn set_up(mut self, chosen: ResumePoint, output: OutputStream) -> Result<Arc<Session>, EngineError> {
+        let config = self.config_folder();
+        let named = settings::parse_sources(self.options.setting_sources.as_deref())?;
         let files = if self.options.restricted { &[][..] } else { &named };
-        let project = self.project();
+        let project = self.transcripts_folder();
         let mut settings = Settings::load(&config, &project, files, self.options.settings.as_deref())?;
         // What customises the agent beside its settings.
         let sources = if self.options.safe_mode { Vec::new() } else { files.to_vec() };
-        settings.problems.extend(chosen.problems.iter().take(SHOWN).cloned());
+        settings.problems.extend(chosen.problems.iter().take(MAX_REPORTED_PROBLEMS).cloned());
         let home = self.var("HOME").map(Path::new);
         let trusted = trust::is_trusted(&self.options, &project, home, &config);
         if !trusted {
-            let left_out = trust::restrict(&mut settings, &self.options, &project, &state_file::path(&self.env));
-            left_out.into_iter().for_each(|text| output.note(text));
+            let left_out =
+                trust::restrict_untrusted(&mut settings, &self.options, &project, &state_file::path(&self.env));
+            left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
         }
         let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
-        let plugins: Vec<Plugin> = dirs.map(|plugin| Plugin::at(&self.cwd, plugin, &mut settings.problems)).collect();
+        let plugins: Vec<Plugin> =
+            dirs.map(|plugin| Plugin::from_folder(&self.cwd, plugin, &mut settings.problems)).collect();
         for plugin in &plugins {
-            if let Some(hooks) = plugin.settings(&mut settings.problems) {
-                settings.add(hooks)?;
+            if let Some(hooks) = plugin.hook_settings(&mut settings.problems) {
+                settings.add_flag_layer(hooks)?;
             }
         }
         if self.options.bare || self.options.safe_mode {
             settings.layers.iter_mut().for_each(|layer| layer.known.hooks.clear());
         }
         settings.add_managed(self.options.managed_folder.as_deref(), self.options.managed_settings.as_deref())?;
-        self.take_env(&settings);
-        let request_env = RequestEnv::read(|name| self.var(name))?;
-        let models = Models::from_env(|name| self.var(name).map(str::to_owned));
-        let mode = self.mode(&mut settings)?;
-        let rules = self.rules(&settings)?;
+        self.apply_settings_env(&settings);
+        let request_env = RequestEnv::from_env(|name| self.var(name))?;
+        let models = ModelAliases::from_env(|name| self.var(name).map(str::to_owned));
+        let mode = self.permission_mode(&mut settings)?;
+        let rules = self.permission_rules(&settings)?;
         let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
         self.env.insert("CLAUDE_CODE_ENTRYPOINT".to_owned(), entrypoint.clone());
         self.env.insert("CLAUDE_CODE_SESSION_ID".to_owned(), chosen.id.to_string());
-        endpoint.user_agent = crate::user_agent::of(&entrypoint, |name| self.var(name));
+        endpoint.user_agent = crate::user_agent::user_agent_header(&entrypoint, |name| self.var(name));
         if endpoint.credential.is_none() {
             endpoint.credential = credential::helper(&settings, &self.env, &self.cwd).map(Credential::Helper);
         }
         if endpoint.credential.is_none() && self.var("CLAUDE_CODE_OAUTH_TOKEN").is_some() {
             let instead = "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN";
-            output.note(format!("CLAUDE_CODE_OAUTH_TOKEN is not used, so requests carry no credential; {instead}"));
+            output.warn_on_stderr(format!(
+                "CLAUDE_CODE_OAUTH_TOKEN is not used, so requests carry no credential; {instead}"
+            ));
         }
         let client = Client::new(endpoint)?;
-        let mut catalog = Catalog::load(&config, &project, &sources);
+        let mut catalog = Definitions::load(&config, &project, &sources);
         plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
         settings.problems.append(&mut catalog.problems);
         if let Some(agents) = &self.options.agents {
-            let bad = |reason: String| EngineError::Flag { flag: "--agents", reason };
+            let bad = |reason: String| EngineError::InvalidFlag { flag: "--agents", reason };
             let json = match agents.trim_start().starts_with('{') {
                 true => agents.clone(),
                 false => text_file::read(&self.cwd.join(agents), None, text_file::MAX_BYTES)
                     .map_err(|error| bad(format!("{agents}: {error}")))?,
             };
-            catalog.add_agents(&json).map_err(|error| bad(error.to_string()))?;
+            catalog.add_agents_json(&json).map_err(|error| bad(error.to_string()))?;
         }
         if let Some(schema) = &self.options.json_schema {
-            Structured::read(schema)?;
+            StructuredOutputTool::from_flag(schema)?;
         }
-        if let (None, Some(name)) = (&self.options.agent, settings.last(|known| known.agent.clone())) {
-            match catalog.agent(&name) {
+        if let (None, Some(name)) = (&self.options.agent, settings.strongest_value(|known| known.agent.clone())) {
+            match catalog.find_agent(&name) {
                 Ok(_) => self.options.agent = Some(name),
                 Err(reason) => settings.problems.push(format!("agent: {reason}")),
             }
         }
-        let agent = self.agent(&catalog)?.cloned();
-        let model = settings.managed(|known| known.model.clone()).or_else(|| self.options.model.clone());
+        let agent = self.chosen_agent(&catalog)?.cloned();
+        let model = settings.managed_value(|known| known.model.clone()).or_else(|| self.options.model.clone());
         // A session that goes on keeps its model unless another is asked for by flag.
         let model = model.or_else(|| chosen.model.clone());
         let model = model.or_else(|| agent.as_ref()?.own_model().map(str::to_owned));
         let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
-        let model = model.or_else(|| settings.last(|known| known.model.clone()));
-        let model = model.unwrap_or_else(|| models.usual().to_owned());
-        let servers = mcp::Sources {
+        let model = model.or_else(|| settings.strongest_value(|known| known.model.clone()));
+        let model = model.unwrap_or_else(|| models.default_model().to_owned());
+        let servers = mcp::McpSources {
             options: &self.options,
-            sources: &sources,
+            setting_sources: &sources,
             files: &McpFiles::new(&self.env, &project),
             plugins: &plugins,
             trusted,
             env: &self.env,
         };
-        let mcp = Mcp::configure(&servers, &mut settings)?;
-        let facts = Facts {
+        let mcp = McpClients::configure(&servers, &mut settings)?;
+        let facts = EnvelopeDefaults {
             session_id: chosen.id.clone(),
             cwd: self.cwd.display().to_string(),
             version: crate::VERSION.to_owned(),
-            git_branch: crate::prompt::git_branch(&self.cwd),
+            git_branch: crate::system_prompt::git_branch(&self.cwd),
             entrypoint,
             agent_id: None,
         };
-        let mut log = Log::new(chosen.path, facts, Durability::default(), !self.options.no_persistence);
-        log.resume(chosen.context, chosen.at, chosen.logged);
+        let mut log = ConversationLog::new(chosen.path, facts, Durability::default(), !self.options.no_persistence);
+        log.resume(chosen.context, chosen.resume_uuid, chosen.logged_hashes);
         if self.options.session_mirror {
-            log.mirror(output.clone());
+            log.set_mirror(output.clone());
         }
-        let mut ledger = Ledger::new(self.options.prices.clone());
-        if let Some(costs) = &chosen.costs {
+        let mut ledger = UsageTracker::new(self.options.prices.clone());
+        if let Some(costs) = &chosen.cost_state {
             ledger.carry_over(costs);
         }
         let ledger = Arc::new(Mutex::new(ledger));
         let checkpoints =
             self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
         let folder = config.join("file-history").join(chosen.id.as_str());
-        let checkpoints = checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.copies)));
-        let summarise = crate::side::summariser(client.clone(), models.small().to_owned(), Arc::clone(&ledger));
-        let place = self.place(&settings, summarise, checkpoints.clone());
+        let checkpoints =
+            checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.checkpoint_entries)));
+        let summarise =
+            crate::side_calls::new_summariser(client.clone(), models.small_model().to_owned(), Arc::clone(&ledger));
+        let place = self.create_workspace(&settings, summarise, checkpoints.clone());
         settings.problems.extend(place.sandbox().settings().warnings());
-        match place.sandbox().missing() {
-            Some((reason, true)) => return Err(EngineError::NoSandbox { reason }),
+        match place.sandbox().unavailable_reason() {
+            Some((reason, true)) => return Err(EngineError::SandboxUnavailable { reason }),
             Some((reason, false)) => {
                 let asked = "commands that nothing allows are asked about";
                 settings.problems.push(format!("sandbox.enabled: there is no sandbox ({reason}), so {asked}"));
             }
             None => {}
         }
-        enforce(&rules, &place);
-        let state = State {
+        apply_rules(&rules, &place);
+        let state = SessionState {
             id: chosen.id,
             mode,
             rules,
             model: models.resolve(&model),
-            planning_model: models.for_planning(&model),
+            planning_model: models.planning_model(&model),
             effort: self.options.effort.clone(),
-            max_thinking: self.options.max_thinking_tokens,
+            max_thinking_tokens: self.options.max_thinking_tokens,
             thinking_display: self.options.thinking_display.clone(),
             system_prompt: self.options.system_prompt.clone(),
-            append_prompt: self.options.append_system_prompt.clone(),
+            append_system_prompt: self.options.append_system_prompt.clone(),
             json_schema: self.options.json_schema.clone(),
-            subagent_text: self.options.forward_subagent_text,
-            catalog,
+            forward_subagent_text: self.options.forward_subagent_text,
+            definitions: catalog,
             title: self.options.name.clone().or(chosen.title),
             tools_used: Vec::new(),
             prompt_id: None,
             last_prompt: None,
-            turn: None,
-            roots: Vec::new(),
-            calls: Vec::new(),
-            greeted: false,
-            doing: "idle",
-            filled: 0,
-            turns: chosen.turns,
-            pending: Vec::new(),
-            instructed: false,
+            turn_cancel: None,
+            extra_roots: Vec::new(),
+            running_calls: Vec::new(),
+            initialized: false,
+            activity: "idle",
+            context_tokens: 0,
+            turn_count: chosen.turn_count,
+            pending_entries: Vec::new(),
+            instructions_sent: false,
             path_rules: None,
             agent,
             worktree: self.worktree.clone(),
-            noted_agent: false,
-            told_auto: false,
-            answering: None,
-            absorbed: Vec::new(),
-            records_system: !self.options.no_system_prompt_snapshot,
-            planning: false,
+            agent_recorded: false,
+            auto_mode_announced: false,
+            answering_uuid: None,
+            absorbed_uuids: Vec::new(),
+            records_system_prompt: !self.options.no_system_prompt_snapshot,
+            plan_mode_announced: false,
             settings: settings.clone(),
         };
         let mut hook_env = self.env.clone();
-        if scrubs(&self.env) {
-            tool::SECRETS.iter().for_each(|name| drop(hook_env.remove(*name)));
+        if scrubs_secrets(&self.env) {
+            tool::SECRET_VARIABLES.iter().for_each(|name| drop(hook_env.remove(*name)));
         }
         let session = Arc::new(Session {
             hooks: Hooks::new(&settings, self.options.hook_events),
             mcp,
             host: Host::new(output.clone(), self.options.stream_input),
-            queue: Queue::default(),
-            results: AtomicU64::new(0),
-            held: Mutex::default(),
+            queue: PromptQueue::default(),
+            result_count: AtomicU64::new(0),
+            held_results: Mutex::default(),
             log: Mutex::new(log),
-            ledger,
+            usage: ledger,
             state: Mutex::new(state),
             options: self.options,
             hook_env,
             env: self.env,
-            config,
-            project,
-            sources,
-            trusted,
-            subagents: tokio::sync::Semaphore::new(MAX_SUBAGENTS),
+            config_folder: config,
+            project_folder: project,
+            setting_sources: sources,
+            is_trusted: trusted,
+            subagent_slots: tokio::sync::Semaphore::new(MAX_CONCURRENT_SUBAGENTS),
             output,
             client,
             request_env,
             models,
-            place,
+            workspace: place,
             checkpoints,
         });
-        crate::background::watch(&session);
+        crate::background::report_tasks(&session);
         Ok(session)
     }
 
     /// Reads the user's and the managed settings and takes over the environment they add.
     pub(crate) fn take_trusted_settings(&mut self) -> Result<Settings, EngineError> {
-        let mut settings = Settings::load(&self.config(), &self.cwd, &[settings::Source::User], None)?;
+        let mut settings = Settings::load(&self.config_folder(), &self.cwd, &[settings::SettingSource::User], None)?;
         settings.add_managed(self.options.managed_folder.as_deref(), None)?;
-        self.take_env(&settings);
+        self.apply_settings_env(&settings);
         Ok(settings)
     }
 
     /// The person's own settings may add to the agent's environment; a project's may
     /// not: it could send the key elsewhere.
-    fn take_env(&mut self, settings: &Settings) {
+    fn apply_settings_env(&mut self, settings: &Settings) {
         for layer in settings.layers.iter().filter(|layer| layer.source.is_trusted()) {
             for (name, value) in &layer.known.env {
                 match layer.source {
-                    settings::Source::Managed => drop(self.env.insert(name.clone(), value.clone())),
+                    settings::SettingSource::Managed => drop(self.env.insert(name.clone(), value.clone())),
                     _ => drop(self.env.entry(name.clone()).or_insert_with(|| value.clone())),
                 }
             }
         }
     }
 
-    fn mode(&self, settings: &mut Settings) -> Result<Mode, EngineError> {
+    fn permission_mode(&self, settings: &mut Settings) -> Result<PermissionMode, EngineError> {
         let no_mode = |word: &str| {
             format!("no mode '{word}'; there are default, acceptEdits, auto, plan, dontAsk and bypassPermissions")
         };
         let flag = self.options.permission_mode.as_deref();
-        let bad = |word| EngineError::Flag { flag: "--permission-mode", reason: no_mode(word) };
-        let flag = flag.map(|word| Mode::read(word).ok_or_else(|| bad(word))).transpose()?;
-        let managed = settings.managed(|known| Mode::read(known.permissions.default_mode.as_deref()?));
-        let mode = match (flag, settings.last(|known| known.permissions.default_mode.clone())) {
+        let bad = |word| EngineError::InvalidFlag { flag: "--permission-mode", reason: no_mode(word) };
+        let flag = flag.map(|word| PermissionMode::parse(word).ok_or_else(|| bad(word))).transpose()?;
+        let managed = settings.managed_value(|known| PermissionMode::parse(known.permissions.default_mode.as_deref()?));
+        let mode = match (flag, settings.strongest_value(|known| known.permissions.default_mode.clone())) {
             _ if managed.is_some() => managed.unwrap_or_default(),
-            _ if self.options.skip_permissions => Mode::BypassPermissions,
+            _ if self.options.skip_permissions => PermissionMode::BypassPermissions,
             (Some(mode), _) => mode,
-            (None, Some(word)) => Mode::read(&word).unwrap_or_else(|| {
+            (None, Some(word)) => PermissionMode::parse(&word).unwrap_or_else(|| {
                 settings.problems.push(format!("permissions.defaultMode: {}", no_mode(&word)));
-                Mode::Default
+                PermissionMode::Default
             }),
-            (None, None) => Mode::Default,
+            (None, None) => PermissionMode::Default,
         };
-        let refused = |why: &str| EngineError::Flag { flag: "--permission-mode", reason: format!("{mode} {why}") };
-        if self.options.restricted && mode == Mode::BypassPermissions {
+        let refused =
+            |why: &str| EngineError::InvalidFlag { flag: "--permission-mode", reason: format!("{mode} {why}") };
+        if self.options.restricted && mode == PermissionMode::BypassPermissions {
             return Err(refused("cannot be used with --restricted"));
         }
-        if settings.forbids(mode) {
+        if settings.disables_mode(mode) {
             settings.problems.push(format!("the permission mode {mode}, which settings disable; the mode is default"));
-            return Ok(Mode::Default);
+            return Ok(PermissionMode::Default);
         }
         let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
-        if mode == Mode::BypassPermissions && !sandboxed && is_root() {
-            return Err(EngineError::Root);
+        if mode == PermissionMode::BypassPermissions && !sandboxed && is_root() {
+            return Err(EngineError::BypassAsRoot);
         }
         Ok(mode)
     }
 
-    fn rules(&self, settings: &Settings) -> Result<Rules, EngineError> {
-        let mut rules = Rules::default();
-        let managed_only = settings.only_managed_rules();
-        let counts = |behavior, source| !managed_only || behavior != Behavior::Allow || source == Source::Policy;
+    fn permission_rules(&self, settings: &Settings) -> Result<RuleSet, EngineError> {
+        let mut rules = RuleSet::default();
+        let managed_only = settings.has_only_managed_rules();
+        let counts = |behavior, source| !managed_only || behavior != Behavior::Allow || source == RuleSource::Policy;
         for layer in &settings.layers {
             let source = match layer.source {
-                settings::Source::User => Source::User,
-                settings::Source::Project => Source::Project,
-                settings::Source::Local => Source::Local,
-                settings::Source::Flag => Source::FlagSettings,
-                settings::Source::Managed => Source::Policy,
+                settings::SettingSource::User => RuleSource::User,
+                settings::SettingSource::Project => RuleSource::Project,
+                settings::SettingSource::Local => RuleSource::Local,
+                settings::SettingSource::Flag => RuleSource::FlagSettings,
+                settings::SettingSource::Managed => RuleSource::Policy,
             };
-            layer.known.permissions.each(|behavior, rule| {
+            layer.known.permissions.for_each_rule(|behavior, rule| {
                 if counts(behavior, source) {
                     rules.add(behavior, source, rule);
                 }
@@ -455,9 +467,9 @@ impl Given {
         for (flag, behavior, texts) in flags {
             for text in texts {
                 let reason = format!("'{text}' is no rule; write Tool or Tool(pattern)");
-                let rule = Rule::parse(text).ok_or(EngineError::Flag { flag, reason })?;
-                if counts(behavior, Source::Flags) {
-                    rules.add(behavior, Source::Flags, rule);
+                let rule = Rule::parse(text).ok_or(EngineError::InvalidFlag { flag, reason })?;
+                if counts(behavior, RuleSource::Flags) {
+                    rules.add(behavior, RuleSource::Flags, rule);
                 }
             }
         }
@@ -466,16 +478,21 @@ impl Given {
 
     /// What the sandbox of commands is made of. Of a project's own settings only what
     /// restricts counts.
-    fn sandbox(&self, settings: &Settings) -> sandbox::Options {
-        let mut merged = sandbox::Settings::default();
+    fn sandbox_options(&self, settings: &Settings) -> sandbox::SandboxOptions {
+        let mut merged = sandbox::SandboxSettings::default();
         for layer in &settings.layers {
-            merged.add(&layer.known.sandbox, layer.source.is_trusted());
+            merged.merge(&layer.known.sandbox, layer.source.is_trusted());
         }
-        let launcher = self.options.launcher.clone();
-        sandbox::Options { launcher, switch: self.options.sandbox, settings: merged, assumed: None }
+        let launcher = self.options.sandbox_launcher.clone();
+        sandbox::SandboxOptions { launcher, mode: self.options.sandbox, settings: merged, assumed_level: None }
     }
 
-    fn place(&self, settings: &Settings, summarise: tool::Summarise, copies: Option<Arc<Checkpoints>>) -> Place {
+    fn create_workspace(
+        &self,
+        settings: &Settings,
+        summarise: tool::Summariser,
+        copies: Option<Arc<Checkpoints>>,
+    ) -> Workspace {
         let mut env: BTreeMap<_, _> =
             self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
         let from_settings = settings.layers.iter().flat_map(|layer| &layer.known.env);
@@ -483,44 +500,49 @@ impl Given {
         let mut folders = self.options.add_dirs.clone();
         let more = settings.layers.iter().flat_map(|layer| &layer.known.permissions.additional_directories);
         folders.extend(more.map(PathBuf::from));
-        let options = tool::Options {
+        let options = tool::WorkspaceOptions {
             env,
             folders,
-            confined: self.options.restricted,
-            sandbox: self.sandbox(settings),
-            before_change: copies.map(|copies| copies as Arc<dyn tool::BeforeChange>),
-            summarise: Some(summarise),
-            ..tool::Options::default()
+            is_confined: self.options.restricted,
+            sandbox: self.sandbox_options(settings),
+            change_observer: copies.map(|copies| copies as Arc<dyn tool::FileChangeObserver>),
+            summariser: Some(summarise),
+            ..tool::WorkspaceOptions::default()
         };
-        Place::new(&self.cwd, options)
+        Workspace::new(&self.cwd, options)
     }
 }
 
-impl Chosen {
+impl ResumePoint {
     fn new(id: SessionId, path: PathBuf) -> Self {
         Self {
             id,
             path,
             context: Vec::new(),
-            logged: HashSet::new(),
-            at: None,
-            costs: None,
+            logged_hashes: HashSet::new(),
+            resume_uuid: None,
+            cost_state: None,
             title: None,
             model: None,
-            turns: 0,
-            copies: Vec::new(),
-            waiting: Vec::new(),
+            turn_count: 0,
+            checkpoint_entries: Vec::new(),
+            unanswered_prompts: Vec::new(),
             problems: Vec::new(),
-            resumed: false,
+            is_resumed: false,
         }
     }
 
     /// Reads what was said in a session, up to a line when one is given; then no other
     /// turn than that of `dropping` may follow it.
-    fn read(id: SessionId, path: PathBuf, at: Option<Uuid>, dropping: Option<&str>) -> Result<Self, EngineError> {
+    fn read_session(
+        id: SessionId,
+        path: PathBuf,
+        at: Option<Uuid>,
+        dropping: Option<&str>,
+    ) -> Result<Self, EngineError> {
         let mut talk = Conversation::default();
         let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
-        let mut waiting = Waiting::default();
+        let mut waiting = QueueReplay::default();
         let mut logged = HashSet::new();
         for read in Entries::open(&path)? {
             let located = match read {
@@ -532,7 +554,7 @@ impl Chosen {
                     continue;
                 }
             };
-            waiting.see(&located.entry);
+            waiting.read_entry(&located.entry);
             match located.entry {
                 Entry::CostState(state) => costs = Some(*state),
                 Entry::ApiRequestShape(line) => _ = logged.insert(line.shape_hash),
@@ -543,12 +565,12 @@ impl Chosen {
         }
         let nodes = match &at {
             None => talk.path(),
-            Some(line) => {
-                talk.path_to(line).ok_or_else(|| EngineError::NoLine { id: id.to_string(), uuid: line.to_string() })?
-            }
+            Some(line) => talk
+                .path_to(line)
+                .ok_or_else(|| EngineError::EntryNotFound { id: id.to_string(), uuid: line.to_string() })?,
         };
         if let (Some(line), Some(prompt)) = (&at, dropping) {
-            drops_only(&talk.path(), line, prompt)?;
+            check_drops_only(&talk.path(), line, prompt)?;
         }
         let mut context = since_compaction(&nodes).into_iter().cloned().collect();
         clear_microcompacted(&mut context);
@@ -556,48 +578,62 @@ impl Chosen {
         let title = talk.title().map(str::to_owned);
         let model = last_model(&nodes);
         // Who goes back to an earlier line leaves the rest behind.
-        let waiting = if at.is_some() { Vec::new() } else { waiting.left() };
-        Ok(Self { id, path, context, at, costs, title, model, turns, copies, logged, waiting, problems, resumed: true })
+        let waiting = if at.is_some() { Vec::new() } else { waiting.into_unanswered() };
+        Ok(Self {
+            id,
+            path,
+            context,
+            resume_uuid: at,
+            cost_state: costs,
+            title,
+            model,
+            turn_count: turns,
+            checkpoint_entries: copies,
+            logged_hashes: logged,
+            unanswered_prompts: waiting,
+            problems,
+            is_resumed: true,
+        })
     }
 }
 
 impl Session {
     /// Names the installation: the same for one person's folder, and nothing else.
     pub(crate) fn device_id(&self) -> String {
-        let digest = Sha256::digest(self.config.as_os_str().as_encoded_bytes());
+        let digest = Sha256::digest(self.config_folder.as_os_str().as_encoded_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Where the key is from.
-    pub(crate) fn key_source(&self) -> &'static str {
+    pub(crate) fn api_key_source(&self) -> &'static str {
         credential::source(self.client.endpoint().credential.as_ref()).unwrap_or("none")
     }
 }
 
 /// Whether hooks and MCP servers are kept from what the agent signs in with.
-pub(crate) fn scrubs(env: &BTreeMap<String, String>) -> bool {
+pub(crate) fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
 }
 
 /// Whether nothing is said after a line but the turn of one prompt.
-fn drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), EngineError> {
+fn check_drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), EngineError> {
     let after = path.iter().skip_while(|node| node.uuid() != Some(line)).skip(1);
     for node in after {
         let uuid = node.uuid().map(Uuid::as_str).unwrap_or_default();
         let reason = match &node.entry {
-            Entry::User(user) if uuid != prompt && is_prompt(user) => format!("{uuid} is another prompt"),
+            Entry::User(user) if uuid != prompt && is_user_prompt(user) => format!("{uuid} is another prompt"),
             Entry::Attachment(line) if matches!(line.attachment, Attachment::QueuedCommand(_)) => {
                 format!("{uuid} was said while that turn ran")
             }
             _ => continue,
         };
-        return Err(EngineError::DropsMore { reason });
+        return Err(EngineError::ResumeDropsMore { reason });
     }
     Ok(())
 }
 
 /// Whether somebody speaks, who is not a tool.
-fn is_prompt(user: &User) -> bool {
+fn is_user_prompt(user: &User) -> bool {
     let answers = |block: &Block| matches!(block, Block::ToolResult(_));
     !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
 }
@@ -609,7 +645,7 @@ fn last_model(path: &[&Node]) -> Option<String> {
         .rev()
         .find_map(|node| match &node.entry {
             Entry::Assistant(line) => {
-                let answered = line.message.model.text().filter(|model| *model != synthetic::MODEL)?;
+                let answered = line.message.model.text().filter(|model| *model != synthetic::SYNTHETIC_MODEL)?;
                 Some(line.requested_model.text().unwrap_or(answered))
             }
             _ => None,
@@ -618,7 +654,7 @@ fn last_model(path: &[&Node]) -> Option<String> {
 }
 
 /// The last session of a folder among those that `is_wanted`.
-fn latest(folder: &Path, is_wanted: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
+fn latest_session(folder: &Path, is_wanted: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sessions = files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
     sessions.filter(is_wanted).max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())

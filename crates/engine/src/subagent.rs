@@ -7,27 +7,27 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta};
-use quipu_message::hook::{HookBase, SubagentStart};
+use quipu_message::hook::{HookInputBase, SubagentStart};
 use quipu_message::stream::TranscriptMirror;
-use quipu_message::system::{System, live};
+use quipu_message::system::{System, stream_only};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
-use quipu_transcript::{AppendError, Durability, Facts};
+use quipu_transcript::{AppendError, Durability, EnvelopeDefaults};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_context::{AgentContext, AgentKind, BackgroundFlag, SubagentIdentity};
 use crate::announce;
-use crate::catalog::{self, Agent, Origin};
-use crate::clock::{Clock, fresh, millis, run_id};
-use crate::ledger::filled;
-use crate::log::Log;
-use crate::private;
-use crate::prompt;
+use crate::clock::{Clock, new_id, new_run_id, now_millis};
+use crate::conversation_log::ConversationLog;
+use crate::definitions::{self, AgentDefinition, AgentOrigin};
+use crate::private_file;
 use crate::session::Session;
-use crate::talk::{Aside, Sub, Talk, Voice};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
-use crate::tools::tasks::{Kind, Status, Task};
-use crate::turn::{self, Count, End};
+use crate::system_prompt;
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tools::tasks::{Task, TaskKind, TaskStatus};
+use crate::turn::{self, TurnEnd, TurnState};
+use crate::usage::context_tokens;
 
 /// Sets a subagent to work.
 pub(crate) struct AgentTool {
@@ -37,16 +37,16 @@ pub(crate) struct AgentTool {
 }
 
 /// A subagent at work.
-struct Job {
+struct SubagentRun {
     session: Arc<Session>,
-    agent: Agent,
-    asked: AgentInput,
-    sub: Sub,
+    agent: AgentDefinition,
+    input: AgentInput,
+    info: SubagentIdentity,
     /// How deep it is nested.
     depth: u64,
-    place: Place,
+    workspace: Workspace,
     cancel: CancellationToken,
-    began: Instant,
+    started_at: Instant,
 }
 
 impl AgentTool {
@@ -56,18 +56,18 @@ impl AgentTool {
 
     /// The subagent of a name, as its file is now. One whose file came since the session began is
     /// found, too; `None` if there is none.
-    fn agent(&self, name: &str) -> Option<Agent> {
-        let found = self.session.state().catalog.current_agent(name);
+    fn find_agent(&self, name: &str) -> Option<AgentDefinition> {
+        let found = self.session.state().definitions.reload_agent(name);
         found.or_else(|| {
-            catalog::reload(&self.session);
-            self.session.state().catalog.agents.get(name).cloned()
+            definitions::reload(&self.session);
+            self.session.state().definitions.agents.get(name).cloned()
         })
     }
 }
 
 impl Tool for AgentTool {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Agent".to_owned(),
             description: "Sets a subagent to work on one task and returns its report. It sees nothing of this \
                           conversation, so the prompt must say all it needs to know. Which subagents there are, \
@@ -87,50 +87,66 @@ impl Tool for AgentTool {
         }
     }
 
-    fn effect(&self, _input: &Value) -> Effect {
+    fn effect(&self, _input: &Value) -> ToolEffect {
         // Its own calls are judged and take turns by themselves.
-        Effect::Apart
+        ToolEffect::Independent
     }
 
-    fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+    fn run<'a>(&'a self, input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let asked: AgentInput = match Json::from(input).read() {
                 Ok(asked) => asked,
-                Err(error) => return Output::misuse(format!("InputValidationError: {error}")),
+                Err(error) => return ToolOutput::tool_use_error(format!("InputValidationError: {error}")),
             };
             let kind = asked.subagent_type.text().unwrap_or("general-purpose");
-            let agent = self.agent(kind);
+            let agent = self.find_agent(kind);
             let Some(agent) = agent else {
-                let names: Vec<String> = self.session.state().catalog.agents.keys().cloned().collect();
-                return Output::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
+                let names: Vec<String> = self.session.state().definitions.agents.keys().cloned().collect();
+                return ToolOutput::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
             };
-            let job = Job::new(&self.session, agent, asked, self.depth + 1, place, call);
-            if job.asked.run_in_background.is_true() {
-                return job.go_on(call);
+            let job = SubagentRun::new(&self.session, agent, asked, self.depth + 1, place, call);
+            if job.input.run_in_background.is_true() {
+                return job.run_in_background(call);
             }
-            job.run_or_move(call).await
+            job.run_or_background(call).await
         })
     }
 }
 
-impl Job {
-    fn new(session: &Arc<Session>, agent: Agent, asked: AgentInput, depth: u64, place: &Place, call: &Call) -> Self {
-        let sub = Sub {
-            call: call.id.clone(),
-            id: AgentId::from(format!("a{}", &fresh().as_str().replace('-', "")[..16])),
-            kind: agent.name.clone(),
-            builtin: agent.origin == Origin::Builtin,
+impl SubagentRun {
+    fn new(
+        session: &Arc<Session>,
+        agent: AgentDefinition,
+        asked: AgentInput,
+        depth: u64,
+        place: &Workspace,
+        call: &CallContext,
+    ) -> Self {
+        let sub = SubagentIdentity {
+            tool_use_id: call.tool_use_id.clone(),
+            id: AgentId::from(format!("a{}", &new_id().as_str().replace('-', "")[..16])),
+            agent_type: agent.name.clone(),
+            is_builtin: agent.origin == AgentOrigin::Builtin,
             description: asked.description.text().unwrap_or_default().to_owned(),
-            run: run_id(),
-            aside: Arc::default(),
+            run_id: new_run_id(),
+            in_background: Arc::default(),
         };
         let (session, place) = (Arc::clone(session), place.for_subagent());
-        Self { session, agent, asked, sub, depth, place, cancel: CancellationToken::new(), began: Instant::now() }
+        Self {
+            session,
+            agent,
+            input: asked,
+            info: sub,
+            depth,
+            workspace: place,
+            cancel: CancellationToken::new(),
+            started_at: Instant::now(),
+        }
     }
 
     /// Works while the call waits; when the host wishes, it goes on in the background.
-    async fn run_or_move(self, call: &Call) -> Output {
-        let (launch, cancel) = (self.launch(call), self.cancel.clone());
+    async fn run_or_background(self, call: &CallContext) -> ToolOutput {
+        let (launch, cancel) = (self.background_launch(call), self.cancel.clone());
         let mut work = Box::pin(self.run());
         tokio::select! {
             biased;
@@ -139,98 +155,103 @@ impl Job {
                 cancel.cancel();
                 work.await
             }
-            () = call.aside.cancelled() => launch.begin(work),
+            () = call.move_to_background.cancelled() => launch.start(work),
         }
     }
 
     /// Works in the background from the start.
-    fn go_on(self, call: &Call) -> Output {
-        self.launch(call).begin(Box::pin(self.run()))
+    fn run_in_background(self, call: &CallContext) -> ToolOutput {
+        self.background_launch(call).start(Box::pin(self.run()))
     }
 
     /// What is needed to let it work in the background.
-    fn launch(&self, call: &Call) -> Launch {
-        let kind = Kind::Subagent(self.agent.name.clone());
-        let mut task =
-            Task::new(self.sub.id.to_string(), kind, self.sub.description.clone(), self.report_file(), call.id.clone());
-        (task.run, task.stop) = (self.sub.run.clone(), self.cancel.clone());
-        Launch {
+    fn background_launch(&self, call: &CallContext) -> BackgroundLaunch {
+        let kind = TaskKind::Subagent(self.agent.name.clone());
+        let mut task = Task::new(
+            self.info.id.to_string(),
+            kind,
+            self.info.description.clone(),
+            self.report_file(),
+            call.tool_use_id.clone(),
+        );
+        (task.run_id, task.cancel) = (self.info.run_id.clone(), self.cancel.clone());
+        BackgroundLaunch {
             session: Arc::clone(&self.session),
             task,
-            aside: Arc::clone(&self.sub.aside),
-            prompt: self.asked.prompt.clone(),
+            in_background: Arc::clone(&self.info.in_background),
+            prompt: self.input.prompt.clone(),
         }
     }
 
-    async fn run(self) -> Output {
+    async fn run(self) -> ToolOutput {
         let session = &self.session;
         // The others wait for their turn; one that is stopped meanwhile makes no call.
         let _turn = tokio::select! {
-            turn = session.subagents.acquire() => turn.ok(),
+            turn = session.subagent_slots.acquire() => turn.ok(),
             () = self.cancel.cancelled() => None,
         };
-        let log = Mutex::new(self.log());
+        let log = Mutex::new(self.open_log());
         let inherited = session.state().model.clone();
         let chosen = session.request_env.subagent_model.clone();
-        let chosen = chosen.or_else(|| self.asked.model.text().map(str::to_owned));
+        let chosen = chosen.or_else(|| self.input.model.text().map(str::to_owned));
         let name = chosen.or_else(|| self.agent.own_model().map(str::to_owned)).filter(|name| name != "inherit");
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
-        let talk = Talk {
-            tools: crate::toolbox::for_sub(session, &self.agent, self.depth),
-            system: vec![self.agent.prompt.clone()],
+        let talk = AgentContext {
+            tools: crate::tool_selection::subagent_tools(session, &self.agent, self.depth),
+            system_prompt: vec![self.agent.prompt.clone()],
             model,
             max_turns: None,
-            voice: Voice::Sub(self.sub.clone()),
+            kind: AgentKind::Subagent(self.info.clone()),
             log: &log,
-            place: &self.place,
-            structured: None,
+            workspace: &self.workspace,
+            structured_output: None,
             cancel: self.cancel.clone(),
-            prompt: None,
-            asking: Mutex::default(),
+            prompt_uuid: None,
+            awaiting_permission: Mutex::default(),
             session,
         };
-        self.say_started();
-        let base = HookBase { permission_mode: Maybe::Absent, ..talk.hook_base() };
+        self.emit_started();
+        let base = HookInputBase { permission_mode: Maybe::Absent, ..talk.hook_base() };
         let input = SubagentStart { base, ..SubagentStart::default() };
-        let hooks = session.hook(input, Some(&self.agent.name), None, &talk.cancel);
-        if let (_, Err(error)) = tokio::join!(hooks, self.begin(&talk)) {
-            return Output::failure(error.to_string());
+        let hooks = session.run_hooks(input, Some(&self.agent.name), None, &talk.cancel);
+        if let (_, Err(error)) = tokio::join!(hooks, self.record_start(&talk)) {
+            return ToolOutput::failure(error.to_string());
         }
-        let mut count = Count::new();
+        let mut count = TurnState::new();
         let end = turn::run(&talk, &mut count).await;
-        let used = count.last_usage().map(filled).unwrap_or_default();
-        let report = report(&end);
+        let used = count.last_usage().map(context_tokens).unwrap_or_default();
+        let report = final_report(&end);
         // The file is whole before the call is answered.
         let flushed = talk.log().flush();
-        let closed = talk.written(flushed).await.and_then(|()| self.write_meta(true));
+        let closed = talk.wait_until_written(flushed).await.and_then(|()| self.write_metadata(true));
         let status = match report {
-            _ if self.cancel.is_cancelled() => Status::Killed,
-            Ok(_) => Status::Ended(0),
-            Err(_) => Status::Ended(1),
+            _ if self.cancel.is_cancelled() => TaskStatus::Killed,
+            Ok(_) => TaskStatus::Exited(0),
+            Err(_) => TaskStatus::Exited(1),
         };
-        self.say_ended(status, report.as_ref().unwrap_or_else(|text| text), used, &count);
+        self.emit_ended(status, report.as_ref().unwrap_or_else(|text| text), used, &count);
         match (report, closed) {
-            (Err(text), _) => Output::failure(text),
-            (Ok(_), Err(error)) => Output::failure(error.to_string()),
-            (Ok(text), Ok(())) => self.answered(text, &talk.model, used, &count),
+            (Err(text), _) => ToolOutput::failure(text),
+            (Ok(_), Err(error)) => ToolOutput::failure(error.to_string()),
+            (Ok(text), Ok(())) => self.completed_output(text, &talk.model, used, &count),
         }
     }
 }
 
 /// A subagent that goes to the background.
-struct Launch {
+struct BackgroundLaunch {
     session: Arc<Session>,
     task: Task,
-    aside: Aside,
+    in_background: BackgroundFlag,
     prompt: String,
 }
 
-impl Launch {
-    fn begin(self, work: BoxFuture<'static, Output>) -> Output {
-        let Self { session, task, aside, prompt } = self;
+impl BackgroundLaunch {
+    fn start(self, work: BoxFuture<'static, ToolOutput>) -> ToolOutput {
+        let Self { session, task, in_background: aside, prompt } = self;
         aside.store(true, Ordering::Relaxed);
-        session.queue.expect(&task.id);
-        let (file, stop) = (task.file.clone(), task.stop.clone());
+        session.queue.expect_subagent(&task.id);
+        let (file, stop) = (task.output_path.clone(), task.cancel.clone());
         let raw = AgentOutput {
             agent_id: Maybe::Value(AgentId::from(task.id.as_str())),
             status: Maybe::Value("async_launched".to_owned()),
@@ -245,98 +266,98 @@ impl Launch {
              waits for it, TaskStop ends it.",
             task.id
         );
-        session.place.tasks().begin(task, async move {
+        session.workspace.tasks().spawn(task, async move {
             let output = work.await;
             let text = output.content.to_text();
             // Who reads it finds the report in the notice, too.
-            let _ = private::write(&file, text.as_bytes());
+            let _ = private_file::write_file(&file, text.as_bytes());
             let status = match output.is_error {
-                _ if stop.is_cancelled() => Status::Killed,
-                true => Status::Ended(1),
-                false => Status::Ended(0),
+                _ if stop.is_cancelled() => TaskStatus::Killed,
+                true => TaskStatus::Exited(1),
+                false => TaskStatus::Exited(0),
             };
             (status, text)
         });
-        Output::new(vec![Block::new_text(words)], &raw)
+        ToolOutput::new(vec![Block::new_text(words)], &raw)
     }
 }
 
 /// What the subagent says in the end, or why it says nothing.
-fn report(end: &End) -> Result<String, String> {
+fn final_report(end: &TurnEnd) -> Result<String, String> {
     match end {
-        End::Answered(text) | End::Stopped(text) if !text.is_empty() => Ok(text.clone()),
-        End::Answered(_) | End::Stopped(_) => Ok("(the subagent said nothing)".to_owned()),
-        End::Formed(answer) => Ok(answer.text().to_owned()),
-        End::Failed(failure) => Err(failure.text.clone()),
-        End::MaxTurns(max) => Err(format!("The subagent did not finish within {max} calls")),
-        End::Budget(_) => Err("The budget was used up while the subagent worked".to_owned()),
-        End::BrokenStreaming | End::BrokenTools => Err("The subagent was interrupted".to_owned()),
-        End::NoForm => Err("The subagent gave no answer in the form asked for".to_owned()),
-        End::NoFile(error) => Err(error.to_string()),
+        TurnEnd::Answered(text) | TurnEnd::StoppedByHook(text) if !text.is_empty() => Ok(text.clone()),
+        TurnEnd::Answered(_) | TurnEnd::StoppedByHook(_) => Ok("(the subagent said nothing)".to_owned()),
+        TurnEnd::StructuredOutput(answer) => Ok(answer.text().to_owned()),
+        TurnEnd::Failed(failure) => Err(failure.text.clone()),
+        TurnEnd::MaxTurns(max) => Err(format!("The subagent did not finish within {max} calls")),
+        TurnEnd::BudgetExceeded(_) => Err("The budget was used up while the subagent worked".to_owned()),
+        TurnEnd::InterruptedStreaming | TurnEnd::InterruptedTools => Err("The subagent was interrupted".to_owned()),
+        TurnEnd::NoStructuredOutput => Err("The subagent gave no answer in the form asked for".to_owned()),
+        TurnEnd::WriteFailed(error) => Err(error.to_string()),
     }
 }
 
-impl Job {
-    fn log(&self) -> Log {
+impl SubagentRun {
+    fn open_log(&self) -> ConversationLog {
         let main = self.session.log();
-        let path = main.path().with_extension("").join("subagents").join(format!("agent-{}.jsonl", self.sub.id));
-        let facts = Facts { agent_id: Some(self.sub.id.clone()), ..main.facts().clone() };
-        let mut log = Log::new(path, facts, Durability::default(), !self.session.options.no_persistence);
+        let path = main.path().with_extension("").join("subagents").join(format!("agent-{}.jsonl", self.info.id));
+        let facts = EnvelopeDefaults { agent_id: Some(self.info.id.clone()), ..main.envelope_defaults().clone() };
+        let mut log = ConversationLog::new(path, facts, Durability::default(), !self.session.options.no_persistence);
         if self.session.options.session_mirror {
-            log.mirror(self.session.output.clone());
+            log.set_mirror(self.session.output.clone());
         }
         log
     }
 
-    async fn begin(&self, talk: &Talk<'_>) -> Result<(), AppendError> {
-        let mut user = factory::user(self.asked.prompt.as_str(), &mut Clock);
+    async fn record_start(&self, talk: &AgentContext<'_>) -> Result<(), AppendError> {
+        let mut user = factory::user(self.input.prompt.as_str(), &mut Clock);
         user.prompt_id = self.session.prompt_id();
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
         let files = self.session.instructions();
-        entries.extend(announce::due(talk));
-        entries.extend(prompt::instructions(&files));
-        entries.extend(announce::date(talk));
-        self.write_meta(false)?;
+        entries.extend(announce::due_attachments(talk));
+        entries.extend(system_prompt::instructions_attachment(&files));
+        entries.extend(announce::date_attachment(talk));
+        self.write_metadata(false)?;
         let recorded = talk.log().record(entries)?;
-        user.message.content = Content::Blocks(vec![Block::new_text(&self.asked.prompt)]);
+        user.message.content = Content::Blocks(vec![Block::new_text(&self.input.prompt)]);
         // Whoever set it to work in the background has read its prompt in the call.
-        if !self.sub.is_aside() {
-            talk.say_user(&user, None);
+        if !self.info.is_in_background() {
+            talk.emit_user_entry(&user, None);
         }
-        talk.written(recorded).await
+        talk.wait_until_written(recorded).await
     }
 
     /// Writes the file beside the subagent's lines. Hosts that mirror the session have no such file:
     /// they are told the same as an entry.
-    fn write_meta(&self, finished: bool) -> Result<(), AppendError> {
+    fn write_metadata(&self, finished: bool) -> Result<(), AppendError> {
         if self.session.options.no_persistence {
             return Ok(());
         }
-        let transcript = self.log().path().to_owned();
+        let transcript = self.open_log().path().to_owned();
         if self.session.options.session_mirror {
-            self.session.output.say(self.mirrored_meta(&transcript, finished));
+            self.session.output.emit(self.metadata_mirror_entry(&transcript, finished));
         }
         let path = transcript.with_extension("meta.json");
         let meta = SubagentMeta {
             agent_type: Maybe::Value(self.agent.name.clone()),
-            description: Maybe::Value(self.sub.description.clone()),
-            tool_use_id: Maybe::Value(self.sub.call.clone()),
+            description: Maybe::Value(self.info.description.clone()),
+            tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
             spawn_depth: Maybe::Value(self.depth),
-            is_built_in: Maybe::Value(self.agent.origin == Origin::Builtin),
+            is_built_in: Maybe::Value(self.agent.origin == AgentOrigin::Builtin),
             finished: finished.then_some(true).into(),
             ..SubagentMeta::default()
         };
-        let written = private::write(&path, Json::of(&meta).text().as_bytes());
+        let written = private_file::write_file(&path, Json::from_serialize(&meta).text().as_bytes());
         written.map_err(|source| AppendError::Create { path, source })
     }
 
-    fn mirrored_meta(&self, transcript: &Path, finished: bool) -> Entry {
-        let shape = if self.sub.is_aside() { "background" } else { "foreground" };
+    fn metadata_mirror_entry(&self, transcript: &Path, finished: bool) -> Entry {
+        let shape = if self.info.is_in_background() { "background" } else { "foreground" };
         let meta = AgentMetadata {
             agent_type: Maybe::Value(self.agent.name.clone()),
-            is_built_in: Maybe::Value(self.agent.origin == Origin::Builtin),
-            description: Maybe::Value(self.sub.description.clone()),
-            tool_use_id: Maybe::Value(self.sub.call.clone()),
+            is_built_in: Maybe::Value(self.agent.origin == AgentOrigin::Builtin),
+            description: Maybe::Value(self.info.description.clone()),
+            tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
             finished: finished.then_some(true).into(),
             spawn_depth: Maybe::Value(self.depth),
             request_shape: Maybe::Value(shape.to_owned()),
@@ -349,76 +370,79 @@ impl Job {
         }))
     }
 
-    fn say_started(&self) {
+    fn emit_started(&self) {
         let mut envelope = self.session.output.envelope();
-        envelope.subagent_type = Maybe::Value(self.sub.kind.clone());
-        self.session.say(System::TaskStarted(Box::new(live::TaskStarted {
-            task_id: Maybe::Value(self.sub.id.clone()),
-            run_id: Maybe::Value(self.sub.run.clone()),
-            tool_use_id: Maybe::Value(self.sub.call.clone()),
-            description: Maybe::Value(self.sub.description.clone()),
+        envelope.subagent_type = Maybe::Value(self.info.agent_type.clone());
+        self.session.emit_system(System::TaskStarted(Box::new(stream_only::TaskStarted {
+            task_id: Maybe::Value(self.info.id.clone()),
+            run_id: Maybe::Value(self.info.run_id.clone()),
+            tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
+            description: Maybe::Value(self.info.description.clone()),
             task_type: Maybe::Value("local_agent".to_owned()),
-            is_backgrounded: Maybe::Value(self.sub.is_aside()),
-            prompt: Maybe::Value(self.asked.prompt.clone()),
+            is_backgrounded: Maybe::Value(self.info.is_in_background()),
+            prompt: Maybe::Value(self.input.prompt.clone()),
             spawn_depth: Maybe::Value(self.depth),
             envelope,
-            ..live::TaskStarted::default()
+            ..stream_only::TaskStarted::default()
         })));
     }
 
     /// Where the report is, when somebody looks for it.
     fn output_file(&self) -> String {
-        if self.sub.is_aside() { self.report_file().display().to_string() } else { String::new() }
+        if self.info.is_in_background() { self.report_file().display().to_string() } else { String::new() }
     }
 
     fn report_file(&self) -> PathBuf {
-        self.place.outputs().join(format!("{}.output", self.sub.id))
+        self.workspace.output_folder().join(format!("{}.output", self.info.id))
     }
 
-    fn say_ended(&self, status: Status, summary: &str, used: u64, count: &Count) {
-        let patch =
-            TaskPatch { status: status.as_str().to_owned(), end_time: Maybe::Value(millis()), ..TaskPatch::default() };
-        self.session.say(System::TaskUpdated(Box::new(live::TaskUpdated {
-            task_id: Maybe::Value(self.sub.id.clone()),
-            run_id: Maybe::Value(self.sub.run.clone()),
-            patch: Maybe::Value(Json::of(&patch)),
+    fn emit_ended(&self, status: TaskStatus, summary: &str, used: u64, count: &TurnState) {
+        let patch = TaskPatch {
+            status: status.as_str().to_owned(),
+            end_time: Maybe::Value(now_millis()),
+            ..TaskPatch::default()
+        };
+        self.session.emit_system(System::TaskUpdated(Box::new(stream_only::TaskUpdated {
+            task_id: Maybe::Value(self.info.id.clone()),
+            run_id: Maybe::Value(self.info.run_id.clone()),
+            patch: Maybe::Value(Json::from_serialize(&patch)),
             envelope: self.session.output.envelope(),
-            ..live::TaskUpdated::default()
+            ..stream_only::TaskUpdated::default()
         })));
         let usage = TaskUsage {
             total_tokens: used,
-            tool_uses: count.tool_uses,
-            duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            tool_uses: count.tool_calls,
+            duration_ms: u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX),
             ..TaskUsage::default()
         };
-        self.session.say(System::TaskNotification(Box::new(live::TaskNotification {
-            task_id: Maybe::Value(self.sub.id.clone()),
-            run_id: Maybe::Value(self.sub.run.clone()),
-            tool_use_id: Maybe::Value(self.sub.call.clone()),
-            status: Maybe::Value(status.in_notice().to_owned()),
+        self.session.emit_system(System::TaskNotification(Box::new(stream_only::TaskNotification {
+            task_id: Maybe::Value(self.info.id.clone()),
+            run_id: Maybe::Value(self.info.run_id.clone()),
+            tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
+            status: Maybe::Value(status.as_notification_str().to_owned()),
             output_file: Maybe::Value(self.output_file()),
             summary: Maybe::Value(summary.to_owned()),
-            usage: Maybe::Value(Json::of(&usage)),
+            usage: Maybe::Value(Json::from_serialize(&usage)),
             envelope: self.session.output.envelope(),
-            ..live::TaskNotification::default()
+            ..stream_only::TaskNotification::default()
         })));
     }
 
-    fn answered(&self, text: String, model: &str, used: u64, count: &Count) -> Output {
+    fn completed_output(&self, text: String, model: &str, used: u64, count: &TurnState) -> ToolOutput {
         let blocks = vec![Block::new_text(text)];
         let raw = AgentOutput {
-            agent_id: Maybe::Value(self.sub.id.clone()),
+            agent_id: Maybe::Value(self.info.id.clone()),
             status: Maybe::Value("completed".to_owned()),
-            prompt: Maybe::Value(self.asked.prompt.clone()),
+            prompt: Maybe::Value(self.input.prompt.clone()),
             agent_type: Maybe::Value(self.agent.name.clone()),
-            content: Maybe::Value(Json::of(&blocks)),
+            content: Maybe::Value(Json::from_serialize(&blocks)),
             resolved_model: Maybe::Value(model.to_owned()),
-            total_duration_ms: Maybe::Value(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            total_duration_ms: Maybe::Value(u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             total_tokens: Maybe::Value(used),
-            total_tool_use_count: Maybe::Value(count.tool_uses),
+            total_tool_use_count: Maybe::Value(count.tool_calls),
             usage: count.last_usage().cloned().into(),
             ..AgentOutput::default()
         };
-        Output::new(blocks, &raw)
+        ToolOutput::new(blocks, &raw)
     }
 }

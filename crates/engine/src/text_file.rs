@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::tool::{open, resolve};
+use crate::tool::{resolve, safe_file};
 
 /// The largest file of settings, instructions or commands, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ pub(crate) fn read_bytes(path: &Path, within: Option<&Path>, max_bytes: u64) -> 
     if ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder)) {
         return Err(io::Error::other("it is not a regular file"));
     }
-    open::read(&real, max_bytes)
+    safe_file::read(&real, max_bytes)
 }
 
 #[cfg(test)]

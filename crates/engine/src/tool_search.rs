@@ -12,44 +12,44 @@ use quipu_message::tool::output::ToolSearchOutput;
 use quipu_message::{Block, Entry, Json, Maybe, ToolReference, api};
 use serde_json::{Value, json};
 
-use crate::model::Size;
+use crate::agent_context::{AgentContext, new_attachment};
+use crate::model::ModelLimits;
 use crate::session::Session;
-use crate::talk::{Talk, stamped_attachment};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// The tool's name.
-pub(crate) const NAME: &str = "ToolSearch";
+pub(crate) const TOOL_NAME: &str = "ToolSearch";
 
 /// The beta that requests with such tools need.
-pub(crate) const BETA: &str = "advanced-tool-use-2025-11-20";
+pub(crate) const TOOL_SEARCH_BETA: &str = "advanced-tool-use-2025-11-20";
 
 /// How much the definitions of MCP tools may hold before they are loaded on demand, in characters:
 /// about ten thousand tokens.
-const MAX_CHARS: usize = 40_000;
+const MAX_DEFINITION_CHARS: usize = 40_000;
 
 /// How many characters a token is taken for.
 const CHARS_PER_TOKEN: usize = 4;
 
 /// How many tools a search loads when the call does not say.
-const RESULTS: usize = 5;
+const DEFAULT_MAX_RESULTS: usize = 5;
 
 /// A tool whose definition is not in requests until it is loaded.
-struct OnDemand(Arc<dyn Tool>);
+struct DeferredTool(Arc<dyn Tool>);
 
-impl Tool for OnDemand {
-    fn definition(&self) -> Definition {
+impl Tool for DeferredTool {
+    fn definition(&self) -> ToolDefinition {
         self.0.definition()
     }
 
-    fn is_on_demand(&self) -> bool {
+    fn is_deferred(&self) -> bool {
         true
     }
 
-    fn effect(&self, input: &Value) -> Effect {
+    fn effect(&self, input: &Value) -> ToolEffect {
         self.0.effect(input)
     }
 
-    fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+    fn run<'a>(&'a self, input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         self.0.run(input, place, call)
     }
 }
@@ -57,69 +57,74 @@ impl Tool for OnDemand {
 /// Puts the MCP tools among `tools` on demand, and ToolSearch beside them, where their definitions
 /// are large. `ENABLE_TOOL_SEARCH` says otherwise: `true`, `false`, `auto`, or `auto:N` for more
 /// than N percent of the model's context.
-pub(crate) fn defer(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
+pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
     let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.starts_with("mcp__");
-    let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size()).sum();
-    let context = Size::of(&session.state().model).context;
-    if session.request_env.no_betas || size == 0 || size <= max_chars(session.var("ENABLE_TOOL_SEARCH"), context) {
+    let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size_chars()).sum();
+    let context = ModelLimits::for_model(&session.state().model).context_window;
+    if session.request_env.no_betas
+        || size == 0
+        || size <= max_definition_chars(session.var("ENABLE_TOOL_SEARCH"), context)
+    {
         return;
     }
     let (mut deferred, direct): (Vec<_>, Vec<_>) = std::mem::take(tools).into_iter().partition(is_mcp);
     *tools = direct;
     deferred.sort_by_key(|tool| tool.definition().name);
     tools.push(Arc::new(ToolSearch { tools: deferred.iter().map(|tool| tool.definition()).collect() }));
-    tools.extend(deferred.into_iter().map(|tool| Arc::new(OnDemand(tool)) as Arc<dyn Tool>));
+    tools.extend(deferred.into_iter().map(|tool| Arc::new(DeferredTool(tool)) as Arc<dyn Tool>));
 }
 
 /// How much definitions may hold before they are loaded on demand, in characters.
-fn max_chars(setting: Option<&str>, context: u64) -> usize {
+fn max_definition_chars(setting: Option<&str>, context: u64) -> usize {
     match setting.map(str::trim) {
         Some("true" | "1") => 0,
         Some("false" | "0") => usize::MAX,
         Some(other) => {
             let percent = other.strip_prefix("auto:").and_then(|percent| percent.parse::<u64>().ok());
             let tokens = percent.and_then(|percent| usize::try_from(context * percent.min(100) / 100).ok());
-            tokens.map_or(MAX_CHARS, |tokens| tokens * CHARS_PER_TOKEN)
+            tokens.map_or(MAX_DEFINITION_CHARS, |tokens| tokens * CHARS_PER_TOKEN)
         }
-        None => MAX_CHARS,
+        None => MAX_DEFINITION_CHARS,
     }
 }
 
 /// The tools of a request: those on offer, and those on demand that the context has loaded, each
 /// as it was when it was loaded.
-pub(crate) fn offered(talk: &Talk<'_>) -> Vec<api::Tool> {
+pub(crate) fn request_tools(talk: &AgentContext<'_>) -> Vec<api::Tool> {
     let mut offered: Vec<api::Tool> =
-        talk.tools.iter().filter(|tool| !tool.is_on_demand()).map(|tool| wire(tool.definition(), false)).collect();
-    if talk.tools.iter().any(|tool| tool.is_on_demand()) {
-        let placeholder = Definition {
+        talk.tools.iter().filter(|tool| !tool.is_deferred()).map(|tool| to_wire(tool.definition(), false)).collect();
+    if talk.tools.iter().any(|tool| tool.is_deferred()) {
+        let placeholder = ToolDefinition {
             name: "DeferredToolPlaceholder".to_owned(),
             description: "Stands for the tools that ToolSearch loads. It cannot be called.".to_owned(),
             input_schema: json!({"type": "object", "properties": {}}),
         };
-        offered.push(wire(placeholder, true));
+        offered.push(to_wire(placeholder, true));
     }
     let mut names: BTreeSet<String> = offered.iter().map(|tool| tool.name.clone()).collect();
-    let loaded = loaded(talk.log().context());
+    let loaded = loaded_tools(talk.log().context());
     offered.extend(loaded.into_iter().filter(|tool| names.insert(tool.name.clone())));
     offered
 }
 
 /// The record of tools that a search has loaded; `None` if the context holds them all already.
-pub(crate) fn record(talk: &Talk<'_>, output: &Output) -> Option<Entry> {
+pub(crate) fn loaded_tools_record(talk: &AgentContext<'_>, output: &ToolOutput) -> Option<Entry> {
     let found: ToolSearchOutput = Json::from(output.raw.clone()?).read().ok()?;
-    let known: BTreeSet<String> = loaded(talk.log().context()).into_iter().map(|tool| tool.name).collect();
+    let known: BTreeSet<String> = loaded_tools(talk.log().context()).into_iter().map(|tool| tool.name).collect();
     let new = found.matches.into_iter().filter(|name| !known.contains(name));
-    let entries: Vec<api::Tool> = new.filter_map(|name| Some(wire(talk.tool(&name)?.definition(), true))).collect();
+    let entries: Vec<api::Tool> =
+        new.filter_map(|name| Some(to_wire(talk.find_tool(&name)?.definition(), true))).collect();
     if entries.is_empty() {
         return None;
     }
-    let record = DeferredToolsRecord { entries: Maybe::Value(Json::of(&entries)), ..DeferredToolsRecord::default() };
-    let line = stamped_attachment(Attachment::DeferredToolsRecord(Box::new(record)));
+    let record =
+        DeferredToolsRecord { entries: Maybe::Value(Json::from_serialize(&entries)), ..DeferredToolsRecord::default() };
+    let line = new_attachment(Attachment::DeferredToolsRecord(Box::new(record)));
     Some(Entry::Attachment(Box::new(line)))
 }
 
 /// The definitions that the context has loaded.
-fn loaded(context: &[Node]) -> Vec<api::Tool> {
+fn loaded_tools(context: &[Node]) -> Vec<api::Tool> {
     let records = context.iter().filter_map(|node| match &node.entry {
         Entry::Attachment(line) => match &line.attachment {
             Attachment::DeferredToolsRecord(record) => record.entries.get()?.read::<Vec<api::Tool>>().ok(),
@@ -130,7 +135,7 @@ fn loaded(context: &[Node]) -> Vec<api::Tool> {
     records.flatten().collect()
 }
 
-fn wire(definition: Definition, on_demand: bool) -> api::Tool {
+fn to_wire(definition: ToolDefinition, on_demand: bool) -> api::Tool {
     api::Tool {
         name: definition.name,
         description: Maybe::Value(definition.description),
@@ -143,13 +148,13 @@ fn wire(definition: Definition, on_demand: bool) -> api::Tool {
 /// Finds tools and loads their definitions.
 pub(crate) struct ToolSearch {
     /// The tools on demand.
-    tools: Vec<Definition>,
+    tools: Vec<ToolDefinition>,
 }
 
 impl Tool for ToolSearch {
-    fn definition(&self) -> Definition {
-        Definition {
-            name: NAME.to_owned(),
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: TOOL_NAME.to_owned(),
             description: "Loads tools that are only known by name so far; the conversation lists them. A query \
                           `select:NAME,NAME` loads just these. Any other query is words to look for in names and \
                           descriptions, best matches first; a word with `+` before it must be there. A tool can be \
@@ -167,25 +172,25 @@ impl Tool for ToolSearch {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Reads
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, input: Value, _place: &'a Place, _call: &'a Call) -> BoxFuture<'a, Output> {
+    fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         let output = match Json::from(input).read::<ToolSearchInput>() {
             Ok(input) => self.search(input),
-            Err(error) => Output::misuse(format!("InputValidationError: {error}")),
+            Err(error) => ToolOutput::tool_use_error(format!("InputValidationError: {error}")),
         };
         Box::pin(std::future::ready(output))
     }
 }
 
 impl ToolSearch {
-    fn search(&self, input: ToolSearchInput) -> Output {
-        let max = input.max_results.get().and_then(|max| usize::try_from(*max).ok()).unwrap_or(RESULTS);
+    fn search(&self, input: ToolSearchInput) -> ToolOutput {
+        let max = input.max_results.get().and_then(|max| usize::try_from(*max).ok()).unwrap_or(DEFAULT_MAX_RESULTS);
         let matches = match input.query.trim().strip_prefix("select:") {
             Some(names) => self.select(names),
-            None => self.best(&input.query, max),
+            None => self.best_matches(&input.query, max),
         };
         let reference = |name: &String| {
             Block::ToolReference(Box::new(ToolReference { tool_name: name.clone(), ..ToolReference::default() }))
@@ -200,7 +205,7 @@ impl ToolSearch {
             total_deferred_tools: self.tools.len() as u64,
             ..ToolSearchOutput::default()
         };
-        Output::new(blocks, &raw)
+        ToolOutput::new(blocks, &raw)
     }
 
     /// The tools of these names.
@@ -210,7 +215,7 @@ impl ToolSearch {
     }
 
     /// The tools that fit a query of words, best first.
-    fn best(&self, query: &str, max: usize) -> Vec<String> {
+    fn best_matches(&self, query: &str, max: usize) -> Vec<String> {
         let query = query.to_lowercase();
         let words: Vec<(&str, bool)> =
             query.split_whitespace().map(|word| word.strip_prefix('+').map_or((word, false), |w| (w, true))).collect();
@@ -223,7 +228,7 @@ impl ToolSearch {
 
 /// How well a tool fits: a whole part of its name counts most, the description least; 0 when a word
 /// that must be there is not.
-fn score(tool: &Definition, words: &[(&str, bool)]) -> usize {
+fn score(tool: &ToolDefinition, words: &[(&str, bool)]) -> usize {
     let (name, description) = (tool.name.to_lowercase(), tool.description.to_lowercase());
     let mut total = 0;
     for (word, required) in words.iter().filter(|(word, _)| !word.is_empty()) {
@@ -242,8 +247,8 @@ fn score(tool: &Definition, words: &[(&str, bool)]) -> usize {
 mod tests {
     use super::*;
 
-    fn tool(name: &str, description: &str) -> Definition {
-        Definition { name: name.to_owned(), description: description.to_owned(), input_schema: json!({}) }
+    fn tool(name: &str, description: &str) -> ToolDefinition {
+        ToolDefinition { name: name.to_owned(), description: description.to_owned(), input_schema: json!({}) }
     }
 
     fn check(query: &str, expected: &[&str]) {
@@ -275,14 +280,14 @@ mod tests {
     #[test]
     fn the_environment_says_from_which_size_on() {
         for (setting, expected) in [
-            (None, MAX_CHARS),
+            (None, MAX_DEFINITION_CHARS),
             (Some("true"), 0),
             (Some("false"), usize::MAX),
-            (Some("auto"), MAX_CHARS),
+            (Some("auto"), MAX_DEFINITION_CHARS),
             (Some("auto:5"), 40_000),
-            (Some("auto:x"), MAX_CHARS),
+            (Some("auto:x"), MAX_DEFINITION_CHARS),
         ] {
-            assert_eq!(max_chars(setting, 200_000), expected, "{setting:?}");
+            assert_eq!(max_definition_chars(setting, 200_000), expected, "{setting:?}");
         }
     }
 }

@@ -7,9 +7,9 @@ use quipu_message::Json;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::tool::{Output, Tool};
+use crate::tool::{Tool, ToolOutput};
 
-mod change;
+mod file_change;
 
 pub mod bash;
 pub mod edit;
@@ -23,7 +23,7 @@ pub mod web_fetch;
 pub mod write;
 
 /// The tools every session has.
-pub fn builtin() -> Vec<Arc<dyn Tool>> {
+pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(bash::Bash),
         Arc::new(edit::Edit),
@@ -40,12 +40,12 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
 }
 
 /// Reads an input that [`check`](crate::tool::check) has let through.
-fn input<T: DeserializeOwned>(input: Value) -> Result<T, Output> {
-    Json::from(input).read().map_err(|e| Output::misuse(format!("InputValidationError: {e}")))
+fn parse_input<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
+    Json::from(input).read().map_err(|e| ToolOutput::tool_use_error(format!("InputValidationError: {e}")))
 }
 
 /// An id that no other call has: a letter and eight more.
-pub(crate) fn fresh_id(letter: &str) -> String {
+pub(crate) fn random_id(letter: &str) -> String {
     let mut number = RandomState::new().build_hasher().finish();
     let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut id = letter.to_owned();
@@ -57,6 +57,6 @@ pub(crate) fn fresh_id(letter: &str) -> String {
 }
 
 /// Runs the fallible part of a tool: either way there is an output.
-fn settle(done: Result<Output, Output>) -> Output {
+fn into_output(done: Result<ToolOutput, ToolOutput>) -> ToolOutput {
     done.unwrap_or_else(|failure| failure)
 }

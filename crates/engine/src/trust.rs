@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::options::Options;
-use crate::permission::Mode;
-use crate::prompt::git_root;
-use crate::settings::{Layer, Settings, Source};
+use crate::permission::PermissionMode;
+use crate::settings::{SettingSource, Settings, SettingsLayer};
 use crate::state_file;
+use crate::system_prompt::git_root;
 use crate::tool::resolve;
 
 /// Whether the user trusts a folder: by a flag, by quipu's own list, because a host names
@@ -39,9 +39,14 @@ fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
 /// Takes out of a project's settings what only a trusted folder may say. Returns a
 /// sentence that names what was left out; `None` if nothing was. `state` is the user's
 /// `.claude.json`.
-pub(crate) fn restrict(settings: &mut Settings, options: &Options, cwd: &Path, state: &Path) -> Option<String> {
+pub(crate) fn restrict_untrusted(
+    settings: &mut Settings,
+    options: &Options,
+    cwd: &Path,
+    state: &Path,
+) -> Option<String> {
     let left_out: Vec<String> =
-        settings.layers.iter_mut().filter_map(|layer| left_out(layer, options.allow_project_hooks)).collect();
+        settings.layers.iter_mut().filter_map(|layer| strip_untrusted(layer, options.allow_project_hooks)).collect();
     (!left_out.is_empty()).then(|| {
         format!(
             "ignoring {}: this folder is not trusted; start with --trust-folder, or set \
@@ -54,11 +59,11 @@ pub(crate) fn restrict(settings: &mut Settings, options: &Options, cwd: &Path, s
 }
 
 /// What is left out of one file, in words with its number of entries.
-fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
+fn strip_untrusted(layer: &mut SettingsLayer, hooks: bool) -> Option<String> {
     let file = match layer.source {
-        Source::Project => ".claude/settings.json",
-        Source::Local => ".claude/settings.local.json",
-        Source::User | Source::Flag | Source::Managed => return None,
+        SettingSource::Project => ".claude/settings.json",
+        SettingSource::Local => ".claude/settings.local.json",
+        SettingSource::User | SettingSource::Flag | SettingSource::Managed => return None,
     };
     let known = &mut layer.known;
     let mut parts = Vec::new();
@@ -70,8 +75,12 @@ fn left_out(layer: &mut Layer, hooks: bool) -> Option<String> {
     count("permissions.allow", std::mem::take(&mut known.permissions.allow).len());
     let folders = std::mem::take(&mut known.permissions.additional_directories);
     count("permissions.additionalDirectories", folders.len());
-    let raises =
-        |word: &String| matches!(Mode::read(word), Some(Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions));
+    let raises = |word: &String| {
+        matches!(
+            PermissionMode::parse(word),
+            Some(PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions)
+        )
+    };
     if known.permissions.default_mode.as_ref().is_some_and(raises) {
         known.permissions.default_mode = None;
         count("permissions.defaultMode", 1);
@@ -96,7 +105,7 @@ mod tests {
     use super::*;
 
     /// A home, and in it a repository with a folder.
-    fn home() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    fn home_with_repository() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path().canonicalize().unwrap();
         let folder = home.join("repo/sub");
@@ -107,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_trusted_when_the_user_or_the_host_says_so() {
-        let (_temp, home, folder) = home();
+        let (_temp, home, folder) = home_with_repository();
         let check = |options: Options| is_trusted(&options, &folder, Some(&home), &home.join(".claude"));
         assert!(!check(Options::default()));
         assert!(check(Options { trust_folder: true, ..Options::default() }));
@@ -124,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_trusted_when_it_or_its_repository_was_accepted() {
-        let (_temp, home, folder) = home();
+        let (_temp, home, folder) = home_with_repository();
         let check = |named: &Path, value: &str| {
             let text = format!(r#"{{"projects": {{"{}": {{"hasTrustDialogAccepted": {value}}}}}}}"#, named.display());
             fs::write(home.join(".claude.json"), text).unwrap();
@@ -136,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_untrusted_project_restricts_and_does_not_allow() {
-        let (_temp, home, folder) = home();
+        let (_temp, home, folder) = home_with_repository();
         fs::create_dir_all(folder.join(".claude")).unwrap();
         let text = r#"{"permissions": {"allow": ["Bash", "Edit"], "deny": ["Read(.env)"], "ask": ["Bash(git push:*)"],
             "defaultMode": "bypassPermissions", "additionalDirectories": ["/"]}, "env": {"BASH_ENV": "x"},
@@ -145,9 +154,10 @@ mod tests {
         fs::write(folder.join(".claude/settings.json"), text).unwrap();
         fs::write(folder.join(".claude/settings.local.json"), r#"{"permissions": {"defaultMode": "plan"}}"#).unwrap();
         let config = home.join(".claude");
-        let load = || Settings::load(&config, &folder, &[Source::Project, Source::Local], None).unwrap();
+        let load = || Settings::load(&config, &folder, &[SettingSource::Project, SettingSource::Local], None).unwrap();
         let mut settings = load();
-        let said = restrict(&mut settings, &Options::default(), &folder, Path::new("/c/.claude.json")).unwrap();
+        let said =
+            restrict_untrusted(&mut settings, &Options::default(), &folder, Path::new("/c/.claude.json")).unwrap();
         let left_out = "ignoring 2 permissions.allow entries, 1 permissions.additionalDirectories entry, 1 \
                         permissions.defaultMode entry, 1 env entry, 1 enabledMcpjsonServers entry, 1 \
                         enableAllProjectMcpServers entry, 1 hooks entry of .claude/settings.json: this folder";
@@ -157,7 +167,12 @@ mod tests {
         assert!(known.permissions.allow.is_empty() && known.env.is_empty() && known.hooks.is_empty());
         assert_eq!(settings.layers[1].known.permissions.default_mode.as_deref(), Some("plan"));
         let mut settings = load();
-        restrict(&mut settings, &Options { allow_project_hooks: true, ..Options::default() }, &folder, &config);
+        restrict_untrusted(
+            &mut settings,
+            &Options { allow_project_hooks: true, ..Options::default() },
+            &folder,
+            &config,
+        );
         assert_eq!(settings.layers[0].known.hooks.len(), 1);
     }
 }

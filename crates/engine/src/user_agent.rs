@@ -2,7 +2,7 @@
 
 /// The `User-Agent` header: this program, who started it, the SDK and the program that uses the
 /// SDK. What a header cannot hold is left out.
-pub(crate) fn of<'a>(entrypoint: &str, var: impl Fn(&str) -> Option<&'a str>) -> String {
+pub(crate) fn user_agent_header<'a>(entrypoint: &str, var: impl Fn(&str) -> Option<&'a str>) -> String {
     let named = |kind: &str, name| var(name).map(|value| format!("{kind}/{value}"));
     let parts = [
         Some(entrypoint.to_owned()),
@@ -16,7 +16,7 @@ pub(crate) fn of<'a>(entrypoint: &str, var: impl Fn(&str) -> Option<&'a str>) ->
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::user_agent_header;
 
     #[test]
     fn requests_name_the_program_that_uses_the_sdk() {
@@ -27,7 +27,7 @@ mod tests {
             _ => None,
         };
         let all = format!("quipu-agent/{version} (sdk-py, agent-sdk/0.2.182, client-app/tidepool/1.0)");
-        assert_eq!(of("sdk-py", var), all);
-        assert_eq!(of("sdk-cli", |_| None), format!("quipu-agent/{version} (sdk-cli)"));
+        assert_eq!(user_agent_header("sdk-py", var), all);
+        assert_eq!(user_agent_header("sdk-cli", |_| None), format!("quipu-agent/{version} (sdk-cli)"));
     }
 }

@@ -16,7 +16,7 @@ use quipu_message::bookkeeping::WorktreeSession;
 
 use crate::error::EngineError;
 use crate::options::Worktree;
-use crate::prompt::git_root;
+use crate::system_prompt::git_root;
 use crate::tool::resolve;
 
 /// How long a name may be, in bytes.
@@ -30,21 +30,21 @@ pub(crate) fn enter(
     env: &BTreeMap<String, String>,
     trusted: bool,
 ) -> Result<WorktreeSession, EngineError> {
-    let fail = |reason: String| EngineError::Flag { flag: "--worktree", reason };
+    let fail = |reason: String| EngineError::InvalidFlag { flag: "--worktree", reason };
     let Some(root) = git_root(cwd) else {
         return Err(fail(format!("{} is not in a git repository", cwd.display())));
     };
     let name = match worktree {
-        Worktree::New => format!("session-{}", &crate::clock::fresh().as_str()[..8]),
+        Worktree::New => format!("session-{}", &crate::clock::new_id().as_str()[..8]),
         Worktree::Named(name) => name.clone(),
     };
-    if !is_name(&name) {
+    if !is_valid_name(&name) {
         return Err(fail(format!(
             "'{name}' is no name; use letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}"
         )));
     }
     let git = Git { root, env, trusted };
-    if !trusted && git.leads_elsewhere().map_err(|error| fail(error.to_string()))? {
+    if !trusted && git.uses_external_files().map_err(|error| fail(error.to_string()))? {
         let git = root.join(".git");
         return Err(fail(format!("{} names files elsewhere; start with --trust-folder to use it", git.display())));
     }
@@ -55,9 +55,10 @@ pub(crate) fn enter(
         return Err(fail(format!("{} leads out of the repository", path.display())));
     }
     let branch = format!("worktree-{name}");
-    let head = git.text(&["rev-parse", "HEAD"]).map_err(|error| fail(format!("no commit to begin from: {error}")))?;
+    let head =
+        git.run_for_text(&["rev-parse", "HEAD"]).map_err(|error| fail(format!("no commit to begin from: {error}")))?;
     if !path.join(".git").exists() {
-        git.add(&path, &branch).map_err(|error| fail(format!("cannot make {}: {error}", path.display())))?;
+        git.add_worktree(&path, &branch).map_err(|error| fail(format!("cannot make {}: {error}", path.display())))?;
     }
     let text = |value: String| Maybe::Value(value);
     Ok(WorktreeSession {
@@ -65,14 +66,14 @@ pub(crate) fn enter(
         pre_enter_original_cwd: text(cwd.display().to_string()),
         path: text(path.display().to_string()),
         name: text(name),
-        branch: text(crate::prompt::git_branch(&path)),
-        original_branch: text(crate::prompt::git_branch(cwd)),
+        branch: text(crate::system_prompt::git_branch(&path)),
+        original_branch: text(crate::system_prompt::git_branch(cwd)),
         original_head_commit: text(head),
         ..WorktreeSession::default()
     })
 }
 
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let is_end = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.len() <= MAX_NAME_BYTES
@@ -90,15 +91,15 @@ struct Git<'a> {
 }
 
 /// What git writes in its folder when it makes a worktree, and the folders above.
-const WRITTEN: [&str; 8] =
+const WRITTEN_PATHS: [&str; 8] =
     ["worktrees", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "info", "info/exclude"];
 
 impl Git<'_> {
-    /// Whether the repository keeps its files elsewhere, or settings that [`Git::harmless`] does
+    /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
     /// not see: which files are included may depend on the branch and the worktree.
-    fn leads_elsewhere(&self) -> io::Result<bool> {
+    fn uses_external_files(&self) -> io::Result<bool> {
         let git = self.root.join(".git");
-        if !git.symlink_metadata()?.is_dir() || WRITTEN.iter().any(|name| git.join(name).is_symlink()) {
+        if !git.symlink_metadata()?.is_dir() || WRITTEN_PATHS.iter().any(|name| git.join(name).is_symlink()) {
             return Ok(true);
         }
         let listed = self.run(&[], &["config", "--local", "--no-includes", "--null", "--name-only", "--list"])?;
@@ -110,24 +111,25 @@ impl Git<'_> {
     }
 
     /// Makes a worktree, on a new branch or on the one of that name that is there.
-    fn add(&self, path: &Path, branch: &str) -> io::Result<()> {
+    fn add_worktree(&self, path: &Path, branch: &str) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        self.exclude()?;
+        self.exclude_worktrees()?;
         let path = path.to_string_lossy();
-        let exists = self.text(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_ok();
+        let exists = self.run_for_text(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_ok();
         let args: &[&str] = match exists {
             true => &["worktree", "add", &path, branch],
             false => &["worktree", "add", "-b", branch, &path, "HEAD"],
         };
-        self.text(args).map(drop)
+        self.run_for_text(args).map(drop)
     }
 
     /// Keeps the worktrees out of what git shows as new files, for this clone alone.
-    fn exclude(&self) -> io::Result<()> {
+    fn exclude_worktrees(&self) -> io::Result<()> {
         const LINE: &str = "/.claude/worktrees/";
-        let file = PathBuf::from(self.text(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?);
+        let file =
+            PathBuf::from(self.run_for_text(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?);
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -144,8 +146,8 @@ impl Git<'_> {
     }
 
     /// Runs git and returns what it prints.
-    fn text(&self, args: &[&str]) -> io::Result<String> {
-        let harmless = if self.trusted { Vec::new() } else { self.harmless()? };
+    fn run_for_text(&self, args: &[&str]) -> io::Result<String> {
+        let harmless = if self.trusted { Vec::new() } else { self.safe_settings()? };
         let out = self.run(&harmless, args)?;
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).trim_end().to_owned());
@@ -154,7 +156,7 @@ impl Git<'_> {
     }
 
     /// Settings under which git runs nothing that the repository names.
-    fn harmless(&self) -> io::Result<Vec<String>> {
+    fn safe_settings(&self) -> io::Result<Vec<String>> {
         let mut settings = vec!["core.hooksPath=/dev/null".to_owned(), "core.fsmonitor=false".to_owned()];
         let args = ["config", "--local", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\."];
         let listed = self.run(&[], &args)?;
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
 
     /// A repository with a commit whose configuration and hooks leave a file behind when they run.
-    fn hostile() -> (tempfile::TempDir, PathBuf, BTreeMap<String, String>) {
+    fn hostile_repository() -> (tempfile::TempDir, PathBuf, BTreeMap<String, String>) {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap().join("repo");
         fs::create_dir(&root).unwrap();
@@ -202,16 +204,16 @@ mod tests {
         }
         let git = Git { root: &root, env: &env, trusted: true };
         for args in [&["init", "-q", "-b", "main"][..], &["commit", "-q", "--allow-empty", "-m", "first"]] {
-            git.text(args).unwrap();
+            git.run_for_text(args).unwrap();
         }
         fs::write(root.join("a.txt"), "a").unwrap();
         fs::write(root.join(".gitattributes"), "*.txt filter=evil.one\n").unwrap();
-        git.text(&["add", "."]).unwrap();
-        git.text(&["commit", "-q", "-m", "second"]).unwrap();
+        git.run_for_text(&["add", "."]).unwrap();
+        git.run_for_text(&["commit", "-q", "-m", "second"]).unwrap();
         let ran = temp.path().join("ran");
         let touch = format!("touch {}", ran.display());
-        git.text(&["config", "filter.evil.one.smudge", &format!("{touch}; cat")]).unwrap();
-        git.text(&["config", "core.fsmonitor", &touch]).unwrap();
+        git.run_for_text(&["config", "filter.evil.one.smudge", &format!("{touch}; cat")]).unwrap();
+        git.run_for_text(&["config", "core.fsmonitor", &touch]).unwrap();
         let hook = root.join(".git/hooks/post-checkout");
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
         fs::write(&hook, format!("#!/bin/sh\n{touch}\n")).unwrap();
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn nothing_of_an_untrusted_repository_runs() {
-        let (temp, root, env) = hostile();
+        let (temp, root, env) = hostile_repository();
         let ran = temp.path().join("ran");
         let entered = enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap();
         let path = root.join(".claude/worktrees/mine");
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn an_untrusted_repository_that_leads_elsewhere_is_refused() {
         let check = |change: fn(&Path, &str)| {
-            let (temp, root, env) = hostile();
+            let (temp, root, env) = hostile_repository();
             let ran = temp.path().join("ran");
             let filter = format!("[filter \"evil.one\"]\n\tsmudge = touch {}; cat\n", ran.display());
             fs::write(temp.path().join("mine"), "kept\n").unwrap();
@@ -278,19 +280,19 @@ mod tests {
 
     #[test]
     fn a_worktree_is_entered_again_and_is_no_news_to_git() {
-        let (_temp, root, env) = hostile();
+        let (_temp, root, env) = hostile_repository();
         let named = Worktree::Named("mine".to_owned());
         enter(&named, &root, &env, false).unwrap();
         fs::write(root.join(".claude/worktrees/mine/kept"), "k").unwrap();
         enter(&named, &root, &env, false).unwrap();
         assert!(root.join(".claude/worktrees/mine/kept").exists());
         let git = Git { root: &root, env: &env, trusted: false };
-        assert_eq!(git.text(&["status", "--porcelain"]).unwrap(), "");
+        assert_eq!(git.run_for_text(&["status", "--porcelain"]).unwrap(), "");
     }
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
-        let (temp, root, env) = hostile();
+        let (temp, root, env) = hostile_repository();
         let error = |name: &str| enter(&Worktree::Named(name.to_owned()), &root, &env, false).unwrap_err().to_string();
         for name in ["", "..", "a/b", "-x", "a..b", ".hidden", "a b", &"x".repeat(65)] {
             assert!(error(name).contains("is no name"), "{name}");

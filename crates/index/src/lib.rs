@@ -13,25 +13,27 @@
 
 mod catalogue;
 mod counter;
-mod crediting;
-mod hashed;
-mod kept;
+mod hashing;
 mod ledger;
-mod pack;
-mod said;
+mod line_text;
+mod message_copies;
+mod packed_messages;
 mod scan;
 mod search;
 mod store;
 mod terms;
+mod tokenizer;
 mod usage;
-mod words;
+mod usage_archive;
 
-pub use catalogue::{Catalogue, Listed, Progress, SessionStatus};
-pub use counter::Counter;
-pub use kept::kept_usage;
-pub use ledger::{Ledger, SessionUse};
-pub use scan::scan;
-pub use search::{Found, Hit, Pattern, PatternError, Place, Query, Role, SessionKey, hits_at, places};
+pub use catalogue::{Catalogue, ListedSession, ProgressCallback, SessionStatus};
+pub use counter::UsageCounter;
+pub use ledger::{SessionUsage, UsageLedger};
+pub use scan::scan_session;
+pub use search::{
+    Hit, MatchingLine, Pattern, PatternError, Query, SearchHits, SearchRole, SessionKey, hits_in_line, matching_lines,
+};
 pub use store::IndexError;
-pub use terms::Terms;
-pub use usage::{Block, By, Report, Row, Unknown, Unpriced, Used, Window};
+pub use terms::SearchTerms;
+pub use usage::{GroupBy, TimeWindow, UnpricedCount, UnpricedKind, UsageBlock, UsageRecord, UsageReport, UsageRow};
+pub use usage_archive::archived_usage;

@@ -6,125 +6,128 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use quipu_conversation::{MessageUse, Spent, Tally, moment};
-use quipu_message::line::mend;
-use quipu_message::tool::{WEB_SEARCH, is_web_search};
-use quipu_message::view::{COSTLY, ContentView, ProgressView, RESULT, UsageLine};
+use quipu_conversation::{MessageUsage, UsageSample, UsageTally, parse_timestamp};
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::tool::{WEB_SEARCH_TOOL, is_web_search_tool};
+use quipu_message::view::{COST_MARKERS, ContentView, ProgressView, TOOL_RESULT_MARKER, UsageLineView};
 use quipu_message::{Head, View};
-use quipu_transcript::find::History;
-use quipu_transcript::{FileError, Lines, Piece};
+use quipu_transcript::find::SessionFiles;
+use quipu_transcript::{FileError, LineReader, RawLine};
 
-use crate::catalogue::fold;
-use crate::ledger::SessionUse;
-use crate::usage::By;
+use crate::catalogue::fold_session;
+use crate::ledger::SessionUsage;
+use crate::usage::GroupBy;
 
 /// Counts a session's file and those of its subagents. Unless the grouping depends on
 /// what the messages did, lines that cannot cost anything are not parsed.
-pub fn scan(history: &History, by: By) -> (SessionUse, Vec<FileError>) {
-    let session = |begins, messages: &[MessageUse]| {
-        SessionUse::new(history.id.clone(), Arc::clone(&history.project), begins, messages)
+pub fn scan_session(history: &SessionFiles, by: GroupBy) -> (SessionUsage, Vec<FileError>) {
+    let session = |begins, messages: &[MessageUsage]| {
+        SessionUsage::new(history.id.clone(), Arc::clone(&history.project), begins, messages)
     };
     if by.needs_messages() {
-        let mut folded = fold(history, None);
-        let agents = folded.session.agents().clone();
-        let used = session(folded.begins, folded.session.tally().messages()).with_agents(agents);
+        let mut folded = fold_session(history, None);
+        let agents = folded.metrics.subagents().clone();
+        let used = session(folded.started_at, folded.metrics.usage_mut().messages()).with_subagents(agents);
         return (used, folded.errors);
     }
-    let mut scan = Scan::new();
+    let mut scan = UsageScanner::new();
     let mut errors = Vec::new();
     for file in &history.files {
-        errors.extend(scan.file(&file.path).err());
+        errors.extend(scan.scan_file(&file.path).err());
     }
-    (session(scan.begins, scan.tally.messages()), errors)
+    (session(scan.started_at, scan.usage.messages()), errors)
 }
 
 /// Whether a word stands near an end of a line. A cost without usage, as only old files
 /// have it, is a field of the line itself: what is said lies between it and one end.
-fn at_an_end(bytes: &[u8], word: &Finder<'_>) -> bool {
-    const NEAR: usize = 1024;
+fn is_near_line_end(bytes: &[u8], word: &Finder<'_>) -> bool {
+    const MAX_DISTANCE_BYTES: usize = 1024;
     match bytes.len() {
-        0..=NEAR => word.find(bytes).is_some(),
-        len => word.find(&bytes[..NEAR]).is_some() || word.find(&bytes[len - NEAR..]).is_some(),
+        0..=MAX_DISTANCE_BYTES => word.find(bytes).is_some(),
+        len => {
+            word.find(&bytes[..MAX_DISTANCE_BYTES]).is_some() || word.find(&bytes[len - MAX_DISTANCE_BYTES..]).is_some()
+        }
     }
 }
 
-struct Scan {
-    tally: Tally,
-    begins: Option<jiff::Timestamp>,
-    costly: [Finder<'static>; 2],
-    search: Finder<'static>,
-    result: Finder<'static>,
+struct UsageScanner {
+    usage: UsageTally,
+    started_at: Option<jiff::Timestamp>,
+    usage_finders: [Finder<'static>; 2],
+    search_finder: Finder<'static>,
+    result_finder: Finder<'static>,
 }
 
-impl Scan {
+impl UsageScanner {
     fn new() -> Self {
         Self {
-            tally: Tally::default(),
-            begins: None,
-            costly: COSTLY.map(Finder::new),
-            search: Finder::new(WEB_SEARCH),
-            result: Finder::new(RESULT),
+            usage: UsageTally::default(),
+            started_at: None,
+            usage_finders: COST_MARKERS.map(Finder::new),
+            search_finder: Finder::new(WEB_SEARCH_TOOL),
+            result_finder: Finder::new(TOOL_RESULT_MARKER),
         }
     }
 
-    fn file(&mut self, path: &Path) -> Result<(), FileError> {
+    fn scan_file(&mut self, path: &Path) -> Result<(), FileError> {
         let open = |source| FileError::Open { path: path.to_owned(), source };
-        let mut lines = Lines::new(File::open(path).map_err(open)?);
+        let mut lines = LineReader::new(File::open(path).map_err(open)?);
         loop {
             let offset = lines.offset();
             let read = |source| FileError::Read { path: path.to_owned(), offset, source };
             let Some(piece) = lines.next().map_err(read)? else { return Ok(()) };
-            if let Piece::Line { bytes, .. } = piece {
-                self.line(bytes);
+            if let RawLine::Line { bytes, .. } = piece {
+                self.scan_line(bytes);
             }
         }
     }
 
-    fn line(&mut self, bytes: &[u8]) {
-        let [usage, cost] = &self.costly;
-        let costs = usage.find(bytes).is_some() || at_an_end(bytes, cost);
+    fn scan_line(&mut self, bytes: &[u8]) {
+        let [usage, cost] = &self.usage_finders;
+        let costs = usage.find(bytes).is_some() || is_near_line_end(bytes, cost);
         // Only an answer asks, and an answer costs.
-        let asks = costs && self.search.find(bytes).is_some();
-        let answers = self.tally.is_searching() && self.result.find(bytes).is_some();
-        if self.begins.is_none() {
+        let asks = costs && self.search_finder.find(bytes).is_some();
+        let answers = self.usage.has_pending_searches() && self.result_finder.find(bytes).is_some();
+        if self.started_at.is_none() {
             let text = String::from_utf8_lossy(bytes);
-            let head = mend(&text);
-            self.begins = Head::read(&head).ok().and_then(|head| head.timestamp.as_deref().and_then(moment));
+            let head = replace_lone_surrogates(&text);
+            self.started_at =
+                Head::read(&head).ok().and_then(|head| head.timestamp.as_deref().and_then(parse_timestamp));
         }
         if asks || answers {
             let text = String::from_utf8_lossy(bytes);
-            if let Ok(view) = View::read(&mend(&text)) {
-                self.searching(&view);
+            if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
+                self.scan_searches(&view);
             }
-        } else if costs && let Ok(line) = UsageLine::read(bytes) {
-            if line.is_answer() {
-                self.tally.spend(Spent::from(&line));
-            } else if let Some(line) = line.repeated() {
-                self.tally.spend(Spent { is_progress: true, ..Spent::from(&line) });
+        } else if costs && let Ok(line) = UsageLineView::read(bytes) {
+            if line.is_assistant() {
+                self.usage.add_sample(UsageSample::from(&line));
+            } else if let Some(line) = line.repeated_assistant_line() {
+                self.usage.add_sample(UsageSample { is_progress: true, ..UsageSample::from(&line) });
             }
         }
     }
 
     /// A line that asks for a search of the web, or may answer one.
-    fn searching(&mut self, view: &View<'_>) {
-        if let Some(entry) = view.data.as_ref().and_then(ProgressView::entry) {
-            return self.search_in(&entry, true);
+    fn scan_searches(&mut self, view: &View<'_>) {
+        if let Some(entry) = view.data.as_ref().and_then(ProgressView::repeated_entry) {
+            return self.record_searches(&entry, true);
         }
-        self.search_in(view, false);
+        self.record_searches(view, false);
     }
 
-    fn search_in(&mut self, view: &View<'_>, is_progress: bool) {
-        let spent = || Spent { is_progress, ..Spent::from(view) };
-        let at = view.is_answer().then(|| self.tally.spend(spent()));
+    fn record_searches(&mut self, view: &View<'_>, is_progress: bool) {
+        let spent = || UsageSample { is_progress, ..UsageSample::from(view) };
+        let at = view.is_assistant().then(|| self.usage.add_sample(spent()));
         let content = view.message.as_ref().and_then(|message| message.content.as_ref());
         for block in content.into_iter().flat_map(ContentView::blocks) {
             match (&block.id, &block.name, &block.tool_use_id) {
-                (Some(id), Some(name), _) if is_web_search(name) => {
+                (Some(id), Some(name), _) if is_web_search_tool(name) => {
                     if let Some(at) = at {
-                        self.tally.search_asked(id, at);
+                        self.usage.record_search_call(id, at);
                     }
                 }
-                (_, _, Some(call)) if block.is_error != Some(true) => self.tally.search_answered(call),
+                (_, _, Some(call)) if block.is_error != Some(true) => self.usage.record_search_result(call),
                 _ => {}
             }
         }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::said::Kind;
-use crate::terms::Mark;
+use crate::line_text::TextKind;
+use crate::terms::TermMatch;
 
-mod files;
+mod file_search;
 
-pub use files::{Pattern, Place, hits_at, places};
+pub use file_search::{MatchingLine, Pattern, hits_in_line, matching_lines};
 
 /// Where to look, and how much to return.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Query {
     /// Only in these sessions; `None` is all.
     pub sessions: Option<HashSet<SessionKey>>,
     /// Only what these say.
-    pub role: Option<Role>,
+    pub role: Option<SearchRole>,
     /// Only calls and results of this tool, in any case.
     pub tool: Option<String>,
     /// Only messages from this time on.
@@ -32,13 +32,13 @@ pub struct Query {
     /// At most this many hits.
     pub limit: usize,
     /// At most this many of them in one session.
-    pub per_session: usize,
+    pub limit_per_session: usize,
 }
 
 impl Default for Query {
     fn default() -> Self {
         let (sessions, role, tool, since, until) = (None, None, None, None, None);
-        Self { sessions, role, tool, since, until, limit: usize::MAX, per_session: usize::MAX }
+        Self { sessions, role, tool, since, until, limit: usize::MAX, limit_per_session: usize::MAX }
     }
 }
 
@@ -53,7 +53,7 @@ pub struct SessionKey {
 
 /// Who says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SearchRole {
     /// The user: what was typed, also while the agent worked.
     User,
     /// The model: its answers, its thinking and its tool calls.
@@ -66,28 +66,28 @@ pub enum Role {
     System,
 }
 
-impl Role {
-    pub(crate) fn holds(self, kind: Kind) -> bool {
+impl SearchRole {
+    pub(crate) fn includes(self, kind: TextKind) -> bool {
         match self {
-            Self::User => kind == Kind::Prompt,
-            Self::Assistant => matches!(kind, Kind::Answer | Kind::Thinking | Kind::Call),
-            Self::Thinking => kind == Kind::Thinking,
-            Self::Tool => matches!(kind, Kind::Call | Kind::Result),
-            Self::System => matches!(kind, Kind::Notice | Kind::Title),
+            Self::User => kind == TextKind::Prompt,
+            Self::Assistant => matches!(kind, TextKind::Response | TextKind::Thinking | TextKind::ToolCall),
+            Self::Thinking => kind == TextKind::Thinking,
+            Self::Tool => matches!(kind, TextKind::ToolCall | TextKind::ToolResult),
+            Self::System => matches!(kind, TextKind::Notice | TextKind::Title),
         }
     }
 }
 
 impl Query {
-    pub(crate) fn wants(&self, kind: Kind, tool: Option<&str>, time: Option<Timestamp>) -> bool {
-        self.role.is_none_or(|role| role.holds(kind))
+    pub(crate) fn matches(&self, kind: TextKind, tool: Option<&str>, time: Option<Timestamp>) -> bool {
+        self.role.is_none_or(|role| role.includes(kind))
             && self.tool.as_deref().is_none_or(|wanted| tool.is_some_and(|tool| tool.eq_ignore_ascii_case(wanted)))
             && self.since.is_none_or(|since| time.is_some_and(|time| time >= since))
             && self.until.is_none_or(|until| time.is_some_and(|time| time < until))
     }
 
     /// Whether a session is to be searched, given the name of its project's folder.
-    pub fn wants_session(&self, project: &str, id: &str) -> bool {
+    pub fn includes_session(&self, project: &str, id: &str) -> bool {
         let key = || SessionKey { project: project.to_owned(), id: id.to_owned() };
         self.sessions.as_ref().is_none_or(|sessions| sessions.contains(&key()))
     }
@@ -115,7 +115,7 @@ pub enum PatternError {
         max: usize,
     },
     /// The regular expression cannot be parsed, or is too large.
-    #[error("cannot parse the pattern '{}'", brief(pattern))]
+    #[error("cannot parse the pattern '{}'", abbreviate(pattern))]
     Syntax {
         /// The pattern.
         pattern: String,
@@ -137,7 +137,7 @@ impl PatternError {
 }
 
 /// The beginning of a text that may be long.
-fn brief(text: &str) -> String {
+fn abbreviate(text: &str) -> String {
     let mut brief: String = text.chars().take(60).collect();
     if brief.len() < text.len() {
         brief.push('…');
@@ -147,14 +147,14 @@ fn brief(text: &str) -> String {
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SearchHits {
     /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// Sessions with more hits than [`Query::per_session`] allows.
-    pub capped: HashSet<SessionKey>,
+    /// Sessions with more hits than [`Query::limit_per_session`] allows.
+    pub capped_sessions: HashSet<SessionKey>,
     /// Whether there may be more hits that were not looked at, because too many candidates
     /// of the index do not have the signs that were asked for.
-    pub is_partial: bool,
+    pub is_incomplete: bool,
 }
 
 /// A place where a text was found. The shape of `quipu search --json`.
@@ -196,7 +196,7 @@ impl Hit {
 
     /// What hits share that need to be shown only once: those on copies of an entry in
     /// forks, and on a title, which is written to a file again and again.
-    pub fn identity(&self) -> (String, &str) {
+    pub fn dedup_key(&self) -> (String, &str) {
         let entry = match &self.uuid {
             Some(uuid) => uuid.clone(),
             None if self.is_title => self.session_id.clone(),
@@ -217,7 +217,7 @@ pub(crate) fn agent_name(path: &Path) -> Option<String> {
 }
 
 /// The line of a file that begins at an offset.
-pub(crate) fn line_at(path: &Path, offset: u64) -> io::Result<String> {
+pub(crate) fn read_line_at(path: &Path, offset: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut line = Vec::new();
@@ -227,14 +227,15 @@ pub(crate) fn line_at(path: &Path, offset: u64) -> io::Result<String> {
 }
 
 /// About this many characters before and after a match are shown.
-const AROUND: usize = 70;
+const SNIPPET_CONTEXT_CHARS: usize = 70;
 
 /// A piece of a text that holds as many different terms as possible, on one line, with the
 /// matches marked.
-pub(crate) fn snippet(text: &str, marks: &[Mark]) -> String {
+pub(crate) fn snippet(text: &str, marks: &[TermMatch]) -> String {
     let around = |found: &Range<usize>| {
-        let from = text[..found.start].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
-        let to = text[found.end..].char_indices().nth(AROUND).map_or(text.len(), |(at, _)| found.end + at);
+        let from = text[..found.start].char_indices().rev().nth(SNIPPET_CONTEXT_CHARS - 1).map_or(0, |(at, _)| at);
+        let to =
+            text[found.end..].char_indices().nth(SNIPPET_CONTEXT_CHARS).map_or(text.len(), |(at, _)| found.end + at);
         from..to
     };
     let is_inside =

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
-const SHAPE: i64 = 10;
+const SCHEMA_VERSION: i64 = 10;
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ impl IndexError {
 
     /// Whether the index cannot be written where it is: the disk is full, read-only or
     /// broken, or the folder cannot be made.
-    pub fn is_storage(&self) -> bool {
+    pub fn is_storage_error(&self) -> bool {
         use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure};
         match self {
             Self::Create { .. } => true,
@@ -80,7 +80,7 @@ pub(crate) struct Store {
     pub(crate) db: Connection,
     pub(crate) path: PathBuf,
     /// Where a broken database was put.
-    pub(crate) set_aside: Option<PathBuf>,
+    pub(crate) broken_database: Option<PathBuf>,
 }
 
 impl Store {
@@ -89,8 +89,8 @@ impl Store {
         let path = PathBuf::from(IN_MEMORY);
         let fail = |source| IndexError::Database { path: path.clone(), source };
         let mut db = Connection::open_in_memory().map_err(fail)?;
-        shape(&mut db).map_err(fail)?;
-        Ok(Self { db, path, set_aside: None })
+        ensure_schema(&mut db).map_err(fail)?;
+        Ok(Self { db, path, broken_database: None })
     }
 
     /// Opens the database, or makes it.
@@ -98,16 +98,16 @@ impl Store {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|source| IndexError::Create { path: folder.to_owned(), source })?;
         // Readable by its owner alone, like the sessions it was made from.
-        private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
-        tidy(path);
+        open_private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
+        delete_unused_indexes(path);
         match Self::try_open(path) {
-            Err(error) if error.is_corrupt() => Self::anew(path),
+            Err(error) if error.is_corrupt() => Self::recreate(path),
             opened => opened,
         }
     }
 
     /// Sets a broken database aside and makes another in its place.
-    pub(crate) fn anew(path: &Path) -> Result<Self, IndexError> {
+    pub(crate) fn recreate(path: &Path) -> Result<Self, IndexError> {
         if path == Path::new(IN_MEMORY) {
             return Self::in_memory();
         }
@@ -116,8 +116,8 @@ impl Store {
         for beside in ["sqlite-wal", "sqlite-shm"] {
             let _ = fs::remove_file(path.with_extension(beside));
         }
-        private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
-        Ok(Self { set_aside: Some(aside), ..Self::try_open(path)? })
+        open_private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
+        Ok(Self { broken_database: Some(aside), ..Self::try_open(path)? })
     }
 
     fn try_open(path: &Path) -> Result<Self, IndexError> {
@@ -125,7 +125,7 @@ impl Store {
         // One at a time: of two commands that switch a new database to WAL one fails at once,
         // whatever the timeout, because each would wait for the other to stop reading.
         let opening = path.with_extension("opening");
-        let lock = private(&opening).and_then(|file| file.lock().map(|()| file));
+        let lock = open_private(&opening).and_then(|file| file.lock().map(|()| file));
         let _lock = lock.map_err(|source| IndexError::Create { path: opening, source })?;
         let open = || {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -136,33 +136,33 @@ impl Store {
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
                  PRAGMA cache_size = -16000; PRAGMA mmap_size = 0;",
             )?;
-            shape(&mut db)?;
+            ensure_schema(&mut db)?;
             Ok(db)
         };
         let db = open().map_err(fail)?;
-        Ok(Self { db, path: path.to_owned(), set_aside: None })
+        Ok(Self { db, path: path.to_owned(), broken_database: None })
     }
 
-    pub(crate) fn error(&self, source: rusqlite::Error) -> IndexError {
+    pub(crate) fn database_error(&self, source: rusqlite::Error) -> IndexError {
         IndexError::Database { path: self.path.clone(), source }
     }
 
     /// Waits until no other command updates this database; the lock goes with the file.
     pub(crate) fn lock(&self, what: &str) -> rusqlite::Result<Option<File>> {
-        self.locked(what, |file| file.lock().map(|()| true))
+        self.lock_file(what, |file| file.lock().map(|()| true))
     }
 
     /// The same without waiting: `Err` when another command holds the lock.
     pub(crate) fn try_lock(&self, what: &str) -> rusqlite::Result<Option<File>> {
-        self.locked(what, |file| Ok(file.try_lock().is_ok()))
+        self.lock_file(what, |file| Ok(file.try_lock().is_ok()))
     }
 
-    fn locked(&self, what: &str, lock: impl Fn(&File) -> io::Result<bool>) -> rusqlite::Result<Option<File>> {
+    fn lock_file(&self, what: &str, lock: impl Fn(&File) -> io::Result<bool>) -> rusqlite::Result<Option<File>> {
         if self.path == Path::new(IN_MEMORY) {
             return Ok(None);
         }
         let path = self.path.with_extension(what);
-        match private(&path).and_then(|file| Ok(lock(&file)?.then_some(file))) {
+        match open_private(&path).and_then(|file| Ok(lock(&file)?.then_some(file))) {
             Ok(Some(file)) => Ok(Some(file)),
             _ => Err(rusqlite::Error::InvalidPath(path)),
         }
@@ -172,18 +172,18 @@ impl Store {
 /// Stands for the path of a database in memory.
 const IN_MEMORY: &str = ":memory:";
 /// An index that no command opened for so long is deleted.
-const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
+const UNUSED_INDEX_MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How often an index is marked as used.
-const MARKED: Duration = Duration::from_secs(24 * 3600);
+const MARK_USED_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 /// Marks an index as used, and deletes those of other folders that were not for long.
 /// Nothing is lost: what an index holds is in the sessions, or in the data folder.
-fn tidy(path: &Path) {
+fn delete_unused_indexes(path: &Path) {
     let age = |path: &Path| {
         let modified = fs::metadata(path).and_then(|meta| meta.modified());
         modified.ok().and_then(|modified| modified.elapsed().ok()).unwrap_or_default()
     };
-    if age(path) > MARKED
+    if age(path) > MARK_USED_INTERVAL
         && let Ok(file) = File::options().write(true).open(path)
     {
         let _ = file.set_modified(SystemTime::now());
@@ -195,7 +195,7 @@ fn tidy(path: &Path) {
         let database = other.with_extension("sqlite");
         let is_broken = other.extension().is_some_and(|ext| ext == "broken");
         let dated = if database.exists() && !is_broken { &database } else { other };
-        is_index && *dated != path && age(dated) > UNUSED
+        is_index && *dated != path && age(dated) > UNUSED_INDEX_MAX_AGE
     };
     let others = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for other in others.filter(is_unused).collect::<Vec<_>>() {
@@ -203,7 +203,7 @@ fn tidy(path: &Path) {
     }
 }
 
-fn private(path: &Path) -> io::Result<File> {
+fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -212,14 +212,14 @@ fn private(path: &Path) -> io::Result<File> {
 }
 
 /// Makes the tables, or drops those of another shape first.
-fn shape(db: &mut Connection) -> rusqlite::Result<()> {
+fn ensure_schema(db: &mut Connection) -> rusqlite::Result<()> {
     let shape = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    if shape(db)? == SHAPE {
+    if shape(db)? == SCHEMA_VERSION {
         return Ok(());
     }
     // Whoever comes second finds the work done.
     let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    if shape(&change)? != SHAPE {
+    if shape(&change)? != SCHEMA_VERSION {
         let tables: Vec<String> = change
             .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'text\\_%' ESCAPE '\\'")?
             .query_map([], |row| row.get(0))?
@@ -227,14 +227,14 @@ fn shape(db: &mut Connection) -> rusqlite::Result<()> {
         for table in tables {
             change.execute_batch(&format!("DROP TABLE IF EXISTS \"{table}\""))?;
         }
-        change.execute_batch(&TABLES.replace("{message}", MESSAGE))?;
-        change.pragma_update(None, "user_version", SHAPE)?;
+        change.execute_batch(&SCHEMA_SQL.replace("{message}", MESSAGE_COLUMN_DEFS))?;
+        change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     change.commit()
 }
 
 /// The columns of a message; `tools` and `agent` are numbers of labels.
-const MESSAGE: &str = "
+const MESSAGE_COLUMN_DEFS: &str = "
     session INTEGER NOT NULL, n INTEGER NOT NULL,
     key INTEGER, served INTEGER NOT NULL, is_told INTEGER NOT NULL, is_progress INTEGER NOT NULL, time INTEGER,
     input INTEGER NOT NULL, output INTEGER NOT NULL,
@@ -243,7 +243,7 @@ const MESSAGE: &str = "
     times BLOB NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL,
     tools INTEGER, agent INTEGER, turn INTEGER NOT NULL";
 
-const TABLES: &str = "
+const SCHEMA_SQL: &str = "
 -- What the rest was made with.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
 CREATE TABLE session (

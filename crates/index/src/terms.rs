@@ -17,7 +17,7 @@ use std::ops::Range;
 use regex::{Regex, RegexBuilder};
 
 use crate::search::PatternError;
-use crate::words::{Kind, MAX_WORD_BYTES, each_part, each_run, is_boundary, pairs};
+use crate::tokenizer::{CharClass, MAX_WORD_BYTES, append_pairs, for_each_part, for_each_run, is_word_boundary};
 
 #[cfg(test)]
 mod tests;
@@ -27,25 +27,25 @@ const MAX_TERMS: usize = 100;
 
 /// What a user looks for, parsed.
 #[derive(Debug)]
-pub struct Terms {
+pub struct SearchTerms {
     /// Of each group one term must be there.
-    groups: Vec<Vec<Term>>,
+    groups: Vec<Vec<SearchTerm>>,
     /// None of these may be there.
-    not: Vec<Term>,
+    excluded: Vec<SearchTerm>,
 }
 
 /// A match: which group of the query, and where in the text.
-pub(crate) type Mark = (usize, Range<usize>);
+pub(crate) type TermMatch = (usize, Range<usize>);
 
 /// At most this many matches of a term in one text are marked.
-const MAX_MARKS: usize = 64;
+const MAX_MATCHES_PER_TERM: usize = 64;
 
-impl Terms {
+impl SearchTerms {
     /// Parses a query. Fails if nothing is looked for, or too much.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        let mut terms = Self { groups: Vec::new(), not: Vec::new() };
+        let mut terms = Self { groups: Vec::new(), excluded: Vec::new() };
         let mut seen = HashSet::new();
-        let pieces = pieces(text);
+        let pieces = split_query(text);
         let mut is_or = false;
         for (at, piece) in pieces.iter().enumerate() {
             let stands_between = !terms.groups.is_empty() && at + 1 < pieces.len();
@@ -61,9 +61,9 @@ impl Terms {
             if seen.len() > MAX_TERMS {
                 return Err(PatternError::TooManyTerms { max: MAX_TERMS });
             }
-            let term = Term::new(piece)?;
+            let term = SearchTerm::new(piece)?;
             match terms.groups.last_mut() {
-                _ if piece.is_negative => terms.not.push(term),
+                _ if piece.is_negative => terms.excluded.push(term),
                 Some(group) if is_or => group.push(term),
                 _ => terms.groups.push(vec![term]),
             }
@@ -74,51 +74,54 @@ impl Terms {
 
     /// Whether the index can be asked: a query of signs alone has no words.
     pub fn has_words(&self) -> bool {
-        self.candidates().is_some()
+        self.candidate_expression().is_some()
     }
 
     /// Whether any term has signs, which the index does not know.
-    pub fn has_signs(&self) -> bool {
-        self.groups.iter().flatten().any(|term| term.has_signs)
+    pub fn has_punctuation(&self) -> bool {
+        self.groups.iter().flatten().any(|term| term.has_punctuation)
     }
 
     /// The expression for FTS5 that finds every text that may match; `None` without words.
-    pub(crate) fn candidates(&self) -> Option<String> {
-        let all = |group: &Vec<Term>| {
-            let each: Option<Vec<String>> = group.iter().map(Term::expression).collect();
+    pub(crate) fn candidate_expression(&self) -> Option<String> {
+        let all = |group: &Vec<SearchTerm>| {
+            let each: Option<Vec<String>> = group.iter().map(SearchTerm::fts_expression).collect();
             each.map(|each| format!("({})", each.join(" OR ")))
         };
         let groups: Vec<String> = self.groups.iter().filter_map(all).collect();
-        (!groups.is_empty()).then(|| self.without(groups.join(" AND ")))
+        (!groups.is_empty()).then(|| self.exclude_negatives(groups.join(" AND ")))
     }
 
     /// The expression that finds all words of the query in its order, side by side. `None`
-    /// if that is no narrower question than [`candidates`](Self::candidates).
-    pub(crate) fn adjacent(&self) -> Option<String> {
-        let single: Option<Vec<&Term>> =
+    /// if that is no narrower question than [`candidates`](Self::candidate_expression).
+    pub(crate) fn adjacent_expression(&self) -> Option<String> {
+        let single: Option<Vec<&SearchTerm>> =
             self.groups.iter().map(|group| if let [term] = &group[..] { Some(term) } else { None }).collect();
         let single = single?;
         let words: Vec<&str> = single.iter().flat_map(|term| &term.words).map(String::as_str).collect();
-        let is_narrower = words.len() > 1 && (single.len() > 1 || single.iter().any(|term| term.has_signs));
+        let is_narrower = words.len() > 1 && (single.len() > 1 || single.iter().any(|term| term.has_punctuation));
         let star = if single.last().is_some_and(|term| term.is_prefix) { "*" } else { "" };
-        is_narrower.then(|| self.without(format!("\"{}\"{star}", words.join(" "))))
+        is_narrower.then(|| self.exclude_negatives(format!("\"{}\"{star}", words.join(" "))))
     }
 
-    fn without(&self, expression: String) -> String {
+    fn exclude_negatives(&self, expression: String) -> String {
         // What signs decide is decided when the text is read.
-        let not: Vec<String> = self.not.iter().filter(|term| !term.has_signs).filter_map(Term::expression).collect();
+        let not: Vec<String> =
+            self.excluded.iter().filter(|term| !term.has_punctuation).filter_map(SearchTerm::fts_expression).collect();
         if not.is_empty() { expression } else { format!("({expression}) NOT ({})", not.join(" OR ")) }
     }
 
     /// Where the terms are in a text, in order; `None` if it is not what was looked for.
-    pub(crate) fn marks(&self, text: &str) -> Option<Vec<Mark>> {
-        if self.not.iter().any(|term| term.is_in(text)) {
+    pub(crate) fn find_matches(&self, text: &str) -> Option<Vec<TermMatch>> {
+        if self.excluded.iter().any(|term| term.is_match(text)) {
             return None;
         }
         let mut marks = Vec::new();
         for (n, group) in self.groups.iter().enumerate() {
             let before = marks.len();
-            marks.extend(group.iter().flat_map(|term| term.find(text).take(MAX_MARKS)).map(|found| (n, found)));
+            marks.extend(
+                group.iter().flat_map(|term| term.find_iter(text).take(MAX_MATCHES_PER_TERM)).map(|found| (n, found)),
+            );
             if marks.len() == before {
                 return None;
             }
@@ -128,21 +131,21 @@ impl Terms {
     }
 
     /// The longest text that every match holds, in any case.
-    pub(crate) fn longest(&self) -> Option<&str> {
+    pub(crate) fn longest_required_text(&self) -> Option<&str> {
         let single = self.groups.iter().filter(|group| group.len() == 1).flatten();
-        single.filter(|term| term.has_signs).map(|term| term.text.as_str()).max_by_key(|text| text.len())
+        single.filter(|term| term.has_punctuation).map(|term| term.text.as_str()).max_by_key(|text| text.len())
     }
 }
 
 /// A piece of a query as it was typed.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Piece<'q> {
+struct QueryPiece<'q> {
     text: &'q str,
     is_quoted: bool,
     is_negative: bool,
 }
 
-fn pieces(query: &str) -> Vec<Piece<'_>> {
+fn split_query(query: &str) -> Vec<QueryPiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = query.trim_start();
     while !rest.is_empty() {
@@ -160,7 +163,7 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
             }
         };
         if !text.is_empty() {
-            pieces.push(Piece { text, is_quoted, is_negative });
+            pieces.push(QueryPiece { text, is_quoted, is_negative });
         }
         rest = next.trim_start();
     }
@@ -168,19 +171,19 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
 }
 
 #[derive(Debug)]
-struct Term {
+struct SearchTerm {
     /// As typed, without quotes and the star.
     text: String,
     /// The words of the index that it is made of, in order.
     words: Vec<String>,
     is_phrase: bool,
     is_prefix: bool,
-    has_signs: bool,
+    has_punctuation: bool,
     matcher: Regex,
 }
 
-impl Term {
-    fn new(piece: &Piece<'_>) -> Result<Self, PatternError> {
+impl SearchTerm {
+    fn new(piece: &QueryPiece<'_>) -> Result<Self, PatternError> {
         let mut text = piece.text;
         let is_prefix =
             !piece.is_quoted && text.strip_suffix('*').is_some_and(|word| word.ends_with(char::is_alphanumeric));
@@ -191,26 +194,27 @@ impl Term {
             let bare = text.strip_suffix([',', '.', ';', '\u{ff0c}', '。', '\u{ff1b}']);
             text = bare.filter(|bare| bare.ends_with(char::is_alphanumeric)).unwrap_or(text);
         }
-        let is_word = |c: char| c == '_' || c.is_whitespace() || Kind::of(c) != Kind::Between;
-        let is_data = text.split(|c| Kind::of(c) == Kind::Between).any(|run| run.len() > MAX_WORD_BYTES);
-        let has_word = text.chars().any(|c| Kind::of(c) != Kind::Between);
+        let is_word = |c: char| c == '_' || c.is_whitespace() || CharClass::from_char(c) != CharClass::Separator;
+        let is_data =
+            text.split(|c| CharClass::from_char(c) == CharClass::Separator).any(|run| run.len() > MAX_WORD_BYTES);
+        let has_word = text.chars().any(|c| CharClass::from_char(c) != CharClass::Separator);
         let has_signs = is_data || !has_word || !text.chars().all(is_word);
-        let pattern = if has_signs { literal(text) } else { spellings(text) };
+        let pattern = if has_signs { literal_pattern(text) } else { spelling_pattern(text) };
         let matcher = RegexBuilder::new(&pattern)
             .case_insensitive(true)
             .size_limit(64 << 20)
             .build()
             .map_err(|source| PatternError::Syntax { pattern: text.to_owned(), source })?;
-        let words = identifiers(text).concat();
+        let words = split_identifiers(text).concat();
         let is_phrase = piece.is_quoted && !has_signs;
-        Ok(Self { text: text.to_owned(), words, is_phrase, is_prefix, has_signs, matcher })
+        Ok(Self { text: text.to_owned(), words, is_phrase, is_prefix, has_punctuation: has_signs, matcher })
     }
 
     /// The expression for FTS5 that finds every text that may hold it; `None` without words.
-    fn expression(&self) -> Option<String> {
+    fn fts_expression(&self) -> Option<String> {
         let star = if self.is_prefix { "*" } else { "" };
-        let identifiers = identifiers(&self.text);
-        if self.has_signs
+        let identifiers = split_identifiers(&self.text);
+        if self.has_punctuation
             && let Some(expression) = side_by_side(&identifiers, star)
         {
             return Some(expression);
@@ -226,13 +230,13 @@ impl Term {
         Some(format!("({})", each.collect::<Vec<_>>().join(" AND ")))
     }
 
-    fn is_in(&self, text: &str) -> bool {
-        self.find(text).next().is_some()
+    fn is_match(&self, text: &str) -> bool {
+        self.find_iter(text).next().is_some()
     }
 
     /// Where it is in a text: as whole words, if it begins and ends with letters or digits.
-    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
-        let is_letter = |c: Option<char>| c.is_some_and(|c| Kind::of(c) == Kind::Word);
+    fn find_iter<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+        let is_letter = |c: Option<char>| c.is_some_and(|c| CharClass::from_char(c) == CharClass::Word);
         let mut from = 0;
         std::iter::from_fn(move || {
             loop {
@@ -240,11 +244,11 @@ impl Term {
                 let (start, mut end) = (found.start(), found.end());
                 let step = text[start..].chars().next().map_or(1, char::len_utf8);
                 if self.is_prefix {
-                    let word = |c: char| Kind::of(c) != Kind::Word;
+                    let word = |c: char| CharClass::from_char(c) != CharClass::Word;
                     end = text[end..].find(word).map_or(text.len(), |at| end + at);
                 }
-                let begins = !is_letter(text[start..].chars().next()) || is_boundary(text, start);
-                let ends = !is_letter(text[..end].chars().next_back()) || is_boundary(text, end);
+                let begins = !is_letter(text[start..].chars().next()) || is_word_boundary(text, start);
+                let ends = !is_letter(text[..end].chars().next_back()) || is_word_boundary(text, end);
                 if begins && ends && end > start {
                     from = end;
                     return Some(start..end);
@@ -259,7 +263,7 @@ impl Term {
 }
 
 fn has_ideograph(word: &str) -> bool {
-    word.chars().any(|c| Kind::of(c) == Kind::Ideograph)
+    word.chars().any(|c| CharClass::from_char(c) == CharClass::Ideograph)
 }
 
 /// The expression that finds an identifier, by its parts or as a whole.
@@ -325,28 +329,28 @@ fn side_by_side(identifiers: &[Vec<String>], star: &str) -> Option<String> {
 }
 
 /// The identifiers of a text, each as its words of the index.
-fn identifiers(text: &str) -> Vec<Vec<String>> {
+fn split_identifiers(text: &str) -> Vec<Vec<String>> {
     let mut found: Vec<Vec<String>> = Vec::new();
     let mut is_open = false;
-    each_run(text, |kind, run| match kind {
-        Kind::Word => {
+    for_each_run(text, |kind, run| match kind {
+        CharClass::Word => {
             if !is_open {
                 found.push(Vec::new());
             }
             is_open = true;
             let last = found.len() - 1;
-            each_part(run, |part| {
+            for_each_part(run, |part| {
                 if part.len() <= MAX_WORD_BYTES {
                     found[last].push(part.chars().flat_map(char::to_lowercase).collect());
                 }
             });
         }
-        Kind::Between if run.bytes().all(|byte| byte == b'_') => {}
-        Kind::Between => is_open = false,
-        Kind::Ideograph => {
+        CharClass::Separator if run.bytes().all(|byte| byte == b'_') => {}
+        CharClass::Separator => is_open = false,
+        CharClass::Ideograph => {
             is_open = false;
             let mut out = String::new();
-            pairs(run, &mut out);
+            append_pairs(run, &mut out);
             let mut words: Vec<String> = out.split_whitespace().map(str::to_owned).collect();
             // The last character stands alone only where the run ends, which a longer one may not.
             if words.len() > 1 {
@@ -360,24 +364,24 @@ fn identifiers(text: &str) -> Vec<Vec<String>> {
 }
 
 /// A pattern that matches a text as it is; white space matches any.
-fn literal(text: &str) -> String {
+fn literal_pattern(text: &str) -> String {
     text.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+")
 }
 
 /// A pattern that matches every spelling of the words of a text that the index takes for the
 /// same: with signs between them, and identifiers with and without underscores.
-fn spellings(text: &str) -> String {
-    const SIGNS: &str = r"[^\p{L}\p{N}]*";
+fn spelling_pattern(text: &str) -> String {
+    const NON_ALPHANUMERIC: &str = r"[^\p{L}\p{N}]*";
     let text = text.trim_matches('_');
     let mut pattern = String::new();
-    each_run(text, |kind, run| match kind {
-        Kind::Between => pattern.push_str(SIGNS),
-        Kind::Ideograph => pattern.push_str(run),
-        Kind::Word => {
+    for_each_run(text, |kind, run| match kind {
+        CharClass::Separator => pattern.push_str(NON_ALPHANUMERIC),
+        CharClass::Ideograph => pattern.push_str(run),
+        CharClass::Word => {
             let mut is_first = true;
-            each_part(run, |part| {
+            for_each_part(run, |part| {
                 if !std::mem::take(&mut is_first) {
-                    pattern.push_str(SIGNS);
+                    pattern.push_str(NON_ALPHANUMERIC);
                 }
                 let letters: Vec<String> = part.chars().map(|c| regex::escape(c.encode_utf8(&mut [0; 4]))).collect();
                 pattern.push_str(&letters.join("_*"));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use quipu_conversation::price::{Cost, Prices, Reason, SYNTHETIC, Usd};
-use quipu_conversation::{MessageUse, Tokens};
+use quipu_conversation::price::{Cost, Prices, SYNTHETIC_MODEL, UnpricedReason, Usd};
+use quipu_conversation::{MessageUsage, Tokens};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// What to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     /// Local day, such as `2026-11-15`.
     Day,
     /// Local week, named by its Monday.
@@ -37,7 +37,7 @@ pub enum By {
     Turn,
 }
 
-impl By {
+impl GroupBy {
     /// Whether grouping needs to know what each message did, which only its lines say.
     pub fn needs_messages(self) -> bool {
         matches!(self, Self::Tool | Self::Agent | Self::Turn)
@@ -46,7 +46,7 @@ impl By {
 
 /// Which messages to count, and whose days.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub struct TimeWindow {
     /// From this moment on.
     pub since: Option<Timestamp>,
     /// Before this moment.
@@ -55,26 +55,26 @@ pub struct Window {
     pub zone: TimeZone,
 }
 
-impl Default for Window {
+impl Default for TimeWindow {
     fn default() -> Self {
         Self { since: None, until: None, zone: TimeZone::system() }
     }
 }
 
-impl Window {
+impl TimeWindow {
     /// Whether a moment is within it; what has no time is only within all of time.
-    pub fn holds(&self, at: Option<Timestamp>) -> bool {
+    pub fn contains(&self, at: Option<Timestamp>) -> bool {
         match at {
             Some(at) => self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until),
             None => self.since.is_none() && self.until.is_none(),
         }
     }
 
-    pub(crate) fn date(&self, at: Timestamp, by: By) -> String {
+    pub(crate) fn date_key(&self, at: Timestamp, by: GroupBy) -> String {
         let day = at.to_zoned(self.zone.clone()).date();
         match by {
-            By::Month => format!("{:04}-{:02}", day.year(), day.month()),
-            By::Week => {
+            GroupBy::Month => format!("{:04}-{:02}", day.year(), day.month()),
+            GroupBy::Week => {
                 let since_monday = i32::from(day.weekday().to_monday_zero_offset());
                 day.saturating_sub(jiff::Span::new().days(since_monday)).to_string()
             }
@@ -85,16 +85,16 @@ impl Window {
 
 /// What was used, in rows and in all. The shape of `quipu usage --json`.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
+pub struct UsageReport {
     /// One row a key: time in order, everything else by cost.
-    pub rows: Vec<Row>,
+    pub rows: Vec<UsageRow>,
     /// Everything.
-    pub totals: Row,
+    pub totals: UsageRow,
 }
 
 /// What was used under one key.
 #[derive(Debug, Clone, Default)]
-pub struct Row {
+pub struct UsageRow {
     /// The day, session, model …; `None` for the totals.
     pub key: Option<String>,
     /// Models that answered.
@@ -111,7 +111,7 @@ pub struct Row {
     pub cache_savings: Usd,
     /// Messages without a price, by model and, where that is what has no price, speed:
     /// their tokens count, their cost is not known.
-    pub unpriced: BTreeMap<String, Unknown>,
+    pub unpriced: BTreeMap<String, UnpricedCount>,
     /// The earliest and the latest message.
     pub span: Option<(Timestamp, Timestamp)>,
     /// Messages whose session file no longer exists.
@@ -119,16 +119,16 @@ pub struct Row {
     /// What they cost.
     pub vanished_cost: Usd,
     /// The same by model, when asked for.
-    pub breakdown: BTreeMap<String, Row>,
+    pub breakdown: BTreeMap<String, UsageRow>,
     /// Of a five-hour block: what is left of it.
-    pub block: Option<Block>,
+    pub block: Option<UsageBlock>,
 }
 
 /// Messages whose cost is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnpricedCount {
     /// Why.
-    pub reason: Unpriced,
+    pub reason: UnpricedKind,
     /// How many.
     pub messages: u64,
 }
@@ -136,7 +136,7 @@ pub struct Unknown {
 /// Why a message has no price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unpriced {
+pub enum UnpricedKind {
     /// The price table does not name the model.
     UnknownModel = 1,
     /// The message is older than the model's first price.
@@ -147,66 +147,66 @@ pub enum Unpriced {
     NoRate = 4,
 }
 
-impl Unpriced {
-    pub(crate) fn from_number(number: u64) -> Option<Self> {
+impl UnpricedKind {
+    pub(crate) fn from_code(number: u64) -> Option<Self> {
         [Self::UnknownModel, Self::NotInForce, Self::UnknownSpeed, Self::NoRate]
             .into_iter()
             .find(|reason| *reason as u64 == number)
     }
 }
 
-impl From<Reason> for Unpriced {
-    fn from(reason: Reason) -> Self {
+impl From<UnpricedReason> for UnpricedKind {
+    fn from(reason: UnpricedReason) -> Self {
         match reason {
-            Reason::UnknownModel => Self::UnknownModel,
-            Reason::NotInForce => Self::NotInForce,
-            Reason::UnknownSpeed => Self::UnknownSpeed,
-            Reason::NoRate { .. } => Self::NoRate,
+            UnpricedReason::UnknownModel => Self::UnknownModel,
+            UnpricedReason::NotInForce => Self::NotInForce,
+            UnpricedReason::UnknownSpeed => Self::UnknownSpeed,
+            UnpricedReason::NoRate { .. } => Self::NoRate,
         }
     }
 }
 
 /// A five-hour block.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Block {
+pub struct UsageBlock {
     /// When it began: a full hour.
     pub start: Timestamp,
     /// When it ends or ended.
     pub end: Timestamp,
     /// Minutes from the first message to the last, at least one.
-    pub minutes: f64,
+    pub active_minutes: f64,
     /// Minutes left; `None` when it is over.
     pub minutes_left: Option<f64>,
 }
 
-impl Row {
+impl UsageRow {
     /// Output tokens and dollars a minute, of a block.
-    pub fn rate(&self) -> Option<(f64, f64)> {
-        let minutes = self.block?.minutes;
+    pub fn per_minute(&self) -> Option<(f64, f64)> {
+        let minutes = self.block?.active_minutes;
         Some((self.tokens.output as f64 / minutes, self.cost.as_f64() / minutes))
     }
 
     /// What an active block will have used of something at its end, at the rate it has so far.
     pub fn projected(&self, used: f64) -> Option<f64> {
         let block = self.block?;
-        Some(used + used / block.minutes * block.minutes_left?)
+        Some(used + used / block.active_minutes * block.minutes_left?)
     }
 
-    pub(crate) fn add(&mut self, used: &Used<'_>) {
+    pub(crate) fn add_usage(&mut self, used: &UsageRecord<'_>) {
         self.messages += used.messages;
         self.tokens.add(used.tokens);
         self.web_searches += used.web_searches;
-        if !used.model.is_empty() && used.model != SYNTHETIC && !self.models.contains(used.model) {
+        if !used.model.is_empty() && used.model != SYNTHETIC_MODEL && !self.models.contains(used.model) {
             self.models.insert(used.model.to_owned());
         }
         match used.cost {
             Ok(usd) => self.cost += usd,
             Err(reason) => {
                 let name = match (reason, used.speed) {
-                    (Unpriced::UnknownSpeed, Some(speed)) => format!("{} ({speed} mode)", used.model),
+                    (UnpricedKind::UnknownSpeed, Some(speed)) => format!("{} ({speed} mode)", used.model),
                     _ => used.model.to_owned(),
                 };
-                let unknown = self.unpriced.entry(name).or_insert(Unknown { reason, messages: 0 });
+                let unknown = self.unpriced.entry(name).or_insert(UnpricedCount { reason, messages: 0 });
                 unknown.messages += used.messages;
             }
         }
@@ -215,7 +215,7 @@ impl Row {
             self.vanished_cost += used.cost.unwrap_or_default();
         }
         self.cache_savings += used.cache_savings;
-        self.stretch(used.span);
+        self.extend_span(used.span);
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
@@ -223,8 +223,8 @@ impl Row {
         self.tokens.add(other.tokens);
         self.web_searches += other.web_searches;
         self.models.extend(other.models);
-        for (name, Unknown { reason, messages }) in other.unpriced {
-            self.unpriced.entry(name).or_insert(Unknown { reason, messages: 0 }).messages += messages;
+        for (name, UnpricedCount { reason, messages }) in other.unpriced {
+            self.unpriced.entry(name).or_insert(UnpricedCount { reason, messages: 0 }).messages += messages;
         }
         self.cost += other.cost;
         self.cache_savings += other.cache_savings;
@@ -233,10 +233,10 @@ impl Row {
         for (model, row) in other.breakdown {
             self.breakdown.entry(model).or_default().merge(row);
         }
-        self.stretch(other.span);
+        self.extend_span(other.span);
     }
 
-    fn stretch(&mut self, span: Option<(Timestamp, Timestamp)>) {
+    fn extend_span(&mut self, span: Option<(Timestamp, Timestamp)>) {
         if let Some((first, last)) = span {
             let (from, to) = self.span.unwrap_or((first, last));
             self.span = Some((from.min(first), to.max(last)));
@@ -244,7 +244,7 @@ impl Row {
     }
 }
 
-impl Serialize for Row {
+impl Serialize for UsageRow {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
         if let Some(key) = &self.key {
@@ -284,7 +284,7 @@ impl Serialize for Row {
             map.serialize_entry("end", &block.end.to_string())?;
             map.serialize_entry("active", &block.minutes_left.is_some())?;
         }
-        if let Some((tokens, usd)) = self.rate() {
+        if let Some((tokens, usd)) = self.per_minute() {
             map.serialize_entry("output_tokens_per_minute", &tokens)?;
             map.serialize_entry("cost_usd_per_minute", &usd)?;
         }
@@ -294,7 +294,7 @@ impl Serialize for Row {
             map.serialize_entry("projected_cost_usd", &self.projected(self.cost.as_f64()))?;
         }
         if !self.breakdown.is_empty() {
-            let rows = self.breakdown.iter().map(|(model, row)| Row { key: Some(model.clone()), ..row.clone() });
+            let rows = self.breakdown.iter().map(|(model, row)| UsageRow { key: Some(model.clone()), ..row.clone() });
             map.serialize_entry("breakdown", &rows.collect::<Vec<_>>())?;
         }
         map.end()
@@ -304,14 +304,14 @@ impl Serialize for Row {
 #[derive(Serialize)]
 struct UnpricedRow<'a> {
     name: &'a str,
-    reason: Unpriced,
+    reason: UnpricedKind,
     messages: u64,
 }
 
 /// What one message used, or several of one session and model within a quarter of an
 /// hour.
 #[derive(Debug, Clone, Copy)]
-pub struct Used<'a> {
+pub struct UsageRecord<'a> {
     /// The session.
     pub session: &'a str,
     /// The name of its project's folder.
@@ -337,29 +337,29 @@ pub struct Used<'a> {
     /// Their web searches.
     pub web_searches: u64,
     /// What they cost, or why that is not known.
-    pub cost: Result<Usd, Unpriced>,
+    pub cost: Result<Usd, UnpricedKind>,
     /// What the prompt cache saved.
     pub cache_savings: Usd,
 }
 
 /// The main conversation, beside the types of subagents.
-pub(crate) const MAIN: &str = "main";
+pub(crate) const MAIN_AGENT: &str = "main";
 /// A subagent whose type no file says.
 pub(crate) const UNKNOWN_AGENT: &str = "(unknown)";
 
-impl<'a> Used<'a> {
+impl<'a> UsageRecord<'a> {
     /// One message.
-    pub(crate) fn of(session: &'a str, project: &'a str, message: &'a MessageUse, prices: &Prices) -> Self {
+    pub(crate) fn from_message(session: &'a str, project: &'a str, message: &'a MessageUsage, prices: &Prices) -> Self {
         Self {
             session,
             project,
             is_vanished: false,
-            model: &message.served.model,
-            speed: message.served.speed.as_deref(),
+            model: &message.serving.model,
+            speed: message.serving.speed.as_deref(),
             tools: &message.tools,
-            agent: MAIN,
+            agent: MAIN_AGENT,
             turn: message.turn,
-            span: message.time.map(|time| (time, time)),
+            span: message.earliest_time.map(|time| (time, time)),
             messages: 1,
             tokens: message.tokens,
             web_searches: message.web_searches(),
@@ -396,6 +396,6 @@ impl<'a> Used<'a> {
 
     /// Whether the program wrote the message itself, without asking a model.
     pub(crate) fn is_synthetic(&self) -> bool {
-        self.model == SYNTHETIC && self.tokens == Tokens::default() && self.web_searches == 0
+        self.model == SYNTHETIC_MODEL && self.tokens == Tokens::default() && self.web_searches == 0
     }
 }

@@ -8,32 +8,32 @@ use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use quipu_message::line::mend;
+use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Entry, Head, View};
 use quipu_testkit as kit;
 use serde_json::{Value, json};
 
-criterion_group! { name = benches; config = Criterion::default().with_measurement(CpuTime); targets = synthetic, real }
+criterion_group! { name = benches; config = Criterion::default().with_measurement(CpuTime); targets = bench_generated_lines, bench_corpus_lines }
 criterion_main!(benches);
 
-fn synthetic(c: &mut Criterion<CpuTime>) {
-    tiers(c, "synthetic", &made_up(if in_earnest() { 20 << 20 } else { 1 << 20 }));
+fn bench_generated_lines(c: &mut Criterion<CpuTime>) {
+    bench_tiers(c, "synthetic", &generate_lines(if is_measuring() { 20 << 20 } else { 1 << 20 }));
 }
 
-fn real(c: &mut Criterion<CpuTime>) {
-    let Some(shared) = kit::shared().filter(|_| in_earnest()) else { return };
-    let files = kit::corpus(&shared, &["session"]);
+fn bench_corpus_lines(c: &mut Criterion<CpuTime>) {
+    let Some(shared) = kit::shared_dir().filter(|_| is_measuring()) else { return };
+    let files = kit::corpus_files(&shared, &["session"]);
     let texts: Vec<String> = files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
-    let lines = texts.iter().flat_map(|text| text.lines()).map(|line| mend(line).into_owned());
-    tiers(c, "real", &lines.filter(|line| Entry::read(line).is_ok()).collect::<Vec<_>>());
+    let lines = texts.iter().flat_map(|text| text.lines()).map(|line| replace_lone_surrogates(line).into_owned());
+    bench_tiers(c, "real", &lines.filter(|line| Entry::read(line).is_ok()).collect::<Vec<_>>());
 }
 
 /// Whether to measure, or, under `cargo test`, only to see that it runs.
-fn in_earnest() -> bool {
+fn is_measuring() -> bool {
     std::env::args().any(|arg| arg == "--bench")
 }
 
-fn tiers(c: &mut Criterion<CpuTime>, name: &str, lines: &[String]) {
+fn bench_tiers(c: &mut Criterion<CpuTime>, name: &str, lines: &[String]) {
     let mut sizes: Vec<usize> = lines.iter().map(String::len).collect();
     sizes.sort_unstable();
     let bytes: usize = sizes.iter().sum();
@@ -78,37 +78,36 @@ impl Measurement for CpuTime {
 }
 
 /// Lines as a session holds them, the same in every run.
-fn made_up(bytes: usize) -> Vec<String> {
-    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+fn generate_lines(bytes: usize) -> Vec<String> {
+    let mut dice = Rng(0x9E37_79B9_7F4A_7C15);
     let (mut lines, mut size) = (Vec::new(), 0);
     while size < bytes {
-        let line = line(&mut dice, lines.len()).to_string();
+        let line = generate_line(&mut dice, lines.len()).to_string();
         // What we time must be what the readers are for.
-        assert!(Entry::read(&line).is_ok_and(|entry| entry.is_modelled()), "{line}");
+        assert!(Entry::read(&line).is_ok_and(|entry| entry.is_known_kind()), "{line}");
         size += line.len();
         lines.push(line);
     }
     lines
 }
 
-fn line(dice: &mut Dice, n: usize) -> Value {
+fn generate_line(dice: &mut Rng, n: usize) -> Value {
     let mut line = json!({
         "parentUuid": uuid(n.wrapping_sub(1)), "isSidechain": false, "userType": "external", "cwd": "/home/sam/tidepool",
         "sessionId": "05ef09b2-9c3d-4897-965b-0c47c2889d7b", "version": "2.1.325", "gitBranch": "main",
     });
     let body = match dice.below(100) {
         0..40 => progress(dice),
-        40..52 => assistant(json!({"type": "text", "text": prose(dice, 20, 300)}), dice),
+        40..52 => assistant(json!({"type": "text", "text": generate_prose(dice, 20, 300)}), dice),
         52..58 => {
-            let thinking =
-                json!({"type": "thinking", "thinking": prose(dice, 40, 500), "signature": base64(dice, 600)});
+            let thinking = json!({"type": "thinking", "thinking": generate_prose(dice, 40, 500), "signature": generate_base64(dice, 600)});
             assistant(thinking, dice)
         }
         58..74 => tool_use(dice),
         74..94 => tool_result(dice),
-        94..97 => json!({"type": "user", "message": {"role": "user", "content": prose(dice, 5, 60)}}),
+        94..97 => json!({"type": "user", "message": {"role": "user", "content": generate_prose(dice, 5, 60)}}),
         _ => json!({"attachment": {"type": "file", "filename": "src/tide.rs", "content": {"type": "text",
-            "file": {"filePath": "src/tide.rs", "content": code(dice, 30), "numLines": 30, "startLine": 1, "totalLines": 30}}},
+            "file": {"filePath": "src/tide.rs", "content": generate_code(dice, 30), "numLines": 30, "startLine": 1, "totalLines": 30}}},
             "type": "attachment"}),
     };
     for fields in [body, json!({"uuid": uuid(n), "timestamp": "2026-11-15T08:26:31.512Z"})] {
@@ -118,31 +117,34 @@ fn line(dice: &mut Dice, n: usize) -> Value {
     line
 }
 
-fn assistant(block: Value, dice: &mut Dice) -> Value {
-    json!({"message": {"model": "claude-opus-5-5", "id": call_id(dice, "msg_01"), "type": "message", "role": "assistant",
+fn assistant(block: Value, dice: &mut Rng) -> Value {
+    json!({"message": {"model": "claude-opus-5-5", "id": generate_id(dice, "msg_01"), "type": "message", "role": "assistant",
         "content": [block], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": dice.below(9000),
         "cache_creation_input_tokens": dice.below(9000), "cache_read_input_tokens": dice.below(150_000),
         "cache_creation": {"ephemeral_5m_input_tokens": dice.below(9000), "ephemeral_1h_input_tokens": 0},
         "output_tokens": dice.below(2000), "service_tier": "standard", "inference_geo": "not_available"},
-        "context_management": null}, "requestId": call_id(dice, "req_01"), "type": "assistant"})
+        "context_management": null}, "requestId": generate_id(dice, "req_01"), "type": "assistant"})
 }
 
-fn tool_use(dice: &mut Dice) -> Value {
+fn tool_use(dice: &mut Rng) -> Value {
     let (name, input) = match dice.below(3) {
-        0 => ("Bash", json!({"command": "cargo test -p tidepool 2>&1 | tail -20", "description": prose(dice, 4, 8)})),
+        0 => (
+            "Bash",
+            json!({"command": "cargo test -p tidepool 2>&1 | tail -20", "description": generate_prose(dice, 4, 8)}),
+        ),
         1 => ("Read", json!({"file_path": "/home/sam/tidepool/src/tide.rs", "offset": dice.below(900), "limit": 80})),
         _ => (
             "Edit",
-            json!({"file_path": "/home/sam/tidepool/src/tide.rs", "old_string": code(dice, 12),
-            "new_string": code(dice, 18), "replace_all": false}),
+            json!({"file_path": "/home/sam/tidepool/src/tide.rs", "old_string": generate_code(dice, 12),
+            "new_string": generate_code(dice, 18), "replace_all": false}),
         ),
     };
-    let id = call_id(dice, "toolu_01");
+    let id = generate_id(dice, "toolu_01");
     assistant(json!({"type": "tool_use", "id": id, "name": name, "input": input}), dice)
 }
 
 /// A result says everything twice: to the model, and in the tool's own form.
-fn tool_result(dice: &mut Dice) -> Value {
+fn tool_result(dice: &mut Rng) -> Value {
     let lines = match dice.below(100) {
         0..30 => 3,
         30..40 => 25,
@@ -153,32 +155,33 @@ fn tool_result(dice: &mut Dice) -> Value {
     // Terminals colour what they print, and the escape character is `\u001b`. In
     // published sessions that is rare: agents run programs without a terminal.
     let text = match dice.below(20) {
-        0 => printed(dice, lines, "\u{1b}[32mok\u{1b}[0m"),
-        1..5 => printed(dice, lines, "ok"),
-        _ => code(dice, lines),
+        0 => generate_output(dice, lines, "\u{1b}[32mok\u{1b}[0m"),
+        1..5 => generate_output(dice, lines, "ok"),
+        _ => generate_code(dice, lines),
     };
-    let result =
-        json!({"tool_use_id": call_id(dice, "toolu_01"), "type": "tool_result", "content": text, "is_error": false});
+    let result = json!({"tool_use_id": generate_id(dice, "toolu_01"), "type": "tool_result", "content": text, "is_error": false});
     json!({"type": "user", "message": {"role": "user", "content": [result]}, "toolUseResult":
         {"stdout": text, "stderr": "", "interrupted": false, "isImage": false}})
 }
 
-fn progress(dice: &mut Dice) -> Value {
+fn progress(dice: &mut Rng) -> Value {
     let data = match dice.below(3) {
         0..2 => {
             json!({"type": "hook_progress", "hookEvent": "PostToolUse", "hookName": "PostToolUse:Read", "command": "callback"})
         }
-        _ => json!({"type": "bash_progress", "output": printed(dice, 4, "ok"), "fullOutput": printed(dice, 12, "ok"),
-            "elapsedTimeSeconds": 3, "totalLines": 16, "timeoutMs": 180_000}),
+        _ => {
+            json!({"type": "bash_progress", "output": generate_output(dice, 4, "ok"), "fullOutput": generate_output(dice, 12, "ok"),
+            "elapsedTimeSeconds": 3, "totalLines": 16, "timeoutMs": 180_000})
+        }
     };
-    json!({"type": "progress", "data": data, "parentToolUseID": call_id(dice, "toolu_01"), "toolUseID": "bash-progress-1"})
+    json!({"type": "progress", "data": data, "parentToolUseID": generate_id(dice, "toolu_01"), "toolUseID": "bash-progress-1"})
 }
 
 fn uuid(n: usize) -> String {
     format!("{:08x}-9c3d-4897-965b-{:012x}", n as u32, n)
 }
 
-fn call_id(dice: &mut Dice, prefix: &str) -> String {
+fn generate_id(dice: &mut Rng, prefix: &str) -> String {
     format!("{prefix}{:022x}", dice.next())
 }
 
@@ -209,7 +212,7 @@ const WORDS: [&str; 24] = [
     "fixed",
 ];
 
-fn prose(dice: &mut Dice, least: usize, most: usize) -> String {
+fn generate_prose(dice: &mut Rng, least: usize, most: usize) -> String {
     let mut text = String::new();
     for _ in 0..least + dice.below(most - least) {
         text.push_str(WORDS[dice.below(WORDS.len())]);
@@ -218,7 +221,7 @@ fn prose(dice: &mut Dice, least: usize, most: usize) -> String {
     text
 }
 
-fn code(dice: &mut Dice, lines: usize) -> String {
+fn generate_code(dice: &mut Rng, lines: usize) -> String {
     let mut text = String::new();
     for n in 1..=lines {
         let (a, b) = (WORDS[dice.below(18)], WORDS[dice.below(18)]);
@@ -232,7 +235,7 @@ fn code(dice: &mut Dice, lines: usize) -> String {
     text
 }
 
-fn printed(dice: &mut Dice, lines: usize, end: &str) -> String {
+fn generate_output(dice: &mut Rng, lines: usize, end: &str) -> String {
     let mut text = String::new();
     for n in 0..lines {
         let name = WORDS[dice.below(18)];
@@ -241,15 +244,15 @@ fn printed(dice: &mut Dice, lines: usize, end: &str) -> String {
     text
 }
 
-fn base64(dice: &mut Dice, most: usize) -> String {
+fn generate_base64(dice: &mut Rng, most: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     (0..200 + dice.below(most)).map(|_| char::from(LETTERS[dice.below(64)])).collect()
 }
 
 /// Numbers that look random and are the same every time (xorshift).
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

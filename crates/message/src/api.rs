@@ -116,14 +116,14 @@ wire! {
 wire! {
     /// Who asks.
     pub struct Metadata {
-        /// A [`Caller`] as JSON, in a string.
+        /// A [`MetadataUserId`] as JSON, in a string.
         user_id: opt String,
     }
 }
 
 wire! {
     /// Who asks, as agents tell it.
-    pub struct Caller {
+    pub struct MetadataUserId {
         /// The installation.
         device_id: req String,
         /// The account; empty with a key.
@@ -143,7 +143,7 @@ wire! {
 
 wire! {
     /// One recorded call: the request, and the answer whole or as it was streamed.
-    pub struct Exchange {
+    pub struct RecordedApiCall {
         /// Its place in the recording.
         number: opt u64 = "n",
         /// The HTTP method.
@@ -229,7 +229,7 @@ wire! {
     /// The message's end is known.
     pub struct MessageDelta ["type" = "message_delta"] {
         /// Stop reason and other fields of the message that change.
-        delta: req MessageChange,
+        delta: req MessageDeltaFields,
         /// The final usage; fields left out keep their first value.
         usage: opt Usage,
         /// What the server cleared from the context.
@@ -239,7 +239,7 @@ wire! {
 
 wire! {
     /// Fields of the message that change at its end.
-    pub struct MessageChange {
+    pub struct MessageDeltaFields {
         /// Why the model stopped.
         stop_reason: opt String,
         /// The sequence that stopped it.
@@ -265,7 +265,7 @@ wire! {
     /// The answer cannot go on; also the body of a failed call.
     pub struct StreamError ["type" = "error"] {
         /// Why.
-        error: req ApiFailure,
+        error: req ApiErrorBody,
         /// The call that failed.
         request_id: opt RequestId,
     }
@@ -273,7 +273,7 @@ wire! {
 
 wire! {
     /// The API's own words for a failure.
-    pub struct ApiFailure {
+    pub struct ApiErrorBody {
         /// `overloaded_error`, `rate_limit_error` …
         kind: opt String = "type",
         /// In words.

@@ -5,20 +5,20 @@ use serde_json::Number;
 use crate::macros::{open_enum, wire};
 use crate::{Content, Envelope, Json, ToolUseId, Uuid};
 
-mod facts;
+mod details;
 mod for_model;
 
-pub use facts::{EnvironmentSnapshot, ModelFacts, StyleText};
+pub use details::{EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails};
 pub use for_model::system_reminder;
 
 wire! {
     /// An `attachment` line. It stands in the chain of parents: the parent of an
     /// answer is usually an attachment, not the prompt.
-    pub struct AttachmentLine ["type" = "attachment"] with envelope: Envelope {
+    pub struct AttachmentEntry ["type" = "attachment"] with envelope: Envelope {
         /// What is attached.
         attachment: req Attachment,
         /// The messages it became in the request.
-        rendered: opt Vec<Rendered>,
+        rendered: opt Vec<RenderedMessage>,
         /// The role it was sent in.
         rendered_role: opt String = "renderedRole",
         /// Whether it was sent in the same message as tool results.
@@ -28,7 +28,7 @@ wire! {
 
 wire! {
     /// One piece of text an attachment became in the request.
-    pub struct Rendered {
+    pub struct RenderedMessage {
         /// The text.
         content: opt Content,
     }
@@ -36,8 +36,8 @@ wire! {
 
 impl Attachment {
     /// The tool call and the event of a hook's attachment.
-    pub fn hook(&self) -> Option<(&ToolUseId, &str)> {
-        macro_rules! of {
+    pub fn hook_tool_use_and_event(&self) -> Option<(&ToolUseId, &str)> {
+        macro_rules! hook_fields {
             ($($variant:ident),+) => {
                 match self {
                     $( Self::$variant(a) => Some((a.tool_use_id.get()?, a.hook_event.text()?)), )+
@@ -45,7 +45,7 @@ impl Attachment {
                 }
             };
         }
-        of!(HookContext, HookBlocked, HookFailed, HookCancelled, HookSucceeded, HookMessage, HookStopped)
+        hook_fields!(HookContext, HookBlocked, HookFailed, HookCancelled, HookSucceeded, HookMessage, HookStopped)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::macros::{open_enum, wire};
 use crate::text::Str;
 use crate::{Extra, Json, Maybe, ToolUseId};
 
-mod server;
+mod server_result;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +29,7 @@ pub struct ToolCall<'a> {
 
 /// The result of a tool call, whoever ran the tool.
 #[derive(Debug, Clone)]
-pub struct ToolOutcome<'a> {
+pub struct ToolCallResult<'a> {
     /// Whether the tool failed, as the block or the server's own error says.
     pub is_error: bool,
     /// What the model is given; of a server's result its text, or the result as it came.
@@ -74,11 +74,11 @@ open_enum! {
         /// What the server's web fetch found.
         "web_fetch_tool_result" => WebFetchResult(WebFetchResult),
         /// What the server's code run gave.
-        "code_execution_tool_result" => CodeResult(CodeResult),
+        "code_execution_tool_result" => CodeExecutionResult(CodeResult),
         /// What the server's shell gave.
-        "bash_code_execution_tool_result" => ShellResult(ShellResult),
+        "bash_code_execution_tool_result" => BashCodeExecutionResult(ShellResult),
         /// What the server's editor gave.
-        "text_editor_code_execution_tool_result" => EditorResult(EditorResult),
+        "text_editor_code_execution_tool_result" => TextEditorCodeExecutionResult(EditorResult),
         /// What the server's search over tools found.
         "tool_search_tool_result" => ToolSearchResult(ToolSearchResult),
         /// A call that the server makes to an MCP server.
@@ -101,7 +101,7 @@ impl Block {
     }
 
     /// The answer to a tool call, as a block.
-    pub fn new_tool_result(id: ToolUseId, content: ResultContent, is_error: bool) -> Self {
+    pub fn new_tool_result(id: ToolUseId, content: ToolResultContent, is_error: bool) -> Self {
         Self::ToolResult(Box::new(ToolResult {
             tool_use_id: id,
             content: Maybe::Value(content),
@@ -151,40 +151,43 @@ impl Block {
     }
 
     /// The result that the block gives a tool call, whoever ran the tool.
-    pub fn tool_outcome(&self) -> Option<ToolOutcome<'_>> {
-        macro_rules! server {
+    pub fn tool_call_result(&self) -> Option<ToolCallResult<'_>> {
+        macro_rules! server_result {
             ($result:expr) => {
-                ToolOutcome {
-                    is_error: $result.is_error.is_true() || $result.content.get().is_some_and(server::is_failure),
-                    content: $result.content.get().map(server::content),
+                ToolCallResult {
+                    is_error: $result.is_error.is_true()
+                        || $result.content.get().is_some_and(server_result::is_failure),
+                    content: $result.content.get().map(server_result::to_content),
                     raw: $result.content.get(),
                 }
             };
         }
         Some(match self {
-            Self::ToolResult(result) => {
-                ToolOutcome { is_error: result.is_error.is_true(), content: result.content.get().cloned(), raw: None }
-            }
-            Self::WebSearchResult(result) => server!(result),
-            Self::WebFetchResult(result) => server!(result),
-            Self::CodeResult(result) => server!(result),
-            Self::ShellResult(result) => server!(result),
-            Self::EditorResult(result) => server!(result),
-            Self::ToolSearchResult(result) => server!(result),
-            Self::McpToolResult(result) => server!(result),
+            Self::ToolResult(result) => ToolCallResult {
+                is_error: result.is_error.is_true(),
+                content: result.content.get().cloned(),
+                raw: None,
+            },
+            Self::WebSearchResult(result) => server_result!(result),
+            Self::WebFetchResult(result) => server_result!(result),
+            Self::CodeExecutionResult(result) => server_result!(result),
+            Self::BashCodeExecutionResult(result) => server_result!(result),
+            Self::TextEditorCodeExecutionResult(result) => server_result!(result),
+            Self::ToolSearchResult(result) => server_result!(result),
+            Self::McpToolResult(result) => server_result!(result),
             _ => return None,
         })
     }
 
-    /// The call that the block's result belongs to; cheaper than [`Self::tool_outcome`].
-    pub fn outcome_of(&self) -> Option<&ToolUseId> {
+    /// The call that the block's result belongs to; cheaper than [`Self::tool_call_result`].
+    pub fn result_tool_use_id(&self) -> Option<&ToolUseId> {
         Some(match self {
             Self::ToolResult(result) => &result.tool_use_id,
             Self::WebSearchResult(result) => &result.tool_use_id,
             Self::WebFetchResult(result) => &result.tool_use_id,
-            Self::CodeResult(result) => &result.tool_use_id,
-            Self::ShellResult(result) => &result.tool_use_id,
-            Self::EditorResult(result) => &result.tool_use_id,
+            Self::CodeExecutionResult(result) => &result.tool_use_id,
+            Self::BashCodeExecutionResult(result) => &result.tool_use_id,
+            Self::TextEditorCodeExecutionResult(result) => &result.tool_use_id,
             Self::ToolSearchResult(result) => &result.tool_use_id,
             Self::McpToolResult(result) => &result.tool_use_id,
             _ => return None,
@@ -193,7 +196,7 @@ impl Block {
 
     /// Marks this block as the end of a cached prefix; false when such a block
     /// cannot be one.
-    pub fn mark_cached(&mut self, mark: Json) -> bool {
+    pub fn set_cache_control(&mut self, mark: Json) -> bool {
         let slot = match self {
             Self::Text(block) if !block.text.is_empty() => &mut block.cache_control,
             Self::ToolUse(block) => &mut block.cache_control,
@@ -207,10 +210,10 @@ impl Block {
     }
 
     /// Counts this block and those inside it that this build has no model for.
-    pub fn unknown_blocks(&self) -> usize {
+    pub fn count_unknown_blocks(&self) -> usize {
         match self {
             Self::Unknown(_) => 1,
-            Self::ToolResult(result) => result.blocks().iter().map(Self::unknown_blocks).sum(),
+            Self::ToolResult(result) => result.blocks().iter().map(Self::count_unknown_blocks).sum(),
             _ => 0,
         }
     }
@@ -268,7 +271,7 @@ wire! {
         /// The call it answers.
         tool_use_id: req ToolUseId,
         /// What the model is told.
-        content: opt ResultContent,
+        content: opt ToolResultContent,
         /// Whether the tool failed.
         is_error: opt bool,
         /// Marks the end of a cached prefix in a request.
@@ -295,7 +298,7 @@ wire! {
     /// A picture.
     pub struct Image ["type" = "image"] {
         /// Where its bytes are.
-        source: req Source,
+        source: req MediaSource,
         /// Marks the end of a cached prefix in a request.
         cache_control: opt Json,
     }
@@ -305,7 +308,7 @@ wire! {
     /// A document, such as a PDF.
     pub struct Document ["type" = "document"] {
         /// Where its bytes are.
-        source: req Source,
+        source: req MediaSource,
         /// Its title.
         title: opt String,
         /// Marks the end of a cached prefix in a request.
@@ -315,7 +318,7 @@ wire! {
 
 wire! {
     /// Where the bytes of a picture or document are.
-    pub struct Source {
+    pub struct MediaSource {
         /// `base64`, `url`, `text`, `file` …
         kind: req String = "type",
         /// What kind of bytes.
@@ -428,7 +431,7 @@ pub enum Content {
 }
 
 /// The content of a tool result has the same two forms.
-pub type ResultContent = Content;
+pub type ToolResultContent = Content;
 
 impl Content {
     /// The content as blocks; a string is one text block, and so is the JSON text of
@@ -494,8 +497,8 @@ impl From<Vec<Block>> for Content {
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
             type Value = Content;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of blocks")
@@ -509,19 +512,19 @@ impl<'de> Deserialize<'de> for Content {
                 while let Some(key) = map.next_key::<Str<'de>>()? {
                     fields.push(&key, map.next_value()?);
                 }
-                Ok(Content::Other(Json::of(&Fields(fields))))
+                Ok(Content::Other(Json::from_serialize(&ExtraAsObject(fields))))
             }
             fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
-                Ok(Content::Other(Json::of(&value)))
+                Ok(Content::Other(Json::from_serialize(&value)))
             }
             fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
-                Ok(Content::Other(Json::of(&value)))
+                Ok(Content::Other(Json::from_serialize(&value)))
             }
             fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
-                Ok(Content::Other(Json::of(&value)))
+                Ok(Content::Other(Json::from_serialize(&value)))
             }
             fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
-                Ok(Content::Other(Json::of(&value)))
+                Ok(Content::Other(Json::from_serialize(&value)))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
                 let mut blocks = Vec::new();
@@ -531,7 +534,7 @@ impl<'de> Deserialize<'de> for Content {
                 Ok(Content::Blocks(blocks))
             }
         }
-        d.deserialize_any(Either)
+        d.deserialize_any(ContentVisitor)
     }
 }
 
@@ -546,12 +549,12 @@ impl Serialize for Content {
 }
 
 /// The fields of an object, in order.
-struct Fields(Extra);
+struct ExtraAsObject(Extra);
 
-impl Serialize for Fields {
+impl Serialize for ExtraAsObject {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
-        self.0.emit(&mut map)?;
+        self.0.write_fields(&mut map)?;
         map.end()
     }
 }

@@ -54,7 +54,7 @@ wire! {
 }
 
 /// Bookkeeping lines that carry one string.
-macro_rules! notes {
+macro_rules! single_string_entries {
     ($( $(#[$meta:meta])* $name:ident $tag:literal { $field:ident = $key:literal } ),+ $(,)?) => { $(
         wire! {
             $(#[$meta])*
@@ -68,7 +68,7 @@ macro_rules! notes {
     )+ };
 }
 
-notes! {
+single_string_entries! {
     /// A title the model made up.
     AiTitle "ai-title" { title = "aiTitle" },
     /// A title the person gave.

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use crate::macros::{open_enum, wire};
 use crate::{Json, Maybe};
 
-pub mod answer;
+mod host_request;
 pub mod permission;
-mod question;
 pub mod request;
+pub mod response;
 pub mod setup;
+pub use host_request::HostRequest;
 pub use permission::PermissionUpdate;
-pub use question::Question;
 pub use request::RequestBody;
 
 wire! {
@@ -38,7 +38,7 @@ wire! {
 
 wire! {
     /// Withdraws a control request that is not answered yet.
-    pub struct ControlCancel ["type" = "control_cancel_request"] {
+    pub struct ControlCancelRequest ["type" = "control_cancel_request"] {
         /// The request.
         request_id: req String,
     }
@@ -48,15 +48,15 @@ open_enum! {
     /// How a control request was answered.
     pub enum ResponseBody by "subtype" {
         /// Done.
-        "success" => Success(Success),
+        "success" => Success(ControlSuccessResponse),
         /// Not done.
-        "error" => Error(Failure),
+        "error" => Error(ControlErrorResponse),
     }
 }
 
 wire! {
     /// The request was carried out.
-    pub struct Success ["subtype" = "success"] {
+    pub struct ControlSuccessResponse ["subtype" = "success"] {
         /// The request.
         request_id: req String,
         /// What it gave; its form depends on the request.
@@ -66,7 +66,7 @@ wire! {
 
 wire! {
     /// The request was not carried out.
-    pub struct Failure ["subtype" = "error"] {
+    pub struct ControlErrorResponse ["subtype" = "error"] {
         /// The request.
         request_id: req String,
         /// Why, in words.
@@ -83,7 +83,7 @@ impl ResponseBody {
             Self::Success(body) => Some(Cow::Borrowed(&body.request_id)),
             Self::Error(body) => Some(Cow::Borrowed(&body.request_id)),
             Self::Unknown(body) => {
-                let id = crate::text::field(body.json().text(), "request_id").ok().flatten()?;
+                let id = crate::text::find_string_field(body.json().text(), "request_id").ok().flatten()?;
                 Some(Cow::Owned(id.to_string()))
             }
         }
@@ -98,8 +98,8 @@ impl ControlRequest {
 
     /// A request whose body cannot be read, so that it can be answered all the same;
     /// none when it has no id.
-    pub fn unreadable(line: &str) -> Option<Self> {
-        let request_id = crate::text::field(line, "request_id").ok().flatten()?.to_string();
+    pub fn from_unreadable(line: &str) -> Option<Self> {
+        let request_id = crate::text::find_string_field(line, "request_id").ok().flatten()?.to_string();
         Some(Self { request_id, ..Self::default() })
     }
 }
@@ -107,23 +107,27 @@ impl ControlRequest {
 impl ControlResponse {
     /// The request was carried out and gave `response`.
     pub fn success(request_id: impl Into<String>, response: Option<Json>) -> Self {
-        let body = Success { request_id: request_id.into(), response: response.into(), ..Success::default() };
+        let body = ControlSuccessResponse {
+            request_id: request_id.into(),
+            response: response.into(),
+            ..ControlSuccessResponse::default()
+        };
         Self { response: ResponseBody::Success(Box::new(body)), ..Self::default() }
     }
 
     /// The request was not carried out.
     pub fn error(request_id: impl Into<String>, error: impl Into<String>) -> Self {
-        Self::failure(request_id.into(), error.into(), Maybe::Absent)
+        Self::from_failure(request_id.into(), error.into(), Maybe::Absent)
     }
 
     /// The answer to a request this build does not know.
     pub fn unsupported(request: &ControlRequest) -> Self {
         let error = format!("unsupported control request: {}", request.request.tag());
-        Self::failure(request.request_id.clone(), error, Maybe::Value("unsupported_request".to_owned()))
+        Self::from_failure(request.request_id.clone(), error, Maybe::Value("unsupported_request".to_owned()))
     }
 
-    fn failure(request_id: String, error: String, error_code: Maybe<String>) -> Self {
-        let body = Failure { request_id, error, error_code, ..Failure::default() };
+    fn from_failure(request_id: String, error: String, error_code: Maybe<String>) -> Self {
+        let body = ControlErrorResponse { request_id, error, error_code, ..ControlErrorResponse::default() };
         Self { response: ResponseBody::Error(Box::new(body)), ..Self::default() }
     }
 }
@@ -138,7 +142,7 @@ impl ControlResponse {
 /// assert!(matches!(verdict(r#"{"behavior":"deny","message":"no"}"#), Verdict::Deny(_)));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum HostDecision {
     /// The tool may run.
     Allow(Allow),
     /// The tool may not run.
@@ -170,10 +174,10 @@ wire! {
     }
 }
 
-impl Verdict {
+impl HostDecision {
     /// Reads an answer; whatever is not clearly an allowance is a refusal.
-    pub fn of(answer: &Json) -> Self {
-        let behavior = crate::text::field(answer.text(), "behavior").ok().flatten();
+    pub fn from_json(answer: &Json) -> Self {
+        let behavior = crate::text::find_string_field(answer.text(), "behavior").ok().flatten();
         let read = match behavior.as_deref() {
             Some("allow") => answer.read().map(Self::Allow),
             Some("deny") => answer.read().map(Self::Deny),

@@ -1,14 +1,14 @@
 //! The whole vocabulary: any line of a session file or of the live stream.
 
-use crate::attachment::{Attachment, AttachmentLine};
+use crate::attachment::{Attachment, AttachmentEntry};
 use crate::bookkeeping::*;
-use crate::control::{ControlCancel, ControlRequest, ControlResponse};
-use crate::line::mend;
+use crate::control::{ControlCancelRequest, ControlRequest, ControlResponse};
+use crate::line::replace_lone_surrogates;
 use crate::macros::open_enum;
 use crate::progress::Progress;
 use crate::stream::*;
 use crate::system::System;
-use crate::turn::{Assistant, User};
+use crate::user_assistant::{Assistant, User};
 use crate::{Block, Content, Envelope};
 
 open_enum! {
@@ -33,7 +33,7 @@ open_enum! {
         /// The program.
         "system" => System(System),
         /// Something told to the model beside the person's words.
-        "attachment" => Attachment(AttachmentLine),
+        "attachment" => Attachment(AttachmentEntry),
         /// A tool or hook goes on.
         "progress" => Progress(Progress),
         /// A title or an old-style compaction.
@@ -81,7 +81,7 @@ open_enum! {
         /// The end of a turn.
         "result" => Result(TurnResult),
         /// A piece of an answer.
-        "stream_event" => StreamEvent(StreamEventLine),
+        "stream_event" => StreamEvent(StreamEventEntry),
         /// A line withdrawn.
         "tombstone" => Tombstone(Tombstone),
         /// A call is about to be made.
@@ -89,7 +89,7 @@ open_enum! {
         /// What tool calls did.
         "tool_use_summary" => ToolUseSummary(ToolUseSummary),
         /// The stream cannot go on.
-        "error" => Error(ErrorLine),
+        "error" => Error(ErrorEntry),
         /// A tool runs.
         "tool_progress" => ToolProgress(ToolProgress),
         /// A login.
@@ -113,7 +113,7 @@ open_enum! {
         /// The answer.
         "control_response" => ControlResponse(ControlResponse),
         /// A question withdrawn.
-        "control_cancel_request" => ControlCancel(ControlCancel),
+        "control_cancel_request" => ControlCancelRequest(ControlCancelRequest),
     }
 }
 
@@ -145,10 +145,10 @@ impl ReadError {
 impl Entry {
     /// Reads one line.
     pub fn read(text: &str) -> Result<Self, ReadError> {
-        let text = mend(text);
-        let tag = crate::text::field(&text, "type");
+        let text = replace_lone_surrogates(text);
+        let tag = crate::text::find_string_field(&text, "type");
         if let Ok(Some(tag)) = &tag
-            && let Ok(entry) = Self::of_tag(Some(tag), &text)
+            && let Ok(entry) = Self::from_tag(Some(tag), &text)
         {
             return Ok(entry);
         }
@@ -173,10 +173,10 @@ impl Entry {
     }
 
     /// Whether this build has a model for the type and the subtype.
-    pub fn is_modelled(&self) -> bool {
+    pub fn is_known_kind(&self) -> bool {
         match self {
             Self::System(line) => line.is_known(),
-            Self::Result(line) => !matches!(line.subtype, Outcome::Other(_)),
+            Self::Result(line) => !matches!(line.subtype, TurnOutcome::Other(_)),
             Self::ControlRequest(line) => line.request.is_known(),
             Self::ControlResponse(line) => line.response.is_known(),
             Self::StreamEvent(line) => line.event.is_known(),
@@ -185,15 +185,15 @@ impl Entry {
     }
 
     /// How many blocks in it this build has no model for.
-    pub fn unknown_blocks(&self) -> usize {
+    pub fn count_unknown_blocks(&self) -> usize {
         let content: &Content = match self {
             Self::User(line) => &line.message.content,
             Self::Assistant(line) => &line.message.content,
             Self::ApiRequestBlob(line) => &line.message.content,
-            Self::TranscriptMirror(line) => return line.entries.iter().map(Self::unknown_blocks).sum(),
+            Self::TranscriptMirror(line) => return line.entries.iter().map(Self::count_unknown_blocks).sum(),
             _ => return 0,
         };
-        content.blocks().iter().map(Block::unknown_blocks).sum()
+        content.blocks().iter().map(Block::count_unknown_blocks).sum()
     }
 
     /// The type of an attachment that this build has no model for.

@@ -1,9 +1,9 @@
 //! What stands around a payload: camelCase in files, snake_case on the stream.
 
-use crate::macros::part;
+use crate::macros::embedded_fields;
 use crate::{AgentId, SessionId, ToolUseId, Uuid};
 
-part! {
+embedded_fields! {
     /// The fields that most lines share.
     ///
     /// Files say `sessionId` and chain lines by `parentUuid`; the stream says

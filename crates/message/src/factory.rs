@@ -1,16 +1,16 @@
 //! Makers of lines: what they return keeps the invariants that readers rely on.
 //!
-//! Content is never empty, ids and times are filled in from the [`Stamp`] passed
+//! Content is never empty, ids and times are filled in from the [`StampSource`] passed
 //! in, and what the program makes up itself is marked as such.
 
 use serde::Serialize;
 
 use crate::progress::{Progress, ProgressData};
-use crate::synthetic::{MODEL, NO_CONTENT};
+use crate::synthetic::{NO_CONTENT, SYNTHETIC_MODEL};
 use crate::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment};
-use crate::turn::{Assistant, ErrorKind, User};
-use crate::usage::{CacheCreation, ServerToolUse};
-use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, Stamp, ToolUseId, Usage, Uuid};
+use crate::usage::{CacheCreation, ServerToolUsage};
+use crate::user_assistant::{Assistant, AssistantErrorKind, User};
+use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, StampSource, ToolUseId, Usage, Uuid};
 
 /// A `user` line with the given content.
 ///
@@ -25,14 +25,14 @@ use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, Sta
 /// assert_eq!(line.message.content.to_text(), "(no content)");
 /// assert!(line.envelope.uuid.is_value());
 /// ```
-pub fn user(content: impl Into<Content>, stamp: &mut dyn Stamp) -> User {
+pub fn user(content: impl Into<Content>, stamp: &mut dyn StampSource) -> User {
     let content = content.into();
     let content = if content.is_empty() { NO_CONTENT.into() } else { content };
-    User { message: Message::new(Role::User, content), envelope: stamped(stamp), ..User::default() }
+    User { message: Message::new(Role::User, content), envelope: new_envelope(stamp), ..User::default() }
 }
 
 /// A `user` line that the model sees and the person does not.
-pub fn meta(content: impl Into<Content>, stamp: &mut dyn Stamp) -> User {
+pub fn meta_user(content: impl Into<Content>, stamp: &mut dyn StampSource) -> User {
     User { is_meta: Maybe::Value(true), ..user(content, stamp) }
 }
 
@@ -44,7 +44,7 @@ pub fn tool_result(
     is_error: bool,
     output: Json,
     source: Uuid,
-    stamp: &mut dyn Stamp,
+    stamp: &mut dyn StampSource,
 ) -> User {
     let block = Block::new_tool_result(call, content.into(), is_error);
     User {
@@ -55,7 +55,7 @@ pub fn tool_result(
 }
 
 /// An `assistant` line the program makes up itself: model `<synthetic>`, nothing used.
-pub fn assistant(content: impl Into<Content>, stamp: &mut dyn Stamp) -> Assistant {
+pub fn synthetic_assistant(content: impl Into<Content>, stamp: &mut dyn StampSource) -> Assistant {
     let mut blocks = match content.into() {
         Content::Text(text) if text.is_empty() => Vec::new(),
         other => other.into_blocks(),
@@ -63,28 +63,36 @@ pub fn assistant(content: impl Into<Content>, stamp: &mut dyn Stamp) -> Assistan
     if blocks.is_empty() {
         blocks.push(Block::new_text(NO_CONTENT));
     }
-    let id = MessageId::from(stamp.uuid().as_str());
+    let id = MessageId::from(stamp.new_uuid().as_str());
     Assistant {
         message: Message {
             id: Maybe::Value(id),
             kind: Maybe::Value("message".to_owned()),
-            model: Maybe::Value(MODEL.to_owned()),
+            model: Maybe::Value(SYNTHETIC_MODEL.to_owned()),
             stop_reason: Maybe::Value("stop_sequence".to_owned()),
             stop_sequence: Maybe::Value(String::new()),
-            usage: Maybe::Value(no_usage()),
+            usage: Maybe::Value(zero_usage()),
             container: Maybe::Null,
             context_management: Maybe::Null,
             ..Message::new(Role::Assistant, blocks)
         },
         is_api_error_message: Maybe::Value(false),
-        envelope: stamped(stamp),
+        envelope: new_envelope(stamp),
         ..Assistant::default()
     }
 }
 
 /// An `assistant` line that shows a failed call.
-pub fn api_error(text: impl Into<String>, kind: ErrorKind, stamp: &mut dyn Stamp) -> Assistant {
-    Assistant { is_api_error_message: Maybe::Value(true), error: Maybe::Value(kind), ..assistant(text.into(), stamp) }
+pub fn api_error_assistant(
+    text: impl Into<String>,
+    kind: AssistantErrorKind,
+    stamp: &mut dyn StampSource,
+) -> Assistant {
+    Assistant {
+        is_api_error_message: Maybe::Value(true),
+        error: Maybe::Value(kind),
+        ..synthetic_assistant(text.into(), stamp)
+    }
 }
 
 /// The boundary of a compaction that keeps these lines; they hang after the line
@@ -94,7 +102,7 @@ pub fn compact_boundary(
     pre_tokens: u64,
     kept: &[Uuid],
     summary: &Uuid,
-    stamp: &mut dyn Stamp,
+    stamp: &mut dyn StampSource,
 ) -> CompactBoundary {
     let anchor = || Maybe::Value(summary.clone());
     let segment = kept.first().zip(kept.last()).map(|(first, last)| PreservedSegment {
@@ -120,35 +128,35 @@ pub fn compact_boundary(
             preserved_messages: messages.into(),
             ..CompactMetadata::default()
         }),
-        envelope: stamped(stamp),
+        envelope: new_envelope(stamp),
         ..CompactBoundary::default()
     }
 }
 
 /// A `progress` line; a tool passes data of its own type.
-pub fn progress<P: Serialize>(call: ToolUseId, parent: ToolUseId, data: &P, stamp: &mut dyn Stamp) -> Progress {
-    let json = Json::of(data);
-    let data = json.read().unwrap_or(ProgressData::Free(json));
+pub fn progress<P: Serialize>(call: ToolUseId, parent: ToolUseId, data: &P, stamp: &mut dyn StampSource) -> Progress {
+    let json = Json::from_serialize(data);
+    let data = json.read().unwrap_or(ProgressData::Untagged(json));
     Progress {
         data,
         tool_use_id: Maybe::Value(call),
         parent_tool_use_id: Maybe::Value(parent),
-        envelope: stamped(stamp),
+        envelope: new_envelope(stamp),
         ..Progress::default()
     }
 }
 
 /// The usage of a message that no call was made for: everything there, and zero.
-pub fn no_usage() -> Usage {
+pub fn zero_usage() -> Usage {
     Usage {
         input_tokens: Maybe::Value(0),
         output_tokens: Maybe::Value(0),
         cache_creation_input_tokens: Maybe::Value(0),
         cache_read_input_tokens: Maybe::Value(0),
-        server_tool_use: Maybe::Value(ServerToolUse {
+        server_tool_use: Maybe::Value(ServerToolUsage {
             web_search_requests: Maybe::Value(0),
             web_fetch_requests: Maybe::Value(0),
-            ..ServerToolUse::default()
+            ..ServerToolUsage::default()
         }),
         service_tier: Maybe::Null,
         cache_creation: Maybe::Value(CacheCreation {
@@ -163,8 +171,8 @@ pub fn no_usage() -> Usage {
     }
 }
 
-fn stamped(stamp: &mut dyn Stamp) -> Envelope {
-    Envelope { uuid: Maybe::Value(stamp.uuid()), timestamp: Maybe::Value(stamp.now()), ..Envelope::default() }
+fn new_envelope(stamp: &mut dyn StampSource) -> Envelope {
+    Envelope { uuid: Maybe::Value(stamp.new_uuid()), timestamp: Maybe::Value(stamp.now()), ..Envelope::default() }
 }
 
 #[cfg(test)]

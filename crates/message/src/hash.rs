@@ -32,14 +32,14 @@ pub fn message_hash(message: &Message) -> String {
 /// The hash of any value in canonical form.
 pub fn json_hash(value: &Value) -> String {
     let mut text = String::new();
-    canonical(value, &mut text);
+    write_canonical(value, &mut text);
     Sha256::digest(text).iter().fold(String::with_capacity(64), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
 }
 
-fn canonical(value: &Value, out: &mut String) {
+fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().filter(|(key, _)| *key != "cache_control").collect();
@@ -51,7 +51,7 @@ fn canonical(value: &Value, out: &mut String) {
                     out.push(',');
                 }
                 let _ = write!(out, "{}:", Value::from(key.as_str()));
-                canonical(value, out);
+                write_canonical(value, out);
             }
             out.push('}');
         }
@@ -61,7 +61,7 @@ fn canonical(value: &Value, out: &mut String) {
                 if i > 0 {
                     out.push(',');
                 }
-                canonical(item, out);
+                write_canonical(item, out);
             }
             out.push(']');
         }

@@ -8,7 +8,7 @@ use crate::view::borrowed;
 borrowed! {
     /// Type and ids of a line; everything else is passed over unread.
     ///
-    /// Read it from [`mend`](crate::line::mend)ed text.
+    /// Read it from [`mend`](crate::line::replace_lone_surrogates)ed text.
     ///
     /// ```
     /// use quipu_message::Head;
@@ -46,14 +46,14 @@ impl<'a> Head<'a> {
 
     /// Whether later lines may hang on this one: what is said and told, not the
     /// progress of tools.
-    pub fn in_chain(&self) -> bool {
+    pub fn is_chain_entry(&self) -> bool {
         self.uuid.is_some() && matches!(self.kind.as_deref(), Some("user" | "assistant" | "system" | "attachment"))
     }
 
     /// Whether the line changes what the chain says without being part of it: lines
     /// withdrawn, contents replaced, what came before summed up. Whoever copies the
     /// conversation needs it too.
-    pub fn amends_chain(&self) -> bool {
+    pub fn is_chain_amendment(&self) -> bool {
         matches!(self.kind.as_deref(), Some("tombstone" | "content-replacement" | "summary"))
     }
 }

@@ -10,39 +10,40 @@
 use serde_json::Number;
 
 use crate::Json;
-use crate::macros::{part, wire};
+use crate::macros::{embedded_fields, wire};
 
-mod answer;
 mod base;
 mod event;
+mod output;
 mod specific;
 
 #[cfg(test)]
 mod tests;
 
-pub use answer::{AnswerTo, HookAnswer, PreToolUseAnswer};
-pub use base::{BackgroundTask, Effort, HookBase, HookCall, McpOrigin, SessionCron};
+pub use base::{Effort, HookBackgroundTask, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
 pub use event::{
-    ConfigChange, CwdChanged, DirectoryAdded, EVENTS, Elicitation, ElicitationResult, FileChanged, HookEvent,
+    ConfigChange, CwdChanged, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, HOOK_EVENT_NAMES, HookEvent,
     HookInput, InstructionsLoaded, MessageDisplay, Notification, PermissionDenied, PermissionRequest, PostCompact,
     PostModelSwitch, PostToolBatch, PostToolUse, PostToolUseFailure, PreCompact, PreModelSwitch, PreToolUse,
     SessionEnd, SessionStart, Setup, Stop, StopFailure, SubagentStart, SubagentStop, TaskCompleted, TaskCreated,
     TeammateIdle, UserPromptExpansion, UserPromptSubmit, WorktreeCreate, WorktreeRemove,
 };
+pub use output::{HookOutput, HookOutputFor, PreToolUseOutput};
 pub use specific::{
-    Asks, CwdChangedSpecific, Decides, ElicitationAction, ElicitationResultSpecific, ElicitationSpecific,
-    FileChangedSpecific, Informs, MessageDisplaySpecific, NoSpecific, NotificationSpecific, PermissionDecision,
-    PermissionDeniedSpecific, PermissionRequestSpecific, PostModelSwitchSpecific, PostToolBatchSpecific,
-    PostToolUseFailureSpecific, PostToolUseSpecific, PreModelSwitchSpecific, PreToolUseSpecific, RequestDecision,
-    SessionStartSpecific, SetupSpecific, StopSpecific, SubagentStartSpecific, SubagentStopSpecific,
-    UserPromptExpansionSpecific, UserPromptSubmitSpecific, WorktreeCreateSpecific,
+    CanAsk, CanDecide, CwdChangedSpecific, ElicitationAction, ElicitationResultSpecific, ElicitationSpecific,
+    FileChangedSpecific, HasAdditionalContext, MessageDisplaySpecific, NoSpecific, NotificationSpecific,
+    PermissionDecision, PermissionDeniedSpecific, PermissionRequestDecision, PermissionRequestSpecific,
+    PostModelSwitchSpecific, PostToolBatchSpecific, PostToolUseFailureSpecific, PostToolUseSpecific,
+    PreModelSwitchSpecific, PreToolUseSpecific, SessionStartSpecific, SetupSpecific, StopSpecific,
+    SubagentStartSpecific, SubagentStopSpecific, UserPromptExpansionSpecific, UserPromptSubmitSpecific,
+    WorktreeCreateSpecific,
 };
 
-part! {
+embedded_fields! {
     /// What any hook may answer.
-    pub struct HookCommon {
+    pub struct HookCommonOutput {
         /// `false` ends the turn.
-        go_on: bool = "continue",
+        should_continue: bool = "continue",
         /// Why.
         stop_reason: String = "stopReason",
         /// What the hook printed is not shown.
@@ -64,15 +65,15 @@ part! {
 
 wire! {
     /// What a hook answers, read by one who knows no event; `{}` is nothing.
-    pub struct HookOutput with common: HookCommon {
+    pub struct AnyHookOutput with common: HookCommonOutput {
         /// What only one event's hooks may answer.
-        specific: opt HookSpecific = "hookSpecificOutput",
+        specific: opt AnyHookSpecific = "hookSpecificOutput",
     }
 }
 
 wire! {
     /// What changes the course of a turn, of all that hooks of some event may answer.
-    pub struct HookSpecific {
+    pub struct AnyHookSpecific {
         /// The event.
         hook_event_name: opt String = "hookEventName",
         /// Whether the tool may run; a word nobody knows is no decision.

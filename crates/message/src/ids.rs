@@ -42,9 +42,9 @@ impl Uuid {
 }
 
 /// Makes the ids and times a factory fills in; tests pass fixed ones.
-pub trait Stamp {
+pub trait StampSource {
     /// A fresh id for a line or a message.
-    fn uuid(&mut self) -> Uuid;
+    fn new_uuid(&mut self) -> Uuid;
     /// The present moment, as ISO 8601 text in UTC with milliseconds.
     fn now(&mut self) -> String;
 }

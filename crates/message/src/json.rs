@@ -26,7 +26,7 @@ impl Json {
     }
 
     /// Writes a value as JSON; whatever cannot be written becomes `null`.
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
+    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Self {
         let null = || RawValue::NULL.to_owned();
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| null()))
     }
@@ -42,18 +42,18 @@ impl Json {
     }
 
     /// The value as a tree; nesting too deep to walk safely reads as `null`.
-    pub fn value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         self.read().unwrap_or_default()
     }
 
     /// The decoded string, when the value is one.
-    pub fn as_string(&self) -> Option<String> {
+    pub fn decode_string(&self) -> Option<String> {
         self.text().starts_with('"').then(|| self.read().ok()).flatten()
     }
 
     /// The words in a value that may be a string, a list, or an object around them:
     /// errors and hooks take all these forms.
-    pub fn words(&self) -> String {
+    pub fn extract_text(&self) -> String {
         fn find(value: &Value) -> Option<String> {
             match value {
                 Value::String(text) => Some(text.clone()),
@@ -69,7 +69,7 @@ impl Json {
                 _ => None,
             }
         }
-        find(&self.value()).unwrap_or_else(|| self.text().to_owned())
+        find(&self.to_value()).unwrap_or_else(|| self.text().to_owned())
     }
 
     /// Whether the value is `null`.
@@ -92,7 +92,7 @@ impl From<&RawValue> for Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        Self::of(&value)
+        Self::from_serialize(&value)
     }
 }
 
@@ -212,7 +212,7 @@ pub struct Extra {
 
 impl Extra {
     /// No unknown fields, written in the given spelling.
-    pub fn spelled(spelling: Spelling) -> Self {
+    pub fn with_spelling(spelling: Spelling) -> Self {
         Self { fields: Vec::new(), spelling }
     }
 
@@ -231,7 +231,7 @@ impl Extra {
         self.fields.push((key.into(), value));
     }
 
-    pub(crate) fn emit<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    pub(crate) fn write_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         for (key, value) in self.iter() {
             map.serialize_entry(key, value)?;
         }
@@ -249,7 +249,7 @@ impl Spelling {
     /// The names that the live stream uses (`session_id`).
     pub const STREAM: Self = Self(u64::MAX);
     /// The bit that says that a field of text came as a number.
-    pub(crate) const NUMBER: u32 = 63;
+    pub(crate) const NUMBER_BIT: u32 = 63;
 
     pub(crate) fn set(&mut self, field: u32) {
         self.0 |= 1 << field;
@@ -263,7 +263,7 @@ impl Spelling {
 /// Whether two JSON texts say the same: key order, spacing and escapes aside.
 ///
 /// `None` when one of them nests too deep to compare.
-pub fn same_json(a: &str, b: &str) -> Option<bool> {
+pub fn is_same_json(a: &str, b: &str) -> Option<bool> {
     let read = |text| serde_json::from_str::<Value>(text).ok();
     Some(read(a)? == read(b)?)
 }

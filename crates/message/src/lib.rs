@@ -24,7 +24,7 @@ mod envelope;
 mod head;
 mod ids;
 mod json;
-mod label;
+mod listing_view;
 mod message;
 mod unknown;
 
@@ -33,36 +33,36 @@ pub(crate) mod macros;
 pub mod api;
 pub mod attachment;
 pub mod bookkeeping;
-pub mod context;
+pub mod context_ref;
 pub mod control;
 pub mod factory;
 pub mod hash;
 pub mod hook;
 pub mod line;
-pub mod local_command;
 pub mod progress;
 pub mod sse;
 pub mod stream;
 pub mod synthetic;
 pub mod system;
+pub mod tagged_text;
 pub mod text;
 pub mod tool;
-pub mod turn;
 pub mod usage;
+pub mod user_assistant;
 pub mod view;
 
 pub use block::{
-    Block, CodeResult, ContainerUpload, Content, Document, EditorResult, Image, McpToolResult, McpToolUse,
-    RedactedThinking, ResultContent, SearchResult, ServerToolUse, ShellResult, Source, Text, Thinking, ToolCall,
-    ToolOutcome, ToolReference, ToolResult, ToolSearchResult, ToolUse, WebFetchResult, WebSearchResult,
+    Block, CodeResult, ContainerUpload, Content, Document, EditorResult, Image, McpToolResult, McpToolUse, MediaSource,
+    RedactedThinking, SearchResult, ServerToolUse, ShellResult, Text, Thinking, ToolCall, ToolCallResult,
+    ToolReference, ToolResult, ToolResultContent, ToolSearchResult, ToolUse, WebFetchResult, WebSearchResult,
 };
 pub use entry::{Entry, ReadError};
 pub use envelope::Envelope;
 pub use head::Head;
-pub use ids::{AgentId, MessageId, RequestId, SessionId, Stamp, ToolUseId, Uuid};
-pub use json::{Extra, Json, Maybe, Spelling, same_json};
-pub use label::Label;
+pub use ids::{AgentId, MessageId, RequestId, SessionId, StampSource, ToolUseId, Uuid};
+pub use json::{Extra, Json, Maybe, Spelling, is_same_json};
 pub use line::Line;
+pub use listing_view::ListingView;
 pub use message::{Message, Role};
 pub use unknown::Unknown;
 pub use usage::Usage;

@@ -35,7 +35,7 @@ pub enum SpliceError {
     },
     /// The new value cannot be written as JSON.
     #[error("cannot set {path}: the value is not JSON")]
-    Value {
+    InvalidValue {
         /// The whole path asked for.
         path: String,
         /// What the writer said.
@@ -52,7 +52,7 @@ impl Line {
     }
 
     /// Writes a value as one line.
-    pub fn of<T: Serialize>(value: &T) -> serde_json::Result<Self> {
+    pub fn from_serialize<T: Serialize>(value: &T) -> serde_json::Result<Self> {
         // Most lines fit without growing.
         let mut bytes = Vec::with_capacity(2048);
         serde_json::to_writer(&mut bytes, value)?;
@@ -68,20 +68,21 @@ impl Line {
     /// Sets the field at `path` and leaves every other byte alone. A missing
     /// last key is added at the end of its object; of duplicate keys the last,
     /// the one readers see, is set.
-    pub fn with<T: Serialize + ?Sized>(&self, path: &[&str], value: &T) -> Result<Self, SpliceError> {
+    pub fn with_field<T: Serialize + ?Sized>(&self, path: &[&str], value: &T) -> Result<Self, SpliceError> {
         let whole = || path.join(".");
-        let value = serde_json::to_string(value).map_err(|source| SpliceError::Value { path: whole(), source })?;
+        let value =
+            serde_json::to_string(value).map_err(|source| SpliceError::InvalidValue { path: whole(), source })?;
         let (mut start, mut end) = (0, self.0.len());
         for (depth, key) in path.iter().enumerate() {
             let object = &self.0[start..end];
-            let fields: Fields = serde_json::from_str(object)
+            let fields: ObjectFields = serde_json::from_str(object)
                 .map_err(|_| SpliceError::NotAnObject { path: whole(), at: path[..depth].join(".") })?;
             match fields.0.iter().rev().find(|(name, _)| &**name == *key) {
                 Some((_, raw)) => {
                     start = raw.get().as_ptr().addr() - self.0.as_ptr().addr();
                     end = start + raw.get().len();
                 }
-                None if depth + 1 == path.len() => return Ok(self.append(start, &fields, key, &value)),
+                None if depth + 1 == path.len() => return Ok(self.append_field(start, &fields, key, &value)),
                 None => return Err(SpliceError::NotAnObject { path: whole(), at: path[..=depth].join(".") }),
             }
         }
@@ -89,22 +90,22 @@ impl Line {
     }
 
     /// The line as an entry of another session.
-    pub fn in_session(&self, session: &SessionId) -> Result<Self, SpliceError> {
-        self.with(&["sessionId"], session)
+    pub fn with_session_id(&self, session: &SessionId) -> Result<Self, SpliceError> {
+        self.with_field(&["sessionId"], session)
     }
 
     /// The line as belonging to another prompt.
-    pub fn of_prompt(&self, prompt: &str) -> Result<Self, SpliceError> {
-        self.with(&["promptId"], prompt)
+    pub fn with_prompt_id(&self, prompt: &str) -> Result<Self, SpliceError> {
+        self.with_field(&["promptId"], prompt)
     }
 
     /// The line hung on another parent; none makes it a root.
-    pub fn under(&self, parent: Option<&Uuid>) -> Result<Self, SpliceError> {
-        self.with(&["parentUuid"], &parent)
+    pub fn with_parent(&self, parent: Option<&Uuid>) -> Result<Self, SpliceError> {
+        self.with_field(&["parentUuid"], &parent)
     }
 
     /// Adds a field after the last one of the object that starts at `start`.
-    fn append(&self, start: usize, fields: &Fields<'_>, key: &str, value: &str) -> Self {
+    fn append_field(&self, start: usize, fields: &ObjectFields<'_>, key: &str, value: &str) -> Self {
         let key = serde_json::Value::from(key);
         let (at, comma) = match fields.0.last() {
             Some((_, raw)) => (raw.get().as_ptr().addr() - self.0.as_ptr().addr() + raw.get().len(), ","),
@@ -121,25 +122,25 @@ impl AsRef<str> for Line {
 }
 
 /// The top level of an object: in order, values unread, duplicates kept.
-struct Fields<'a>(Vec<(Str<'a>, &'a RawValue)>);
+struct ObjectFields<'a>(Vec<(Str<'a>, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for ObjectFields<'de> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Walk;
-        impl<'de> Visitor<'de> for Walk {
-            type Value = Fields<'de>;
+        struct ObjectFieldsVisitor;
+        impl<'de> Visitor<'de> for ObjectFieldsVisitor {
+            type Value = ObjectFields<'de>;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectFields<'de>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(field) = map.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(ObjectFields(fields))
             }
         }
-        d.deserialize_map(Walk)
+        d.deserialize_map(ObjectFieldsVisitor)
     }
 }
 
@@ -147,7 +148,7 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 /// Rust strings cannot hold: each such escape reads as U+FFFD.
 ///
 /// For reading only. The line itself keeps its bytes.
-pub fn mend(text: &str) -> Cow<'_, str> {
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     if memmem::find(bytes, br"\ud").is_none() && memmem::find(bytes, br"\uD").is_none() {
         return Cow::Borrowed(text);

@@ -9,7 +9,7 @@ use std::cell::Cell;
 ///
 /// Unknown keys go to `extra` in arrival order. `tag` keys are written first and
 /// skipped on reading, because the enum above has already matched them. `with`
-/// embeds an all-optional [`part!`], such as the envelope.
+/// embeds an all-optional [`embedded_fields!`], such as the envelope.
 ///
 /// `Default` has required fields empty and optional ones absent, for struct update.
 macro_rules! wire {
@@ -22,7 +22,7 @@ macro_rules! wire {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct $name {
-            $( $(#[$fmeta])* pub $field: $crate::macros::slot!(type $need $ty), )*
+            $( $(#[$fmeta])* pub $field: $crate::macros::field_kind!(type $need $ty), )*
             $(
                 /// What stands around the payload.
                 pub $part: $part_ty,
@@ -33,8 +33,8 @@ macro_rules! wire {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                struct Fields;
-                impl<'de> serde::de::Visitor<'de> for Fields {
+                struct FieldsVisitor;
+                impl<'de> serde::de::Visitor<'de> for FieldsVisitor {
                     type Value = $name;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("an object (", stringify!($name), ")"))
@@ -42,36 +42,36 @@ macro_rules! wire {
                     #[allow(unused_mut, unused_variables, unused_assignments, clippy::never_loop)]
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
                         #[allow(non_camel_case_types, dead_code)]
-                        enum At { $($field,)* End }
-                        $( let mut $field: Option<$crate::macros::slot!(type $need $ty)> = None; )*
+                        enum FieldIndex { $($field,)* End }
+                        $( let mut $field: Option<$crate::macros::field_kind!(type $need $ty)> = None; )*
                         $( let mut $part = <$part_ty>::default(); )?
                         let mut extra = $crate::Extra::default();
                         while let Some(key) = map.next_key::<$crate::text::Str<'de>>()? {
                             match &*key {
                                 $( $($tag_key)|+ => { map.next_value::<serde::de::IgnoredAny>()?; } )?
                                 $(
-                                    $crate::macros::key!($field $($key)?) if !extra.spelling.is_set(At::$field as u32) => {
-                                        $field = Some($crate::macros::named($crate::macros::key!($field $($key)?), map.next_value())?);
+                                    $crate::macros::key!($field $($key)?) if !extra.spelling.is_set(FieldIndex::$field as u32) => {
+                                        $field = Some($crate::macros::name_field_in_error($crate::macros::key!($field $($key)?), map.next_value())?);
                                     }
                                     $( $alt if $field.is_none() => {
-                                        $field = Some($crate::macros::named($alt, map.next_value())?);
-                                        extra.spelling.set(At::$field as u32);
+                                        $field = Some($crate::macros::name_field_in_error($alt, map.next_value())?);
+                                        extra.spelling.set(FieldIndex::$field as u32);
                                     } )?
                                 )*
                                 other => {
-                                    $( if $part.take(other, &mut map)? { continue; } )?
+                                    $( if $part.read_field(other, &mut map)? { continue; } )?
                                     extra.push(other, map.next_value()?);
                                 }
                             }
                         }
                         Ok($name {
-                            $( $field: $crate::macros::slot!(take $need $field ($crate::macros::key!($field $($key)?))), )*
+                            $( $field: $crate::macros::field_kind!(take $need $field ($crate::macros::key!($field $($key)?))), )*
                             $( $part, )?
                             extra,
                         })
                     }
                 }
-                d.deserialize_map(Fields)
+                d.deserialize_map(FieldsVisitor)
             }
         }
 
@@ -80,16 +80,16 @@ macro_rules! wire {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 use serde::ser::SerializeMap as _;
                 #[allow(non_camel_case_types, dead_code)]
-                enum At { $($field,)* End }
+                enum FieldIndex { $($field,)* End }
                 let mut map = s.serialize_map(None)?;
                 $( $( map.serialize_entry($tag_key, $tag)?; )+ )?
                 $(
                     let mut name = $crate::macros::key!($field $($key)?);
-                    $( if self.extra.spelling.is_set(At::$field as u32) { name = $alt; } )?
-                    $crate::macros::slot!(emit $need map name self.$field);
+                    $( if self.extra.spelling.is_set(FieldIndex::$field as u32) { name = $alt; } )?
+                    $crate::macros::field_kind!(emit $need map name self.$field);
                 )*
-                $( self.$part.emit(&mut map)?; )?
-                self.extra.emit(&mut map)?;
+                $( self.$part.write_fields(&mut map)?; )?
+                self.extra.write_fields(&mut map)?;
                 map.end()
             }
         }
@@ -107,7 +107,7 @@ macro_rules! key {
 }
 
 /// The three places where required and optional fields differ.
-macro_rules! slot {
+macro_rules! field_kind {
     (type req $ty:ty) => { $ty };
     (type opt $ty:ty) => { $crate::Maybe<$ty> };
     (take req $field:ident ($key:expr)) => {
@@ -124,7 +124,7 @@ macro_rules! slot {
 }
 
 /// Declares a group of optional fields that several wire structs embed.
-macro_rules! part {
+macro_rules! embedded_fields {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
@@ -141,17 +141,17 @@ macro_rules! part {
 
         impl $name {
             /// Takes the value of `key` when it is one of ours.
-            pub(crate) fn take<'de, A: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+            pub(crate) fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
                 #[allow(non_camel_case_types, dead_code)]
-                enum At { $($field),* }
+                enum FieldIndex { $($field),* }
                 match key {
                     $(
-                        $crate::macros::key!($field $($key)?) if !self.spelling.is_set(At::$field as u32) => {
-                            self.$field = $crate::macros::part_field!(read self map ($crate::macros::key!($field $($key)?)) $ty $($number)?);
+                        $crate::macros::key!($field $($key)?) if !self.spelling.is_set(FieldIndex::$field as u32) => {
+                            self.$field = $crate::macros::embedded_field!(read self map ($crate::macros::key!($field $($key)?)) $ty $($number)?);
                         }
                         $( $alt if self.$field.is_absent() => {
-                            self.$field = $crate::macros::named($alt, map.next_value())?;
-                            self.spelling.set(At::$field as u32);
+                            self.$field = $crate::macros::name_field_in_error($alt, map.next_value())?;
+                            self.spelling.set(FieldIndex::$field as u32);
                         } )?
                     )*
                     _ => return Ok(false),
@@ -159,15 +159,15 @@ macro_rules! part {
                 Ok(true)
             }
 
-            pub(crate) fn emit<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+            pub(crate) fn write_fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
                 #[allow(non_camel_case_types, dead_code)]
-                enum At { $($field),* }
+                enum FieldIndex { $($field),* }
                 $(
                     if !self.$field.is_absent() {
                         #[allow(unused_mut)]
                         let mut name = $crate::macros::key!($field $($key)?);
-                        $( if self.spelling.is_set(At::$field as u32) { name = $alt; } )?
-                        $crate::macros::part_field!(emit self map name (&self.$field) $($number)?);
+                        $( if self.spelling.is_set(FieldIndex::$field as u32) { name = $alt; } )?
+                        $crate::macros::embedded_field!(emit self map name (&self.$field) $($number)?);
                     }
                 )*
                 Ok(())
@@ -176,19 +176,19 @@ macro_rules! part {
     };
 }
 
-/// How a field of a [`part!`] is read and written; `or number` fields take a number as
+/// How a field of a [`embedded_fields!`] is read and written; `or number` fields take a number as
 /// well, keep its digits as text, and write a number again.
-macro_rules! part_field {
+macro_rules! embedded_field {
     (read $self:ident $map:ident ($key:expr) $ty:ident) => {
-        $crate::macros::named($key, $map.next_value())?
+        $crate::macros::name_field_in_error($key, $map.next_value())?
     };
     (read $self:ident $map:ident ($key:expr) $ty:ident $number:ident) => {{
         let raw: $crate::Json = $map.next_value()?;
         if raw.text().starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
-            $self.spelling.set($crate::Spelling::NUMBER);
+            $self.spelling.set($crate::Spelling::NUMBER_BIT);
             $crate::Maybe::Value(raw.text().to_owned())
         } else {
-            $crate::macros::named($key, raw.read()).map_err(serde::de::Error::custom)?
+            $crate::macros::name_field_in_error($key, raw.read()).map_err(serde::de::Error::custom)?
         }
     }};
     (emit $self:ident $map:ident $name:ident ($value:expr)) => {
@@ -196,7 +196,7 @@ macro_rules! part_field {
     };
     (emit $self:ident $map:ident $name:ident ($value:expr) $number:ident) => {
         // Set for every field of an envelope made for the stream, whose times are no numbers.
-        let digits = $value.text().filter(|_| $self.spelling.is_set($crate::Spelling::NUMBER));
+        let digits = $value.text().filter(|_| $self.spelling.is_set($crate::Spelling::NUMBER_BIT));
         match digits.and_then(|text| text.parse::<serde_json::Number>().ok()) {
             Some(number) => $map.serialize_entry($name, &number)?,
             None => $map.serialize_entry($name, $value)?,
@@ -246,9 +246,9 @@ macro_rules! open_enum {
             }
 
             /// Reads an object whose tag has been found.
-            pub(crate) fn of_tag(tag: Option<&str>, object: &str) -> serde_json::Result<Self> {
+            pub(crate) fn from_tag(tag: Option<&str>, object: &str) -> serde_json::Result<Self> {
                 // An object without the tag reads as the variant of the empty tag, if there is one.
-                let level = $crate::macros::Level::enter();
+                let level = $crate::macros::NestingGuard::enter();
                 match level.is_some().then_some(tag.unwrap_or_default()) {
                     $( Some($tag) => serde_json::from_str(object).map(Self::$variant), )+
                     _ => Ok(Self::Unknown($crate::Unknown::new(tag, serde_json::from_str(object)?))),
@@ -262,10 +262,10 @@ macro_rules! open_enum {
                 let raw = <&serde_json::value::RawValue>::deserialize(d)?;
                 // A value that is no object has no tag.
                 let tag = match raw.get().starts_with('{') {
-                    true => $crate::text::field(raw.get(), $key).map_err(D::Error::custom)?,
+                    true => $crate::text::find_string_field(raw.get(), $key).map_err(D::Error::custom)?,
                     false => return Ok(Self::Unknown($crate::Unknown::new(None, raw))),
                 };
-                let read = Self::of_tag(tag.as_deref(), raw.get());
+                let read = Self::from_tag(tag.as_deref(), raw.get());
                 read.map_err(|e| D::Error::custom(format_args!("{}: {e}", tag.as_deref().unwrap_or_default())))
             }
         }
@@ -282,7 +282,7 @@ macro_rules! open_enum {
 }
 
 /// Declares an enum of strings, open for words it has never seen.
-macro_rules! open_words {
+macro_rules! open_str_enum {
     (
         $(#[$meta:meta])*
         pub enum $name:ident { $( $(#[$vmeta:meta])* $word:literal => $variant:ident ),+ $(,)? }
@@ -416,37 +416,37 @@ macro_rules! ids {
     )+ };
 }
 
-pub(crate) use {ids, key, open_enum, open_words, part, part_field, slot, wire};
+pub(crate) use {embedded_field, embedded_fields, field_kind, ids, key, open_enum, open_str_enum, wire};
 
 /// Says in which field a value was bad.
-pub(crate) fn named<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {
+pub(crate) fn name_field_in_error<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {
     read.map_err(|e| E::custom(format_args!("{key}: {e}")))
 }
 
 /// How many open types may be read inside each other. Real lines need five.
-const DEEPEST: usize = 16;
+const MAX_NESTING: usize = 16;
 
 thread_local! {
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static NESTING_DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// One open type being read inside others. Each is read by a parser of its own,
 /// so the parser's limit on nesting does not see them all.
-pub(crate) struct Level(());
+pub(crate) struct NestingGuard(());
 
-impl Level {
+impl NestingGuard {
     /// One level deeper; `None` if that is too deep.
     pub(crate) fn enter() -> Option<Self> {
-        let depth = DEPTH.get();
-        (depth < DEEPEST).then(|| {
-            DEPTH.set(depth + 1);
+        let depth = NESTING_DEPTH.get();
+        (depth < MAX_NESTING).then(|| {
+            NESTING_DEPTH.set(depth + 1);
             Self(())
         })
     }
 }
 
-impl Drop for Level {
+impl Drop for NestingGuard {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
+        NESTING_DEPTH.set(NESTING_DEPTH.get() - 1);
     }
 }

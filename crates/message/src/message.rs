@@ -1,9 +1,9 @@
 //! The message inside a line: the same in files, on the stream and in the API.
 
-use crate::macros::{open_words, wire};
+use crate::macros::{open_str_enum, wire};
 use crate::{Content, Json, MessageId, Usage};
 
-open_words! {
+open_str_enum! {
     /// Who speaks.
     pub enum Role {
         /// The person, or the program on the person's side.

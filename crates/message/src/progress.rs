@@ -26,12 +26,12 @@ pub enum ProgressData {
     /// Data that names its kind.
     Tagged(ProgressKind),
     /// Data in a tool's own form.
-    Free(Json),
+    Untagged(Json),
 }
 
 impl Default for ProgressData {
     fn default() -> Self {
-        Self::Free(Json::default())
+        Self::Untagged(Json::default())
     }
 }
 
@@ -39,8 +39,8 @@ impl ProgressData {
     /// Reads the data as a tool's own type.
     pub fn read<T: serde::de::DeserializeOwned>(&self) -> serde_json::Result<T> {
         match self {
-            Self::Free(json) => json.read(),
-            Self::Tagged(kind) => Json::of(kind).read(),
+            Self::Untagged(json) => json.read(),
+            Self::Tagged(kind) => Json::from_serialize(kind).read(),
         }
     }
 }
@@ -48,8 +48,8 @@ impl ProgressData {
 impl<'de> Deserialize<'de> for ProgressData {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let json = Json::deserialize(d)?;
-        let tagged = matches!(crate::text::field(json.text(), "type"), Ok(Some(_)));
-        if tagged { json.read().map(Self::Tagged).map_err(serde::de::Error::custom) } else { Ok(Self::Free(json)) }
+        let tagged = matches!(crate::text::find_string_field(json.text(), "type"), Ok(Some(_)));
+        if tagged { json.read().map(Self::Tagged).map_err(serde::de::Error::custom) } else { Ok(Self::Untagged(json)) }
     }
 }
 
@@ -57,7 +57,7 @@ impl Serialize for ProgressData {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Tagged(kind) => kind.serialize(s),
-            Self::Free(json) => json.serialize(s),
+            Self::Untagged(json) => json.serialize(s),
         }
     }
 }

@@ -23,7 +23,7 @@ use std::mem;
 mod tests;
 
 /// The most bytes one event may hold unless [`Parser::with_limit`] says otherwise.
-pub const DEFAULT_LIMIT: usize = 64 << 20;
+pub const DEFAULT_MAX_EVENT_BYTES: usize = 64 << 20;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -49,22 +49,22 @@ impl Event {
 
 /// An event that outgrew the parser's limit; it was skipped up to its blank line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Oversize {
+pub struct EventTooLarge {
     /// The limit in bytes.
     pub limit: usize,
 }
 
-impl fmt::Display for Oversize {
+impl fmt::Display for EventTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "event skipped: longer than {} bytes", self.limit)
     }
 }
 
-impl std::error::Error for Oversize {}
+impl std::error::Error for EventTooLarge {}
 
 /// What was left when the stream ended inside an event. It was never dispatched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct IncompleteEvent {
     /// The `event` field, if its line had arrived.
     pub event: Option<String>,
     /// The complete `data` lines, joined by `\n`.
@@ -73,7 +73,7 @@ pub struct Cut {
     pub line: String,
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for IncompleteEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = self.data.len() + self.line.len();
         let name = self.event.as_deref().unwrap_or("message");
@@ -81,7 +81,7 @@ impl fmt::Display for Cut {
     }
 }
 
-impl std::error::Error for Cut {}
+impl std::error::Error for IncompleteEvent {}
 
 /// A push parser of one event stream.
 #[derive(Debug, Clone)]
@@ -98,12 +98,12 @@ pub struct Parser {
     at_start: bool,
     /// The last byte was a CR: an LF that follows belongs to the same line end.
     after_cr: bool,
-    skip: Skip,
+    skip_state: SkipState,
 }
 
 /// Whether the parser is inside an event that outgrew the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Skip {
+enum SkipState {
     No,
     AtLineStart,
     InLine,
@@ -111,7 +111,7 @@ enum Skip {
 
 impl Default for Parser {
     fn default() -> Self {
-        Self::with_limit(DEFAULT_LIMIT)
+        Self::with_limit(DEFAULT_MAX_EVENT_BYTES)
     }
 }
 
@@ -133,14 +133,14 @@ impl Parser {
             retry: None,
             at_start: true,
             after_cr: false,
-            skip: Skip::No,
+            skip_state: SkipState::No,
         }
     }
 
     /// Takes the next bytes and returns the events they complete, in order.
     ///
     /// An event over the limit is one `Err` in its place; those after it still come.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<Result<Event, Oversize>> {
+    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<Result<Event, EventTooLarge>> {
         let mut out = Vec::new();
         while let Some(&first) = bytes.first() {
             if mem::take(&mut self.after_cr) && first == b'\n' {
@@ -148,7 +148,7 @@ impl Parser {
                 continue;
             }
             let Some(end) = memchr::memchr2(b'\r', b'\n', bytes) else {
-                self.hold(bytes, &mut out);
+                self.buffer_partial_line(bytes, &mut out);
                 break;
             };
             self.after_cr = bytes[end] == b'\r';
@@ -164,68 +164,68 @@ impl Parser {
     }
 
     /// Ends the stream, and tells what was left of an event without its blank line.
-    pub fn finish(self) -> Result<(), Cut> {
-        let line = after_bom(&self.line, self.at_start);
+    pub fn finish(self) -> Result<(), IncompleteEvent> {
+        let line = strip_bom(&self.line, self.at_start);
         let idle_line = line.is_empty() || line[0] == b':';
-        if idle_line && self.data.is_empty() && self.event.is_empty() && self.skip == Skip::No {
+        if idle_line && self.data.is_empty() && self.event.is_empty() && self.skip_state == SkipState::No {
             return Ok(());
         }
         let line = String::from_utf8_lossy(line).into_owned();
         let mut data = self.data;
         data.pop();
-        Err(Cut { event: Some(self.event).filter(|name| !name.is_empty()), data, line })
+        Err(IncompleteEvent { event: Some(self.event).filter(|name| !name.is_empty()), data, line })
     }
 
     /// Keeps the start of a line, or begins to skip when it would be too much.
-    fn hold(&mut self, bytes: &[u8], out: &mut Vec<Result<Event, Oversize>>) {
-        if self.skip == Skip::No && self.fits(bytes) {
+    fn buffer_partial_line(&mut self, bytes: &[u8], out: &mut Vec<Result<Event, EventTooLarge>>) {
+        if self.skip_state == SkipState::No && self.fits_limit(bytes) {
             self.line.extend_from_slice(bytes);
         } else {
             self.skip_event(out);
         }
     }
 
-    fn fits(&self, more: &[u8]) -> bool {
+    fn fits_limit(&self, more: &[u8]) -> bool {
         self.line.len() + more.len() + self.event.len() + self.data.len() <= self.limit
     }
 
     /// Marks the current line as skipped, and reports the event the first time.
-    fn skip_event(&mut self, out: &mut Vec<Result<Event, Oversize>>) {
-        if self.skip == Skip::No {
-            out.push(Err(Oversize { limit: self.limit }));
+    fn skip_event(&mut self, out: &mut Vec<Result<Event, EventTooLarge>>) {
+        if self.skip_state == SkipState::No {
+            out.push(Err(EventTooLarge { limit: self.limit }));
             self.line = Vec::new();
             self.event = String::new();
             self.data = String::new();
             self.lossy = false;
         }
-        self.skip = Skip::InLine;
+        self.skip_state = SkipState::InLine;
     }
 
     /// Ends the current line, whose last bytes are `tail`.
-    fn end_line(&mut self, tail: &[u8], out: &mut Vec<Result<Event, Oversize>>) {
+    fn end_line(&mut self, tail: &[u8], out: &mut Vec<Result<Event, EventTooLarge>>) {
         let at_start = mem::take(&mut self.at_start);
         let blank = tail.is_empty() && self.line.is_empty();
-        if self.skip == Skip::No && !blank && !self.fits(tail) {
+        if self.skip_state == SkipState::No && !blank && !self.fits_limit(tail) {
             self.skip_event(out);
         }
-        match self.skip {
-            Skip::No => {}
-            Skip::AtLineStart if blank => return self.skip = Skip::No,
-            Skip::AtLineStart | Skip::InLine => return self.skip = Skip::AtLineStart,
+        match self.skip_state {
+            SkipState::No => {}
+            SkipState::AtLineStart if blank => return self.skip_state = SkipState::No,
+            SkipState::AtLineStart | SkipState::InLine => return self.skip_state = SkipState::AtLineStart,
         }
         // A line that lies whole in the pushed bytes is read where it is.
         if self.line.is_empty() {
-            self.read_line(after_bom(tail, at_start), out);
+            self.read_line(strip_bom(tail, at_start), out);
         } else {
             let mut line = mem::take(&mut self.line);
             line.extend_from_slice(tail);
-            self.read_line(after_bom(&line, at_start), out);
+            self.read_line(strip_bom(&line, at_start), out);
             line.clear();
             self.line = line;
         }
     }
 
-    fn read_line(&mut self, line: &[u8], out: &mut Vec<Result<Event, Oversize>>) {
+    fn read_line(&mut self, line: &[u8], out: &mut Vec<Result<Event, EventTooLarge>>) {
         let (field, value) = match memchr::memchr(b':', line) {
             _ if line.is_empty() => return out.extend(self.dispatch().map(Ok)),
             Some(0) => return,
@@ -235,20 +235,20 @@ impl Parser {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => {
-                let text = self.text(value);
+                let text = self.decode_utf8(value);
                 self.data.push_str(&text);
                 self.data.push('\n');
             }
-            b"event" => self.event = self.text(value).into_owned(),
-            b"id" if !value.contains(&0) => self.id = self.text(value).into_owned(),
+            b"event" => self.event = self.decode_utf8(value).into_owned(),
+            b"id" if !value.contains(&0) => self.id = self.decode_utf8(value).into_owned(),
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
-                self.retry = self.text(value).parse().ok().or(self.retry);
+                self.retry = self.decode_utf8(value).parse().ok().or(self.retry);
             }
             _ => {}
         }
     }
 
-    fn text<'a>(&mut self, value: &'a [u8]) -> Cow<'a, str> {
+    fn decode_utf8<'a>(&mut self, value: &'a [u8]) -> Cow<'a, str> {
         let text = String::from_utf8_lossy(value);
         self.lossy |= matches!(text, Cow::Owned(_));
         text
@@ -273,7 +273,7 @@ impl Parser {
 ///
 /// The format has no escape: a CR or CRLF in `data` is read back as `\n`, line
 /// ends in `event` and `id` become spaces, and an `id` with a NUL is left out.
-pub fn write(event: &Event, out: &mut String) {
+pub fn write_event(event: &Event, out: &mut String) {
     if let Some(name) = event.event.as_deref().filter(|name| !name.is_empty()) {
         write_field("event", &name.replace(['\r', '\n'], " "), out);
     }
@@ -290,6 +290,6 @@ fn write_field(field: &str, value: &str, out: &mut String) {
     out.extend([field, ": ", value, "\n"]);
 }
 
-fn after_bom(line: &[u8], at_start: bool) -> &[u8] {
+fn strip_bom(line: &[u8], at_start: bool) -> &[u8] {
     line.strip_prefix(BOM).filter(|_| at_start).unwrap_or(line)
 }

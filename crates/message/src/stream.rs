@@ -6,13 +6,13 @@ use serde_json::Number;
 
 use crate::api::StreamEvent;
 use crate::entry::Entry;
-use crate::macros::{open_words, wire};
+use crate::macros::{open_str_enum, wire};
 use crate::usage::ModelUsage;
 use crate::{Envelope, Json, MessageId, SessionId, ToolUseId, Usage, Uuid};
 
-open_words! {
+open_str_enum! {
     /// How a turn ended.
-    pub enum Outcome {
+    pub enum TurnOutcome {
         /// With an answer; a failed call also ends so, with `is_error`.
         "success" => Success,
         /// At the limit of turns.
@@ -30,7 +30,7 @@ wire! {
     /// A `result` line: the end of a turn.
     pub struct TurnResult ["type" = "result"] with envelope: Envelope {
         /// How it ended.
-        subtype: req Outcome,
+        subtype: req TurnOutcome,
         /// Whether it failed.
         is_error: req bool,
         /// How long it took.
@@ -80,7 +80,7 @@ wire! {
 
 wire! {
     /// A tool call that was refused, as a `result` lists it.
-    pub struct Denial {
+    pub struct DeniedToolCall {
         /// The tool.
         tool_name: req String,
         /// The call.
@@ -92,7 +92,7 @@ wire! {
 
 wire! {
     /// A piece of an answer as it is written.
-    pub struct StreamEventLine ["type" = "stream_event"] with envelope: Envelope {
+    pub struct StreamEventEntry ["type" = "stream_event"] with envelope: Envelope {
         /// The API's event.
         event: req StreamEvent,
         /// The message it belongs to.
@@ -118,13 +118,13 @@ wire! {
     /// Withdraws a line that was already shown: an appended event, not an edit.
     pub struct Tombstone ["type" = "tombstone"] with envelope: Envelope {
         /// The line, by its id or whole.
-        message: req Withdrawn,
+        message: req TombstoneTarget,
     }
 }
 
 wire! {
     /// The line a tombstone withdraws.
-    pub struct Withdrawn {
+    pub struct TombstoneTarget {
         /// Its id.
         uuid: opt Uuid,
     }
@@ -147,7 +147,7 @@ wire! {
 
 wire! {
     /// The stream cannot go on.
-    pub struct ErrorLine ["type" = "error"] with envelope: Envelope {
+    pub struct ErrorEntry ["type" = "error"] with envelope: Envelope {
         /// What went wrong.
         error: opt Json,
         /// What went wrong, in words.
@@ -155,11 +155,11 @@ wire! {
     }
 }
 
-impl ErrorLine {
+impl ErrorEntry {
     /// What went wrong, in words.
-    pub fn words(&self) -> String {
+    pub fn to_text(&self) -> String {
         let said = self.message.get().or(self.error.get());
-        said.map_or_else(|| "it does not say why".to_owned(), Json::words)
+        said.map_or_else(|| "it does not say why".to_owned(), Json::extract_text)
     }
 }
 

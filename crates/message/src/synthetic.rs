@@ -7,7 +7,7 @@
 mod tests;
 
 /// The `model` of an assistant message that no model wrote.
-pub const MODEL: &str = "<synthetic>";
+pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// Stands where the person interrupted the answer.
 pub const INTERRUPT: &str = "[Request interrupted by user]";
@@ -41,11 +41,11 @@ pub const AUTOMATIC_DENIAL_PREFIX: &str = "Permission for this action has been d
 pub const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation that ran out of context";
 
 /// What comes before the person's words in a refusal, in the real files and in ours.
-const FEEDBACK_MARK: &str = "the user said:\n";
+const FEEDBACK_MARKER: &str = "the user said:\n";
 
 /// The five synthetic texts that never count as a person's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Synthetic {
+pub enum SyntheticText {
     /// [`INTERRUPT`].
     Interrupt,
     /// [`INTERRUPT_FOR_TOOL_USE`].
@@ -58,10 +58,10 @@ pub enum Synthetic {
     NoResponseRequested,
 }
 
-impl Synthetic {
+impl SyntheticText {
     /// Recognises one of the five. API requests add a line end to some of them,
     /// so line ends after the exact texts are allowed.
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         match text.trim_end_matches(['\r', '\n']) {
             INTERRUPT => Some(Self::Interrupt),
             INTERRUPT_FOR_TOOL_USE => Some(Self::InterruptForToolUse),
@@ -75,16 +75,16 @@ impl Synthetic {
 
 /// Tells whether a text is one of the five that never count as a person's messages.
 pub fn is_synthetic(text: &str) -> bool {
-    Synthetic::of(text).is_some()
+    SyntheticText::from_text(text).is_some()
 }
 
 /// What begins a text that a program says in the person's place, at a start, on a timer or
 /// for a goal.
-const AUTOMATIC: [&str; 3] = ["<session-start-hook>", "<tick>", "<goal>"];
+const AUTOMATIC_PROMPT_TAGS: [&str; 3] = ["<session-start-hook>", "<tick>", "<goal>"];
 
 /// Tells whether a text is one that a program says in the person's place.
-pub fn is_automatic(text: &str) -> bool {
-    AUTOMATIC.iter().any(|tag| text.trim_start().starts_with(tag))
+pub fn is_automatic_prompt(text: &str) -> bool {
+    AUTOMATIC_PROMPT_TAGS.iter().any(|tag| text.trim_start().starts_with(tag))
 }
 
 /// Tells whether a tool result is the placeholder of a lost one.
@@ -109,16 +109,16 @@ pub fn is_automatic_denial(text: &str) -> bool {
 /// assert_eq!(feedback(&reject(Some("use tabs"))), Some("use tabs"));
 /// assert_eq!(feedback(&reject(None)), None);
 /// ```
-pub fn feedback(text: &str) -> Option<&str> {
-    if Synthetic::of(text) != Some(Synthetic::Reject) && !is_subagent_reject(text) {
+pub fn rejection_feedback(text: &str) -> Option<&str> {
+    if SyntheticText::from_text(text) != Some(SyntheticText::Reject) && !is_subagent_reject(text) {
         return None;
     }
-    let (_, words) = text.split_once(FEEDBACK_MARK)?;
+    let (_, words) = text.split_once(FEEDBACK_MARKER)?;
     Some(words).filter(|words| !words.trim().is_empty())
 }
 
 /// Makes the message that stands for what was compacted, from the model's summary of it.
-pub fn summary(text: &str) -> String {
+pub fn compact_summary_text(text: &str) -> String {
     format!(
         "{SUMMARY_PREFIX}. This is the summary of it:\n\n{text}\n\nGo on with the work from there; do not mention the \
          summary."
@@ -126,15 +126,15 @@ pub fn summary(text: &str) -> String {
 }
 
 /// Makes the tool result of a cancelled action.
-pub fn cancel() -> String {
+pub fn cancel_text() -> String {
     format!("{CANCEL_PREFIX} The action was not carried out. Wait for the user's next message.")
 }
 
 /// Makes the tool result of a use that the person refused, with their words if they gave any.
-pub fn reject(feedback: Option<&str>) -> String {
+pub fn reject_text(feedback: Option<&str>) -> String {
     match feedback.filter(|words| !words.trim().is_empty()) {
         Some(words) => {
-            format!("{REJECT_PREFIX} The tool did not run and nothing was changed. Instead, {FEEDBACK_MARK}{words}")
+            format!("{REJECT_PREFIX} The tool did not run and nothing was changed. Instead, {FEEDBACK_MARKER}{words}")
         }
         None => format!(
             "{REJECT_PREFIX} The tool did not run and nothing was changed. Stop here and wait for the \
@@ -143,9 +143,9 @@ pub fn reject(feedback: Option<&str>) -> String {
     }
 }
 
-/// Makes the tool result of a use that was stopped while it ran. Unlike [`reject`], it
+/// Makes the tool result of a use that was stopped while it ran. Unlike [`reject_text`], it
 /// does not claim that nothing was changed.
-pub fn stopped() -> String {
+pub fn stopped_text() -> String {
     format!(
         "{REJECT_PREFIX} This call had already begun and was stopped while it ran: it may have run in part or \
          in full, and what it changed may still be changed. Check before you run it again. Stop here and wait for \
@@ -154,7 +154,7 @@ pub fn stopped() -> String {
 }
 
 /// Makes the tool result of a use refused inside a subagent.
-pub fn subagent_reject() -> String {
+pub fn subagent_reject_text() -> String {
     format!(
         "{SUBAGENT_REJECT_PREFIX} The tool did not run and nothing was changed. Go on with what is \
          still possible, and say in your final report what could not be done."
@@ -165,7 +165,7 @@ pub fn subagent_reject() -> String {
 ///
 /// The reason is followed by what is still allowed (an honest other way) and
 /// what is not (getting round the refusal).
-pub fn automatic_denial(reason: &str) -> String {
+pub fn automatic_denial_text(reason: &str) -> String {
     let reason = match reason.trim().trim_end_matches(['.', '。']) {
         "" => "none given",
         reason => reason,

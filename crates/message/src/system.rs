@@ -1,7 +1,7 @@
 //! `system` lines: what the program says of itself.
 //!
 //! Those that are part of the conversation are here and occur in files too; those
-//! that only the live stream carries are in [`live`].
+//! that only the live stream carries are in [`stream_only`].
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use serde_json::Number;
 use crate::macros::{open_enum, wire};
 use crate::{Envelope, Extra, Json, RequestId, ToolUseId, Uuid};
 
-pub mod live;
-use live::*;
+pub mod stream_only;
+use stream_only::*;
 
 open_enum! {
     /// A `system` line, by `subtype`.
@@ -77,13 +77,13 @@ open_enum! {
         /// A hook began.
         "hook_started" => HookStarted(HookStarted),
         /// A hook prints something.
-        "hook_progress" => HookProgress(HookProgress),
+        "hook_progress" => HookProgress(SystemHookProgress),
         /// A hook ended.
         "hook_response" => HookResponse(HookResponse),
         /// A notice for the person.
-        "notification" => Notification(Notification),
+        "notification" => Notification(SystemNotification),
         /// A tool was refused.
-        "permission_denied" => PermissionDenied(PermissionDenied),
+        "permission_denied" => PermissionDenied(SystemPermissionDenied),
         /// The session is idle, running or waits for the host.
         "session_state_changed" => SessionStateChanged(SessionStateChanged),
         /// The session has a new title.
@@ -109,20 +109,20 @@ open_enum! {
         /// The host should draw its interface again.
         "ui_invalidate" => UiInvalidate(UiInvalidate),
         /// A notice of version 1.0, which has no subtype.
-        "" => Plain(Plain),
+        "" => LegacyNotice(LegacyNotice),
     }
 }
 
 impl System {
     /// The same line with its fields lifted out of `data`, where some programs nest
     /// them; fields that stand at the top win. `None` when there is no such object.
-    pub fn unnested(&self) -> Option<Self> {
+    pub fn flatten_data(&self) -> Option<Self> {
         let data: BTreeMap<String, Json> = self.parts()?.1.get("data")?.read().ok()?;
-        let mut fields: BTreeMap<String, Json> = Json::of(self).read().ok()?;
+        let mut fields: BTreeMap<String, Json> = Json::from_serialize(self).read().ok()?;
         for (key, value) in data {
             fields.entry(key).or_insert(value);
         }
-        Json::of(&fields).read().ok()
+        Json::from_serialize(&fields).read().ok()
     }
 
     /// Whether the line is meant for the model and hidden from the user.
@@ -135,7 +135,7 @@ impl System {
             Self::TurnDuration(line) => &line.is_meta,
             Self::ModelFallback(line) => &line.is_meta,
             Self::ModelRefusal(line) => &line.is_meta,
-            Self::Plain(line) => &line.is_meta,
+            Self::LegacyNotice(line) => &line.is_meta,
             _ => return self.envelope().is_some_and(|envelope| envelope.is_meta.is_true()),
         };
         own.is_true()
@@ -144,23 +144,23 @@ impl System {
 
 impl MicrocompactBoundary {
     /// The tool calls whose results were cleared from the context.
-    pub fn cleared_calls(&self) -> Vec<ToolUseId> {
-        self.cleared("compactedToolIds")
+    pub fn cleared_tool_use_ids(&self) -> Vec<ToolUseId> {
+        self.metadata_list("compactedToolIds")
     }
 
     /// The attachments that were cleared from the context.
-    pub fn cleared_attachments(&self) -> Vec<Uuid> {
-        self.cleared("clearedAttachmentUUIDs")
+    pub fn cleared_attachment_uuids(&self) -> Vec<Uuid> {
+        self.metadata_list("clearedAttachmentUUIDs")
     }
 
-    fn cleared<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
+    fn metadata_list<T: serde::de::DeserializeOwned>(&self, key: &str) -> Vec<T> {
         let fields: Option<BTreeMap<String, Json>> = self.microcompact_metadata.get().and_then(|meta| meta.read().ok());
         fields.and_then(|fields| fields.get(key)?.read().ok()).unwrap_or_default()
     }
 }
 
 /// Gives every modelled subtype's envelope and extras by one match.
-macro_rules! parts {
+macro_rules! system_accessors {
     ($($variant:ident),+ $(,)?) => {
         impl System {
             /// What stands around the payload; `None` when the subtype is unknown and the line
@@ -190,7 +190,7 @@ macro_rules! parts {
     };
 }
 
-parts! {
+system_accessors! {
     Init, Start, End, CompactBoundary, MicrocompactBoundary, LocalCommand,
     LocalCommandOutput, ApiError, ApiRetry, Informational, MemorySaved, StopHookSummary,
     TurnDuration, ApiMetrics, PermissionRetry, BridgeStatus, AwaySummary, AgentsKilled,
@@ -198,13 +198,13 @@ parts! {
     TaskStarted, TaskProgress, TaskUpdated, TaskNotification, BackgroundTasksChanged, HookStarted,
     HookProgress, HookResponse, Notification, PermissionDenied, SessionStateChanged, SessionTitleChanged,
     ControlRequestProgress, CommandsChanged, FilesPersisted, MemoryRecall, MirrorError, PluginInstall,
-    ElicitationComplete, WorkerShuttingDown, SessionWritesLost, UiInvalidate, Plain,
+    ElicitationComplete, WorkerShuttingDown, SessionWritesLost, UiInvalidate, LegacyNotice,
 }
 
 wire! {
     /// A notice of version 1.0, such as a change of the model: a `system` line without a
     /// subtype.
-    pub struct Plain ["type" = "system"] with envelope: Envelope {
+    pub struct LegacyNotice ["type" = "system"] with envelope: Envelope {
         /// Text of the notice.
         content: opt String,
         /// `info`, `warning` or `error`.
@@ -342,7 +342,7 @@ wire! {
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// The run.
-        command_run: opt crate::turn::CommandRun = "commandRun",
+        command_run: opt crate::user_assistant::CommandRun = "commandRun",
         /// What `/context` counted.
         context_usage: opt Json = "contextUsage",
     }

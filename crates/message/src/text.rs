@@ -27,8 +27,8 @@ impl AsRef<str> for Str<'_> {
 
 impl<'de> Deserialize<'de> for Str<'de> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
+        struct StrVisitor;
+        impl<'de> Visitor<'de> for StrVisitor {
             type Value = Str<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Str<'de> {
                 Ok(Str(Cow::Owned(s.to_owned())))
             }
         }
-        d.deserialize_str(Text)
+        d.deserialize_str(StrVisitor)
     }
 }
 
@@ -59,9 +59,9 @@ impl Deref for TimeStr<'_> {
 ///
 /// `Ok(None)` when the object has no such field or it is not a string; the last
 /// of duplicate keys wins.
-pub(crate) fn field<'a>(object: &'a str, key: &'static str) -> serde_json::Result<Option<Str<'a>>> {
-    struct Find(&'static str);
-    impl<'de> Visitor<'de> for Find {
+pub(crate) fn find_string_field<'a>(object: &'a str, key: &'static str) -> serde_json::Result<Option<Str<'a>>> {
+    struct FieldVisitor(&'static str);
+    impl<'de> Visitor<'de> for FieldVisitor {
         type Value = Option<Str<'de>>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object")
@@ -82,22 +82,22 @@ pub(crate) fn field<'a>(object: &'a str, key: &'static str) -> serde_json::Resul
         }
     }
     let mut d = serde_json::Deserializer::from_str(object);
-    serde::Deserializer::deserialize_map(&mut d, Find(key))
+    serde::Deserializer::deserialize_map(&mut d, FieldVisitor(key))
 }
 
 /// A plain value, or anything else skipped.
 pub(crate) enum Scalar<'a> {
     Text(Str<'a>),
     Bool(bool),
-    Count(u64),
-    Number(f64),
+    Unsigned(u64),
+    Float(f64),
     Other,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
+        struct ScalarVisitor;
+        impl<'de> Visitor<'de> for ScalarVisitor {
             type Value = Scalar<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
@@ -112,13 +112,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
                 Ok(Scalar::Bool(value))
             }
             fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-                Ok(Scalar::Number(value as f64))
+                Ok(Scalar::Float(value as f64))
             }
             fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-                Ok(Scalar::Count(value))
+                Ok(Scalar::Unsigned(value))
             }
             fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-                Ok(Scalar::Number(value))
+                Ok(Scalar::Float(value))
             }
             fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
                 Ok(Scalar::Other)
@@ -132,6 +132,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
                 Ok(Scalar::Other)
             }
         }
-        d.deserialize_any(Any)
+        d.deserialize_any(ScalarVisitor)
     }
 }

@@ -26,19 +26,19 @@ pub enum ToolInput {
     Agent(AgentInput),
     Skill(SkillInput),
     ExitPlanMode(ExitPlanModeInput),
-    AskUserQuestion(AskInput),
+    AskUserQuestion(AskUserQuestionInput),
     /// A tool without a model here, or an input that does not fit its model.
     Other(Json),
 }
 
 impl ToolInput {
     /// Reads the input of a call.
-    pub fn of(call: &ToolUse) -> Self {
-        Self::read(&call.name, &call.input)
+    pub fn from_tool_use(call: &ToolUse) -> Self {
+        Self::from_name_and_json(&call.name, &call.input)
     }
 
     /// Reads an input by the tool's name, in any case.
-    pub fn read(name: &str, input: &Json) -> Self {
+    pub fn from_name_and_json(name: &str, input: &Json) -> Self {
         let read = match &*name.to_ascii_lowercase() {
             "read" => input.read().map(Self::Read),
             "write" => input.read().map(Self::Write),
@@ -62,20 +62,20 @@ impl ToolInput {
 }
 
 /// Whether a tool starts a subagent.
-pub fn is_agent(name: &str) -> bool {
+pub fn is_agent_tool(name: &str) -> bool {
     name.eq_ignore_ascii_case("Task") || name.eq_ignore_ascii_case("Agent")
 }
 
 /// Whether a tool searches the web, which costs money beside tokens.
-pub fn is_web_search(name: &str) -> bool {
-    name == WEB_SEARCH
+pub fn is_web_search_tool(name: &str) -> bool {
+    name == WEB_SEARCH_TOOL
 }
 
 /// The name of the tool that searches the web, for those who look for it in bytes.
-pub const WEB_SEARCH: &str = "WebSearch";
+pub const WEB_SEARCH_TOOL: &str = "WebSearch";
 
 /// Tools without a model here whose calls one argument tells.
-const TOLD_BY: [(&str, &str); 14] = [
+const KEY_ARGUMENTS: [(&str, &str); 14] = [
     ("BashOutput", "bash_id"),
     ("KillShell", "shell_id"),
     ("TaskOutput", "task_id"),
@@ -93,9 +93,9 @@ const TOLD_BY: [(&str, &str); 14] = [
 ];
 
 /// The one argument that tells what a call does, for tools without a model.
-pub fn telling_argument(name: &str, input: &Json) -> Option<String> {
-    let (_, key) = TOLD_BY.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name))?;
-    Some(crate::text::field(input.text(), key).ok()??.to_string())
+pub fn key_argument(name: &str, input: &Json) -> Option<String> {
+    let (_, key) = KEY_ARGUMENTS.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name))?;
+    Some(crate::text::find_string_field(input.text(), key).ok()??.to_string())
 }
 
 wire! {
@@ -140,13 +140,13 @@ wire! {
         /// The file.
         file_path: req String,
         /// The changes.
-        edits: req Vec<OneEdit>,
+        edits: req Vec<MultiEditOperation>,
     }
 }
 
 wire! {
     /// One of several changes.
-    pub struct OneEdit {
+    pub struct MultiEditOperation {
         /// What is there.
         old_string: req String,
         /// What shall be there.
@@ -342,7 +342,7 @@ wire! {
 
 wire! {
     /// What the person answered.
-    pub struct AskOutput {
+    pub struct AskUserQuestionOutput {
         /// The answers, by question.
         answers: opt BTreeMap<String, Json>,
     }
@@ -350,9 +350,9 @@ wire! {
 
 wire! {
     /// Asks the person.
-    pub struct AskInput {
+    pub struct AskUserQuestionInput {
         /// The questions.
-        questions: req Vec<Question>,
+        questions: req Vec<UserQuestion>,
         /// The answers, by question.
         answers: opt BTreeMap<String, Json>,
     }
@@ -360,19 +360,19 @@ wire! {
 
 wire! {
     /// A question with its choices.
-    pub struct Question {
+    pub struct UserQuestion {
         /// The question.
         question: opt String,
         /// The same in a word.
         header: opt String,
         /// The choices.
-        options: opt Vec<Choice>,
+        options: opt Vec<QuestionOption>,
     }
 }
 
 wire! {
     /// A choice.
-    pub struct Choice {
+    pub struct QuestionOption {
         /// What it is called.
         label: opt String,
     }

@@ -15,7 +15,7 @@ pub struct Unknown {
 
 impl Unknown {
     pub(crate) fn new(tag: Option<&str>, raw: &RawValue) -> Self {
-        let chained = || serde_json::from_str::<Chained>(raw.get()).ok().map(|line| Box::new(line.envelope));
+        let chained = || serde_json::from_str::<EnvelopeOnly>(raw.get()).ok().map(|line| Box::new(line.envelope));
         let envelope = raw.get().contains("\"uuid\"").then(chained).flatten();
         Self { tag: tag.unwrap_or_default().into(), json: raw.into(), envelope }
     }
@@ -40,5 +40,5 @@ impl Unknown {
 wire! {
     /// Any line, read for its place alone.
     #[allow(unreachable_pub, reason = "the macro declares public types")]
-    pub struct Chained with envelope: Envelope {}
+    pub struct EnvelopeOnly with envelope: Envelope {}
 }

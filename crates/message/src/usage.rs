@@ -19,7 +19,7 @@ wire! {
         /// The cache writes by lifetime; older versions leave it out.
         cache_creation: opt CacheCreation,
         /// Requests of tools that run on the server.
-        server_tool_use: opt ServerToolUse,
+        server_tool_use: opt ServerToolUsage,
         /// The tier that served the call.
         service_tier: opt String,
         /// Where the model ran.
@@ -45,7 +45,7 @@ wire! {
 
 wire! {
     /// Requests of tools that run on the server.
-    pub struct ServerToolUse {
+    pub struct ServerToolUsage {
         /// Web searches.
         web_search_requests: opt u64,
         /// Web fetches.

@@ -11,15 +11,15 @@ use crate::text::{Scalar, Str, TimeStr};
 /// Reads a value of another type than expected as none: the same key may hold words
 /// on one type of line and a message on another, and what one line says of its cost
 /// must not hide what it says of its tokens.
-pub(crate) trait Loose<'de>: Sized {
-    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error>;
+pub(crate) trait Lenient<'de>: Sized {
+    fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error>;
 }
 
 /// Plain values come through [`Scalar`].
-macro_rules! loose {
+macro_rules! lenient_scalar {
     ($( $ty:ty: $pattern:pat => $value:expr ),+ $(,)?) => { $(
-        impl<'de> Loose<'de> for $ty {
-            fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        impl<'de> Lenient<'de> for $ty {
+            fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
                 Ok(match map.next_value()? {
                     $pattern => Some($value),
                     _ => None,
@@ -29,42 +29,42 @@ macro_rules! loose {
     )+ };
 }
 
-loose! {
+lenient_scalar! {
     Str<'de>: Scalar::Text(text) => text,
     bool: Scalar::Bool(value) => value,
-    u64: Scalar::Count(count) => count,
+    u64: Scalar::Unsigned(count) => count,
 }
 
-impl<'de> Loose<'de> for f64 {
-    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+impl<'de> Lenient<'de> for f64 {
+    fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
         Ok(match map.next_value()? {
-            Scalar::Number(number) => Some(number),
-            Scalar::Count(count) => Some(count as f64),
+            Scalar::Float(number) => Some(number),
+            Scalar::Unsigned(count) => Some(count as f64),
             _ => None,
         })
     }
 }
 
-impl<'de> Loose<'de> for TimeStr<'de> {
-    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+impl<'de> Lenient<'de> for TimeStr<'de> {
+    fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
         Ok(match map.next_value()? {
             Scalar::Text(text) => Some(Self(text)),
-            Scalar::Count(count) => Some(Self(Str(count.to_string().into()))),
+            Scalar::Unsigned(count) => Some(Self(Str(count.to_string().into()))),
             _ => None,
         })
     }
 }
 
-impl<'de> Loose<'de> for &'de RawValue {
-    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+impl<'de> Lenient<'de> for &'de RawValue {
+    fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
         map.next_value()
     }
 }
 
 /// Looks a key up without keeping it.
-pub(crate) struct Named<F>(pub(crate) F);
+pub(crate) struct KeyVisitor<F>(pub(crate) F);
 
-impl<T, F: FnOnce(&str) -> T> Visitor<'_> for Named<F> {
+impl<T, F: FnOnce(&str) -> T> Visitor<'_> for KeyVisitor<F> {
     type Value = T;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
@@ -96,7 +96,7 @@ macro_rules! borrowed {
                 enum Key { $($field,)* Other }
                 impl<'de> serde::Deserialize<'de> for Key {
                     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                        d.deserialize_identifier($crate::view::Named(|key: &str| match key {
+                        d.deserialize_identifier($crate::view::KeyVisitor(|key: &str| match key {
                             $( $crate::macros::key!($field $($key)?) $(| $alt)* => Self::$field, )*
                             _ => Self::Other,
                         }))
@@ -135,7 +135,7 @@ macro_rules! borrowed {
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
                         while let Some(key) = map.next_key()? {
                             match key {
-                                $( Key::$field => self.0.$field = $crate::view::Loose::next(&mut map)?, )*
+                                $( Key::$field => self.0.$field = $crate::view::Lenient::read_next(&mut map)?, )*
                                 Key::Other => { map.next_value::<serde::de::IgnoredAny>()?; }
                             }
                         }
@@ -148,8 +148,8 @@ macro_rules! borrowed {
             }
         }
 
-        impl<'de $(: $lt, $lt)?> $crate::view::Loose<'de> for $name $(<$lt>)? {
-            fn next<A: serde::de::MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        impl<'de $(: $lt, $lt)?> $crate::view::Lenient<'de> for $name $(<$lt>)? {
+            fn read_next<A: serde::de::MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
                 map.next_value()
             }
         }
@@ -160,7 +160,7 @@ pub(crate) use borrowed;
 borrowed! {
     /// What a line says, borrowed from it. Files and stream alike.
     ///
-    /// Read it from [`mend`](crate::line::mend)ed text.
+    /// Read it from [`mend`](crate::line::replace_lone_surrogates)ed text.
     pub struct View<'a> {
         /// The type.
         kind: Str<'a> = "type",
@@ -245,7 +245,7 @@ borrowed! {
 
 impl<'a> ProgressView<'a> {
     /// The entry of a subagent that the line repeats; `None` for other progress.
-    pub fn entry(&self) -> Option<View<'a>> {
+    pub fn repeated_entry(&self) -> Option<View<'a>> {
         let message = self.message.filter(|_| self.kind.as_deref() == Some("agent_progress"))?;
         serde_json::from_str(message.get()).ok()
     }
@@ -298,7 +298,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the model answers in it.
-    pub fn is_answer(&self) -> bool {
+    pub fn is_assistant(&self) -> bool {
         self.kind.as_deref() == Some("assistant")
     }
 }
@@ -340,22 +340,22 @@ impl ContentView<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Loose<'de> for ContentView<'a> {
-    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+impl<'de: 'a, 'a> Lenient<'de> for ContentView<'a> {
+    fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
         map.next_value()
     }
 }
 
-impl<'de> Loose<'de> for UsageView {
-    fn next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+impl<'de> Lenient<'de> for UsageView {
+    fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
         map.next_value()
     }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct ContentViewVisitor;
+        impl<'de> Visitor<'de> for ContentViewVisitor {
             type Value = ContentView<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of blocks")
@@ -390,7 +390,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
                 Ok(ContentView::Blocks(Vec::new()))
             }
         }
-        d.deserialize_any(Either)
+        d.deserialize_any(ContentViewVisitor)
     }
 }
 
@@ -436,7 +436,7 @@ pub struct UsageView {
     /// `fast`, when the call ran at that speed.
     pub speed: Option<Box<str>>,
     /// Where the model ran.
-    pub geo: Option<Box<str>>,
+    pub inference_geo: Option<Box<str>>,
 }
 
 impl<'de> Deserialize<'de> for UsageView {
@@ -452,14 +452,14 @@ impl<'de> Deserialize<'de> for UsageView {
             cache_read: fields.cache_read_input_tokens.unwrap_or_default(),
             web_searches: fields.server_tool_use.and_then(|s| s.web_search_requests).unwrap_or_default(),
             speed: fields.speed.filter(|s| !s.is_empty() && **s != *"standard").map(|s| (*s).into()),
-            geo: fields.inference_geo.filter(|s| !s.is_empty()).map(|s| (*s).into()),
+            inference_geo: fields.inference_geo.filter(|s| !s.is_empty()).map(|s| (*s).into()),
         })
     }
 }
 
 borrowed! {
     /// The least of a line that money depends on; what is said is passed over.
-    pub struct UsageLine<'a> {
+    pub struct UsageLineView<'a> {
         /// The type.
         kind: Str<'a> = "type",
         /// The line's id.
@@ -469,19 +469,19 @@ borrowed! {
         /// The call of the API.
         request_id: Str<'a> = "requestId" | "request_id",
         /// The message without what it says.
-        message: UsageMessage<'a>,
+        message: UsageMessageView<'a>,
         /// Usage beside the message.
         usage: UsageView,
         /// What the call cost, in old files.
         cost_usd: f64 = "costUSD" | "cost",
         /// What a `progress` line reports.
-        data: UsageProgress<'a>,
+        data: UsageProgressView<'a>,
     }
 }
 
 borrowed! {
     /// The least of a `progress` line that money depends on.
-    pub struct UsageProgress<'a> {
+    pub struct UsageProgressView<'a> {
         /// The type of progress.
         kind: Str<'a> = "type",
         /// The entry of the subagent that an `agent_progress` repeats.
@@ -491,12 +491,12 @@ borrowed! {
 
 /// Bytes that a line must hold for what it says to cost anything, for those who
 /// look before they read.
-pub const COSTLY: [&str; 2] = ["\"usage\"", "\"cost"];
+pub const COST_MARKERS: [&str; 2] = ["\"usage\"", "\"cost"];
 /// Bytes that a line with a tool's result holds.
-pub const RESULT: &str = "\"tool_result\"";
+pub const TOOL_RESULT_MARKER: &str = "\"tool_result\"";
 
-impl<'a> UsageLine<'a> {
-    /// Reads a line. It need not be [`mend`](crate::line::mend)ed, nor UTF-8 where it
+impl<'a> UsageLineView<'a> {
+    /// Reads a line. It need not be [`mend`](crate::line::replace_lone_surrogates)ed, nor UTF-8 where it
     /// is passed over: only its ids and its usage are looked at.
     pub fn read(bytes: &'a [u8]) -> serde_json::Result<Self> {
         match std::str::from_utf8(bytes) {
@@ -506,21 +506,21 @@ impl<'a> UsageLine<'a> {
     }
 
     /// Whether the model answers in it.
-    pub fn is_answer(&self) -> bool {
+    pub fn is_assistant(&self) -> bool {
         self.kind.as_deref() == Some("assistant")
     }
 
     /// The answer of a subagent that a `progress` line repeats.
-    pub fn repeated(&self) -> Option<UsageLine<'a>> {
+    pub fn repeated_assistant_line(&self) -> Option<UsageLineView<'a>> {
         let data = self.data.as_ref().filter(|data| data.kind.as_deref() == Some("agent_progress"))?;
-        let line: UsageLine<'a> = serde_json::from_str(data.message?.get()).ok()?;
-        line.is_answer().then_some(line)
+        let line: UsageLineView<'a> = serde_json::from_str(data.message?.get()).ok()?;
+        line.is_assistant().then_some(line)
     }
 }
 
 borrowed! {
     /// A message without what it says.
-    pub struct UsageMessage<'a> {
+    pub struct UsageMessageView<'a> {
         /// The API's id.
         id: Str<'a>,
         /// The model.
@@ -542,9 +542,9 @@ borrowed! {
         /// Prompt tokens read from the cache.
         cache_read_input_tokens: u64,
         /// The writes by lifetime.
-        cache_creation: SplitFields,
+        cache_creation: CacheCreationFields,
         /// Requests of server tools.
-        server_tool_use: ServerFields,
+        server_tool_use: ServerToolUseFields,
         /// The speed.
         speed: Str<'a>,
         /// The place.
@@ -554,7 +554,7 @@ borrowed! {
 
 borrowed! {
     /// Cache writes by lifetime.
-    pub struct SplitFields {
+    pub struct CacheCreationFields {
         /// Kept five minutes.
         five_minutes: u64 = "ephemeral_5m_input_tokens",
         /// Kept one hour.
@@ -564,7 +564,7 @@ borrowed! {
 
 borrowed! {
     /// Requests of server tools.
-    pub struct ServerFields {
+    pub struct ServerToolUseFields {
         /// Web searches.
         web_search_requests: u64,
     }

@@ -4,24 +4,24 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_api::answer::{Answerer, Script, Seen};
+use quipu_api::mock::{MockServer, ReceivedRequest, Script};
 use serde_json::json;
 
-use crate::args::{AnswerArgs, Global};
+use crate::args::{AnswerArgs, GlobalArgs};
 use crate::error::Failure;
 use crate::output::Output;
 
-pub(crate) fn run(args: &AnswerArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &AnswerArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let script = Script::read(&args.script)?;
     let quiet = global.quiet;
-    let tell = move |seen: &Seen| {
+    let tell = move |seen: &ReceivedRequest| {
         if !quiet {
-            let _ = writeln!(anstream::stderr().lock(), "{}", line(seen));
+            let _ = writeln!(anstream::stderr().lock(), "{}", request_line(seen));
         }
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let started = Answerer::listen(script, args.listen, tell).await;
+        let started = MockServer::listen(script, args.listen, tell).await;
         let answerer = started.map_err(|error| {
             let message = format!("cannot listen on {}: {error}", args.listen);
             Failure::error("answer.cannot_listen", message, "--listen 127.0.0.1:0 takes a free port")
@@ -31,10 +31,10 @@ pub(crate) fn run(args: &AnswerArgs, global: &Global, output: &Output) -> Result
         tokio::task::yield_now().await;
         let url = answerer.url();
         if global.json {
-            output.json(&json!({"address": answerer.address().to_string(), "url": url}))?;
+            output.print_json(&json!({"address": answerer.address().to_string(), "url": url}))?;
         } else {
             let how = format!("ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any claude -p hi");
-            output.bytes(format!("listening on {url}; Ctrl-C ends\n  {how}\n").as_bytes())?;
+            output.print_bytes(format!("listening on {url}; Ctrl-C ends\n  {how}\n").as_bytes())?;
         }
         ended.await??;
         Ok(ExitCode::SUCCESS)
@@ -42,9 +42,9 @@ pub(crate) fn run(args: &AnswerArgs, global: &Global, output: &Output) -> Result
 }
 
 /// One request in one line.
-fn line(seen: &Seen) -> String {
-    let by = seen.rule.as_deref().unwrap_or("nothing fits");
+fn request_line(seen: &ReceivedRequest) -> String {
+    let by = seen.matched_rule.as_deref().unwrap_or("nothing fits");
     let about = if seen.summary.is_empty() { String::new() } else { format!(" ({})", seen.summary) };
     let text = format!("{} {} {} -> {} {by}{about}", seen.number, seen.method, seen.path, seen.status);
-    quipu_render::clean(&text).replace('\n', " ")
+    quipu_render::sanitize(&text).replace('\n', " ")
 }

@@ -8,8 +8,8 @@ use clap_complete::Shell;
 use jiff::tz::TimeZone;
 
 use crate::filter::FilterArgs;
-use crate::select::PartArgs;
-use crate::time::time_zone;
+use crate::part_args::PartArgs;
+use crate::time::parse_time_zone;
 use crate::usage::TokenLimit;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
@@ -18,7 +18,7 @@ use crate::usage::TokenLimit;
 #[command(disable_help_flag = true, disable_version_flag = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     /// Print the version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
@@ -41,7 +41,7 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Common options")]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// Folder with the agent's sessions; may be repeated
     /// [default: $CLAUDE_CONFIG_DIR, then ~/.claude and ~/.config/claude]
     #[arg(long, global = true, value_name = "DIR")]
@@ -194,8 +194,8 @@ pub(crate) struct LsArgs {
     #[arg(value_name = "PROJECT", conflicts_with = "project")]
     pub(crate) folder: Option<String>,
     /// Sort order: latest, most expensive, most tokens or most turns first
-    #[arg(long, value_enum, default_value_t = Sort::Time)]
-    pub(crate) sort: Sort,
+    #[arg(long, value_enum, default_value_t = SortBy::Time)]
+    pub(crate) sort: SortBy,
     /// List at most N sessions [default: all with --json, 30 otherwise]
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
@@ -204,7 +204,7 @@ pub(crate) struct LsArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sort {
+pub(crate) enum SortBy {
     Time,
     Cost,
     Tokens,
@@ -232,10 +232,10 @@ Claude Code before 2.1.100 recorded far too few output tokens for many messages.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UsageArgs {
     /// What to group by
-    #[arg(value_enum, default_value_t = Group::Daily, value_name = "BY")]
-    pub(crate) group: Group,
+    #[arg(value_enum, default_value_t = UsageGroup::Daily, value_name = "BY")]
+    pub(crate) group: UsageGroup,
     /// Time zone of the days, such as Europe/Berlin or +09:00 [default: the local one]
-    #[arg(long, value_name = "ZONE", value_parser = time_zone, allow_hyphen_values = true)]
+    #[arg(long, value_name = "ZONE", value_parser = parse_time_zone, allow_hyphen_values = true)]
     pub(crate) timezone: Option<TimeZone>,
     /// Also split each row by model
     #[arg(long)]
@@ -252,7 +252,7 @@ pub(crate) struct UsageArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Group {
+pub(crate) enum UsageGroup {
     /// Days
     Daily,
     /// Weeks, by their Monday
@@ -345,7 +345,7 @@ pub(crate) struct SearchArgs {
     pub(crate) regex: bool,
     /// Only what is said by
     #[arg(long, value_enum)]
-    pub(crate) role: Option<Role>,
+    pub(crate) role: Option<RoleArg>,
     /// Only calls and results of this tool, such as Bash
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
@@ -357,7 +357,7 @@ pub(crate) struct SearchArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Role {
+pub(crate) enum RoleArg {
     /// What the user typed
     User,
     /// The model: answers, thinking and tool calls
@@ -580,11 +580,11 @@ pub(crate) struct ShowArgs {
     pub(crate) around: Option<usize>,
     /// What to show: the conversation as people read it, the messages as the API gets them, or
     /// the lines of the file as they are, which --tail then counts
-    #[arg(long, value_enum, default_value_t = View::Screen)]
-    pub(crate) view: View,
+    #[arg(long, value_enum, default_value_t = ShowView::Screen)]
+    pub(crate) view: ShowView,
     /// Output format [default: text; json with --json]
     #[arg(long = "as", value_enum, value_name = "FORM")]
-    pub(crate) form: Option<Form>,
+    pub(crate) form: Option<ShowFormat>,
     #[command(flatten)]
     pub(crate) parts: PartArgs,
     /// Only the Nth branch that was left by going back, counted from 1 in the order of the
@@ -617,14 +617,14 @@ impl std::str::FromStr for BranchChoice {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum View {
+pub(crate) enum ShowView {
     Screen,
     Api,
     Raw,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum ShowFormat {
     Text,
     Markdown,
     Html,

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use quipu_index::{Catalogue, IndexError, Listed};
+use quipu_index::{Catalogue, IndexError, ListedSession};
 
-use crate::args::Global;
-use crate::error::{warn, warn_all};
+use crate::args::GlobalArgs;
+use crate::error::{print_warning, print_warnings};
 use crate::prices;
 use crate::sessions::claude_dirs;
 
 /// Brings the catalogue up to date and asks it. A damaged index is set aside and built
 /// again; one that cannot be written is replaced by one in memory, for this command only.
 /// `ask` may run twice, so it must print only when it succeeds.
-pub(crate) fn with<T>(global: &Global, ask: impl Fn(&mut Catalogue) -> Result<T>) -> Result<T> {
+pub(crate) fn with_catalogue<T>(global: &GlobalArgs, ask: impl Fn(&mut Catalogue) -> Result<T>) -> Result<T> {
     let (mut catalogue, mut is_in_memory) = open(global)?;
     let mut has_started_over = false;
     loop {
@@ -26,10 +26,10 @@ pub(crate) fn with<T>(global: &Global, ask: impl Fn(&mut Catalogue) -> Result<T>
         match error.downcast_ref::<IndexError>() {
             Some(index) if index.is_corrupt() && !has_started_over => {
                 has_started_over = true;
-                catalogue.start_over()?;
+                catalogue.rebuild()?;
             }
-            Some(index) if index.is_storage() && !is_in_memory => {
-                (catalogue, is_in_memory) = (in_memory(index, global)?, true);
+            Some(index) if index.is_storage_error() && !is_in_memory => {
+                (catalogue, is_in_memory) = (open_in_memory(index, global)?, true);
             }
             _ => return Err(error),
         }
@@ -37,48 +37,48 @@ pub(crate) fn with<T>(global: &Global, ask: impl Fn(&mut Catalogue) -> Result<T>
 }
 
 /// Every session that is there, latest first.
-pub(crate) fn sessions(global: &Global) -> Result<Vec<Listed>> {
-    with(global, |catalogue| Ok(catalogue.sessions()?))
+pub(crate) fn list_sessions(global: &GlobalArgs) -> Result<Vec<ListedSession>> {
+    with_catalogue(global, |catalogue| Ok(catalogue.sessions()?))
 }
 
 /// Reads what is new, with a bar when that takes long.
-fn refresh(catalogue: &mut Catalogue, global: &Global) -> Result<()> {
-    let bar = bar("reading sessions", global);
-    let errors = catalogue.refresh(&|done, all| step(&bar, done, all));
+fn refresh(catalogue: &mut Catalogue, global: &GlobalArgs) -> Result<()> {
+    let bar = progress_bar("reading sessions", global);
+    let errors = catalogue.refresh(&|done, all| update_progress(&bar, done, all));
     bar.finish_and_clear();
-    warn_all(&errors?);
-    if let Some(aside) = catalogue.set_aside() {
-        warn(&format!("the index was damaged and is built again; the old one is {}", aside.display()));
+    print_warnings(&errors?);
+    if let Some(aside) = catalogue.broken_database() {
+        print_warning(&format!("the index was damaged and is built again; the old one is {}", aside.display()));
     }
-    if let Some((path, error)) = catalogue.kept_error() {
-        warn(&format!("cannot keep the usage of deleted sessions in {}: {error}", path.display()));
+    if let Some((path, error)) = catalogue.archive_error() {
+        print_warning(&format!("cannot keep the usage of deleted sessions in {}: {error}", path.display()));
     }
     Ok(())
 }
 
 /// Opens the catalogue of this machine's sessions; whether it is in memory.
-pub(crate) fn open(global: &Global) -> Result<(Catalogue, bool)> {
+pub(crate) fn open(global: &GlobalArgs) -> Result<(Catalogue, bool)> {
     let dirs = claude_dirs(global);
     let Some(folder) = cache_folder() else {
-        return Ok((keeping(Catalogue::in_memory(&dirs, prices::load()?)?), true));
+        return Ok((with_data_folder(Catalogue::in_memory(&dirs, prices::load()?)?), true));
     };
     match Catalogue::open(&folder, &dirs, prices::load()?) {
-        Ok(catalogue) => Ok((keeping(catalogue), false)),
-        Err(error) if error.is_storage() => Ok((in_memory(&error, global)?, true)),
+        Ok(catalogue) => Ok((with_data_folder(catalogue), false)),
+        Err(error) if error.is_storage_error() => Ok((open_in_memory(&error, global)?, true)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn in_memory(error: &IndexError, global: &Global) -> Result<Catalogue> {
+fn open_in_memory(error: &IndexError, global: &GlobalArgs) -> Result<Catalogue> {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-    warn(&format!("{error}{causes}; using an index in memory for this command"));
-    Ok(keeping(Catalogue::in_memory(&claude_dirs(global), prices::load()?)?))
+    print_warning(&format!("{error}{causes}; using an index in memory for this command"));
+    Ok(with_data_folder(Catalogue::in_memory(&claude_dirs(global), prices::load()?)?))
 }
 
-fn keeping(catalogue: Catalogue) -> Catalogue {
+fn with_data_folder(catalogue: Catalogue) -> Catalogue {
     match data_folder() {
-        Some(folder) => catalogue.with_data(&folder),
+        Some(folder) => catalogue.with_data_folder(&folder),
         None => catalogue,
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 }
 
 /// Drawn on stderr, only when that is a terminal and there is something to wait for.
-pub(crate) fn bar(what: &'static str, global: &Global) -> ProgressBar {
+pub(crate) fn progress_bar(what: &'static str, global: &GlobalArgs) -> ProgressBar {
     if global.quiet {
         return ProgressBar::hidden();
     }
@@ -116,7 +116,7 @@ pub(crate) fn bar(what: &'static str, global: &Global) -> ProgressBar {
     bar
 }
 
-pub(crate) fn step(bar: &ProgressBar, done: usize, all: usize) {
+pub(crate) fn update_progress(bar: &ProgressBar, done: usize, all: usize) {
     if bar.length().is_none() {
         bar.set_length(all as u64);
         bar.enable_steady_tick(Duration::from_millis(200));

@@ -7,30 +7,30 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_render::clean;
-use quipu_transcript::{Check, Entries, Problem, Report, find, repair};
+use quipu_render::sanitize;
+use quipu_transcript::{Check, CheckReport, Entries, Problem, find, repair};
 
-use crate::args::{CheckArgs, Global};
+use crate::args::{CheckArgs, GlobalArgs};
 use crate::error::Failure;
 use crate::format::{count, thousands};
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::{claude_dirs, no_sessions};
+use crate::sessions::{claude_dirs, no_sessions_error};
 
-pub(crate) fn run(args: &CheckArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &CheckArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let check = Check { roundtrip: args.roundtrip };
-    let mut total = Report::default();
-    let sources = sources(args, global, &mut total)?;
+    let mut total = CheckReport::default();
+    let sources = files_to_check(args, global, &mut total)?;
     if args.repair {
-        return mend(&sources, global, output);
+        return repair_files(&sources, global, output);
     }
-    for report in parallel::each(&sources, "checking", global, |path| one(path, check)) {
-        total.add(report);
+    for report in parallel::map_files(&sources, "checking", global, |path| check_file(path, check)) {
+        total.merge(report);
     }
     if global.json {
-        output.json(&total)?;
+        output.print_json(&total)?;
     } else {
-        output.text(&summary(&total, args, global, output))?;
+        output.print_text(&summary(&total, args, global, output))?;
     }
     let any = total.problems.len() as u64 + total.problems_not_listed > 0;
     let failed = total.roundtrip_failures > 0 || args.strict && any;
@@ -38,13 +38,13 @@ pub(crate) fn run(args: &CheckArgs, global: &Global, output: &Output) -> Result<
 }
 
 /// The files to check, in order; `-` stands for standard input.
-fn sources(args: &CheckArgs, global: &Global, total: &mut Report) -> Result<Vec<PathBuf>> {
+fn files_to_check(args: &CheckArgs, global: &GlobalArgs, total: &mut CheckReport) -> Result<Vec<PathBuf>> {
     let mut paths = args.paths.clone();
     if paths.is_empty() {
         let dirs = claude_dirs(global);
         paths.extend(dirs.iter().map(|dir| dir.join("projects")).filter(|dir| dir.is_dir()));
         if paths.is_empty() {
-            return Err(no_sessions(global));
+            return Err(no_sessions_error(global));
         }
     }
     let mut sources = Vec::new();
@@ -57,18 +57,18 @@ fn sources(args: &CheckArgs, global: &Global, total: &mut Report) -> Result<Vec<
             let hint = "give files, folders, or `-` for standard input";
             return Err(Failure::error("file.not_found", format!("no such file or folder: {}", path.display()), hint));
         }
-        let (files, errors) = if path.is_dir() { find::jsonl_files(&path) } else { (vec![path], Vec::new()) };
+        let (files, errors) = if path.is_dir() { find::list_jsonl_files(&path) } else { (vec![path], Vec::new()) };
         sources.extend(files);
         for error in errors {
             let message =
                 format!("{error}: {}", std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default());
-            total.note(Problem { code: error.code(), path: String::new(), line: 0, offset: 0, message });
+            total.add_problem(Problem { code: error.code(), path: String::new(), line: 0, offset: 0, message });
         }
     }
     Ok(sources)
 }
 
-fn one(path: &Path, check: Check) -> Report {
+fn check_file(path: &Path, check: Check) -> CheckReport {
     if path == Path::new("-") {
         return check.run(Entries::new(io::stdin().lock(), "-"), "-");
     }
@@ -76,16 +76,16 @@ fn one(path: &Path, check: Check) -> Report {
     match Entries::open(path) {
         Ok(entries) => check.run(entries, &name),
         Err(error) => {
-            let mut report = Report { files: 1, ..Report::default() };
+            let mut report = CheckReport { files: 1, ..CheckReport::default() };
             let message = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-            report.note(Problem { code: error.code(), path: name, line: 0, offset: 0, message });
+            report.add_problem(Problem { code: error.code(), path: name, line: 0, offset: 0, message });
             report
         }
     }
 }
 
 /// Repairs the files, each with a backup, and tells every change.
-fn mend(sources: &[PathBuf], global: &Global, output: &Output) -> Result<ExitCode> {
+fn repair_files(sources: &[PathBuf], global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     if sources.iter().any(|path| path == Path::new("-")) {
         return Err(Failure::error("repair.stdin", "standard input cannot be repaired", "name files or folders"));
     }
@@ -94,7 +94,7 @@ fn mend(sources: &[PathBuf], global: &Global, output: &Output) -> Result<ExitCod
         repairs.extend(repair(path)?);
     }
     if global.json {
-        output.json(&repairs)?;
+        output.print_json(&repairs)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = String::new();
@@ -102,21 +102,21 @@ fn mend(sources: &[PathBuf], global: &Global, output: &Output) -> Result<ExitCod
         let _ = writeln!(
             text,
             "{} (as it was: {})",
-            clean(&done.path.display().to_string()),
-            clean(&done.backup.display().to_string())
+            sanitize(&done.path.display().to_string()),
+            sanitize(&done.backup.display().to_string())
         );
         for change in &done.changes {
             let _ = writeln!(text, "  line {}: {}, {}", change.line, change.code, change.action);
         }
     }
     let _ = writeln!(text, "{} looked at, {} repaired", count(sources.len(), "file"), repairs.len());
-    output.text(&text)?;
+    output.print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-const MOST_SHOWN: usize = 30;
+const MAX_PROBLEMS_SHOWN: usize = 30;
 
-fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) -> String {
+fn summary(report: &CheckReport, args: &CheckArgs, global: &GlobalArgs, output: &Output) -> String {
     let paint = |style: Style| if output.color { style } else { Style::new() };
     let (bold, dim) = (paint(Style::new().bold()), paint(Style::new().dimmed()));
     let (red, green) = (paint(AnsiColor::Red.on_default()), paint(AnsiColor::Green.on_default()));
@@ -126,18 +126,18 @@ fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) 
         let mut kinds: Vec<_> = report.kinds.iter().collect();
         kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         for (kind, n) in kinds {
-            let _ = writeln!(text, "  {:width$}  {:>9}", clean(kind), thousands(*n));
+            let _ = writeln!(text, "  {:width$}  {:>9}", sanitize(kind), thousands(*n));
         }
-        let most = if global.verbose { usize::MAX } else { MOST_SHOWN };
+        let most = if global.verbose { usize::MAX } else { MAX_PROBLEMS_SHOWN };
         if !report.problems.is_empty() {
             let _ = writeln!(text, "\n{bold}problems{bold:#}");
         }
         for problem in report.problems.iter().take(most) {
             let place = match problem.line {
-                0 => clean(&problem.path).into_owned(),
-                line => format!("{}:{line} (byte {})", clean(&problem.path), problem.offset),
+                0 => sanitize(&problem.path).into_owned(),
+                line => format!("{}:{line} (byte {})", sanitize(&problem.path), problem.offset),
             };
-            let _ = writeln!(text, "  {dim}{place}{dim:#} {}: {}", problem.code, clean(&problem.message));
+            let _ = writeln!(text, "  {dim}{place}{dim:#} {}: {}", problem.code, sanitize(&problem.message));
         }
         let hidden = report.problems.len().saturating_sub(most) as u64 + report.problems_not_listed;
         if hidden > 0 {
@@ -150,7 +150,7 @@ fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) 
         "{bold}{}{bold:#}, {bold}{}{bold:#}, {}",
         count(report.files as usize, "file"),
         count(report.lines as usize, "line"),
-        size(report.bytes)
+        format_bytes(report.bytes)
     );
     let _ = writeln!(
         text,
@@ -179,7 +179,7 @@ fn summary(report: &Report, args: &CheckArgs, global: &Global, output: &Output) 
     text
 }
 
-fn size(bytes: u64) -> String {
+fn format_bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
         1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),

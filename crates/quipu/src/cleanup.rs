@@ -4,22 +4,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use quipu_index::Listed;
-use quipu_render::clean;
+use quipu_index::ListedSession;
+use quipu_render::sanitize;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::format::count;
 
 /// Days that Claude Code keeps sessions when the settings do not say.
-const DEFAULT_DAYS: u64 = 30;
+const DEFAULT_CLEANUP_DAYS: u64 = 30;
 /// Days ahead to warn of.
-const SOON_DAYS: u64 = 7;
+const WARN_DAYS_AHEAD: u64 = 7;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Sessions of one config folder that will be deleted soon.
 #[derive(Debug, Serialize)]
-pub(crate) struct Cleanup {
+pub(crate) struct UpcomingCleanup {
     /// The settings that say when.
     settings: PathBuf,
     /// How long sessions are kept after they were last written.
@@ -28,17 +28,17 @@ pub(crate) struct Cleanup {
     sessions: usize,
 }
 
-impl Cleanup {
+impl UpcomingCleanup {
     /// The config folders with sessions that will be deleted within a week.
-    pub(crate) fn of(dirs: &[PathBuf], sessions: &[Listed]) -> Vec<Self> {
+    pub(crate) fn find(dirs: &[PathBuf], sessions: &[ListedSession]) -> Vec<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let found = dirs.iter().map(|dir| {
             let dir = dir.canonicalize().unwrap_or_else(|_| dir.clone());
             let settings = dir.join("settings.json");
-            let days = period(&settings);
-            let kept = DAY.saturating_mul(u32::try_from(days.saturating_sub(SOON_DAYS)).unwrap_or(u32::MAX));
-            let is_soon = |session: &&Listed| {
-                let written = Duration::from_nanos(session.modified.max(0).cast_unsigned());
+            let days = cleanup_period_days(&settings);
+            let kept = DAY.saturating_mul(u32::try_from(days.saturating_sub(WARN_DAYS_AHEAD)).unwrap_or(u32::MAX));
+            let is_soon = |session: &&ListedSession| {
+                let written = Duration::from_nanos(session.modified_ns.max(0).cast_unsigned());
                 session.path.starts_with(&dir) && written.saturating_add(kept) < now
             };
             Self { settings, cleanup_period_days: days, sessions: sessions.iter().filter(is_soon).count() }
@@ -49,16 +49,16 @@ impl Cleanup {
     /// What to tell the user.
     pub(crate) fn warning(&self) -> String {
         format!(
-            "{} will be deleted by Claude Code within {SOON_DAYS} days (cleanupPeriodDays is {}).\n\
+            "{} will be deleted by Claude Code within {WARN_DAYS_AHEAD} days (cleanupPeriodDays is {}).\n\
              Their usage stays counted; to keep the conversations, raise cleanupPeriodDays in {}.",
             count(self.sessions, "session"),
             self.cleanup_period_days,
-            clean(&self.settings.to_string_lossy()),
+            sanitize(&self.settings.to_string_lossy()),
         )
     }
 }
 
-fn period(settings: &Path) -> u64 {
+fn cleanup_period_days(settings: &Path) -> u64 {
     let settings: Option<Value> = fs::read(settings).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    settings.and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64()).unwrap_or(DEFAULT_DAYS)
+    settings.and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64()).unwrap_or(DEFAULT_CLEANUP_DAYS)
 }

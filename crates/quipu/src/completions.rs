@@ -8,68 +8,69 @@ use std::cmp::Reverse;
 use anyhow::Result;
 use clap::{Args as _, CommandFactory};
 use clap_complete::Shell;
-use quipu_conversation::moment;
-use quipu_render::clean;
-use quipu_transcript::{Outline, find};
+use quipu_conversation::parse_timestamp;
+use quipu_render::sanitize;
+use quipu_transcript::{SessionOverview, find};
 
-use crate::args::{Args, Global};
+use crate::args::{Args, GlobalArgs};
 use crate::output::Output;
 use crate::sessions::claude_dirs;
 
 /// At most so many sessions are offered, the latest first.
 const MAX_CANDIDATES: usize = 50;
 /// How much of a title is shown beside an id.
-const MAX_TITLE: usize = 60;
+const MAX_TITLE_CHARS: usize = 60;
 
 /// Prints the script for a shell.
-pub(crate) fn script(shell: Shell, output: &Output) -> Result<()> {
+pub(crate) fn print_script(shell: Shell, output: &Output) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut public(), "quipu", &mut script);
+    clap_complete::generate(shell, &mut visible_command(), "quipu", &mut script);
     let script = String::from_utf8(script)?;
     let script = match shell {
-        Shell::Bash => script + &bash(),
-        Shell::Zsh => zsh(&script),
-        Shell::Fish => script + &fish(),
+        Shell::Bash => script + &bash_additions(),
+        Shell::Zsh => zsh_script(&script),
+        Shell::Fish => script + &fish_additions(),
         _ => script,
     };
-    output.bytes(script.as_bytes())
+    output.print_bytes(script.as_bytes())
 }
 
 /// The program without its hidden commands, which clap's scripts would offer.
-fn public() -> clap::Command {
+fn visible_command() -> clap::Command {
     let whole = Args::command();
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let version = env!("CARGO_PKG_VERSION");
     let bare = clap::Command::new("quipu").version(version).disable_help_flag(true).disable_help_subcommand(true);
-    Global::augment_args(bare).subcommands(shown)
+    GlobalArgs::augment_args(bare).subcommands(shown)
 }
 
 /// Prints the sessions that a shell may offer, the latest first: id, tab, title.
-pub(crate) fn sessions(global: &Global, output: &Output) -> Result<()> {
-    let (sessions, _) = find::sessions(&claude_dirs(global));
+pub(crate) fn print_sessions(global: &GlobalArgs, output: &Output) -> Result<()> {
+    let (sessions, _) = find::list_sessions(&claude_dirs(global));
     let latest = sessions.into_iter().take(MAX_CANDIDATES);
-    let mut outlined: Vec<_> =
-        latest.map(|session| (Outline::read(&session.path).unwrap_or_default(), session.id)).collect();
-    outlined.sort_by_cached_key(|(outline, _)| Reverse(outline.ended_at.as_deref().and_then(moment)));
+    let mut outlined: Vec<_> = latest
+        .map(|session| (SessionOverview::read_both_ends(&session.path).unwrap_or_default(), session.id))
+        .collect();
+    outlined.sort_by_cached_key(|(outline, _)| Reverse(outline.ended_at.as_deref().and_then(parse_timestamp)));
     let mut text = String::new();
     for (outline, id) in outlined {
-        let title: String = clean(outline.headline().unwrap_or_default()).replace('\t', " ");
-        let title: String = title.chars().take(MAX_TITLE).collect();
-        text.push_str(&format!("{}\t{title}\n", clean(id.as_str())));
+        let title: String = sanitize(outline.headline().unwrap_or_default()).replace('\t', " ");
+        let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
+        text.push_str(&format!("{}\t{title}\n", sanitize(id.as_str())));
     }
     if !text.is_empty() {
         text.push_str("latest\tthe latest session\n");
     }
-    output.bytes(text.as_bytes())
+    output.print_bytes(text.as_bytes())
 }
 
 /// The commands whose arguments are sessions, with their aliases.
-fn commands() -> Vec<String> {
+fn session_commands() -> Vec<String> {
     let takes_session = |command: &&clap::Command| {
         let mut names = command.get_positionals().filter_map(|arg| arg.get_value_names());
         names.any(|names| names.iter().any(|name| name.starts_with("SESSION")))
     };
-    let whole = public();
+    let whole = visible_command();
     let commands = whole.get_subcommands().filter(takes_session);
     commands
         .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_visible_aliases()))
@@ -77,8 +78,8 @@ fn commands() -> Vec<String> {
         .collect()
 }
 
-fn bash() -> String {
-    let commands = commands().join("|");
+fn bash_additions() -> String {
+    let commands = session_commands().join("|");
     format!(
         r#"
 _quipu_with_sessions() {{
@@ -105,7 +106,7 @@ complete -F _quipu_with_sessions -o nosort -o bashdefault -o default quipu 2>/de
 
 /// In clap's script a SESSION is completed by `_default`, as an argument and as the value of
 /// `--session`.
-fn zsh(script: &str) -> String {
+fn zsh_script(script: &str) -> String {
     let function = r#"
 _quipu_sessions() {
     local -a sessions
@@ -130,8 +131,8 @@ _quipu_sessions() {
     format!("{first}\n{function}{}\n", lines.collect::<Vec<_>>().join("\n"))
 }
 
-fn fish() -> String {
-    let commands = commands().join(" ");
+fn fish_additions() -> String {
+    let commands = session_commands().join(" ");
     let offer = "-k -a '(quipu complete-sessions 2>/dev/null)'";
     format!(
         "\ncomplete -c quipu -n '__fish_seen_subcommand_from {commands}' {offer}\n\

@@ -19,7 +19,7 @@ pub(crate) struct Config {
 /// Reads the settings; `None` if there is no file. A file that cannot be read, or holds
 /// something else, is an error that names it.
 pub(crate) fn load() -> Result<Option<Config>> {
-    let Some(path) = path() else { return Ok(None) };
+    let Some(path) = config_path() else { return Ok(None) };
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -38,6 +38,6 @@ pub(crate) fn load() -> Result<Option<Config>> {
 }
 
 /// The file, beside the user's prices; `None` without a home folder.
-pub(crate) fn path() -> Option<PathBuf> {
-    prices::path().map(|path| path.with_file_name("config.toml"))
+pub(crate) fn config_path() -> Option<PathBuf> {
+    prices::prices_path().map(|path| path.with_file_name("config.toml"))
 }

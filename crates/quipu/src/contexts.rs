@@ -5,15 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::{Kind, ScreenItem};
-use quipu_index::Listed;
-use quipu_message::context::{self, ContextRef};
-use quipu_render::{clean, context_label};
-use quipu_transcript::{FileError, load};
+use quipu_conversation::{ItemKind, ScreenItem};
+use quipu_index::ListedSession;
+use quipu_message::context_ref::{self, ContextRef};
+use quipu_render::{context_label, sanitize};
+use quipu_transcript::{FileError, load_session};
 use serde_json::{Value, json};
 
-use crate::args::{ContextsArgs, Global};
-use crate::error::{note, warn_all};
+use crate::args::{ContextsArgs, GlobalArgs};
+use crate::error::{print_note, print_warnings};
 use crate::filter::Filter;
 use crate::output::Output;
 use crate::table::{Column, Table};
@@ -28,38 +28,40 @@ struct Target {
 }
 
 /// A reference, and where it is attached.
-struct Attached {
+struct AttachedContext {
     context: ContextRef,
-    times: usize,
+    count: usize,
     sessions: BTreeSet<String>,
 }
 
-pub(crate) fn run(args: &ContextsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &ContextsArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let filter = args.filters.resolve(&now(), global)?;
-    let mut rows = catalogue::sessions(global)?;
+    let mut rows = catalogue::list_sessions(global)?;
     rows.retain(|row| filter.matches(row));
-    let mut attached: BTreeMap<Target, Attached> = BTreeMap::new();
+    let mut attached: BTreeMap<Target, AttachedContext> = BTreeMap::new();
     let mut errors = Vec::new();
-    for (row, found) in rows.iter().zip(parallel::each(&rows, "reading", global, |row| contexts(row, &filter))) {
+    for (row, found) in
+        rows.iter().zip(parallel::map_files(&rows, "reading", global, |row| attached_contexts(row, &filter)))
+    {
         match found {
-            Ok(found) => found.into_iter().for_each(|context| add(&mut attached, context, row)),
+            Ok(found) => found.into_iter().for_each(|context| add_context(&mut attached, context, row)),
             Err(error) => errors.push(error),
         }
     }
-    warn_all(&errors);
-    let mut attached: Vec<(Target, Attached)> = attached.into_iter().collect();
-    attached.sort_by_key(|(_, one)| std::cmp::Reverse(one.times));
+    print_warnings(&errors);
+    let mut attached: Vec<(Target, AttachedContext)> = attached.into_iter().collect();
+    attached.sort_by_key(|(_, one)| std::cmp::Reverse(one.count));
     if global.json {
-        let one = |(Target { label, path }, one): &(Target, Attached)| {
-            let block = context::block(std::slice::from_ref(&one.context));
+        let one = |(Target { label, path }, one): &(Target, AttachedContext)| {
+            let block = context_ref::write_block(std::slice::from_ref(&one.context));
             json!({
                 "label": label, "path": path, "context": one.context, "block": block,
-                "times": one.times, "sessions": one.sessions,
+                "times": one.count, "sessions": one.sessions,
             })
         };
-        output.json(&attached.iter().map(one).collect::<Vec<_>>())?;
+        output.print_json(&attached.iter().map(one).collect::<Vec<_>>())?;
     } else if attached.is_empty() {
-        note(global, &format!("nothing is attached to the prompts of {}", format::count(rows.len(), "session")));
+        print_note(global, &format!("nothing is attached to the prompts of {}", format::count(rows.len(), "session")));
     } else {
         let mut table = Table::new([
             Column::number("times"),
@@ -70,19 +72,20 @@ pub(crate) fn run(args: &ContextsArgs, global: &Global, output: &Output) -> Resu
         attached.iter().for_each(|(target, _)| *labels.entry(&target.label).or_default() += 1);
         for (Target { label, path }, one) in &attached {
             // Two files that are shown alike are told apart by their full paths.
-            let path = path.as_ref().filter(|_| labels[&**label] > 1).map(|path| format!(" ({})", clean(path)));
+            let path = path.as_ref().filter(|_| labels[&**label] > 1).map(|path| format!(" ({})", sanitize(path)));
             let label = format!("{label}{}", path.unwrap_or_default());
-            table.row([format::thousands(one.times as u64), format::thousands(one.sessions.len() as u64), label]);
+            table.push_row([format::thousands(one.count as u64), format::thousands(one.sessions.len() as u64), label]);
         }
-        output.text(&table.render(output))?;
+        output.print_text(&table.render(output))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn add(attached: &mut BTreeMap<Target, Attached>, context: ContextRef, row: &Listed) {
+fn add_context(attached: &mut BTreeMap<Target, AttachedContext>, context: ContextRef, row: &ListedSession) {
     let target = Target { label: context_label(&context.kind), path: full_path(&context, row.cwd.as_deref()) };
-    let one = attached.entry(target).or_insert_with(|| Attached { context, times: 0, sessions: BTreeSet::new() });
-    one.times += 1;
+    let one =
+        attached.entry(target).or_insert_with(|| AttachedContext { context, count: 0, sessions: BTreeSet::new() });
+    one.count += 1;
     one.sessions.insert(row.session_id.clone());
 }
 
@@ -93,15 +96,15 @@ fn full_path(context: &ContextRef, cwd: Option<&str>) -> Option<String> {
         return Some(full.to_owned());
     }
     let shown = match &context.kind {
-        context::Kind::File { path } | context::Kind::Folder { path, .. } => path,
-        context::Kind::Symbol { file, .. } => file,
+        context_ref::ContextKind::File { path } | context_ref::ContextKind::Folder { path, .. } => path,
+        context_ref::ContextKind::Symbol { file, .. } => file,
         _ => return None,
     };
     Some(cwd.map_or_else(|| shown.clone(), |cwd| Path::new(cwd).join(shown).to_string_lossy().into_owned()))
 }
 
 /// What is attached to the prompts of a session that the filter selects.
-fn contexts(row: &Listed, filter: &Filter) -> Result<Vec<ContextRef>, FileError> {
-    let is_selected = |item: &ScreenItem| item.kind == Kind::User && filter.matches_time(item.timestamp.as_deref());
-    Ok(load(&row.path)?.for_ui().into_iter().filter(is_selected).flat_map(|item| item.contexts).collect())
+fn attached_contexts(row: &ListedSession, filter: &Filter) -> Result<Vec<ContextRef>, FileError> {
+    let is_selected = |item: &ScreenItem| item.kind == ItemKind::User && filter.matches_time(item.timestamp.as_deref());
+    Ok(load_session(&row.path)?.for_ui().into_iter().filter(is_selected).flat_map(|item| item.contexts).collect())
 }

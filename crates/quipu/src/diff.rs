@@ -4,43 +4,43 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_render::{ChangeStatus, FileChange, clean, file_changes};
-use quipu_transcript::{FileBackups, load};
+use quipu_render::{ChangeStatus, FileChange, file_changes, sanitize};
+use quipu_transcript::{FileBackups, load_session};
 
-use crate::about::about;
-use crate::args::{DiffArgs, Global};
-use crate::error::{note, warn};
+use crate::args::{DiffArgs, GlobalArgs};
+use crate::error::{print_note, print_warning};
 use crate::output::Output;
+use crate::session_details::session_details;
 use crate::table::{Column, Table};
 use crate::{format, sessions};
 
-pub(crate) fn run(args: &DiffArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let path = sessions::find(&args.session, global)?;
-    let conversation = load(&path)?;
-    let cwd = about(&conversation, None).cwd;
-    let backups = FileBackups::new(&path);
-    let backup = |file: &str| backups.first(file, cwd.as_deref().unwrap_or_default());
+pub(crate) fn run(args: &DiffArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    let path = sessions::resolve_session(&args.session, global)?;
+    let conversation = load_session(&path)?;
+    let cwd = session_details(&conversation, None).cwd;
+    let backups = FileBackups::read(&path);
+    let backup = |file: &str| backups.original_content(file, cwd.as_deref().unwrap_or_default());
     let changes = file_changes(&conversation.for_ui(), cwd.as_deref(), &backup);
     if global.json {
-        output.json(&changes)?;
+        output.print_json(&changes)?;
         return Ok(ExitCode::SUCCESS);
     }
     if changes.is_empty() {
-        note(global, &"no files changed by Write, Edit or NotebookEdit");
+        print_note(global, &"no files changed by Write, Edit or NotebookEdit");
         return Ok(ExitCode::SUCCESS);
     }
-    let text = if args.stat { stat(&changes, cwd.as_deref(), output) } else { diffs(&changes, output) };
-    output.text(&text)?;
+    let text = if args.stat { render_stat(&changes, cwd.as_deref(), output) } else { render_diffs(&changes, output) };
+    output.print_text(&text)?;
     for change in changes.iter().filter(|change| change.missing > 0) {
         let missing = format::count(change.missing, "change");
-        warn(&format!("{missing} of {} cannot be reconstructed from the session", clean(&change.path)));
+        print_warning(&format!("{missing} of {} cannot be reconstructed from the session", sanitize(&change.path)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// All diffs. In a pipe they are as they are, to be applied; on a terminal they have
 /// colours and no control characters.
-fn diffs(changes: &[FileChange], output: &Output) -> String {
+fn render_diffs(changes: &[FileChange], output: &Output) -> String {
     let plain: String = changes.iter().map(|change| change.diff.as_str()).collect();
     if !output.is_terminal && !output.color {
         return plain;
@@ -54,12 +54,12 @@ fn diffs(changes: &[FileChange], output: &Output) -> String {
             _ => Style::new(),
         };
         let style = output.style(style);
-        format!("{style}{}{style:#}\n", clean(line))
+        format!("{style}{}{style:#}\n", sanitize(line))
     };
     plain.lines().map(line).collect()
 }
 
-fn stat(changes: &[FileChange], cwd: Option<&str>, output: &Output) -> String {
+fn render_stat(changes: &[FileChange], cwd: Option<&str>, output: &Output) -> String {
     let columns = [Column::text("file"), Column::text("status").drop_rank(1)];
     let mut table = Table::new([columns, ["added", "removed"].map(Column::number)].concat());
     let short = |path: &str| cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/')).unwrap_or(path).to_owned();
@@ -69,12 +69,12 @@ fn stat(changes: &[FileChange], cwd: Option<&str>, output: &Output) -> String {
             ChangeStatus::Modified => "modified",
             ChangeStatus::Deleted => "deleted",
         };
-        table.row([short(&change.path), status.to_owned(), change.added.to_string(), change.removed.to_string()]);
+        table.push_row([short(&change.path), status.to_owned(), change.added.to_string(), change.removed.to_string()]);
     }
     if changes.len() > 1 {
         let sum = |of: fn(&FileChange) -> usize| changes.iter().map(of).sum::<usize>().to_string();
         let files = format::count(changes.len(), "file");
-        table.total([files, String::new(), sum(|change| change.added), sum(|change| change.removed)]);
+        table.push_total([files, String::new(), sum(|change| change.added), sum(|change| change.removed)]);
     }
     table.render(output)
 }

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use anstyle::AnsiColor;
 use anyhow::Result;
-use quipu_render::clean;
+use quipu_render::sanitize;
 use quipu_transcript::find;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::catalogue;
 use crate::config;
 use crate::output::Output;
@@ -23,10 +23,10 @@ mod sandbox;
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Check {
+struct CheckResult {
     /// What was looked at, as a stable name.
     name: &'static str,
-    status: Status,
+    status: CheckStatus,
     /// What was found, for people.
     text: String,
     /// What can be done about it.
@@ -39,7 +39,7 @@ struct Check {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum CheckStatus {
     /// It is as it should be.
     Ok,
     /// Something is missing that not everybody needs.
@@ -48,58 +48,58 @@ enum Status {
     Failed,
 }
 
-impl Check {
-    fn new(name: &'static str, status: Status, text: impl Into<String>) -> Self {
+impl CheckResult {
+    fn new(name: &'static str, status: CheckStatus, text: impl Into<String>) -> Self {
         Self { name, status, text: text.into(), hint: None, path: None }
     }
 
-    fn at(self, path: impl Into<PathBuf>) -> Self {
+    fn with_path(self, path: impl Into<PathBuf>) -> Self {
         Self { path: Some(path.into()), ..self }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Self {
+    fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-pub(crate) fn run(global: &Global, output: &Output) -> Result<ExitCode> {
-    let mut checks: Vec<Check> = claude_dirs(global).iter().map(|dir| sessions(dir)).collect();
-    checks.extend([index(global), price_table(), settings()]);
-    checks.push(program("claude", "`quipu resume --run` starts it"));
-    checks.push(program("quipu-agent", "it is installed with quipu"));
-    checks.extend(sandbox::checks());
-    let failed = checks.iter().any(|check| check.status == Status::Failed);
+pub(crate) fn run(global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    let mut checks: Vec<CheckResult> = claude_dirs(global).iter().map(|dir| check_sessions(dir)).collect();
+    checks.extend([check_index(global), check_prices(), check_settings()]);
+    checks.push(check_program("claude", "`quipu resume --run` starts it"));
+    checks.push(check_program("quipu-agent", "it is installed with quipu"));
+    checks.extend(sandbox::sandbox_checks());
+    let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     if global.json {
-        output.json(&json!({ "ok": !failed, "version": env!("CARGO_PKG_VERSION"), "checks": checks }))?;
+        output.print_json(&json!({ "ok": !failed, "version": env!("CARGO_PKG_VERSION"), "checks": checks }))?;
     } else {
-        output.text(&checks.iter().map(|check| row(check, output)).collect::<String>())?;
+        output.print_text(&checks.iter().map(|check| check_row(check, output)).collect::<String>())?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn row(check: &Check, output: &Output) -> String {
+fn check_row(check: &CheckResult, output: &Output) -> String {
     let (color, mark, word) = match check.status {
-        Status::Ok => (AnsiColor::Green, "✓", "ok"),
-        Status::Missing => (AnsiColor::Yellow, "-", "missing"),
-        Status::Failed => (AnsiColor::Red, "✗", "failed"),
+        CheckStatus::Ok => (AnsiColor::Green, "✓", "ok"),
+        CheckStatus::Missing => (AnsiColor::Yellow, "-", "missing"),
+        CheckStatus::Failed => (AnsiColor::Red, "✗", "failed"),
     };
     let style = output.style(color.on_default());
     let word = if output.color { String::new() } else { format!(" {word:<7}") };
-    let hint = check.hint.as_ref().map(|hint| format!("\n  hint: {}", clean(hint))).unwrap_or_default();
-    format!("{style}{mark}{style:#}{word} {}: {}{hint}\n", check.name, clean(&check.text))
+    let hint = check.hint.as_ref().map(|hint| format!("\n  hint: {}", sanitize(hint))).unwrap_or_default();
+    format!("{style}{mark}{style:#}{word} {}: {}{hint}\n", check.name, sanitize(&check.text))
 }
 
 /// The sessions of a config folder.
-fn sessions(dir: &Path) -> Check {
+fn check_sessions(dir: &Path) -> CheckResult {
     let projects = dir.join("projects");
     let shown = projects.display();
     if !projects.is_dir() {
         let text = format!("{shown} does not exist");
-        return Check::new("sessions", Status::Missing, text)
-            .at(projects)
-            .hint("run an agent once, or name its folder with --claude-dir");
+        return CheckResult::new("sessions", CheckStatus::Missing, text)
+            .with_path(projects)
+            .with_hint("run an agent once, or name its folder with --claude-dir");
     }
-    let (files, errors) = find::sessions(&[dir.to_owned()]);
+    let (files, errors) = find::list_sessions(&[dir.to_owned()]);
     let mb = files.iter().map(|file| file.bytes).sum::<u64>().div_ceil(1 << 20);
     let unreadable = files.iter().filter(|file| fs::File::open(&file.path).is_err()).count();
     let sessions = match files.len() {
@@ -108,60 +108,71 @@ fn sessions(dir: &Path) -> Check {
     };
     let text = format!("{sessions}, {mb} MB, in {shown}");
     match errors.len() + unreadable {
-        0 => Check::new("sessions", Status::Ok, text).at(projects),
+        0 => CheckResult::new("sessions", CheckStatus::Ok, text).with_path(projects),
         n => {
             let text = format!("{text}; {n} files or folders cannot be read");
-            Check::new("sessions", Status::Failed, text).at(projects).hint("check who may read them")
+            CheckResult::new("sessions", CheckStatus::Failed, text)
+                .with_path(projects)
+                .with_hint("check who may read them")
         }
     }
 }
 
 /// Whether the index can be opened and brought up to date.
-fn index(global: &Global) -> Check {
+fn check_index(global: &GlobalArgs) -> CheckResult {
     let Some(folder) = catalogue::cache_folder() else {
-        return Check::new("index", Status::Missing, "no folder to keep it in").hint("set XDG_CACHE_HOME or HOME");
+        return CheckResult::new("index", CheckStatus::Missing, "no folder to keep it in")
+            .with_hint("set XDG_CACHE_HOME or HOME");
     };
     if prices::load().is_err() {
-        return Check::new("index", Status::Missing, "not checked, because the prices cannot be read");
+        return CheckResult::new("index", CheckStatus::Missing, "not checked, because the prices cannot be read");
     }
-    let asked = catalogue::with(global, |catalogue| Ok((catalogue.path().to_owned(), catalogue.check())));
+    let asked =
+        catalogue::with_catalogue(global, |catalogue| Ok((catalogue.path().to_owned(), catalogue.check_integrity())));
     let (path, checked) = match asked {
         Ok(answer) => answer,
         Err(error) => {
             let text = format!("{}: {error:#}", folder.display());
-            return Check::new("index", Status::Failed, text).at(folder).hint("it can be deleted at any time");
+            return CheckResult::new("index", CheckStatus::Failed, text)
+                .with_path(folder)
+                .with_hint("it can be deleted at any time");
         }
     };
     if !path.starts_with(&folder) {
         let text = format!("{} cannot be written: each command makes its own index", folder.display());
-        return Check::new("index", Status::Failed, text).at(folder).hint("check who may write there");
+        return CheckResult::new("index", CheckStatus::Failed, text)
+            .with_path(folder)
+            .with_hint("check who may write there");
     }
     match checked {
         Ok(()) => {
             let mb = fs::metadata(&path).map_or(0, |meta| meta.len()).div_ceil(1 << 20);
-            Check::new("index", Status::Ok, format!("sound, {mb} MB, {}", path.display())).at(path)
+            CheckResult::new("index", CheckStatus::Ok, format!("sound, {mb} MB, {}", path.display())).with_path(path)
         }
-        Err(error) => Check::new("index", Status::Failed, format!("{}: {error}", path.display()))
-            .at(path)
-            .hint("delete it: the next command makes it again"),
+        Err(error) => CheckResult::new("index", CheckStatus::Failed, format!("{}: {error}", path.display()))
+            .with_path(path)
+            .with_hint("delete it: the next command makes it again"),
     }
 }
 
-fn price_table() -> Check {
-    let Some(path) = prices::path() else { return Check::new("prices", Status::Ok, "built in") };
+fn check_prices() -> CheckResult {
+    let Some(path) = prices::prices_path() else { return CheckResult::new("prices", CheckStatus::Ok, "built in") };
     let shown = path.display();
     match prices::load() {
-        Err(error) => Check::new("prices", Status::Failed, format!("{error:#}")).hint("correct the file").at(path),
+        Err(error) => CheckResult::new("prices", CheckStatus::Failed, format!("{error:#}"))
+            .with_hint("correct the file")
+            .with_path(path),
         Ok(_) if path.exists() => {
-            Check::new("prices", Status::Ok, format!("built in, with yours from {shown}")).at(path)
+            CheckResult::new("prices", CheckStatus::Ok, format!("built in, with yours from {shown}")).with_path(path)
         }
-        Ok(_) => Check::new("prices", Status::Ok, format!("built in; your own would be in {shown}")).at(path),
+        Ok(_) => CheckResult::new("prices", CheckStatus::Ok, format!("built in; your own would be in {shown}"))
+            .with_path(path),
     }
 }
 
 /// The settings file beside the prices.
-fn settings() -> Check {
-    let Some(path) = config::path() else { return Check::new("settings", Status::Ok, "none") };
+fn check_settings() -> CheckResult {
+    let Some(path) = config::config_path() else { return CheckResult::new("settings", CheckStatus::Ok, "none") };
     let shown = path.display();
     match config::load() {
         Ok(Some(config)) => {
@@ -170,21 +181,25 @@ fn settings() -> Check {
                 1 => format!("{shown}, 1 trusted folder"),
                 more => format!("{shown}, {more} trusted folders"),
             };
-            Check::new("settings", Status::Ok, text).at(path)
+            CheckResult::new("settings", CheckStatus::Ok, text).with_path(path)
         }
-        Ok(None) => Check::new("settings", Status::Ok, format!("none; they would be in {shown}")).at(path),
-        Err(error) => Check::new("settings", Status::Failed, format!("{error:#}")).at(path).hint("correct the file"),
+        Ok(None) => {
+            CheckResult::new("settings", CheckStatus::Ok, format!("none; they would be in {shown}")).with_path(path)
+        }
+        Err(error) => CheckResult::new("settings", CheckStatus::Failed, format!("{error:#}"))
+            .with_path(path)
+            .with_hint("correct the file"),
     }
 }
 
 /// A program on the PATH, or beside this one.
-fn program(name: &'static str, hint: &str) -> Check {
+fn check_program(name: &'static str, hint: &str) -> CheckResult {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();
     let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
     let mut found = env::split_paths(&path).chain(beside).map(|folder| folder.join(&file));
     match found.find(|path| path.is_file()) {
-        Some(path) => Check::new(name, Status::Ok, path.display().to_string()).at(path),
-        None => Check::new(name, Status::Missing, "not on your PATH").hint(hint),
+        Some(path) => CheckResult::new(name, CheckStatus::Ok, path.display().to_string()).with_path(path),
+        None => CheckResult::new(name, CheckStatus::Missing, "not on your PATH").with_hint(hint),
     }
 }

@@ -4,14 +4,14 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use quipu_api::answer::ScriptError;
+use quipu_api::mock::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_index::IndexError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{DeleteError, FileError, LabelError, RepairError};
 use serde_json::json;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 
 /// A failure of the command itself.
 #[derive(Debug)]
@@ -21,23 +21,23 @@ pub(crate) struct Failure {
     hint: String,
     /// Lines under the message, for people only.
     listing: String,
-    exit: u8,
+    exit_code: u8,
 }
 
 impl Failure {
     /// A failure that ends the command with exit code 1.
     pub(crate) fn error(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit: 1 }.into()
+        Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit_code: 1 }.into()
     }
 
     /// Wrong usage: ends the command with exit code 2.
     pub(crate) fn usage(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit: 2 }.into()
+        Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit_code: 2 }.into()
     }
 
     /// A failure with a table under its message; the hint says the same in `--json`.
     pub(crate) fn listing(code: &'static str, message: String, listing: String, hint: String) -> anyhow::Error {
-        Self { code, message, hint, listing, exit: 1 }.into()
+        Self { code, message, hint, listing, exit_code: 1 }.into()
     }
 
     pub(crate) fn no_such_command(name: &str) -> anyhow::Error {
@@ -59,7 +59,7 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
     if error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken_pipe)) {
         return ExitCode::SUCCESS;
     }
-    let (code, hint) = explain(error);
+    let (code, hint) = code_and_hint(error);
     let message = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
     let mut stderr = anstream::stderr().lock();
     let _ = if as_json {
@@ -72,12 +72,12 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
             ("", hint) => format!("\nhint: {hint}"),
             (listing, _) => format!(":{}", listing.lines().map(|line| format!("\n  {line}")).collect::<String>()),
         };
-        writeln!(stderr, "{red}error:{red:#} {}{below}", quipu_render::clean(&message))
+        writeln!(stderr, "{red}error:{red:#} {}{below}", quipu_render::sanitize(&message))
     };
-    ExitCode::from(error.downcast_ref::<Failure>().map_or(1, |failure| failure.exit))
+    ExitCode::from(error.downcast_ref::<Failure>().map_or(1, |failure| failure.exit_code))
 }
 
-fn explain(error: &anyhow::Error) -> (&'static str, String) {
+fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return (failure.code, failure.hint.clone());
     }
@@ -118,7 +118,7 @@ fn explain(error: &anyhow::Error) -> (&'static str, String) {
 }
 
 /// Reports wrong usage, or prints the help that was asked for.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     let asked_for_json = std::env::args_os().any(|arg| arg == "--json");
     match error.kind() {
@@ -141,22 +141,22 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// Tells the user on standard error what is no problem; nothing with `--quiet` or `--json`.
-pub(crate) fn note(global: &Global, what: &dyn fmt::Display) {
+pub(crate) fn print_note(global: &GlobalArgs, what: &dyn fmt::Display) {
     if !global.quiet && !global.json {
         let _ = writeln!(anstream::stderr().lock(), "{what}");
     }
 }
 
 /// Says on standard error what went wrong while the rest goes on.
-pub(crate) fn warn(what: &dyn std::fmt::Display) {
-    let _ = writeln!(anstream::stderr().lock(), "warning: {}", quipu_render::clean(&what.to_string()));
+pub(crate) fn print_warning(what: &dyn std::fmt::Display) {
+    let _ = writeln!(anstream::stderr().lock(), "warning: {}", quipu_render::sanitize(&what.to_string()));
 }
 
 /// Says on standard error what went wrong with some files, and why.
-pub(crate) fn warn_all<E: std::error::Error>(errors: &[E]) {
+pub(crate) fn print_warnings<E: std::error::Error>(errors: &[E]) {
     for error in errors {
         let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
         let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-        warn(&format!("{error}{causes}"));
+        print_warning(&format!("{error}{causes}"));
     }
 }

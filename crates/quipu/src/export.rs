@@ -7,88 +7,94 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use quipu_conversation::{Conversation, Metrics, UiOptions};
-use quipu_render::{About, Html, Markdown, Redactor};
-use quipu_transcript::{load, load_reader, measure, measure_reader};
+use quipu_render::{Html, Markdown, Redactor, SessionDetails};
+use quipu_transcript::{load_reader, load_session, measure, measure_reader};
 
-use crate::about::{about, hidden};
-use crate::args::{ExportArgs, ExportFormat, Global};
-use crate::error::{Failure, note};
+use crate::args::{ExportArgs, ExportFormat, GlobalArgs};
+use crate::error::{Failure, print_note};
 use crate::output::Output;
-use crate::time::local_time;
+use crate::session_details::{hidden_summary, session_details};
+use crate::time::format_local_time;
 use crate::{format, prices, sessions};
 
 mod archive;
 
-pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let Some(session) = &args.session else { return archive::run(args, global, output) };
     if !args.filters.is_empty() {
         return Err(Failure::usage("usage.filters", "filters need --all", "leave out the SESSION and pass --all"));
     }
-    let format = format_of(args, global)?;
-    let (conversation, metrics) = open(session, global)?;
-    let document = Document::new(&conversation, &metrics, args, format)?;
+    let format = export_format(args, global)?;
+    let (conversation, metrics) = open_session(session, global)?;
+    let document = ExportedSession::new(&conversation, &metrics, args, format)?;
     if args.to == Path::new("-") {
-        output.bytes(document.text.as_bytes())?;
+        output.print_bytes(document.text.as_bytes())?;
     } else {
-        write(&args.to, document.text.as_bytes())?;
-        let (items, masked) = (document.items, document.redactor.counts());
+        write_file(&args.to, document.text.as_bytes())?;
+        let (items, masked) = (document.item_count, document.redactor.counts());
         if global.json {
-            output.json(&serde_json::json!({ "path": args.to, "items": items, "masked": masked }))?;
+            output.print_json(&serde_json::json!({ "path": args.to, "items": items, "masked": masked }))?;
         }
-        note(global, &format!("{} written to {}", format::count(items, "item"), args.to.display()));
+        print_note(global, &format!("{} written to {}", format::count(items, "item"), args.to.display()));
     }
     if let Some(hidden) = document.hidden {
-        note(global, &format!("left out: {hidden}; `quipu show --full` shows all"));
+        print_note(global, &format!("left out: {hidden}; `quipu show --full` shows all"));
     }
     if args.redact {
-        note(global, &masked(document.redactor.counts()));
+        print_note(global, &masked_note(document.redactor.counts()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What was masked, and what to do about the rest.
-fn masked<'a>(counts: impl IntoIterator<Item = (&'a &'static str, &'a u64)>) -> String {
+fn masked_note<'a>(counts: impl IntoIterator<Item = (&'a &'static str, &'a u64)>) -> String {
     let list: Vec<String> = counts.into_iter().map(|(kind, n)| format!("{n} × {kind}")).collect();
     let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
     format!("masked: {list}; read the result before you share it")
 }
 
 /// A conversation as the text of a file.
-struct Document {
+struct ExportedSession {
     text: String,
-    items: usize,
+    item_count: usize,
     /// What the head says, masked where that is asked for.
-    about: About,
+    details: SessionDetails,
     /// What is left out.
     hidden: Option<String>,
     redactor: Redactor,
 }
 
-impl Document {
+impl ExportedSession {
     fn new(conversation: &Conversation, metrics: &Metrics, args: &ExportArgs, format: ExportFormat) -> Result<Self> {
         let (mut items, left_out) = conversation.for_ui_and_left_out(UiOptions::default());
-        let mut about = about(conversation, Some(metrics));
-        let hidden = hidden(left_out).filter(|_| !args.parts.is_part());
+        let mut about = session_details(conversation, Some(metrics));
+        let hidden = hidden_summary(left_out).filter(|_| !args.parts.is_partial());
         about.not_shown.clone_from(&hidden);
         args.parts.select(&mut items, conversation)?;
         let mut redactor = Redactor::new(&about);
         if args.redact {
-            items.iter_mut().for_each(|item| redactor.item(item));
-            redactor.about(&mut about);
+            items.iter_mut().for_each(|item| redactor.redact_item(item));
+            redactor.redact_details(&mut about);
         }
         let text = match format {
-            ExportFormat::Html => Html { about: about.clone(), local: local_time, ..Html::default() }.render(&items),
-            ExportFormat::Markdown => {
-                Markdown { about: about.clone(), full: true, local: local_time, ..Markdown::default() }.render(&items)
+            ExportFormat::Html => {
+                Html { details: about.clone(), format_time: format_local_time, ..Html::default() }.render(&items)
             }
+            ExportFormat::Markdown => Markdown {
+                details: about.clone(),
+                show_full: true,
+                format_time: format_local_time,
+                ..Markdown::default()
+            }
+            .render(&items),
             ExportFormat::Json => serde_json::to_string(&items)? + "\n",
         };
-        Ok(Self { text, items: items.len(), about, hidden, redactor })
+        Ok(Self { text, item_count: items.len(), details: about, hidden, redactor })
     }
 }
 
 /// The format that is asked for, or that the file's extension names.
-fn format_of(args: &ExportArgs, global: &Global) -> Result<ExportFormat> {
+fn export_format(args: &ExportArgs, global: &GlobalArgs) -> Result<ExportFormat> {
     if let Some(format) = args.format {
         return Ok(format);
     }
@@ -108,21 +114,21 @@ fn format_of(args: &ExportArgs, global: &Global) -> Result<ExportFormat> {
     }
 }
 
-fn open(session: &str, global: &Global) -> Result<(Conversation, Metrics)> {
+fn open_session(session: &str, global: &GlobalArgs) -> Result<(Conversation, Metrics)> {
     let prices = prices::load()?;
     if session == "-" {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
         return Ok((load_reader(&*bytes), measure_reader(&*bytes)?.finish(&prices)));
     }
-    let path = sessions::find(session, global)?;
-    Ok((load(&path)?, measure(&path)?.finish(&prices)))
+    let path = sessions::resolve_session(session, global)?;
+    Ok((load_session(&path)?, measure(&path)?.finish(&prices)))
 }
 
 /// Writes a file whole or not at all. A new file has the mode the umask gives, an existing
 /// one keeps its own; links are followed. What is no regular file, such as a device or a
 /// FIFO, is written to and stays what it is.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
@@ -133,7 +139,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     }
     let written = match fs::metadata(path) {
         Ok(meta) if meta.is_file() => fs::canonicalize(path).and_then(|target| {
-            match replace(&folder(&target), &target, Some(meta.permissions()), bytes) {
+            match write_atomically(&folder(&target), &target, Some(meta.permissions()), bytes) {
                 // A folder that cannot be written may hold a file that can.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => write_in_place(&target, bytes),
                 done => done,
@@ -141,7 +147,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         }),
         // A link to a file that is not there yet.
         Err(_) if path.is_symlink() => write_in_place(path, bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(&folder(path), path, None, bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => write_atomically(&folder(path), path, None, bytes),
         _ => File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
     };
     written.with_context(|| format!("cannot write {}", path.display()))
@@ -152,7 +158,7 @@ fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Writes a temporary file in the folder and renames it to `path`.
-fn replace(folder: &Path, path: &Path, mode: Option<fs::Permissions>, bytes: &[u8]) -> io::Result<()> {
+fn write_atomically(folder: &Path, path: &Path, mode: Option<fs::Permissions>, bytes: &[u8]) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

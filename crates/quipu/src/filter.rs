@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use jiff::{Timestamp, Zoned};
-use quipu_conversation::moment;
-use quipu_index::{Listed, SessionKey};
-use quipu_transcript::find::project_folder;
+use quipu_conversation::parse_timestamp;
+use quipu_index::{ListedSession, SessionKey};
+use quipu_transcript::find::project_folder_name;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::catalogue;
 use crate::sessions;
 use crate::time::TimeArg;
@@ -48,14 +48,14 @@ impl FilterArgs {
     }
 
     /// Resolves what the options refer to. Days are those of `now`'s time zone.
-    pub(crate) fn resolve(&self, now: &Zoned, global: &Global) -> Result<Filter> {
-        let session = self.session.as_deref().map(|spec| sessions::find(spec, global)).transpose()?;
+    pub(crate) fn resolve(&self, now: &Zoned, global: &GlobalArgs) -> Result<Filter> {
+        let session = self.session.as_deref().map(|spec| sessions::resolve_session(spec, global)).transpose()?;
         Ok(Filter {
             project: self.project.as_deref().map(ProjectFilter::new).transpose()?,
             model: self.model.as_ref().map(|part| part.to_lowercase()),
             since: self.since.as_ref().map(|time| time.period(now).start),
             until: self.until.as_ref().map(|time| time.period(now).end),
-            session: session.as_deref().map(key),
+            session: session.as_deref().map(session_key),
         })
     }
 }
@@ -75,7 +75,7 @@ pub(crate) struct Filter {
 impl Filter {
     /// Whether a row of `ls` is selected: by its session, project and models, and by having
     /// been active in the time asked for.
-    pub(crate) fn matches(&self, row: &Listed) -> bool {
+    pub(crate) fn matches(&self, row: &ListedSession) -> bool {
         let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
         self.matches_apart_from_time(row)
             && self.since.is_none_or(|since| time(&row.ended_at).is_some_and(|end| end >= since))
@@ -84,12 +84,12 @@ impl Filter {
 
     /// Whether what was said at a time is selected; without a time only if none is asked for.
     pub(crate) fn matches_time(&self, time: Option<&str>) -> bool {
-        let time = || time.and_then(moment);
+        let time = || time.and_then(parse_timestamp);
         self.since.is_none_or(|since| time().is_some_and(|time| time >= since))
             && self.until.is_none_or(|until| time().is_some_and(|time| time < until))
     }
 
-    fn matches_apart_from_time(&self, row: &Listed) -> bool {
+    fn matches_apart_from_time(&self, row: &ListedSession) -> bool {
         self.matches_session(&row.project, &row.session_id, || row.cwd.clone())
             && (self.model.is_none() || row.models.iter().any(|model| self.matches_model(model)))
     }
@@ -113,11 +113,11 @@ impl Filter {
 
     /// The sessions selected by `--project`, `--model` and `--session`; `None` when none of
     /// them is given. Reads the index for the first two.
-    pub(crate) fn sessions(&self, global: &Global) -> Result<Option<HashSet<SessionKey>>> {
+    pub(crate) fn sessions(&self, global: &GlobalArgs) -> Result<Option<HashSet<SessionKey>>> {
         if self.project.is_none() && self.model.is_none() {
             return Ok(self.session.clone().map(|key| HashSet::from([key])));
         }
-        let rows = catalogue::sessions(global)?;
+        let rows = catalogue::list_sessions(global)?;
         let selected = rows.into_iter().filter(|row| self.matches_apart_from_time(row));
         Ok(Some(selected.map(|row| SessionKey { project: row.project, id: row.session_id }).collect()))
     }
@@ -151,13 +151,13 @@ impl ProjectFilter {
             }
             Self::Within(path) => match cwd {
                 Some(cwd) => Path::new(cwd).starts_with(path),
-                None => folder == project_folder(&path.to_string_lossy()),
+                None => folder == project_folder_name(&path.to_string_lossy()),
             },
         }
     }
 }
 
-fn key(session: &Path) -> SessionKey {
+fn session_key(session: &Path) -> SessionKey {
     let name = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     SessionKey { project: name(session.parent().and_then(Path::file_name)), id: name(session.file_stem()) }
 }

@@ -8,37 +8,37 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
-use quipu_conversation::{Live, LiveAgent, LiveItem, State};
-use quipu_transcript::{Changes, Followed, SessionFollower, Source};
+use quipu_conversation::{ActivityState, LiveConversation, LiveItem, LiveSubagent};
+use quipu_transcript::{ChangeWatcher, FollowEvent, LineSource, SessionFollower};
 
-use crate::args::{FollowArgs, Global};
-use crate::live::{Place, View};
+use crate::args::{FollowArgs, GlobalArgs};
+use crate::live_view::{LiveView, SessionContext};
 use crate::output::Output;
 use crate::sessions;
 
 mod all;
-mod newest;
+mod new_sessions;
 
-use newest::NewSessions;
+use new_sessions::NewSessions;
 
 /// Long enough: something is waited for in any case.
-const WAIT: Duration = Duration::from_secs(60);
+const MAX_CHANGE_WAIT: Duration = Duration::from_secs(60);
 
 /// Enough to see what a session does.
-const LAST_BYTES: u64 = 512 << 10;
+const TAIL_BYTES: u64 = 512 << 10;
 
-pub(crate) fn run(args: &FollowArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     if args.all {
         return all::run(args, global, output);
     }
-    let mut changes = Changes::new();
+    let mut changes = ChangeWatcher::new();
     let mut newer = (args.session == "latest").then(|| NewSessions::new(global, &mut changes));
     let mut path = match &mut newer {
         Some(newer) if newer.sessions().is_empty() => {
-            say(global, "no session yet; waiting for one to begin");
+            print_status(global, "no session yet; waiting for one to begin");
             newer.wait(&mut changes)
         }
-        _ => sessions::find(&args.session, global)?,
+        _ => sessions::resolve_session(&args.session, global)?,
     };
     loop {
         path = follow(&path, args, global, output, &mut changes, newer.as_mut())?;
@@ -49,27 +49,27 @@ pub(crate) fn run(args: &FollowArgs, global: &Global, output: &Output) -> Result
 fn follow(
     path: &Path,
     args: &FollowArgs,
-    global: &Global,
+    global: &GlobalArgs,
     output: &Output,
-    changes: &mut Changes,
+    changes: &mut ChangeWatcher,
     mut newer: Option<&mut NewSessions>,
 ) -> Result<PathBuf> {
-    let mut session = Session::new(SessionFollower::open(path)?);
+    let mut session = FollowedSession::new(SessionFollower::open(path)?);
     session.follower.watch(changes);
-    say(global, &format!("following {}; Ctrl-C to stop", path.display()));
-    let recent = session.catch_up(args.tail)?;
-    let place = Rc::new(Place { base: session.live.cwd().map(str::to_owned), ..session.place() });
-    let mut view = View::new(output, global.json, args.full);
-    view.show(&place, recent, Vec::new())?;
+    print_status(global, &format!("following {}; Ctrl-C to stop", path.display()));
+    let recent = session.read_to_end(args.tail)?;
+    let place = Rc::new(SessionContext { base_folder: session.live.cwd().map(str::to_owned), ..session.context() });
+    let mut view = LiveView::new(output, global.json, args.full);
+    view.show_items(&place, recent, Vec::new())?;
     loop {
-        let changed = changes.wait(WAIT);
-        while session.take()? {
-            let items = session.news(args.tail)?;
-            view.show(&place, items, Vec::new())?;
+        let changed = changes.wait(MAX_CHANGE_WAIT);
+        while session.read_new_lines()? {
+            let items = session.new_items(args.tail)?;
+            view.show_items(&place, items, Vec::new())?;
         }
         let Some(newer) = &mut newer else { continue };
-        let began = newer.look(&changed, changes);
-        if let Some(path) = began.or_else(|| resumed(&session, &newer.sessions_of(&changed))) {
+        let began = newer.poll(&changed, changes);
+        if let Some(path) = began.or_else(|| resumed_session(&session, &newer.session_files_for(&changed))) {
             view.finish(&place)?;
             return Ok(path);
         }
@@ -77,76 +77,76 @@ fn follow(
 }
 
 /// Another session that goes on while this one waits for its user's next prompt.
-fn resumed(session: &Session, changed: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+fn resumed_session(session: &FollowedSession, changed: &BTreeSet<PathBuf>) -> Option<PathBuf> {
     let own = session.live.activity();
     let others = changed.iter().filter(|path| *path != session.follower.path());
-    let mut others = others.filter(|_| matches!(own.state, State::Prompt | State::Ended));
+    let mut others = others.filter(|_| matches!(own.state, ActivityState::Prompt | ActivityState::Ended));
     let is_later = |path: &&PathBuf| {
-        let mut other = Session::new(SessionFollower::open_near_end(path, LAST_BYTES).ok()?);
-        other.catch_up(0).ok()?;
-        Some(other.live.activity().since > own.since)
+        let mut other = FollowedSession::new(SessionFollower::open_near_end(path, TAIL_BYTES).ok()?);
+        other.read_to_end(0).ok()?;
+        Some(other.live.activity().last_timestamp > own.last_timestamp)
     };
     others.find(|path| is_later(path).unwrap_or_default()).cloned()
 }
 
 /// A session that is being followed.
-struct Session {
+struct FollowedSession {
     follower: SessionFollower,
-    live: Live,
+    live: LiveConversation,
     /// Whether the file is read from its start again, because it was cut or replaced.
     is_restarted: bool,
 }
 
-impl Session {
+impl FollowedSession {
     fn new(follower: SessionFollower) -> Self {
-        Self { follower, live: Live::default(), is_restarted: false }
+        Self { follower, live: LiveConversation::default(), is_restarted: false }
     }
 
     /// Where its items belong.
-    fn place(&self) -> Place {
+    fn context(&self) -> SessionContext {
         let stem = || self.follower.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let session_id = self.live.session_id().map(|id| id.as_str().to_owned()).or_else(stem);
-        Place { session_id, ..Place::default() }
+        SessionContext { session_id, ..SessionContext::default() }
     }
 
     /// Takes the lines that have come; false when there are none.
-    fn take(&mut self) -> Result<bool> {
+    fn read_new_lines(&mut self) -> Result<bool> {
         let events = self.follower.poll()?;
         let any = !events.is_empty();
         for (source, event) in events {
             match (source, event) {
-                (Source::Session, Followed::Line { number, bytes, .. }) => {
+                (LineSource::Session, FollowEvent::Line { number, bytes, .. }) => {
                     self.live.push_line(number, &String::from_utf8_lossy(&bytes));
                 }
-                (Source::Session, Followed::Truncated | Followed::Replaced) => {
-                    self.live = Live::default();
+                (LineSource::Session, FollowEvent::Truncated | FollowEvent::Replaced) => {
+                    self.live = LiveConversation::default();
                     self.is_restarted = true;
                 }
-                (Source::Subagent(file), Followed::Line { number, bytes, .. }) => {
+                (LineSource::Subagent(file), FollowEvent::Line { number, bytes, .. }) => {
                     let task = file.description.or(file.agent_type);
-                    let agent = LiveAgent { agent_id: Some(file.agent_id), tool_use_id: file.tool_use_id, task };
+                    let agent = LiveSubagent { agent_id: Some(file.agent_id), tool_use_id: file.tool_use_id, task };
                     self.live.push_agent_line(&agent, number, &String::from_utf8_lossy(&bytes));
                 }
-                (Source::Subagent(_), _) => {}
+                (LineSource::Subagent(_), _) => {}
             }
         }
         Ok(any)
     }
 
     /// What is new. Of a file that is read from its start again, the last items.
-    fn news(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
-        if std::mem::take(&mut self.is_restarted) { self.catch_up(tail) } else { Ok(self.live.changes()) }
+    fn new_items(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
+        if std::mem::take(&mut self.is_restarted) { self.read_to_end(tail) } else { Ok(self.live.changes()) }
     }
 
     /// Reads all there is and returns the last items of it, by time.
-    fn catch_up(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
+    fn read_to_end(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
         let (mut own, mut of_agents) = (VecDeque::new(), VecDeque::new());
         loop {
             for change in self.live.changes() {
                 let list = if change.agent.is_some() { &mut of_agents } else { &mut own };
-                keep(list, change, tail);
+                keep_last(list, change, tail);
             }
-            if !self.take()? {
+            if !self.read_new_lines()? {
                 break;
             }
         }
@@ -159,7 +159,7 @@ impl Session {
 }
 
 /// Keeps the last items; a tool call that changed takes the place it had.
-fn keep(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
+fn keep_last(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
     let id = |item: &LiveItem| item.item.tool.as_ref().map(|tool| tool.id.clone());
     if change.is_update {
         if let Some(known) = list.iter_mut().find(|item| id(item) == id(&change)) {
@@ -174,8 +174,8 @@ fn keep(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
 }
 
 /// Says something on standard error, unless that is unwanted.
-fn say(global: &Global, text: &str) {
+fn print_status(global: &GlobalArgs, text: &str) {
     if !global.quiet {
-        let _ = writeln!(anstream::stderr().lock(), "{}", quipu_render::clean(text));
+        let _ = writeln!(anstream::stderr().lock(), "{}", quipu_render::sanitize(text));
     }
 }

@@ -3,7 +3,6 @@
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod about;
 mod answer;
 mod args;
 mod catalogue;
@@ -19,18 +18,19 @@ mod export;
 mod filter;
 mod follow;
 mod format;
-mod housekeeping;
-mod live;
+mod live_view;
 mod ls;
+mod manage;
 mod output;
 mod overview;
 mod parallel;
+mod part_args;
 mod prices;
-mod raw;
+mod raw_lines;
 mod resume;
 mod search;
 mod secrets;
-mod select;
+mod session_details;
 mod sessions;
 mod show;
 mod stats;
@@ -50,9 +50,9 @@ use crate::args::{Args, Command};
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse_from(search::with_dashed_words(std::env::args_os())) {
+    let args = match Args::try_parse_from(search::mark_dashed_words(std::env::args_os())) {
         Ok(args) => args,
-        Err(error) => return error::usage(&error),
+        Err(error) => return error::report_usage_error(&error),
     };
     let output = Output::new(&args.global);
     let started = Instant::now();
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         let dirs = sessions::claude_dirs(&args.global);
         let dirs = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         let took = started.elapsed().as_secs_f64() * 1e3;
-        let _ = writeln!(anstream::stderr(), "sessions in {}; took {took:.1} ms", quipu_render::clean(&dirs));
+        let _ = writeln!(anstream::stderr(), "sessions in {}; took {took:.1} ms", quipu_render::sanitize(&dirs));
     }
     code
 }
@@ -87,21 +87,21 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Answer(answer) => answer::run(answer, &args.global, output),
         Command::Resume(resume) => resume::run(resume, &args.global, output),
-        Command::Rename(rename) => housekeeping::rename(rename, &args.global, output),
-        Command::Tag(tag) => housekeeping::tag(tag, &args.global, output),
-        Command::Rm(rm) => housekeeping::rm(rm, &args.global, output),
+        Command::Rename(rename) => manage::rename(rename, &args.global, output),
+        Command::Tag(tag) => manage::tag(tag, &args.global, output),
+        Command::Rm(rm) => manage::rm(rm, &args.global, output),
         Command::Doctor => doctor::run(&args.global, output),
         Command::Completions { shell } => {
-            completions::script(*shell, output)?;
+            completions::print_script(*shell, output)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::CompleteSessions => {
-            completions::sessions(&args.global, output)?;
+            completions::print_sessions(&args.global, output)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Help { command } => {
             let help = command_named(command.as_deref())?.render_help();
-            output.text(&if output.color { help.ansi().to_string() } else { help.to_string() })?;
+            output.print_text(&if output.color { help.ansi().to_string() } else { help.to_string() })?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man { command } => {
@@ -112,7 +112,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
             };
             let mut text = Vec::new();
             clap_mangen::Man::new(page).render(&mut text)?;
-            output.bytes(&text)?;
+            output.print_bytes(&text)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -7,7 +7,7 @@ use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{ColorWhen, Global};
+use crate::args::{ColorWhen, GlobalArgs};
 
 /// Knows the terminal, if there is one.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ pub(crate) struct Output {
     /// Whether a person looks at stdout.
     pub(crate) is_terminal: bool,
     height: Option<usize>,
-    pager: bool,
+    can_page: bool,
 }
 
 impl Output {
-    pub(crate) fn new(global: &Global) -> Self {
+    pub(crate) fn new(global: &GlobalArgs) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -44,13 +44,13 @@ impl Output {
             is_terminal,
             height: size.map(|(_, h)| usize::from(h.0)),
             // A terminal without cursor movement cannot page.
-            pager: is_terminal && !global.no_pager && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            can_page: is_terminal && !global.no_pager && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
         }
     }
 
     /// Plain text without a limit on its width.
-    pub(crate) fn piped() -> Self {
-        Self { color: false, width: 100, columns: None, is_terminal: false, height: None, pager: false }
+    pub(crate) fn plain() -> Self {
+        Self { color: false, width: 100, columns: None, is_terminal: false, height: None, can_page: false }
     }
 
     /// A style, or none when colours are off.
@@ -59,23 +59,23 @@ impl Output {
     }
 
     /// Prints text for people, through a pager when it is longer than the screen.
-    pub(crate) fn text(&self, text: &str) -> Result<()> {
+    pub(crate) fn print_text(&self, text: &str) -> Result<()> {
         let long = self.height.is_some_and(|height| text.lines().count() > height);
-        if !(self.pager && long && page(text)?) {
-            self.bytes(text.as_bytes())?;
+        if !(self.can_page && long && show_in_pager(text)?) {
+            self.print_bytes(text.as_bytes())?;
         }
         Ok(())
     }
 
     /// Prints one JSON document.
-    pub(crate) fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
+    pub(crate) fn print_json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let mut text = serde_json::to_string(value)?;
         text.push('\n');
-        self.bytes(text.as_bytes())
+        self.print_bytes(text.as_bytes())
     }
 
     /// Prints bytes as they are.
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()?;
@@ -84,7 +84,7 @@ impl Output {
 }
 
 /// Shows text in `$PAGER` or less; false when no pager could be started.
-fn page(text: &str) -> io::Result<bool> {
+fn show_in_pager(text: &str) -> io::Result<bool> {
     let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let mut words = chosen.split_whitespace();
     let Some(program) = words.next().filter(|program| *program != "cat") else { return Ok(false) };

@@ -5,17 +5,17 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 
 /// Works on each file; the results come in the order of the files. A panic in `work` ends
 /// the command: a result that is missing must not pass for a file without one.
-pub(crate) fn each<F: Sync, T: Send>(
+pub(crate) fn map_files<F: Sync, T: Send>(
     files: &[F],
     what: &'static str,
-    global: &Global,
+    global: &GlobalArgs,
     work: impl Fn(&F) -> T + Sync,
 ) -> Vec<T> {
-    let bar = bar(files.len(), what, global);
+    let bar = file_progress_bar(files.len(), what, global);
     let step = |file: &F| {
         let result = work(file);
         bar.inc(1);
@@ -27,7 +27,7 @@ pub(crate) fn each<F: Sync, T: Send>(
 }
 
 /// Drawn on stderr, only when that is a terminal and there is something to wait for.
-fn bar(files: usize, what: &'static str, global: &Global) -> ProgressBar {
+fn file_progress_bar(files: usize, what: &'static str, global: &GlobalArgs) -> ProgressBar {
     if global.quiet || files < 2 {
         return ProgressBar::hidden();
     }
@@ -47,19 +47,19 @@ mod tests {
     use super::*;
     use crate::args::Args;
 
-    fn quiet() -> Global {
+    fn quiet() -> GlobalArgs {
         Args::parse_from(["quipu", "-q"]).global
     }
 
     #[test]
     fn results_come_in_the_order_of_the_files() {
         let files: Vec<u32> = (0..500).collect();
-        assert_eq!(each(&files, "", &quiet(), |n| n * 2), files.iter().map(|n| n * 2).collect::<Vec<_>>());
+        assert_eq!(map_files(&files, "", &quiet(), |n| n * 2), files.iter().map(|n| n * 2).collect::<Vec<_>>());
     }
 
     #[test]
     #[should_panic(expected = "worker 3")]
     fn a_panic_of_one_worker_is_not_swallowed() {
-        each(&[1, 2, 3, 4], "", &quiet(), |n| assert!(*n != 3, "worker {n}"));
+        map_files(&[1, 2, 3, 4], "", &quiet(), |n| assert!(*n != 3, "worker {n}"));
     }
 }

@@ -9,7 +9,7 @@ use quipu_conversation::price::Prices;
 /// `<config>/quipu/prices.toml` over the bundled prices. A file that cannot be read, or holds
 /// something else, is an error.
 pub(crate) fn load() -> Result<Prices> {
-    let Some(path) = path() else { return Ok(Prices::bundled()) };
+    let Some(path) = prices_path() else { return Ok(Prices::bundled()) };
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Prices::with_overrides(&text, &path.display().to_string())?),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Prices::bundled()),
@@ -18,7 +18,7 @@ pub(crate) fn load() -> Result<Prices> {
 }
 
 /// The file of the user's own prices; `None` without a home folder.
-pub(crate) fn path() -> Option<PathBuf> {
+pub(crate) fn prices_path() -> Option<PathBuf> {
     let home = || std::env::home_dir().map(|home| home.join(".config"));
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from).or_else(home)?;
     Some(config.join("quipu/prices.toml"))

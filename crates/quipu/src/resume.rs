@@ -6,37 +6,37 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
-use quipu_transcript::Outline;
-use quipu_transcript::find::{project_folder, project_of};
+use quipu_transcript::SessionOverview;
+use quipu_transcript::find::{find_project_folder, project_folder_name};
 use serde_json::json;
 
-use crate::args::{Global, ResumeArgs};
+use crate::args::{GlobalArgs, ResumeArgs};
 use crate::catalogue;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::sessions::{self, claude_dirs};
 
 /// The program that goes on with sessions.
-const AGENT: &str = "claude";
+const AGENT_PROGRAM: &str = "claude";
 
-pub(crate) fn run(args: &ResumeArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &ResumeArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let path = match &args.session {
-        Some(spec) => sessions::find(spec, global)?,
-        None => latest(global)?,
+        Some(spec) => sessions::resolve_session(spec, global)?,
+        None => latest_session(global)?,
     };
-    let resume = Resume::of(&path)?;
+    let resume = ResumeCommand::from_file(&path)?;
     if args.run {
-        return resume.start(output);
+        return resume.exec(output);
     }
     if global.json {
-        output.json(&json!({
+        output.print_json(&json!({
             "session_id": resume.id, "cwd": resume.cwd, "config_dir": resume.config_dir,
-            "command": [AGENT, "--resume", resume.id], "shell": resume.shell()?,
+            "command": [AGENT_PROGRAM, "--resume", resume.id], "shell": resume.shell_command()?,
         }))?;
     } else {
-        output.bytes(format!("{}\n", resume.shell()?).as_bytes())?;
+        output.print_bytes(format!("{}\n", resume.shell_command()?).as_bytes())?;
         if !Path::new(&resume.cwd).is_dir() && !global.quiet {
-            let cwd = quipu_render::clean(&resume.cwd);
+            let cwd = quipu_render::sanitize(&resume.cwd);
             let _ = writeln!(anstream::stderr().lock(), "warning: the folder '{cwd}' does not exist");
         }
     }
@@ -44,27 +44,27 @@ pub(crate) fn run(args: &ResumeArgs, global: &Global, output: &Output) -> Result
 }
 
 /// The latest session of the current folder, or else of all.
-fn latest(global: &Global) -> Result<PathBuf> {
-    let rows = catalogue::sessions(global)?;
+fn latest_session(global: &GlobalArgs) -> Result<PathBuf> {
+    let rows = catalogue::list_sessions(global)?;
     let here = std::env::current_dir()?;
-    let folders: Vec<PathBuf> = claude_dirs(global).iter().filter_map(|dir| project_of(dir, &here)).collect();
+    let folders: Vec<PathBuf> = claude_dirs(global).iter().filter_map(|dir| find_project_folder(dir, &here)).collect();
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folders: Vec<PathBuf> = folders.iter().map(|folder| canonical(folder)).collect();
     let is_here = |path: &Path| path.parent().is_some_and(|folder| folders.contains(&canonical(folder)));
     let row = rows.iter().find(|row| is_here(&row.path)).or_else(|| rows.first());
-    row.map(|row| row.path.clone()).ok_or_else(|| sessions::no_sessions(global))
+    row.map(|row| row.path.clone()).ok_or_else(|| sessions::no_sessions_error(global))
 }
 
 /// What it takes to go on with a session.
-struct Resume {
+struct ResumeCommand {
     id: String,
     cwd: String,
     /// The config folder, where the agent would not look there by itself.
     config_dir: Option<String>,
 }
 
-impl Resume {
-    fn of(path: &Path) -> Result<Self> {
+impl ResumeCommand {
+    fn from_file(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path)?;
         let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if id.starts_with("agent-") {
@@ -72,15 +72,19 @@ impl Resume {
             return Err(Failure::error("resume.subagent", format!("'{id}' is a subagent, not a session"), hint));
         }
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        let config = path.ancestors().nth(3).filter(|_| path.ancestors().nth(2).is_some_and(is_projects));
+        let config = path.ancestors().nth(3).filter(|_| path.ancestors().nth(2).is_some_and(is_projects_folder));
         let Some(config) = config else {
             let message = format!("'{}' is not in a config folder", path.display());
             let hint = "agents find sessions in <config folder>/projects/<project>/<session>.jsonl";
             return Err(Failure::error("resume.not_in_projects", message, hint));
         };
-        let Some(cwd) = cwd_of(&path, &folder)? else {
+        let Some(cwd) = session_cwd(&path, &folder)? else {
             let message = format!("the session '{id}' does not say which folder it belongs to");
-            return Err(Failure::error("resume.no_folder", message, format!("run `{AGENT} --resume {id}` there")));
+            return Err(Failure::error(
+                "resume.no_folder",
+                message,
+                format!("run `{AGENT_PROGRAM} --resume {id}` there"),
+            ));
         };
         if [id.as_str(), &cwd].iter().any(|text| text.chars().any(char::is_control)) || id.starts_with('-') {
             let message = "the session's id or folder has characters that are not safe in a command";
@@ -93,26 +97,26 @@ impl Resume {
     }
 
     /// The command for a shell.
-    fn shell(&self) -> Result<String> {
+    fn shell_command(&self) -> Result<String> {
         let set = match &self.config_dir {
-            Some(dir) => format!("CLAUDE_CONFIG_DIR={} ", quote(dir)?),
+            Some(dir) => format!("CLAUDE_CONFIG_DIR={} ", shell_quote(dir)?),
             None => String::new(),
         };
-        Ok(format!("cd {} && {set}{AGENT} --resume {}", quote(&self.cwd)?, quote(&self.id)?))
+        Ok(format!("cd {} && {set}{AGENT_PROGRAM} --resume {}", shell_quote(&self.cwd)?, shell_quote(&self.id)?))
     }
 
     /// Starts the agent in place of this program; returns only where that cannot be done.
-    fn start(&self, output: &Output) -> Result<ExitCode> {
+    fn exec(&self, output: &Output) -> Result<ExitCode> {
         if !Path::new(&self.cwd).is_dir() {
             let message = format!("the folder '{}' does not exist", self.cwd);
             return Err(Failure::error("resume.no_such_folder", message, "create it, or move the session"));
         }
-        let mut command = Command::new(AGENT);
+        let mut command = Command::new(AGENT_PROGRAM);
         command.args(["--resume", &self.id]).current_dir(&self.cwd);
         if let Some(dir) = &self.config_dir {
             command.env("CLAUDE_CONFIG_DIR", dir);
         }
-        output.bytes(b"")?;
+        output.print_bytes(b"")?;
         #[cfg(unix)]
         let error = std::os::unix::process::CommandExt::exec(&mut command);
         #[cfg(not(unix))]
@@ -121,27 +125,27 @@ impl Resume {
             Err(error) => error,
         };
         let hint = "install it, or put it on your PATH";
-        Err(Failure::error("resume.cannot_start", format!("cannot start `{AGENT}`: {error}"), hint))
+        Err(Failure::error("resume.cannot_start", format!("cannot start `{AGENT_PROGRAM}`: {error}"), hint))
     }
 }
 
-fn is_projects(folder: &Path) -> bool {
+fn is_projects_folder(folder: &Path) -> bool {
     folder.file_name() == Some("projects".as_ref())
 }
 
 /// The directory whose sessions are kept in a project folder: the first one the session
 /// names, unless a later one has this folder.
-fn cwd_of(path: &Path, folder: &str) -> Result<Option<String>> {
-    let first = Outline::read(path)?.cwd;
-    if first.as_deref().is_none_or(|cwd| project_folder(cwd) == folder) {
+fn session_cwd(path: &Path, folder: &str) -> Result<Option<String>> {
+    let first = SessionOverview::read_both_ends(path)?.cwd;
+    if first.as_deref().is_none_or(|cwd| project_folder_name(cwd) == folder) {
         return Ok(first);
     }
-    let talk = quipu_transcript::load_alone(path)?;
+    let talk = quipu_transcript::load_file(path)?;
     let named = talk.path().into_iter().filter_map(|node| node.entry.envelope()?.cwd.text());
-    let fits = named.map(str::to_owned).find(|cwd| project_folder(cwd) == folder);
+    let fits = named.map(str::to_owned).find(|cwd| project_folder_name(cwd) == folder);
     Ok(fits.or(first))
 }
 
-fn quote(text: &str) -> Result<Cow<'_, str>> {
+fn shell_quote(text: &str) -> Result<Cow<'_, str>> {
     Ok(shlex::try_quote(text)?)
 }

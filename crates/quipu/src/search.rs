@@ -9,50 +9,52 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_index::{Found, Hit, Pattern, PatternError, Query, Role, SessionKey, Terms, hits_at, places};
-use quipu_render::clean;
-use quipu_transcript::{Outline, find};
+use quipu_index::{
+    Hit, Pattern, PatternError, Query, SearchHits, SearchRole, SearchTerms, SessionKey, hits_in_line, matching_lines,
+};
+use quipu_render::sanitize;
+use quipu_transcript::{SessionOverview, find};
 
-use crate::args::{self, Global, SearchArgs};
-use crate::catalogue::{self, bar, step};
-use crate::error::{Failure, note, warn_all};
+use crate::args::{self, GlobalArgs, SearchArgs};
+use crate::catalogue::{self, progress_bar, update_progress};
+use crate::error::{Failure, print_note, print_warnings};
 use crate::format;
 use crate::output::Output;
 use crate::parallel;
 use crate::sessions::claude_dirs;
 use crate::table::truncate;
-use crate::time::{local_time, now};
+use crate::time::{format_local_time, now};
 
 /// In text, a session shows no more hits than this; `--session` shows the others.
-const HITS_PER_SESSION: usize = 5;
+const MAX_HITS_PER_SESSION: usize = 5;
 
-pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &SearchArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let words: Vec<&str> = args.query.iter().map(|word| query_word(word)).collect::<Result<_>>()?;
     let text = words.join(" ");
     let filter = args.filters.resolve(&now(), global)?;
     let is_capped = !global.json && args.filters.session.is_none();
     let query = Query {
         sessions: filter.sessions(global)?,
-        role: args.role.map(role),
+        role: args.role.map(search_role),
         tool: args.tool.clone(),
         since: filter.since,
         until: filter.until,
         limit: args.limit,
-        per_session: if is_capped { HITS_PER_SESSION } else { usize::MAX },
+        limit_per_session: if is_capped { MAX_HITS_PER_SESSION } else { usize::MAX },
     };
     let found = if args.exact {
-        in_files(&Pattern::exact(&text).map_err(refused)?, &query, global)
+        search_files(&Pattern::exact(&text).map_err(pattern_error)?, &query, global)
     } else if args.regex {
-        in_files(&Pattern::regex(&text).map_err(refused)?, &query, global)
+        search_files(&Pattern::regex(&text).map_err(pattern_error)?, &query, global)
     } else {
-        in_index(Terms::parse(&text).map_err(refused)?, &query, global)?
+        search_index(SearchTerms::parse(&text).map_err(pattern_error)?, &query, global)?
     };
     if global.json {
-        output.json(&found.hits)?;
+        output.print_json(&found.hits)?;
     } else if found.hits.is_empty() {
-        note(global, &format!("no match for '{}'", clean(&truncate(&text, 60))));
+        print_note(global, &format!("no match for '{}'", sanitize(&truncate(&text, 60))));
     } else {
-        output.text(&list(&found, output)?)?;
+        output.print_text(&render_hits(&found, output)?)?;
     }
     Ok(if found.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -60,16 +62,16 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Result
 /// Stands before words of a query that begin with a dash and can be no option, such as `->`
 /// and `-harbour`: clap would refuse the first and take the second for `-h`. No keyboard types
 /// this character.
-const DASHED: char = '\u{2060}';
+const DASH_MARKER: char = '\u{2060}';
 
-/// The arguments of the command with [`DASHED`] where a query needs it.
-pub(crate) fn with_dashed_words(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// The arguments of the command with [`DASH_MARKER`] where a query needs it.
+pub(crate) fn mark_dashed_words(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let (mut is_search, mut is_past_options) = (false, false);
     let args = args.map(|arg| {
         is_search |= arg == "search" || arg == "find";
         is_past_options |= arg == "--";
         if is_search && !is_past_options && arg.to_str().is_some_and(is_dashed_word) {
-            OsString::from(format!("{DASHED}{}", arg.to_string_lossy()))
+            OsString::from(format!("{DASH_MARKER}{}", arg.to_string_lossy()))
         } else {
             arg
         }
@@ -91,26 +93,26 @@ fn is_dashed_word(arg: &str) -> bool {
 
 /// A word of the query as it was typed. Fails if it may be a mistyped option.
 fn query_word(word: &str) -> Result<&str> {
-    let Some(dashed) = word.strip_prefix(DASHED) else { return Ok(word) };
+    let Some(dashed) = word.strip_prefix(DASH_MARKER) else { return Ok(word) };
     if !dashed[1..].starts_with(char::is_alphanumeric) {
         return Ok(dashed);
     }
-    let message = format!("`{}` is not an option", clean(&truncate(dashed, 60)));
+    let message = format!("`{}` is not an option", sanitize(&truncate(dashed, 60)));
     let hint = "to leave out a word, quote the query, as in `quipu search 'tide -harbour'`, or write `--` before it";
     Err(Failure::usage("usage.dashed_word", message, hint))
 }
 
-fn role(role: args::Role) -> Role {
+fn search_role(role: args::RoleArg) -> SearchRole {
     match role {
-        args::Role::User => Role::User,
-        args::Role::Assistant => Role::Assistant,
-        args::Role::Thinking => Role::Thinking,
-        args::Role::Tool => Role::Tool,
-        args::Role::System => Role::System,
+        args::RoleArg::User => SearchRole::User,
+        args::RoleArg::Assistant => SearchRole::Assistant,
+        args::RoleArg::Thinking => SearchRole::Thinking,
+        args::RoleArg::Tool => SearchRole::Tool,
+        args::RoleArg::System => SearchRole::System,
     }
 }
 
-fn refused(error: PatternError) -> anyhow::Error {
+fn pattern_error(error: PatternError) -> anyhow::Error {
     let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
     let hint = match error {
         PatternError::Empty => "name at least one word, such as `quipu search tide`",
@@ -120,52 +122,56 @@ fn refused(error: PatternError) -> anyhow::Error {
     Failure::usage(error.code(), format!("{error}{why}"), hint)
 }
 
-fn in_index(terms: Terms, query: &Query, global: &Global) -> Result<Found> {
+fn search_index(terms: SearchTerms, query: &Query, global: &GlobalArgs) -> Result<SearchHits> {
     if !terms.has_words() {
-        return Ok(in_files(&Pattern::terms(terms), query, global));
+        return Ok(search_files(&Pattern::from_terms(terms), query, global));
     }
     let begun = Instant::now();
-    let (found, up_to_date) = catalogue::with(global, |catalogue| {
-        let bar = bar("indexing (MB)", global);
-        let errors = catalogue.index_text(&|done, all| step(&bar, done, all));
+    let (found, up_to_date) = catalogue::with_catalogue(global, |catalogue| {
+        let bar = progress_bar("indexing (MB)", global);
+        let errors = catalogue.index_text(&|done, all| update_progress(&bar, done, all));
         bar.finish_and_clear();
-        warn_all(&errors?);
+        print_warnings(&errors?);
         let up_to_date = Instant::now();
         Ok((catalogue.search(&terms, query)?, up_to_date))
     })?;
     if global.verbose {
         let (update, search) = (up_to_date - begun, up_to_date.elapsed());
-        note(global, &format!("index updated in {:.1} ms, searched in {:.1} ms", ms(update), ms(search)));
+        print_note(
+            global,
+            &format!("index updated in {:.1} ms, searched in {:.1} ms", milliseconds(update), milliseconds(search)),
+        );
     }
     // Where the index has many candidates and few have the signs, the files are quicker.
-    Ok(if found.is_partial { in_files(&Pattern::terms(terms), query, global) } else { found })
+    Ok(if found.is_incomplete { search_files(&Pattern::from_terms(terms), query, global) } else { found })
 }
 
-fn ms(time: Duration) -> f64 {
+fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
 /// Searches every file; the latest sessions come first.
-fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
-    let (projects, mut errors) = find::projects(&claude_dirs(global));
-    let (mut histories, unread) = find::histories(&projects, &());
+fn search_files(pattern: &Pattern, query: &Query, global: &GlobalArgs) -> SearchHits {
+    let (projects, mut errors) = find::list_project_folders(&claude_dirs(global));
+    let (mut histories, unread) = find::list_session_files(&projects, &());
     errors.extend(unread);
-    histories.retain(|history| query.wants_session(&history.project, history.id.as_str()));
-    histories.sort_by_key(|history| std::cmp::Reverse(history.main().modified));
-    let (mut found, mut is_more, mut seen) = (Found::default(), false, HashSet::new());
-    let searched =
-        parallel::each(&histories, "searching", global, |history| (history.clone(), places(history, pattern)));
+    histories.retain(|history| query.includes_session(&history.project, history.id.as_str()));
+    histories.sort_by_key(|history| std::cmp::Reverse(history.main_file().modified));
+    let (mut found, mut is_more, mut seen) = (SearchHits::default(), false, HashSet::new());
+    let searched = parallel::map_files(&histories, "searching", global, |history| {
+        (history.clone(), matching_lines(history, pattern))
+    });
     for (history, (places, unread)) in searched {
         errors.extend(unread);
-        let mut left = query.per_session;
+        let mut left = query.limit_per_session;
         for place in places.iter().rev() {
             if found.hits.len() >= query.limit {
                 is_more = true;
                 break;
             }
-            let mut hits = hits_at(&history, place, pattern, query);
+            let mut hits = hits_in_line(&history, place, pattern, query);
             hits.retain(|hit| {
-                let (entry, snippet) = hit.identity();
+                let (entry, snippet) = hit.dedup_key();
                 seen.insert((entry, snippet.to_owned()))
             });
             let is_capped = hits.len() > left;
@@ -173,23 +179,25 @@ fn in_files(pattern: &Pattern, query: &Query, global: &Global) -> Found {
             left -= hits.len();
             found.hits.extend(hits);
             if is_capped {
-                found.capped.insert(SessionKey { project: history.project.to_string(), id: history.id.to_string() });
+                found
+                    .capped_sessions
+                    .insert(SessionKey { project: history.project.to_string(), id: history.id.to_string() });
                 break;
             }
         }
     }
-    warn_all(&errors);
+    print_warnings(&errors);
     is_more |= found.hits.len() > query.limit;
     found.hits.truncate(query.limit);
     found.hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
     if is_more {
-        note(global, &format!("the latest {}; --limit may show more", format::count(query.limit, "hit")));
+        print_note(global, &format!("the latest {}; --limit may show more", format::count(query.limit, "hit")));
     }
     found
 }
 
 /// Hits by session, each in two lines: where it is, and what is said there.
-fn list(found: &Found, output: &Output) -> Result<String> {
+fn render_hits(found: &SearchHits, output: &Output) -> Result<String> {
     let cyan = output.style(AnsiColor::Cyan.on_default());
     let (bold, dim) = (output.style(Style::new().bold()), output.style(Style::new().dimmed()));
     let mark = output.style(AnsiColor::Yellow.on_default().bold());
@@ -200,18 +208,18 @@ fn list(found: &Found, output: &Output) -> Result<String> {
     for (n, session) in sessions.iter().enumerate() {
         let hits: Vec<&Hit> = found.hits.iter().filter(|hit| hit.session() == *session).collect();
         let is_twice = sessions.iter().filter(|other| other.id == session.id).count() > 1;
-        let name = name(session, is_twice);
-        let (title, project) = head(hits[0]);
+        let name = session_name(session, is_twice);
+        let (title, project) = title_and_project(hits[0]);
         let gap = if n > 0 { "\n" } else { "" };
-        writeln!(text, "{gap}{bold}{}{bold:#}  {dim}{}{dim:#}", clean(&title), clean(&project))?;
+        writeln!(text, "{gap}{bold}{}{bold:#}  {dim}{}{dim:#}", sanitize(&title), sanitize(&project))?;
         for hit in hits {
             let place = format!("{}:{}", hit.agent.as_deref().unwrap_or(&name), hit.line);
-            let time = hit.timestamp.as_deref().map(local_time).unwrap_or_default();
+            let time = hit.timestamp.as_deref().map(format_local_time).unwrap_or_default();
             let role = if hit.is_title { "title" } else { hit.role };
             let who = hit.tool.as_ref().map_or(role.to_owned(), |tool| format!("{role} {tool}"));
             let side = if hit.agent.is_some() { " (subagent)" } else { "" };
-            writeln!(text, "  {cyan}{}{cyan:#}  {dim}{time}  {}{side}{dim:#}", clean(&place), clean(&who))?;
-            let snippet = clean(&hit.snippet);
+            writeln!(text, "  {cyan}{}{cyan:#}  {dim}{time}  {}{side}{dim:#}", sanitize(&place), sanitize(&who))?;
+            let snippet = sanitize(&hit.snippet);
             let shown = if output.color {
                 snippet.replace('«', &mark.to_string()).replace('»', &format!("{mark:#}"))
             } else {
@@ -219,27 +227,27 @@ fn list(found: &Found, output: &Output) -> Result<String> {
             };
             writeln!(text, "    {shown}")?;
         }
-        if found.capped.contains(session) {
-            writeln!(text, "  {dim}more in this session: --session {}{dim:#}", clean(&name))?;
+        if found.capped_sessions.contains(session) {
+            writeln!(text, "  {dim}more in this session: --session {}{dim:#}", sanitize(&name))?;
         }
     }
     Ok(text)
 }
 
 /// The name by which `quipu show` opens a session.
-fn name(SessionKey { project, id }: &SessionKey, is_twice: bool) -> String {
+fn session_name(SessionKey { project, id }: &SessionKey, is_twice: bool) -> String {
     let is_uuid = id.len() == 36 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     let id = if is_uuid { &id[..8] } else { id };
     if is_twice { format!("{}/{id}", project.trim_start_matches('-')) } else { id.to_owned() }
 }
 
 /// The title and the project of a hit's session.
-fn head(hit: &Hit) -> (String, String) {
+fn title_and_project(hit: &Hit) -> (String, String) {
     // The file of a subagent lies beside the session's, or somewhere in the folder of the session.
     let mut folders = hit.path.ancestors().skip(1);
     let own = folders.find(|folder| folder.file_name().is_some_and(|name| *name == *hit.session_id));
     let own = own.unwrap_or(&hit.path).with_file_name(format!("{}.jsonl", hit.session_id));
-    let outline = Outline::read(&own).unwrap_or_default();
+    let outline = SessionOverview::read_both_ends(&own).unwrap_or_default();
     let title = outline.headline().map(|title| truncate(title, 80));
     let project = format::project(outline.cwd.as_deref(), &hit.project).to_owned();
     (title.unwrap_or_else(|| hit.session_id.clone()), project)

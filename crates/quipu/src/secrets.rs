@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_render::secrets_in_line;
-use quipu_transcript::{FileError, Lines, Piece, find};
+use quipu_render::find_secrets_in_line;
+use quipu_transcript::{FileError, LineReader, RawLine, find};
 use serde::Serialize;
 
-use crate::args::{Global, SecretsArgs};
-use crate::error::{note, warn, warn_all};
+use crate::args::{GlobalArgs, SecretsArgs};
+use crate::error::{print_note, print_warning, print_warnings};
 use crate::format;
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::{self, claude_dirs, no_sessions};
+use crate::sessions::{self, claude_dirs, no_sessions_error};
 use crate::table::{Column, Table};
 
 /// A credential in a transcript, in the shape of `quipu secrets --json`. The value
@@ -34,29 +34,29 @@ struct Finding {
 }
 
 /// A file to search, and the session it belongs to.
-struct Source {
+struct SearchedFile {
     session_id: String,
     path: PathBuf,
 }
 
-pub(crate) fn run(args: &SecretsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let (sources, mut is_complete) = sources(args, global)?;
+pub(crate) fn run(args: &SecretsArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    let (sources, mut is_complete) = files_to_search(args, global)?;
     let mut findings = Vec::new();
-    for (found, error) in parallel::each(&sources, "searching", global, search) {
+    for (found, error) in parallel::map_files(&sources, "searching", global, search_file) {
         findings.extend(found);
         if let Some(error) = error {
-            warn(&error);
+            print_warning(&error);
             is_complete = false;
         }
     }
     findings.sort();
     if global.json {
-        output.json(&findings)?;
+        output.print_json(&findings)?;
     } else {
         if !findings.is_empty() {
-            output.text(&table(&findings, output))?;
+            output.print_text(&findings_table(&findings, output))?;
         }
-        note(global, &summary(&findings, sources.len()));
+        print_note(global, &summary(&findings, sources.len()));
     }
     // A file that could not be searched may hold one.
     Ok(if findings.is_empty() && is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -64,33 +64,33 @@ pub(crate) fn run(args: &SecretsArgs, global: &Global, output: &Output) -> Resul
 
 /// The files of the sessions that are named, or of all; and whether every folder could
 /// be read.
-fn sources(args: &SecretsArgs, global: &Global) -> Result<(Vec<Source>, bool)> {
+fn files_to_search(args: &SecretsArgs, global: &GlobalArgs) -> Result<(Vec<SearchedFile>, bool)> {
     let mut sources = Vec::new();
     if !args.sessions.is_empty() {
         for name in &args.sessions {
-            let path = sessions::find(name, global)?;
+            let path = sessions::resolve_session(name, global)?;
             let session_id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let subagents = find::subagents(&path).into_iter().chain(find::subagents_beside(&path));
+            let subagents = find::list_subagents(&path).into_iter().chain(find::list_legacy_subagents(&path));
             let files = subagents.map(|file| file.path).chain(stored_results(&path));
-            let source = |path| Source { session_id: session_id.clone(), path };
-            let files: Vec<Source> = files.map(source).collect();
+            let source = |path| SearchedFile { session_id: session_id.clone(), path };
+            let files: Vec<SearchedFile> = files.map(source).collect();
             sources.push(source(path));
             sources.extend(files);
         }
         return Ok((sources, true));
     }
     let dirs = claude_dirs(global);
-    let (projects, mut errors) = find::projects(&dirs);
-    let (histories, more) = find::histories(&projects, &());
+    let (projects, mut errors) = find::list_project_folders(&dirs);
+    let (histories, more) = find::list_session_files(&projects, &());
     errors.extend(more);
-    warn_all(&errors);
+    print_warnings(&errors);
     for history in histories {
         let own = history.folder.join(format!("{}.jsonl", history.id));
         let files = history.files.iter().map(|file| file.path.clone()).chain(stored_results(&own));
-        sources.extend(files.map(|path| Source { session_id: history.id.to_string(), path }));
+        sources.extend(files.map(|path| SearchedFile { session_id: history.id.to_string(), path }));
     }
     if sources.is_empty() {
-        return Err(no_sessions(global));
+        return Err(no_sessions_error(global));
     }
     Ok((sources, errors.is_empty()))
 }
@@ -105,30 +105,30 @@ fn stored_results(session: &Path) -> Vec<PathBuf> {
 }
 
 /// Searches one file. An error ends the search of it; what was found until then counts.
-fn search(source: &Source) -> (Vec<Finding>, Option<FileError>) {
+fn search_file(source: &SearchedFile) -> (Vec<Finding>, Option<FileError>) {
     let mut findings = Vec::new();
     let error = search_lines(source, &mut findings).err();
     (findings, error)
 }
 
-fn search_lines(source: &Source, findings: &mut Vec<Finding>) -> Result<(), FileError> {
+fn search_lines(source: &SearchedFile, findings: &mut Vec<Finding>) -> Result<(), FileError> {
     let path = &source.path;
     let file = File::open(path).map_err(|source| FileError::Open { path: path.clone(), source })?;
-    let mut lines = Lines::new(file);
+    let mut lines = LineReader::new(file);
     loop {
         let offset = lines.offset();
         let piece = lines.next().map_err(|source| FileError::Read { path: path.clone(), offset, source })?;
         match piece {
             None => return Ok(()),
-            Some(Piece::TooLong { number, len, .. }) => {
-                warn(&format!("line {number} of {} has {len} bytes and was not searched", path.display()));
+            Some(RawLine::TooLong { number, len, .. }) => {
+                print_warning(&format!("line {number} of {} has {len} bytes and was not searched", path.display()));
             }
-            Some(Piece::Line { number, bytes, .. }) => {
+            Some(RawLine::Line { number, bytes, .. }) => {
                 // A value often occurs twice in a line: for the model and for the program.
                 let mut seen = HashSet::new();
-                secrets_in_line(&String::from_utf8_lossy(bytes), &mut |kind, value| {
+                find_secrets_in_line(&String::from_utf8_lossy(bytes), &mut |kind, value| {
                     if seen.insert(value.to_owned()) {
-                        let (prefix, length) = described(value);
+                        let (prefix, length) = prefix_and_length(value);
                         let (session_id, path) = (source.session_id.clone(), path.clone());
                         findings.push(Finding { kind, session_id, path, line: number, prefix, length });
                     }
@@ -139,13 +139,13 @@ fn search_lines(source: &Source, findings: &mut Vec<Finding>) -> Result<(), File
 }
 
 /// The first four characters of a value, at most half of it, and its length.
-fn described(value: &str) -> (String, usize) {
+fn prefix_and_length(value: &str) -> (String, usize) {
     let length = value.chars().count();
     (value.chars().take(4.min(length / 2)).collect(), length)
 }
 
 /// One row for each value of a session, with the first place that holds it.
-fn table(findings: &[Finding], output: &Output) -> String {
+fn findings_table(findings: &[Finding], output: &Output) -> String {
     let mut rows: BTreeMap<(&str, &str, &str, usize), Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
         let key = (finding.kind, finding.session_id.as_str(), finding.prefix.as_str(), finding.length);
@@ -159,7 +159,7 @@ fn table(findings: &[Finding], output: &Output) -> String {
         let file = first.path.file_stem().unwrap_or_default().to_string_lossy();
         let file = if file == session { short.to_owned() } else { file.into_owned() };
         let cells = [kind, &format!("{prefix}…"), &length.to_string(), &places.len().to_string(), short];
-        table.row(cells.map(str::to_owned).into_iter().chain([format!("{file}:{}", first.line)]));
+        table.push_row(cells.map(str::to_owned).into_iter().chain([format!("{file}:{}", first.line)]));
     }
     table.render(output)
 }

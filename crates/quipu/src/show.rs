@@ -7,118 +7,130 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::{Conversation, Kind, ScreenItem, UiOptions, messages_for_ui};
-use quipu_render::{About, Html, Markdown, Terminal, Thinking};
-use quipu_transcript::{FileError, Lines, load, load_reader, measure};
+use quipu_conversation::{Conversation, ItemKind, ScreenItem, UiOptions, messages_for_ui};
+use quipu_render::{Html, Markdown, SessionDetails, Terminal, ThinkingDisplay};
+use quipu_transcript::{FileError, LineReader, load_reader, load_session, measure};
 
-use crate::about::{about, hidden};
-use crate::args::{BranchChoice, Form, Global, ShowArgs, View};
-use crate::error::{Failure, note};
+use crate::args::{BranchChoice, GlobalArgs, ShowArgs, ShowFormat, ShowView};
+use crate::error::{Failure, print_note};
 use crate::format;
-use crate::live;
+use crate::live_view;
 use crate::output::Output;
 use crate::prices;
-use crate::raw::{Wanted, raw};
+use crate::raw_lines::{LineSelection, print_raw_lines};
+use crate::session_details::{hidden_summary, session_details};
 use crate::sessions;
-use crate::time::local_time;
+use crate::time::format_local_time;
 
-pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    let form = args.form.unwrap_or(if global.json { Form::Json } else { Form::Text });
+pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    let form = args.form.unwrap_or(if global.json { ShowFormat::Json } else { ShowFormat::Text });
     let (session, line) = sessions::split_line(&args.session);
     if line.is_none() && args.around.is_some() {
         let hint = "name a line, such as `quipu show 05ef09b2:34 --around 5`";
         return Err(Failure::usage("usage.around", "--around needs a line", hint));
     }
-    if args.branch.is_some() && args.view != View::Screen {
+    if args.branch.is_some() && args.view != ShowView::Screen {
         let hint = "leave out --view to see branches as they were shown";
         return Err(Failure::usage("usage.branch", "--branch is for the view `screen`", hint));
     }
-    if args.view == View::Raw && args.parts.leaves_out() {
+    if args.view == ShowView::Raw && args.parts.leaves_out() {
         let message = "--only-prompts, --no-thinking and --no-tools are not for the view `raw`";
         return Err(Failure::usage("usage.parts", message, "leave out --view to choose what is shown"));
     }
-    let path = if session == "-" { PathBuf::from("-") } else { sessions::find(session, global)? };
-    if args.view == View::Raw {
+    let path = if session == "-" { PathBuf::from("-") } else { sessions::resolve_session(session, global)? };
+    if args.view == ShowView::Raw {
         let lines = match args.parts.turn {
-            None => near(line, args.around),
+            None => line_range(line, args.around),
             Some(_) if is_stdin(&path) => {
                 let hint = "save the stream to a file first";
                 return Err(Failure::usage("usage.turn", "--view raw --turn needs a file", hint));
             }
-            Some(_) => args.parts.lines(&load(&path)?)?,
+            Some(_) => args.parts.turn_lines(&load_session(&path)?)?,
         };
-        raw(&path, form, output, &Wanted { lines, tail: args.parts.tail })?;
+        print_raw_lines(&path, form, output, &LineSelection { lines, tail: args.parts.tail })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let is_whole = line.is_none() && !args.parts.is_part() && args.branch.is_none() && args.view == View::Screen;
-    if is_stdin(&path) && form == Form::Text && is_whole && !live::stdin_is_file() {
-        live::show_stdin(args, output)?;
+    let is_whole = line.is_none() && !args.parts.is_partial() && args.branch.is_none() && args.view == ShowView::Screen;
+    if is_stdin(&path) && form == ShowFormat::Text && is_whole && !live_view::stdin_is_file() {
+        live_view::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let talk = open(&path)?;
+    let talk = load_conversation(&path)?;
     let (mut items, left_out) = match args.view {
-        View::Api => {
+        ShowView::Api => {
             let messages = talk.for_api();
-            if form == Form::Json {
-                output.json(&messages)?;
+            if form == ShowFormat::Json {
+                output.print_json(&messages)?;
                 return Ok(ExitCode::SUCCESS);
             }
             (messages_for_ui(&messages), 0)
         }
-        _ => screen(&talk, args, line)?,
+        _ => screen_items(&talk, args, line)?,
     };
     args.parts.select(&mut items, &talk)?;
     if let Some(line) = line {
-        must_exist(line, &path, &items)?;
+        require_line(line, &path, &items)?;
     }
-    let opened = line.filter(|_| args.view == View::Screen).map(|line| talk.items_at_line(&items, line));
-    let opened = opened.map(|shown| window(&mut items, shown, args.around.unwrap_or_default()));
-    if form == Form::Json {
-        output.json(&items)?;
+    let opened = line.filter(|_| args.view == ShowView::Screen).map(|line| talk.items_at_line(&items, line));
+    let opened = opened.map(|shown| keep_around(&mut items, shown, args.around.unwrap_or_default()));
+    if form == ShowFormat::Json {
+        output.print_json(&items)?;
         return Ok(ExitCode::SUCCESS);
     }
     let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
-    let is_part = args.parts.is_part() || args.branch.is_some() || line.is_some();
-    let hidden = hidden(left_out).filter(|_| !is_part);
-    let about = About { not_shown: hidden, ..about(&talk, metrics.as_ref()) };
-    let (full, local) = (args.full, local_time);
+    let is_part = args.parts.is_partial() || args.branch.is_some() || line.is_some();
+    let hidden = hidden_summary(left_out).filter(|_| !is_part);
+    let about = SessionDetails { not_shown: hidden, ..session_details(&talk, metrics.as_ref()) };
+    let (full, local) = (args.full, format_local_time);
     match form {
-        Form::Markdown => output.bytes(
-            Markdown { about, full, silent_hooks: full, local, ..Markdown::default() }.render(&items).as_bytes(),
+        ShowFormat::Markdown => output.print_bytes(
+            Markdown {
+                details: about,
+                show_full: full,
+                show_silent_hooks: full,
+                format_time: local,
+                ..Markdown::default()
+            }
+            .render(&items)
+            .as_bytes(),
         )?,
-        Form::Html => {
-            output.bytes(Html { about, silent_hooks: full, local, ..Html::default() }.render(&items).as_bytes())?;
+        ShowFormat::Html => {
+            output.print_bytes(
+                Html { details: about, show_silent_hooks: full, format_time: local, ..Html::default() }
+                    .render(&items)
+                    .as_bytes(),
+            )?;
         }
-        Form::Text | Form::Json => {
-            let thinking = if args.full { Thinking::Full } else { Thinking::Folded };
+        ShowFormat::Text | ShowFormat::Json => {
+            let thinking = if args.full { ThinkingDisplay::Full } else { ThinkingDisplay::Folded };
             let terminal = Terminal {
                 width: output.width,
                 color: output.color,
                 thinking,
-                full,
-                base: about.cwd.clone(),
-                local,
+                show_full: full,
+                base_folder: about.cwd.clone(),
+                format_time: local,
                 ..Terminal::default()
             };
             let text = match opened {
                 // What was asked for is shown whole, what stands around it folded.
                 Some(Range { start, end }) => {
-                    let whole = Terminal { thinking: Thinking::Full, full: true, ..terminal.clone() };
+                    let whole = Terminal { thinking: ThinkingDisplay::Full, show_full: true, ..terminal.clone() };
                     let [before, after] = [&items[..start], &items[end..]].map(|items| terminal.render(items));
                     let parts = [before, whole.render(&items[start..end]), after];
                     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
                 }
-                None if args.view == View::Screen && !is_stdin(&path) && about != About::default() => {
-                    format!("{}\n{}", terminal.head(&about), terminal.render(&items))
+                None if args.view == ShowView::Screen && !is_stdin(&path) && about != SessionDetails::default() => {
+                    format!("{}\n{}", terminal.render_header(&about), terminal.render(&items))
                 }
                 None => terminal.render(&items),
             };
-            output.text(&text)?;
+            output.print_text(&text)?;
             if items.is_empty() {
-                note(global, &nothing_to_show(&path, args));
+                print_note(global, &empty_note(&path, args));
             }
-            if !is_part && args.view == View::Screen {
-                notes(&talk, global, about.not_shown.as_deref());
+            if !is_part && args.view == ShowView::Screen {
+                print_left_out(&talk, global, about.not_shown.as_deref());
             }
         }
     }
@@ -128,15 +140,15 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, output: &Output) -> Result<E
 /// The items of the conversation, or of one left branch. Where a line is named that stands
 /// in a left branch or in a hidden text, these are there too. With the count of hidden items
 /// that are left out.
-fn screen(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
-    let options = UiOptions { hidden: args.full, branches: args.branch == Some(BranchChoice::All) };
+fn screen_items(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
+    let options = UiOptions { include_hidden: args.full, include_branches: args.branch == Some(BranchChoice::All) };
     let Some(BranchChoice::Number(n)) = args.branch else {
         let (items, left_out) = talk.for_ui_and_left_out(options);
-        let is_there = |items: &[ScreenItem]| items.iter().any(|i| Some(i.line) == line && i.kind != Kind::Branch);
+        let is_there = |items: &[ScreenItem]| items.iter().any(|i| Some(i.line) == line && i.kind != ItemKind::Branch);
         if line.is_none() || is_there(&items) {
             return Ok((items, left_out));
         }
-        let all = talk.for_ui_with(UiOptions { hidden: true, branches: true });
+        let all = talk.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
         return Ok(if is_there(&all) { (all, 0) } else { (items, left_out) });
     };
     talk.branch_for_ui(n, options).map(|items| (items, 0)).ok_or_else(|| {
@@ -149,17 +161,17 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn open(path: &Path) -> Result<Conversation> {
-    if is_stdin(path) { Ok(load_reader(io::stdin().lock())) } else { Ok(load(path)?) }
+fn load_conversation(path: &Path) -> Result<Conversation> {
+    if is_stdin(path) { Ok(load_reader(io::stdin().lock())) } else { Ok(load_session(path)?) }
 }
 
 /// Fails if a file has no such line; reads it only where the items leave that open.
-fn must_exist(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
+fn require_line(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
     if line > 0 && items.iter().any(|item| item.line >= line && item.line != u64::MAX) || is_stdin(path) {
         return Ok(());
     }
     let open = |source| FileError::Open { path: path.to_owned(), source };
-    let mut lines = Lines::new(File::open(path).map_err(open)?);
+    let mut lines = LineReader::new(File::open(path).map_err(open)?);
     let mut count = 0;
     while lines.next().map_err(open)?.is_some() {
         count += 1;
@@ -172,7 +184,7 @@ fn must_exist(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
 }
 
 /// Keeps some items and as many as asked for on either side; returns where they are then.
-fn window(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) -> Range<usize> {
+fn keep_around(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) -> Range<usize> {
     items.truncate(shown.end.saturating_add(around));
     let first = shown.start.saturating_sub(around);
     items.drain(..first);
@@ -180,13 +192,13 @@ fn window(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) -> Ra
 }
 
 /// The numbers of a line and so many on either side; all lines if none is named.
-fn near(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
+fn line_range(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
     let around = around.unwrap_or_default() as u64;
     line.map_or(0..=u64::MAX, |line| line.saturating_sub(around)..=line.saturating_add(around))
 }
 
 /// Why there is nothing on the screen.
-fn nothing_to_show(path: &Path, args: &ShowArgs) -> String {
+fn empty_note(path: &Path, args: &ShowArgs) -> String {
     let is_empty = !is_stdin(path) && path.metadata().is_ok_and(|meta| meta.len() == 0);
     if is_empty {
         format!("the file of '{}' is empty", args.session)
@@ -196,13 +208,13 @@ fn nothing_to_show(path: &Path, args: &ShowArgs) -> String {
 }
 
 /// Says on stderr what the text leaves out.
-fn notes(talk: &Conversation, global: &Global, hidden: Option<&str>) {
+fn print_left_out(talk: &Conversation, global: &GlobalArgs, hidden: Option<&str>) {
     let branches = talk.branches().len();
     if branches > 0 {
         let branches = format::count(branches, "left branch");
-        note(global, &format!("not shown: {branches}; `--branch all` shows all"));
+        print_note(global, &format!("not shown: {branches}; `--branch all` shows all"));
     }
     if let Some(hidden) = hidden {
-        note(global, &format!("not shown: {hidden}; `--full` shows all"));
+        print_note(global, &format!("not shown: {hidden}; `--full` shows all"));
     }
 }

@@ -6,51 +6,51 @@ use std::process::ExitCode;
 use anyhow::Result;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
-use quipu_conversation::moment;
-use quipu_index::{By, Catalogue, Listed, Used, Window};
-use quipu_render::clean;
+use quipu_conversation::parse_timestamp;
+use quipu_index::{Catalogue, GroupBy, ListedSession, TimeWindow, UsageRecord};
+use quipu_render::sanitize;
 use serde_json::{Value, json};
 
-use crate::args::{Global, StatsArgs};
+use crate::args::{GlobalArgs, StatsArgs};
 use crate::catalogue;
-use crate::error::note;
+use crate::error::print_note;
 use crate::filter::Filter;
 use crate::format;
 use crate::ls::short_id;
 use crate::output::Output;
-use crate::overview::{bars, flow};
+use crate::overview::{bar_chart, wrap_items};
 use crate::time::now;
 
 /// Tools that are shown as text.
-const MAX_TOOLS: usize = 12;
+const MAX_TOOLS_SHOWN: usize = 12;
 
-pub(crate) fn run(args: &StatsArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &StatsArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let filter = args.filters.resolve(&now(), global)?;
-    let (sessions, messages) = catalogue::with(global, |catalogue| count(catalogue, &filter))?;
-    let stats = Stats::new(&sessions, messages);
+    let (sessions, messages) = catalogue::with_catalogue(global, |catalogue| collect_stats(catalogue, &filter))?;
+    let stats = SessionStats::new(&sessions, messages);
     if global.json {
-        output.json(&stats.json())?;
+        output.print_json(&stats.to_json())?;
     } else if sessions.is_empty() {
-        note(global, &"no session matches the filters");
+        print_note(global, &"no session matches the filters");
     } else {
-        output.text(&stats.text(output))?;
+        output.print_text(&stats.render(output))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The sessions that a filter selects, and what their messages in its time amount to.
-fn count(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<Listed>, Messages)> {
+fn collect_stats(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<ListedSession>, MessageStats)> {
     let mut sessions = catalogue.sessions()?;
     sessions.retain(|session| filter.matches(session));
     let cwds: HashMap<_, _> = sessions.iter().map(|row| ((&*row.project, &*row.session_id), &row.cwd)).collect();
-    let window = Window { since: filter.since, until: filter.until, ..Window::default() };
-    let mut messages = Messages::default();
-    catalogue.each_used(By::Turn, &window, |used| {
+    let window = TimeWindow { since: filter.since, until: filter.until, ..TimeWindow::default() };
+    let mut messages = MessageStats::default();
+    catalogue.for_each_usage(GroupBy::Turn, &window, |used| {
         let cwd = || cwds.get(&(used.project, used.session)).and_then(|cwd| cwd.as_ref()).cloned();
         if !used.is_vanished
             && filter.matches_model(used.model)
             && filter.matches_session(used.project, used.session, cwd)
-            && window.holds(used.span.map(|(first, _)| first))
+            && window.contains(used.span.map(|(first, _)| first))
         {
             messages.add(used, &window.zone);
         }
@@ -60,8 +60,8 @@ fn count(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<Listed>, Message
 
 /// What API messages amount to.
 #[derive(Default)]
-struct Messages {
-    all: u64,
+struct MessageStats {
+    total: u64,
     by_subagents: u64,
     /// How many messages call each tool.
     tools: BTreeMap<String, u64>,
@@ -72,14 +72,14 @@ struct Messages {
     largest_context: Option<(u64, String)>,
 }
 
-impl Messages {
-    fn add(&mut self, used: &Used<'_>, zone: &TimeZone) {
+impl MessageStats {
+    fn add(&mut self, used: &UsageRecord<'_>, zone: &TimeZone) {
         let tokens = &used.tokens;
         let context = tokens.prompt();
         if tokens.total() == 0 {
             return;
         }
-        self.all += used.messages;
+        self.total += used.messages;
         self.by_subagents += if used.agent == "main" { 0 } else { used.messages };
         for tool in used.tools {
             *self.tools.entry(tool.to_string()).or_default() += 1;
@@ -95,19 +95,20 @@ impl Messages {
     }
 }
 
-struct Stats<'a> {
-    sessions: &'a [Listed],
+struct SessionStats<'a> {
+    sessions: &'a [ListedSession],
     /// From the first to the last entry of each session, in seconds, the shortest first.
-    lengths: Vec<(f64, &'a Listed)>,
+    lengths: Vec<(f64, &'a ListedSession)>,
     /// Turns of each session, the fewest first.
-    turns: Vec<(u64, &'a Listed)>,
-    messages: Messages,
+    turns: Vec<(u64, &'a ListedSession)>,
+    messages: MessageStats,
 }
 
-impl<'a> Stats<'a> {
-    fn new(sessions: &'a [Listed], messages: Messages) -> Self {
-        let length = |session: &Listed| {
-            let (start, end) = (moment(session.started_at.as_deref()?)?, moment(session.ended_at.as_deref()?)?);
+impl<'a> SessionStats<'a> {
+    fn new(sessions: &'a [ListedSession], messages: MessageStats) -> Self {
+        let length = |session: &ListedSession| {
+            let (start, end) =
+                (parse_timestamp(session.started_at.as_deref()?)?, parse_timestamp(session.ended_at.as_deref()?)?);
             Some(end.duration_since(start).as_secs_f64())
         };
         let mut lengths: Vec<_> = sessions.iter().filter_map(|session| Some((length(session)?, session))).collect();
@@ -117,9 +118,9 @@ impl<'a> Stats<'a> {
         Self { sessions, lengths, turns, messages }
     }
 
-    fn json(&self) -> Value {
-        let Messages { all, by_subagents, tools, hours, weekdays, largest_context } = &self.messages;
-        let (length, turns) = (middle(&self.lengths), middle(&self.turns));
+    fn to_json(&self) -> Value {
+        let MessageStats { total: all, by_subagents, tools, hours, weekdays, largest_context } = &self.messages;
+        let (length, turns) = (median_and_max(&self.lengths), median_and_max(&self.turns));
         json!({
             "sessions": self.sessions.len(),
             "turns": self.turns.iter().map(|(turns, _)| turns).sum::<u64>(),
@@ -134,8 +135,8 @@ impl<'a> Stats<'a> {
         })
     }
 
-    fn text(&self, output: &Output) -> String {
-        let Messages { all, by_subagents, tools, hours, weekdays, largest_context } = &self.messages;
+    fn render(&self, output: &Output) -> String {
+        let MessageStats { total: all, by_subagents, tools, hours, weekdays, largest_context } = &self.messages;
         let turns: u64 = self.turns.iter().map(|(turns, _)| turns).sum();
         let mut text = format!(
             "{}, {}, {}\n\n",
@@ -145,14 +146,14 @@ impl<'a> Stats<'a> {
         );
         let named = |id: &str| {
             let short = self.sessions.iter().find(|session| session.session_id == id).map_or(id, short_id);
-            format!("({})", clean(short))
+            format!("({})", sanitize(short))
         };
         let mut row = |name: &str, items: &[String]| {
             if !items.is_empty() {
-                text.push_str(&flow(name, items, "   ", output));
+                text.push_str(&wrap_items(name, items, "   ", output));
             }
         };
-        if let Some((median, longest, id)) = middle(&self.lengths) {
+        if let Some((median, longest, id)) = median_and_max(&self.lengths) {
             row(
                 "length",
                 &[
@@ -161,7 +162,7 @@ impl<'a> Stats<'a> {
                 ],
             );
         }
-        if let Some((median, most, id)) = middle(&self.turns) {
+        if let Some((median, most, id)) = median_and_max(&self.turns) {
             row("turns", &[format!("median {median}"), format!("most {most} {}", named(id))]);
         }
         if let Some((tokens, id)) = largest_context {
@@ -175,14 +176,14 @@ impl<'a> Stats<'a> {
         }
         let mut by_count: Vec<_> = tools.iter().collect();
         by_count.sort_by_key(|(_, messages)| std::cmp::Reverse(**messages));
-        let shown = by_count.iter().take(MAX_TOOLS);
+        let shown = by_count.iter().take(MAX_TOOLS_SHOWN);
         let mut list: Vec<String> =
-            shown.map(|(tool, n)| format!("{} {}", clean(tool), format::thousands(**n))).collect();
-        list.extend((by_count.len() > MAX_TOOLS).then(|| format!("{} more", by_count.len() - MAX_TOOLS)));
+            shown.map(|(tool, n)| format!("{} {}", sanitize(tool), format::thousands(**n))).collect();
+        list.extend((by_count.len() > MAX_TOOLS_SHOWN).then(|| format!("{} more", by_count.len() - MAX_TOOLS_SHOWN)));
         row("tools", &list);
         let counts = |numbers: &[u64]| numbers.iter().map(|n| *n as f64).collect::<Vec<_>>();
         let [night, morning, afternoon, evening] =
-            [0, 6, 12, 18].map(|from| format!("{from:02}h {}", &part(&bars(&counts(hours)), from)));
+            [0, 6, 12, 18].map(|from| format!("{from:02}h {}", &six_hours(&bar_chart(&counts(hours)), from)));
         row("hours", &[night, morning, afternoon, evening]);
         let days = std::iter::successors(Some(Weekday::Monday), |day| Some(day.next()));
         let days = days.zip(weekdays).map(|(day, n)| format!("{} {}", &format!("{day:?}")[..3], format::thousands(*n)));
@@ -192,13 +193,13 @@ impl<'a> Stats<'a> {
 }
 
 /// Six characters of a chart.
-fn part(chart: &str, from: usize) -> String {
+fn six_hours(chart: &str, from: usize) -> String {
     chart.chars().skip(from).take(6).collect()
 }
 
 /// The median, the largest and the session that has it, of sorted numbers; `None` without any.
 /// Of two in the middle the smaller counts.
-fn middle<'a, T: Copy>(sorted: &[(T, &'a Listed)]) -> Option<(T, T, &'a str)> {
+fn median_and_max<'a, T: Copy>(sorted: &[(T, &'a ListedSession)]) -> Option<(T, T, &'a str)> {
     let (largest, session) = sorted.last()?;
     Some((sorted[(sorted.len() - 1) / 2].0, *largest, &session.session_id))
 }

@@ -5,7 +5,7 @@
 //! In a pipe nothing is cut and nothing dropped.
 
 use anstyle::{AnsiColor, Style};
-use quipu_render::clean;
+use quipu_render::sanitize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::Output;
@@ -14,15 +14,15 @@ use crate::output::Output;
 mod tests;
 
 /// Space between two columns.
-const GAP: usize = 2;
+const COLUMN_GAP: usize = 2;
 
 /// A column: its head and what happens to it when the terminal is narrow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    head: &'static str,
+    heading: &'static str,
     is_number: bool,
     /// Columns with a higher rank are dropped earlier; those with 0 never.
-    rank: u8,
+    drop_rank: u8,
     /// Set for a column whose cells may be cut, to the width they keep.
     min_width: Option<usize>,
 }
@@ -30,17 +30,17 @@ pub(crate) struct Column {
 impl Column {
     /// A column of words.
     pub(crate) const fn text(head: &'static str) -> Self {
-        Self { head, is_number: false, rank: 0, min_width: None }
+        Self { heading: head, is_number: false, drop_rank: 0, min_width: None }
     }
 
     /// A column of numbers, aligned to the right.
     pub(crate) const fn number(head: &'static str) -> Self {
-        Self { head, is_number: true, rank: 0, min_width: None }
+        Self { heading: head, is_number: true, drop_rank: 0, min_width: None }
     }
 
     /// Drops the column when there is no room; the highest rank first.
     pub(crate) const fn drop_rank(self, rank: u8) -> Self {
-        Self { rank, ..self }
+        Self { drop_rank: rank, ..self }
     }
 
     /// Cuts the cells when there is no room, but not below this width.
@@ -63,42 +63,42 @@ impl Table {
     }
 
     /// Adds a row; cells become one line without control characters.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let line = |cell: String| clean(&cell).split_whitespace().collect::<Vec<_>>().join(" ");
+    pub(crate) fn push_row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let line = |cell: String| sanitize(&cell).split_whitespace().collect::<Vec<_>>().join(" ");
         self.rows.push(cells.into_iter().map(line).collect());
     }
 
     /// Adds the last row, which sums up the others and stands out.
-    pub(crate) fn total(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.row(cells);
+    pub(crate) fn push_total(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.push_row(cells);
         self.has_total = true;
     }
 
     /// The table as text, each row on a line of its own.
     pub(crate) fn render(&self, output: &Output) -> String {
-        let widths = self.fit(output.columns);
+        let widths = self.column_widths(output.columns);
         let bold = output.style(Style::new().bold());
         let cyan = output.style(AnsiColor::Cyan.on_default());
-        let heads: Vec<String> = self.columns.iter().map(|column| column.head.to_owned()).collect();
-        let mut text = format!("{bold}{}{bold:#}\n", self.line(&heads, &widths, Style::new()));
+        let heads: Vec<String> = self.columns.iter().map(|column| column.heading.to_owned()).collect();
+        let mut text = format!("{bold}{}{bold:#}\n", self.render_row(&heads, &widths, Style::new()));
         for (n, row) in self.rows.iter().enumerate() {
             if self.has_total && n + 1 == self.rows.len() {
-                text.push_str(&format!("{bold}{}{bold:#}\n", self.line(row, &widths, Style::new())));
+                text.push_str(&format!("{bold}{}{bold:#}\n", self.render_row(row, &widths, Style::new())));
             } else {
-                text.push_str(&self.line(row, &widths, cyan));
+                text.push_str(&self.render_row(row, &widths, cyan));
                 text.push('\n');
             }
         }
         text
     }
 
-    fn line(&self, cells: &[String], widths: &[Option<usize>], first: Style) -> String {
+    fn render_row(&self, cells: &[String], widths: &[Option<usize>], first: Style) -> String {
         let mut line = String::new();
         let last = widths.iter().rposition(Option::is_some);
         for (n, (cell, width)) in cells.iter().zip(widths).enumerate() {
             let Some(width) = *width else { continue };
             if !line.is_empty() {
-                line.push_str(&" ".repeat(GAP));
+                line.push_str(&" ".repeat(COLUMN_GAP));
             }
             let cell = truncate(cell, width);
             let padding = " ".repeat(width - cell.width().min(width));
@@ -113,17 +113,17 @@ impl Table {
     }
 
     /// The width of each column; `None` for those that are dropped.
-    fn fit(&self, limit: Option<usize>) -> Vec<Option<usize>> {
+    fn column_widths(&self, limit: Option<usize>) -> Vec<Option<usize>> {
         let natural = |n: usize, column: &Column| {
             let cells = self.rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.width());
-            cells.max().unwrap_or_default().max(column.head.width())
+            cells.max().unwrap_or_default().max(column.heading.width())
         };
         let natural: Vec<usize> = self.columns.iter().enumerate().map(|(n, column)| natural(n, column)).collect();
         let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
         let Some(limit) = limit else { return widths };
         loop {
             let shown = widths.iter().flatten().count();
-            let total = widths.iter().flatten().sum::<usize>() + GAP * shown.saturating_sub(1);
+            let total = widths.iter().flatten().sum::<usize>() + COLUMN_GAP * shown.saturating_sub(1);
             let mut excess = total.saturating_sub(limit);
             let mut cut = widths.clone();
             for (width, column) in cut.iter_mut().zip(&self.columns).rev() {
@@ -133,8 +133,8 @@ impl Table {
                     excess -= spare;
                 }
             }
-            let droppable = |n: &usize| widths[*n].is_some() && self.columns[*n].rank > 0;
-            let next = (0..widths.len()).filter(droppable).max_by_key(|n| self.columns[*n].rank);
+            let droppable = |n: &usize| widths[*n].is_some() && self.columns[*n].drop_rank > 0;
+            let next = (0..widths.len()).filter(droppable).max_by_key(|n| self.columns[*n].drop_rank);
             match next {
                 Some(n) if excess > 0 => widths[n] = None,
                 _ => return cut,

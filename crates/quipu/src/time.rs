@@ -20,7 +20,7 @@ pub(crate) fn now() -> Zoned {
 }
 
 /// A timestamp in the local time zone, to the minute; returned as it is when it cannot be parsed.
-pub(crate) fn local_time(timestamp: &str) -> String {
+pub(crate) fn format_local_time(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => timestamp.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn local_time(timestamp: &str) -> String {
 }
 
 /// Parses `Europe/Berlin`, `UTC` or an offset such as `+09:00`.
-pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
+pub(crate) fn parse_time_zone(text: &str) -> Result<TimeZone, &'static str> {
     let parsed = DateTimeParser::new().parse_time_zone(text);
     parsed.map_err(|_| "expected a time zone such as 'Europe/Berlin', 'UTC' or '+09:00'")
 }
@@ -54,7 +54,7 @@ pub(crate) enum TimeArg {
     /// The given day counted back from today: 0 is today.
     DaysAgo(i64),
     /// The year, month or week that many before the current one.
-    Current(Unit, i64),
+    PeriodsAgo(Unit, i64),
     /// The month that begins on this day.
     Month(Date),
     /// The year that begins on this day.
@@ -91,14 +91,14 @@ impl TimeArg {
                 let back = i64::from(weekday.until(today.weekday()));
                 days(today.saturating_sub(Span::new().days(back)), Span::new().days(1))
             }
-            Self::Current(Unit::Week, n) => {
+            Self::PeriodsAgo(Unit::Week, n) => {
                 let monday = today.saturating_sub(Span::new().days(today.weekday().to_monday_zero_offset()));
                 days(monday.saturating_sub(Span::new().weeks(n)), Span::new().weeks(1))
             }
-            Self::Current(Unit::Month, n) => {
+            Self::PeriodsAgo(Unit::Month, n) => {
                 days(today.first_of_month().saturating_sub(Span::new().months(n)), Span::new().months(1))
             }
-            Self::Current(_, n) => {
+            Self::PeriodsAgo(_, n) => {
                 days(today.first_of_year().saturating_sub(Span::new().years(n)), Span::new().years(1))
             }
             Self::Month(first) => days(first, Span::new().months(1)),
@@ -112,22 +112,22 @@ impl FromStr for TimeArg {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim().to_lowercase();
-        let read = word(&text).or_else(|| calendar(&text)).or_else(|| span(&text));
+        let read = parse_word(&text).or_else(|| parse_calendar(&text)).or_else(|| parse_span(&text));
         read.ok_or("expected a date, a time or a span such as '2 weeks ago'")
     }
 }
 
-fn word(text: &str) -> Option<TimeArg> {
+fn parse_word(text: &str) -> Option<TimeArg> {
     Some(match text {
         "now" => TimeArg::Ago(AgoSpan(Span::new())),
         "today" => TimeArg::DaysAgo(0),
         "yesterday" => TimeArg::DaysAgo(1),
-        "this week" => TimeArg::Current(Unit::Week, 0),
-        "last week" => TimeArg::Current(Unit::Week, 1),
-        "this month" => TimeArg::Current(Unit::Month, 0),
-        "last month" => TimeArg::Current(Unit::Month, 1),
-        "this year" => TimeArg::Current(Unit::Year, 0),
-        "last year" => TimeArg::Current(Unit::Year, 1),
+        "this week" => TimeArg::PeriodsAgo(Unit::Week, 0),
+        "last week" => TimeArg::PeriodsAgo(Unit::Week, 1),
+        "this month" => TimeArg::PeriodsAgo(Unit::Month, 0),
+        "last month" => TimeArg::PeriodsAgo(Unit::Month, 1),
+        "this year" => TimeArg::PeriodsAgo(Unit::Year, 0),
+        "last year" => TimeArg::PeriodsAgo(Unit::Year, 1),
         "mon" | "monday" => TimeArg::Weekday(Weekday::Monday),
         "tue" | "tuesday" => TimeArg::Weekday(Weekday::Tuesday),
         "wed" | "wednesday" => TimeArg::Weekday(Weekday::Wednesday),
@@ -140,7 +140,7 @@ fn word(text: &str) -> Option<TimeArg> {
 }
 
 /// Dates and times: from a full timestamp down to a year or a time of day.
-fn calendar(text: &str) -> Option<TimeArg> {
+fn parse_calendar(text: &str) -> Option<TimeArg> {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let number = |text: &str| text.parse::<i16>().ok().filter(|_| digits(text));
     if let Ok(instant) = text.parse::<Timestamp>() {
@@ -165,7 +165,7 @@ fn calendar(text: &str) -> Option<TimeArg> {
 }
 
 /// How long ago: `7d`, `12h ago`, `2 weeks`, `1mo`, `1 year 2 months ago`.
-fn span(text: &str) -> Option<TimeArg> {
+fn parse_span(text: &str) -> Option<TimeArg> {
     let span = text.parse::<Span>().ok()?.abs();
     now().checked_sub(span).ok()?;
     Some(TimeArg::Ago(AgoSpan(span)))

@@ -5,13 +5,16 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
-use quipu_index::{By, Catalogue, Counter, Ledger, Listed, Report, Used, Window, kept_usage, scan};
-use quipu_transcript::{Outline, find};
+use quipu_index::{
+    Catalogue, GroupBy, ListedSession, TimeWindow, UsageCounter, UsageLedger, UsageRecord, UsageReport, archived_usage,
+    scan_session,
+};
+use quipu_transcript::{SessionOverview, find};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Global, Group, UsageArgs};
+use crate::args::{GlobalArgs, UsageArgs, UsageGroup};
 use crate::catalogue;
-use crate::error::{Failure, note, warn, warn_all};
+use crate::error::{Failure, print_note, print_warning, print_warnings};
 use crate::filter::Filter;
 use crate::format::{count, money};
 use crate::output::Output;
@@ -19,156 +22,171 @@ use crate::parallel;
 use crate::prices;
 use crate::sessions::claude_dirs;
 use crate::time::now;
-use table::UsageTable;
+use usage_table::UsageTable;
 
-mod limit;
-mod table;
+mod token_limit;
+mod usage_table;
 
-pub(crate) use limit::TokenLimit;
+pub(crate) use token_limit::TokenLimit;
 
-pub(crate) fn run(args: &UsageArgs, global: &Global, output: &Output) -> Result<ExitCode> {
-    if args.token_limit.is_some() && args.group != Group::Block {
+pub(crate) fn run(args: &UsageArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    if args.token_limit.is_some() && args.group != UsageGroup::Block {
         let hint = "run `quipu usage block --token-limit max`";
         return Err(Failure::usage("usage.token_limit", "--token-limit is for blocks", hint));
     }
     let zone = args.timezone.clone().unwrap_or_else(TimeZone::system);
     let filter = args.filters.resolve(&now().with_time_zone(zone.clone()), global)?;
-    let window = Window { since: filter.since, until: filter.until, zone };
-    let by = by(args.group);
+    let window = TimeWindow { since: filter.since, until: filter.until, zone };
+    let by = group_by(args.group);
     let counter = || match args.breakdown {
-        true => Counter::new(by, &window).with_breakdown(),
-        false => Counter::new(by, &window),
+        true => UsageCounter::new(by, &window).with_breakdown(),
+        false => UsageCounter::new(by, &window),
     };
     let (report, sessions) = if args.no_index {
-        (from_files(by, counter(), &filter, global)?, Vec::new())
+        (count_in_files(by, counter(), &filter, global)?, Vec::new())
     } else {
-        catalogue::with(global, |catalogue| from_catalogue(catalogue, by, counter(), &window, &filter))?
+        catalogue::with_catalogue(global, |catalogue| count_in_catalogue(catalogue, by, counter(), &window, &filter))?
     };
     let limit = args.token_limit.and_then(|limit| limit.resolve(&report));
     if args.token_limit.is_some() && limit.is_none() {
-        note(global, &"no block of that time is over, so `--token-limit max` has nothing to compare with");
+        print_note(global, &"no block of that time is over, so `--token-limit max` has nothing to compare with");
     }
     if global.json {
-        output.json(&document(&report, args.group, &sessions, limit)?)?;
+        output.print_json(&report_json(&report, args.group, &sessions, limit)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if report.rows.is_empty() {
-        note(global, &"nothing was used in that time");
+        print_note(global, &"nothing was used in that time");
         return Ok(ExitCode::SUCCESS);
     }
     let table = UsageTable::new(&report, args.group, &sessions, &window.zone, limit).render(output);
-    let notes = table::notes(&report, args.group, &window.zone, copies(&report, args, &sessions), limit);
+    let notes =
+        usage_table::report_notes(&report, args.group, &window.zone, has_copies(&report, args, &sessions), limit);
     if output.is_terminal {
-        output.text(&format!("{table}\n{}\n", notes.join("\n")))?;
+        output.print_text(&format!("{table}\n{}\n", notes.join("\n")))?;
     } else {
-        output.text(&table)?;
-        notes.iter().for_each(|text| note(global, text));
+        output.print_text(&table)?;
+        notes.iter().for_each(|text| print_note(global, text));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Counts what the catalogue knows.
-pub(crate) fn report(catalogue: &Catalogue, by: By, window: &Window) -> Result<Report> {
-    let mut counter = Counter::new(by, window);
-    catalogue.each_used(by, window, |used| counter.add(used))?;
+pub(crate) fn usage_report(catalogue: &Catalogue, by: GroupBy, window: &TimeWindow) -> Result<UsageReport> {
+    let mut counter = UsageCounter::new(by, window);
+    catalogue.for_each_usage(by, window, |used| counter.add(used))?;
     Ok(counter.report(now().timestamp()))
 }
 
 /// Counts what the catalogue knows of the selected sessions and models; with the sessions
 /// where rows are named by them.
-fn from_catalogue(
+fn count_in_catalogue(
     catalogue: &Catalogue,
-    by: By,
-    mut counter: Counter<'_>,
-    window: &Window,
+    by: GroupBy,
+    mut counter: UsageCounter<'_>,
+    window: &TimeWindow,
     filter: &Filter,
-) -> Result<(Report, Vec<Listed>)> {
+) -> Result<(UsageReport, Vec<ListedSession>)> {
     let mut sessions = Vec::new();
-    if filter.needs_cwd() || matches!(by, By::Session | By::Turn | By::Project) {
+    if filter.needs_cwd() || matches!(by, GroupBy::Session | GroupBy::Turn | GroupBy::Project) {
         sessions = catalogue.sessions()?;
-        sessions.extend(catalogue.vanished()?);
+        sessions.extend(catalogue.vanished_sessions()?);
     }
     let cwds = sessions.iter().map(|row| ((row.project.clone(), row.session_id.clone()), row.cwd.clone())).collect();
-    catalogue.each_used(by, window, |used| add(&mut counter, used, filter, &cwds))?;
+    catalogue.for_each_usage(by, window, |used| add_selected(&mut counter, used, filter, &cwds))?;
     Ok((counter.report(now().timestamp()), sessions))
 }
 
 /// Counts the selected sessions and models straight from the files.
-fn from_files(by: By, mut counter: Counter<'_>, filter: &Filter, global: &Global) -> Result<Report> {
+fn count_in_files(
+    by: GroupBy,
+    mut counter: UsageCounter<'_>,
+    filter: &Filter,
+    global: &GlobalArgs,
+) -> Result<UsageReport> {
     let prices = prices::load()?;
     let dirs = claude_dirs(global);
-    let (projects, mut errors) = find::projects(&dirs);
-    let (mut sessions, mut cwds) = (Vec::new(), Cwds::new());
+    let (projects, mut errors) = find::list_project_folders(&dirs);
+    let (mut sessions, mut cwds) = (Vec::new(), CwdBySession::new());
     // A project at a time: their lists of files need not be held together.
     for project in &projects {
-        let (histories, unread) = find::histories(std::slice::from_ref(project), &());
+        let (histories, unread) = find::list_session_files(std::slice::from_ref(project), &());
         errors.extend(unread);
-        for (session, broken) in parallel::each(&histories, "counting", global, |history| scan(history, by)) {
+        for (session, broken) in
+            parallel::map_files(&histories, "counting", global, |history| scan_session(history, by))
+        {
             sessions.push(session);
             errors.extend(broken);
         }
         for history in histories.iter().filter(|_| filter.needs_cwd()) {
-            let cwd = Outline::read(&history.main().path).ok().and_then(|outline| outline.cwd);
+            let cwd = SessionOverview::read_both_ends(&history.main_file().path).ok().and_then(|outline| outline.cwd);
             cwds.insert((history.project.to_string(), history.id.to_string()), cwd);
         }
     }
-    warn_all(&errors);
-    match catalogue::data_folder().map(|folder| kept_usage(&folder, &dirs)) {
+    print_warnings(&errors);
+    match catalogue::data_folder().map(|folder| archived_usage(&folder, &dirs)) {
         Some(Ok(kept)) => sessions.extend(kept),
-        Some(Err(error)) => warn(&format!("cannot read the usage of deleted sessions: {error}")),
+        Some(Err(error)) => print_warning(&format!("cannot read the usage of deleted sessions: {error}")),
         None => {}
     }
-    let everything = Window::default();
-    let mut vanished = Counter::new(By::Model, &everything);
-    Ledger::new(sessions).each(&prices, |used| match used.is_vanished {
+    let everything = TimeWindow::default();
+    let mut vanished = UsageCounter::new(GroupBy::Model, &everything);
+    UsageLedger::new(sessions).for_each_usage(&prices, |used| match used.is_vanished {
         true => vanished.add(used),
-        false => add(&mut counter, used, filter, &cwds),
+        false => add_selected(&mut counter, used, filter, &cwds),
     });
     let vanished = vanished.report(now().timestamp()).totals;
     if vanished.messages > 0 {
         let (messages, cost) = (count(vanished.messages as usize, "message"), money(vanished.cost.as_f64()));
-        warn(&format!("not counted: {messages} ({cost}) of deleted sessions; leave out --no-index to count them"));
+        print_warning(&format!(
+            "not counted: {messages} ({cost}) of deleted sessions; leave out --no-index to count them"
+        ));
     }
     Ok(counter.report(now().timestamp()))
 }
 
 /// Working directories by project folder and session.
-type Cwds = HashMap<(String, String), Option<String>>;
+type CwdBySession = HashMap<(String, String), Option<String>>;
 
-fn add(counter: &mut Counter<'_>, used: &Used<'_>, filter: &Filter, cwds: &Cwds) {
+fn add_selected(counter: &mut UsageCounter<'_>, used: &UsageRecord<'_>, filter: &Filter, cwds: &CwdBySession) {
     let cwd = || cwds.get(&(used.project.to_owned(), used.session.to_owned())).cloned().flatten();
     if filter.matches_model(used.model) && filter.matches_session(used.project, used.session, cwd) {
         counter.add(used);
     }
 }
 
-fn by(group: Group) -> By {
+fn group_by(group: UsageGroup) -> GroupBy {
     match group {
-        Group::Daily => By::Day,
-        Group::Weekly => By::Week,
-        Group::Monthly => By::Month,
-        Group::Session => By::Session,
-        Group::Model => By::Model,
-        Group::Project => By::Project,
-        Group::Block => By::Block,
-        Group::Tool => By::Tool,
-        Group::Agent => By::Agent,
-        Group::Turn => By::Turn,
+        UsageGroup::Daily => GroupBy::Day,
+        UsageGroup::Weekly => GroupBy::Week,
+        UsageGroup::Monthly => GroupBy::Month,
+        UsageGroup::Session => GroupBy::Session,
+        UsageGroup::Model => GroupBy::Model,
+        UsageGroup::Project => GroupBy::Project,
+        UsageGroup::Block => GroupBy::Block,
+        UsageGroup::Tool => GroupBy::Tool,
+        UsageGroup::Agent => GroupBy::Agent,
+        UsageGroup::Turn => GroupBy::Turn,
     }
 }
 
 /// Whether `ls` shows more money than the report, because several sessions hold the same
 /// messages and all of them are in it.
-fn copies(report: &Report, args: &UsageArgs, sessions: &[Listed]) -> bool {
+fn has_copies(report: &UsageReport, args: &UsageArgs, sessions: &[ListedSession]) -> bool {
     let all: f64 = sessions.iter().map(|session| session.cost_usd).sum();
-    args.group == Group::Session && args.filters.is_empty() && all > report.totals.cost.as_f64() + 0.005
+    args.group == UsageGroup::Session && args.filters.is_empty() && all > report.totals.cost.as_f64() + 0.005
 }
 
 /// The report as JSON: each row also has its key under a name of its own, and what is
 /// known of its session.
-fn document(report: &Report, group: Group, sessions: &[Listed], limit: Option<u64>) -> Result<Value> {
+fn report_json(
+    report: &UsageReport,
+    group: UsageGroup,
+    sessions: &[ListedSession],
+    limit: Option<u64>,
+) -> Result<Value> {
     let mut document = serde_json::to_value(report)?;
-    let sessions: HashMap<&str, &Listed> =
+    let sessions: HashMap<&str, &ListedSession> =
         sessions.iter().rev().map(|session| (session.session_id.as_str(), session)).collect();
     let rows = document["rows"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
     for (row, counted) in rows.zip(&report.rows) {
@@ -177,35 +195,35 @@ fn document(report: &Report, group: Group, sessions: &[Listed], limit: Option<u6
             row.entry(name.to_owned()).or_insert(value);
         };
         match group {
-            Group::Daily => more("date", json!(key)),
-            Group::Weekly => more("week", json!(key)),
-            Group::Monthly => more("month", json!(key)),
-            Group::Model => more("model", json!(key)),
-            Group::Tool => more("tool", json!(key)),
-            Group::Agent => more("agent", json!(key)),
-            Group::Block => {
+            UsageGroup::Daily => more("date", json!(key)),
+            UsageGroup::Weekly => more("week", json!(key)),
+            UsageGroup::Monthly => more("month", json!(key)),
+            UsageGroup::Model => more("model", json!(key)),
+            UsageGroup::Tool => more("tool", json!(key)),
+            UsageGroup::Agent => more("agent", json!(key)),
+            UsageGroup::Block => {
                 if let Some(limit) = limit {
                     more("token_limit", json!(limit));
                     more("token_limit_used", json!(counted.tokens.total() as f64 / limit as f64));
                 }
             }
-            Group::Project => {
+            UsageGroup::Project => {
                 let cwd = sessions.values().find(|session| session.project == key).and_then(|s| s.cwd.clone());
                 more("project", json!(key));
                 more("cwd", json!(cwd));
             }
-            Group::Session => describe(row, &key, &sessions),
-            Group::Turn => {
+            UsageGroup::Session => add_session_fields(row, &key, &sessions),
+            UsageGroup::Turn => {
                 let (session, turn) = key.rsplit_once(':').unwrap_or((&key, "0"));
                 more("turn", json!(turn.parse::<u32>().unwrap_or_default()));
-                describe(row, session, &sessions);
+                add_session_fields(row, session, &sessions);
             }
         }
     }
     Ok(document)
 }
 
-fn describe(row: &mut Map<String, Value>, id: &str, sessions: &HashMap<&str, &Listed>) {
+fn add_session_fields(row: &mut Map<String, Value>, id: &str, sessions: &HashMap<&str, &ListedSession>) {
     row.insert("session_id".to_owned(), json!(id));
     if let Some(session) = sessions.get(id) {
         row.insert("project".to_owned(), json!(session.project));

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use quipu_conversation::Conversation;
-use quipu_render::{About, Html, Markdown, Terminal, Thinking};
+use quipu_render::{Html, Markdown, SessionDetails, Terminal, ThinkingDisplay};
 
 fn main() -> std::io::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,9 +19,9 @@ fn main() -> std::io::Result<()> {
     let terminal = Terminal { width, color: form != "text", ..Terminal::default() };
     let start = Instant::now();
     let out = match form {
-        "full" => Terminal { full: true, thinking: Thinking::Full, ..terminal }.render(&items),
-        "md" => Markdown { about: about(), ..Markdown::default() }.render(&items),
-        "html" => Html { about: about(), ..Html::default() }.render(&items),
+        "full" => Terminal { show_full: true, thinking: ThinkingDisplay::Full, ..terminal }.render(&items),
+        "md" => Markdown { details: about(), ..Markdown::default() }.render(&items),
+        "html" => Html { details: about(), ..Html::default() }.render(&items),
         _ => terminal.render(&items),
     };
     eprintln!("{} items, {} bytes in, {} bytes out, {:?}", items.len(), text.len(), out.len(), start.elapsed());
@@ -29,13 +29,13 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-fn about() -> About {
-    About {
+fn about() -> SessionDetails {
+    SessionDetails {
         title: Some("A tide command".to_owned()),
         session_id: Some("05ef09b2-9c3d-4897-965b-0c47c2889d7b".to_owned()),
         cwd: Some("/home/sam/tidepool".to_owned()),
         model: Some("claude-opus-5-5".to_owned()),
         started: Some("2026-10-12 08:14".to_owned()),
-        ..About::default()
+        ..SessionDetails::default()
     }
 }

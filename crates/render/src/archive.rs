@@ -1,13 +1,13 @@
 //! The list of an archive of many conversations, as a page or as Markdown.
 
-use crate::About;
-use crate::clean::one_line;
+use crate::SessionDetails;
 use crate::html::Html;
 use crate::markdown;
+use crate::sanitize::sanitize_line;
 
 /// A conversation of an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Archived {
+pub struct ArchiveItem {
     /// Its file, relative to the list; `/` between folders.
     pub file: String,
     /// What it is called.
@@ -15,7 +15,7 @@ pub struct Archived {
     /// The project it belongs to.
     pub project: String,
     /// When it was last active.
-    pub last: String,
+    pub last_active: String,
     /// Number of its turns.
     pub turns: String,
     /// What it cost.
@@ -25,42 +25,48 @@ pub struct Archived {
 const COLUMNS: [&str; 4] = ["last", "title", "turns", "cost"];
 
 /// The list as a page that loads and runs nothing, by project in the order given.
-pub fn archive_html(title: &str, archived: &[Archived]) -> String {
-    let about = About { title: Some(title.to_owned()), ..About::default() };
+pub fn archive_html(title: &str, archived: &[ArchiveItem]) -> String {
+    let about = SessionDetails { title: Some(title.to_owned()), ..SessionDetails::default() };
     let mut body = String::new();
-    for project in by_project(archived) {
-        let name = Html::escaped(&project[0].project);
+    for project in group_by_project(archived) {
+        let name = Html::escape_line(&project[0].project);
         body.push_str(&format!("<section class=\"prose\">\n<h2>{name}</h2>\n<table>\n<thead><tr>"));
         COLUMNS.iter().for_each(|column| body.push_str(&format!("<th>{column}</th>")));
         body.push_str("</tr></thead>\n<tbody>\n");
         for one in project {
-            let [last, title, turns, cost] = [&one.last, &one.title, &one.turns, &one.cost].map(|t| Html::escaped(t));
-            let link = format!("<a href=\"{}\">{title}</a>", link(&one.file));
+            let [last, title, turns, cost] =
+                [&one.last_active, &one.title, &one.turns, &one.cost].map(|t| Html::escape_line(t));
+            let link = format!("<a href=\"{}\">{title}</a>", encode_href(&one.file));
             body.push_str(&format!("<tr><td>{last}</td><td>{link}</td><td>{turns}</td><td>{cost}</td></tr>\n"));
         }
         body.push_str("</tbody>\n</table>\n</section>\n");
     }
-    Html { about, ..Html::default() }.page(&body)
+    Html { details: about, ..Html::default() }.wrap_page(&body)
 }
 
 /// The same as Markdown.
-pub fn archive_markdown(title: &str, archived: &[Archived]) -> String {
-    let mut text = format!("# {}\n", markdown::escaped(&one_line(title)));
-    for project in by_project(archived) {
-        text.push_str(&format!("\n## {}\n\n", markdown::escaped(&one_line(&project[0].project))));
+pub fn archive_markdown(title: &str, archived: &[ArchiveItem]) -> String {
+    let mut text = format!("# {}\n", markdown::escape_markdown(&sanitize_line(title)));
+    for project in group_by_project(archived) {
+        text.push_str(&format!("\n## {}\n\n", markdown::escape_markdown(&sanitize_line(&project[0].project))));
         text.push_str(&format!("| {} |\n|---|---|--:|--:|\n", COLUMNS.join(" | ")));
         for one in project {
-            let cell = |text: &str| markdown::escaped(&one_line(text));
-            let link = format!("[{}]({})", cell(&one.title), link(&one.file));
-            text.push_str(&format!("| {} | {link} | {} | {} |\n", cell(&one.last), cell(&one.turns), cell(&one.cost)));
+            let cell = |text: &str| markdown::escape_markdown(&sanitize_line(text));
+            let link = format!("[{}]({})", cell(&one.title), encode_href(&one.file));
+            text.push_str(&format!(
+                "| {} | {link} | {} | {} |\n",
+                cell(&one.last_active),
+                cell(&one.turns),
+                cell(&one.cost)
+            ));
         }
     }
     text
 }
 
 /// The conversations of each project together, projects by their first conversation.
-fn by_project(archived: &[Archived]) -> Vec<Vec<&Archived>> {
-    let mut projects: Vec<Vec<&Archived>> = Vec::new();
+fn group_by_project(archived: &[ArchiveItem]) -> Vec<Vec<&ArchiveItem>> {
+    let mut projects: Vec<Vec<&ArchiveItem>> = Vec::new();
     for one in archived {
         match projects.iter_mut().find(|project| project[0].project == one.project) {
             Some(project) => project.push(one),
@@ -71,7 +77,7 @@ fn by_project(archived: &[Archived]) -> Vec<Vec<&Archived>> {
 }
 
 /// A relative path as the address of a link.
-fn link(file: &str) -> String {
+fn encode_href(file: &str) -> String {
     let mut address = String::from("./");
     for byte in file.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
@@ -87,13 +93,13 @@ fn link(file: &str) -> String {
 mod tests {
     use super::*;
 
-    fn archived() -> Vec<Archived> {
-        let one = |file: &str, title: &str, project: &str| Archived {
+    fn archived() -> Vec<ArchiveItem> {
+        let one = |file: &str, title: &str, project: &str| ArchiveItem {
             file: file.to_owned(),
             title: title.to_owned(),
             project: project.to_owned(),
             turns: "2".to_owned(),
-            ..Archived::default()
+            ..ArchiveItem::default()
         };
         vec![one("a/1.html", "Tides", "a"), one("b/2.html", "x | <b>y</b>", "b"), one("a/ü \"3.html", "Ebb", "a")]
     }

@@ -8,67 +8,69 @@ use similar::{ChangeTag, TextDiff};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     /// What happens to it.
-    pub sign: Sign,
+    pub kind: DiffLineKind,
     /// Its text in pieces; `true` marks the words that differ.
     pub parts: Vec<(bool, String)>,
 }
 
 /// What happens to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum DiffLineKind {
     /// It stays.
-    Same,
+    Unchanged,
     /// It goes.
-    Gone,
+    Removed,
     /// It comes.
-    New,
+    Added,
     /// It stands for unchanged lines left out.
     Gap,
 }
 
-impl Sign {
+impl DiffLineKind {
     /// The mark in a unified diff.
     pub fn mark(self) -> char {
         match self {
-            Self::Same => ' ',
-            Self::Gone => '-',
-            Self::New => '+',
+            Self::Unchanged => ' ',
+            Self::Removed => '-',
+            Self::Added => '+',
             Self::Gap => '⋯',
         }
     }
 }
 
 /// Unchanged lines kept around a change.
-const AROUND: usize = 3;
+const CONTEXT_LINES: usize = 3;
 /// Beyond this many bytes nobody compares: all goes, all comes.
-const LARGEST: usize = 128 * 1024;
+const MAX_DIFF_BYTES: usize = 128 * 1024;
 /// Lines longer than this are not compared word by word.
-const LONGEST: usize = 2_000;
+const MAX_WORD_DIFF_LINE_BYTES: usize = 2_000;
 
 /// The lines of a change, each with what happens to it.
-pub(crate) fn diff(old: &str, new: &str) -> Vec<DiffLine> {
-    if old.len() + new.len() > LARGEST {
-        let whole = |text: &str, sign| text.lines().map(|line| plain(sign, line)).collect::<Vec<_>>();
-        return [whole(old, Sign::Gone), whole(new, Sign::New)].concat();
+pub(crate) fn diff_lines(old: &str, new: &str) -> Vec<DiffLine> {
+    if old.len() + new.len() > MAX_DIFF_BYTES {
+        let whole = |text: &str, sign| text.lines().map(|line| plain_line(sign, line)).collect::<Vec<_>>();
+        return [whole(old, DiffLineKind::Removed), whole(new, DiffLineKind::Added)].concat();
     }
     // Whether the last line ends in a line break is no news to a reader.
-    let (old, new) = (ended(old), ended(new));
+    let (old, new) = (ensure_final_newline(old), ensure_final_newline(new));
     let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
-    let by_word = !old.lines().chain(new.lines()).any(|line| line.len() > LONGEST);
+    let by_word = !old.lines().chain(new.lines()).any(|line| line.len() > MAX_WORD_DIFF_LINE_BYTES);
     let mut lines = Vec::new();
-    for (i, group) in diff.grouped_ops(AROUND).iter().enumerate() {
+    for (i, group) in diff.grouped_ops(CONTEXT_LINES).iter().enumerate() {
         if i > 0 {
-            lines.push(plain(Sign::Gap, ""));
+            lines.push(plain_line(DiffLineKind::Gap, ""));
         }
         for op in group {
             if by_word {
                 // No deadline: the size is bounded, and this crate reads no clock.
                 lines.extend(diff.iter_inline_changes_deadline(op, None).map(|change| {
                     let parts = change.values().iter().map(|&(strong, text)| (strong, text)).collect();
-                    line(change.tag(), parts)
+                    to_diff_line(change.tag(), parts)
                 }));
             } else {
-                lines.extend(diff.iter_changes(op).map(|change| line(change.tag(), vec![(false, change.value())])));
+                lines.extend(
+                    diff.iter_changes(op).map(|change| to_diff_line(change.tag(), vec![(false, change.value())])),
+                );
             }
         }
     }
@@ -76,59 +78,59 @@ pub(crate) fn diff(old: &str, new: &str) -> Vec<DiffLine> {
 }
 
 /// How many lines come and go.
-pub(crate) fn count(lines: &[DiffLine]) -> (usize, usize) {
-    let of = |sign| lines.iter().filter(|line| line.sign == sign).count();
-    (of(Sign::New), of(Sign::Gone))
+pub(crate) fn count_changes(lines: &[DiffLine]) -> (usize, usize) {
+    let of = |sign| lines.iter().filter(|line| line.kind == sign).count();
+    (of(DiffLineKind::Added), of(DiffLineKind::Removed))
 }
 
-fn ended(text: &str) -> Cow<'_, str> {
+fn ensure_final_newline(text: &str) -> Cow<'_, str> {
     if text.is_empty() || text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) }
 }
 
-fn plain(sign: Sign, text: &str) -> DiffLine {
-    DiffLine { sign, parts: vec![(false, text.to_owned())] }
+fn plain_line(sign: DiffLineKind, text: &str) -> DiffLine {
+    DiffLine { kind: sign, parts: vec![(false, text.to_owned())] }
 }
 
-fn line(tag: ChangeTag, parts: Vec<(bool, &str)>) -> DiffLine {
+fn to_diff_line(tag: ChangeTag, parts: Vec<(bool, &str)>) -> DiffLine {
     let sign = match tag {
-        ChangeTag::Equal => Sign::Same,
-        ChangeTag::Delete => Sign::Gone,
-        ChangeTag::Insert => Sign::New,
+        ChangeTag::Equal => DiffLineKind::Unchanged,
+        ChangeTag::Delete => DiffLineKind::Removed,
+        ChangeTag::Insert => DiffLineKind::Added,
     };
     // A line that differs as a whole needs no emphasis on its words.
     let whole = parts.iter().all(|(strong, text)| *strong || text.trim().is_empty());
     let parts =
         parts.into_iter().map(|(strong, text)| (strong && !whole, text.trim_end_matches(['\n', '\r']).to_owned()));
-    DiffLine { sign, parts: parts.filter(|(_, text)| !text.is_empty()).collect() }
+    DiffLine { kind: sign, parts: parts.filter(|(_, text)| !text.is_empty()).collect() }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::diff;
+    use super::diff_lines;
 
     /// The diff as text, emphasised words in brackets.
-    fn shown(old: &str, new: &str) -> String {
+    fn diff_text(old: &str, new: &str) -> String {
         let part = |(strong, text): &(bool, String)| if *strong { format!("[{text}]") } else { text.clone() };
         let line = |line: super::DiffLine| {
-            format!("{}{}\n", line.sign.mark(), line.parts.iter().map(part).collect::<String>())
+            format!("{}{}\n", line.kind.mark(), line.parts.iter().map(part).collect::<String>())
         };
-        diff(old, new).into_iter().map(line).collect()
+        diff_lines(old, new).into_iter().map(line).collect()
     }
 
     #[test]
     fn changed_words_are_marked() {
-        assert_eq!(shown("let a = 1;\nb\n", "let a = 2;\nb\n"), "-let a = [1];\n+let a = [2];\n b\n");
+        assert_eq!(diff_text("let a = 1;\nb\n", "let a = 2;\nb\n"), "-let a = [1];\n+let a = [2];\n b\n");
     }
 
     #[test]
     fn unchanged_lines_far_away_are_left_out() {
         let old: String = (0..20).map(|n| format!("{n}\n")).collect();
         let new = old.replace("0\n1\n", "zero\n1\n").replace("19\n", "nineteen\n");
-        assert_eq!(shown(&old, &new), "-0\n+zero\n 1\n 2\n 3\n⋯\n 16\n 17\n 18\n-19\n+nineteen\n");
+        assert_eq!(diff_text(&old, &new), "-0\n+zero\n 1\n 2\n 3\n⋯\n 16\n 17\n 18\n-19\n+nineteen\n");
     }
 
     #[test]
     fn a_missing_last_line_break_is_no_noise() {
-        assert_eq!(shown("a", "a\nb"), " a\n+b\n");
+        assert_eq!(diff_text("a", "a\nb"), " a\n+b\n");
     }
 }

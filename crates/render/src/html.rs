@@ -1,20 +1,20 @@
 //! A conversation as one self-contained page.
 
-use quipu_conversation::{Kind, ScreenItem};
+use quipu_conversation::{ItemKind, ScreenItem};
 
-use crate::about::About;
-use crate::clean::one_line;
-use crate::terminal::Thinking;
+use crate::sanitize::sanitize_line;
+use crate::session_details::SessionDetails;
+use crate::terminal::ThinkingDisplay;
 
 mod escape;
+mod from_markdown;
 mod item;
-mod prose;
 mod tool;
 
 #[cfg(test)]
 mod tests;
 
-use escape::{attribute, fragment, text};
+use escape::{encode_fragment, escape_attribute, escape_text};
 
 /// How a conversation is shown as a page.
 ///
@@ -24,79 +24,79 @@ use escape::{attribute, fragment, text};
 #[derive(Debug, Clone)]
 pub struct Html {
     /// What the head of the page says.
-    pub about: About,
+    pub details: SessionDetails,
     /// How much of the model's reasoning is shown: folded away, opened, or none.
-    pub thinking: Thinking,
+    pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
-    pub tools: bool,
+    pub show_tools: bool,
     /// Whether hooks that succeeded without output are shown.
-    pub silent_hooks: bool,
+    pub show_silent_hooks: bool,
     /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
     /// default the time as it is written.
-    pub local: fn(&str) -> String,
+    pub format_time: fn(&str) -> String,
 }
 
 impl Default for Html {
     fn default() -> Self {
         Self {
-            about: About::default(),
-            thinking: Thinking::Folded,
-            tools: true,
-            silent_hooks: false,
-            local: crate::as_written,
+            details: SessionDetails::default(),
+            thinking: ThinkingDisplay::Folded,
+            show_tools: true,
+            show_silent_hooks: false,
+            format_time: crate::format_time_as_written,
         }
     }
 }
 
 /// The page may use its own styles and the pictures in it, and nothing else.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-const STYLE: &str = include_str!("html/style.css");
+const STYLESHEET: &str = include_str!("html/style.css");
 
 impl Html {
     /// Writes the page.
     pub fn render(&self, items: &[ScreenItem]) -> String {
-        let mut out = self.head();
-        outline(items, &mut out);
+        let mut out = self.page_head();
+        push_prompt_list(items, &mut out);
         out.push_str("<main>\n");
-        item::Page::new(self, &mut out).items(items);
+        item::PageWriter::new(self, &mut out).write_items(items);
         out.push_str("</main>\n</body>\n</html>\n");
         out
     }
 
     /// Writes a page with a body that is HTML already.
-    pub(crate) fn page(&self, body: &str) -> String {
-        format!("{}<main>\n{body}</main>\n</body>\n</html>\n", self.head())
+    pub(crate) fn wrap_page(&self, body: &str) -> String {
+        format!("{}<main>\n{body}</main>\n</body>\n</html>\n", self.page_head())
     }
 
     /// Text as it stands between tags; on one line.
-    pub(crate) fn escaped(words: &str) -> String {
-        text(&one_line(words))
+    pub(crate) fn escape_line(words: &str) -> String {
+        escape_text(&sanitize_line(words))
     }
 
     /// Writes a page of lines as they are.
-    pub fn lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
-        let lines = (1..).zip(lines).map(|(n, line)| format!("<pre id=\"L{n}\">{}</pre>\n", text(line)));
-        self.page(&lines.collect::<String>())
+    pub fn render_lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
+        let lines = (1..).zip(lines).map(|(n, line)| format!("<pre id=\"L{n}\">{}</pre>\n", escape_text(line)));
+        self.wrap_page(&lines.collect::<String>())
     }
 
     /// Everything up to what the page is about.
-    fn head(&self) -> String {
-        let title = text(&self.about.heading());
+    fn page_head(&self) -> String {
+        let title = escape_text(&self.details.heading());
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_SECURITY_POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+             <title>{title}</title>\n<style>\n{STYLESHEET}</style>\n</head>\n<body>\n"
         );
         out.push_str(&format!("<header class=\"about\">\n<h1>{title}</h1>\n"));
-        let facts = self.about.facts();
+        let facts = self.details.labelled_values();
         if !facts.is_empty() {
             out.push_str("<dl>");
             for (name, fact) in facts {
-                out.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>", text(&fact)));
+                out.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape_text(&fact)));
             }
             out.push_str("</dl>\n");
         }
@@ -106,10 +106,10 @@ impl Html {
 }
 
 /// The person's requests, as links to them.
-fn outline(items: &[ScreenItem], out: &mut String) {
+fn push_prompt_list(items: &[ScreenItem], out: &mut String) {
     let asked: Vec<_> = items
         .iter()
-        .filter(|item| item.kind == Kind::User)
+        .filter(|item| item.kind == ItemKind::User)
         .filter_map(|item| Some((item.uuid.as_ref()?, item.text.as_deref().filter(|text| !text.trim().is_empty())?)))
         .collect();
     if asked.len() < 2 {
@@ -117,14 +117,18 @@ fn outline(items: &[ScreenItem], out: &mut String) {
     }
     out.push_str("<nav aria-label=\"requests\">\n<ol>\n");
     for (uuid, words) in asked {
-        let short = cut(&one_line(words), 90);
-        out.push_str(&format!("<li><a href=\"#{}\">{}</a></li>\n", fragment(uuid.as_str()), text(&short)));
+        let short = truncate(&sanitize_line(words), 90);
+        out.push_str(&format!(
+            "<li><a href=\"#{}\">{}</a></li>\n",
+            encode_fragment(uuid.as_str()),
+            escape_text(&short)
+        ));
     }
     out.push_str("</ol>\n</nav>\n");
 }
 
 /// The first characters of a text, marked when there are more.
-fn cut(text: &str, most: usize) -> String {
+fn truncate(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -132,6 +136,6 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// An `id` attribute for an item, with the space before it; nothing without a uuid.
-fn id(item: &ScreenItem) -> String {
-    item.uuid.as_ref().map(|uuid| format!(" id=\"{}\"", attribute(uuid.as_str()))).unwrap_or_default()
+fn id_attribute(item: &ScreenItem) -> String {
+    item.uuid.as_ref().map(|uuid| format!(" id=\"{}\"", escape_attribute(uuid.as_str()))).unwrap_or_default()
 }

@@ -11,39 +11,39 @@
 //!   &[ScreenItem] ───── file_changes   the files a session changed, as diffs
 //! ```
 //!
-//! What the items hold is untrusted: [`clean`] takes every escape sequence,
+//! What the items hold is untrusted: [`sanitize`] takes every escape sequence,
 //! control and invisible character out of it, whatever the output. Deliberately
 //! absent: files, clocks, time zones and paging; what is shown is passed in.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod about;
 mod archive;
-mod call;
-mod changes;
-mod clean;
-mod code;
 mod diff;
+mod file_changes;
+mod highlight;
 mod html;
 mod markdown;
 mod redact;
+mod sanitize;
 mod secret;
+mod session_details;
 mod speaker;
 mod terminal;
+mod tool_call;
 
-pub use about::About;
-pub use archive::{Archived, archive_html, archive_markdown};
-pub use call::{Call, Part, Progress};
-pub use changes::{ChangeStatus, FileChange, file_changes};
-pub use clean::clean;
-pub use diff::{DiffLine, Sign};
+pub use archive::{ArchiveItem, archive_html, archive_markdown};
+pub use diff::{DiffLine, DiffLineKind};
+pub use file_changes::{ChangeStatus, FileChange, file_changes};
 pub use html::Html;
 pub use markdown::Markdown;
 pub use redact::Redactor;
-pub use secret::{Secret, find_secrets, secrets_in_line};
-pub use terminal::{Flow, Terminal, Thinking};
+pub use sanitize::sanitize;
+pub use secret::{FoundSecret, find_secrets, find_secrets_in_line};
+pub use session_details::SessionDetails;
+pub use terminal::{Terminal, TerminalRenderer, ThinkingDisplay};
+pub use tool_call::{TodoStatus, ToolCallPart, ToolCallView};
 
 pub use speaker::context_label;
 
-pub(crate) use speaker::as_written;
+pub(crate) use speaker::format_time_as_written;

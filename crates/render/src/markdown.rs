@@ -1,21 +1,21 @@
 //! A conversation as a Markdown document, to share.
 
-use quipu_conversation::{Kind, ScreenItem, Status, ToolCard};
+use quipu_conversation::{ItemKind, ScreenItem, ToolCard, ToolStatus};
 
-use crate::about::About;
-use crate::call::{Call, Part, Progress, count};
-use crate::clean::{clean, one_line};
-use crate::speaker::{Speaker, context_label, picture_label, source_label};
-use crate::terminal::Thinking;
+use crate::sanitize::{sanitize, sanitize_line};
+use crate::session_details::SessionDetails;
+use crate::speaker::{Speaker, context_label, image_item_label, image_source_label};
+use crate::terminal::ThinkingDisplay;
+use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView, pluralize};
 
-mod text;
+mod escape;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use text::OPTIONS;
-pub(crate) use text::escaped;
-use text::{code_span, fenced, quoted, tame};
+pub(crate) use escape::PARSER_OPTIONS;
+pub(crate) use escape::escape_markdown;
+use escape::{block_quote, code_block, code_span, neutralize_markdown};
 
 /// How a conversation is written as Markdown.
 ///
@@ -24,205 +24,221 @@ use text::{code_span, fenced, quoted, tame};
 #[derive(Debug, Clone)]
 pub struct Markdown {
     /// What the head of the document says.
-    pub about: About,
+    pub details: SessionDetails,
     /// How much of the model's reasoning is shown.
-    pub thinking: Thinking,
+    pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
-    pub tools: bool,
+    pub show_tools: bool,
     /// Whether long results are shown to their end.
-    pub full: bool,
+    pub show_full: bool,
     /// Whether hooks that succeeded without output are shown.
-    pub silent_hooks: bool,
+    pub show_silent_hooks: bool,
     /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
     /// default the time as it is written.
-    pub local: fn(&str) -> String,
+    pub format_time: fn(&str) -> String,
 }
 
 impl Default for Markdown {
     fn default() -> Self {
         Self {
-            about: About::default(),
-            thinking: Thinking::Full,
-            tools: true,
-            full: false,
-            silent_hooks: false,
-            local: crate::as_written,
+            details: SessionDetails::default(),
+            thinking: ThinkingDisplay::Full,
+            show_tools: true,
+            show_full: false,
+            show_silent_hooks: false,
+            format_time: crate::format_time_as_written,
         }
     }
 }
 
 /// Lines of a result before it is cut.
-const RESULT: usize = 40;
+const MAX_RESULT_LINES: usize = 40;
 
 impl Markdown {
     /// Writes lines as they are, each in a block of its own.
-    pub fn lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
-        let blocks: Vec<_> = lines.into_iter().map(|line| text::fenced("json", &crate::clean(line))).collect();
-        format!("# {}\n\n{}\n", escaped(&self.about.heading()), blocks.join("\n\n"))
+    pub fn render_lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
+        let blocks: Vec<_> = lines.into_iter().map(|line| escape::code_block("json", &crate::sanitize(line))).collect();
+        format!("# {}\n\n{}\n", escape_markdown(&self.details.heading()), blocks.join("\n\n"))
     }
 
     /// Writes the document.
     pub fn render(&self, items: &[ScreenItem]) -> String {
-        let mut blocks = vec![format!("# {}", escaped(&self.about.heading()))];
-        let facts = self.about.facts();
+        let mut blocks = vec![format!("# {}", escape_markdown(&self.details.heading()))];
+        let facts = self.details.labelled_values();
         if !facts.is_empty() {
-            let facts: Vec<_> = facts.iter().map(|(name, fact)| format!("- {name}: {}", escaped(fact))).collect();
+            let facts: Vec<_> =
+                facts.iter().map(|(name, fact)| format!("- {name}: {}", escape_markdown(fact))).collect();
             blocks.push(facts.join("\n"));
         }
-        self.items(items, false, &mut blocks);
+        self.push_items(items, false, &mut blocks);
         blocks.join("\n\n") + "\n"
     }
 
-    fn items(&self, items: &[ScreenItem], inner: bool, blocks: &mut Vec<String>) {
+    fn push_items(&self, items: &[ScreenItem], inner: bool, blocks: &mut Vec<String>) {
         let mut speaker: Option<Speaker> = None;
         for (at, item) in items.iter().enumerate() {
             let start = blocks.len();
-            self.item(item, blocks);
+            self.push_item(item, blocks);
             if blocks.len() == start {
                 continue;
             }
-            let Some(now) = Speaker::of(&items[at..], speaker.as_ref()) else { continue };
+            let Some(now) = Speaker::from_items(&items[at..], speaker.as_ref()) else { continue };
             if speaker.as_ref() != Some(&now) {
-                blocks.insert(start, self.heading(&now, item, inner));
+                blocks.insert(start, self.speaker_heading(&now, item, inner));
                 speaker = Some(now);
             }
         }
     }
 
-    fn heading(&self, speaker: &Speaker, item: &ScreenItem, inner: bool) -> String {
+    fn speaker_heading(&self, speaker: &Speaker, item: &ScreenItem, inner: bool) -> String {
         let name = match speaker {
-            Speaker::You if inner => "task",
-            Speaker::You => "you",
+            Speaker::User if inner => "task",
+            Speaker::User => "you",
             Speaker::Model(name) => name,
         };
-        let when = item.timestamp.as_deref().map(self.local).map(|when| format!(" · {}", escaped(&when)));
+        let when = item.timestamp.as_deref().map(self.format_time).map(|when| format!(" · {}", escape_markdown(&when)));
         let level = if inner { "####" } else { "##" };
-        format!("{level} {}{}", escaped(name), when.unwrap_or_default())
+        format!("{level} {}{}", escape_markdown(name), when.unwrap_or_default())
     }
 
-    fn item(&self, item: &ScreenItem, blocks: &mut Vec<String>) {
-        let text = clean(item.text.as_deref().unwrap_or_default());
+    fn push_item(&self, item: &ScreenItem, blocks: &mut Vec<String>) {
+        let text = sanitize(item.text.as_deref().unwrap_or_default());
         let text = text.trim_end().trim_start_matches('\n');
         match item.kind {
-            Kind::User | Kind::Assistant => {
+            ItemKind::User | ItemKind::Assistant => {
                 if !item.contexts.is_empty() {
                     let tags: Vec<_> = item.contexts.iter().map(|c| code_span(&context_label(&c.kind))).collect();
                     blocks.push(tags.join(" "));
                 }
                 if !text.trim().is_empty() {
-                    blocks.push(tame(text));
+                    blocks.push(neutralize_markdown(text));
                 }
             }
-            Kind::Thinking => match self.thinking {
-                Thinking::Hidden => {}
-                Thinking::Full => blocks.push(quoted(&format!("*thinking*\n\n{}", tame(text)))),
-                Thinking::Folded => {
+            ItemKind::Thinking => match self.thinking {
+                ThinkingDisplay::Hidden => {}
+                ThinkingDisplay::Full => {
+                    blocks.push(block_quote(&format!("*thinking*\n\n{}", neutralize_markdown(text))))
+                }
+                ThinkingDisplay::Folded => {
                     let first = text.lines().next().unwrap_or_default();
                     let more = text.lines().count().saturating_sub(1);
-                    blocks.push(quoted(&format!("*thinking* {} (+{})", escaped(first), count(more, "line", "lines"))));
+                    blocks.push(block_quote(&format!(
+                        "*thinking* {} (+{})",
+                        escape_markdown(first),
+                        pluralize(more, "line", "lines")
+                    )));
                 }
             },
-            Kind::Tool if self.tools => {
+            ItemKind::Tool if self.show_tools => {
                 if let Some(card) = &item.tool {
-                    self.tool(card, blocks);
+                    self.push_tool(card, blocks);
                 }
             }
-            Kind::Hook if item.is_silent && !self.silent_hooks => {}
-            Kind::Hook if self.tools => blocks.push(format!("· hook {}", escaped(&one_line(text)))),
-            Kind::Tool | Kind::Hook => {}
-            Kind::Image => blocks.push(format!("\\[{}\\]", escaped(&picture_label(text)))),
-            Kind::Attachment => blocks.push(format!("\\[{}\\]", escaped(&one_line(text)))),
-            Kind::System if text.contains('\n') => blocks.push(fenced("", text)),
-            Kind::System => blocks.push(format!("· {}{}", if item.is_error { "⚠ " } else { "" }, escaped(text))),
-            Kind::Summary => {
-                blocks.push("---".to_owned());
-                blocks.push(quoted(&format!("**Summary of the conversation so far**\n\n{}", tame(text))));
+            ItemKind::Hook if item.is_silent && !self.show_silent_hooks => {}
+            ItemKind::Hook if self.show_tools => {
+                blocks.push(format!("· hook {}", escape_markdown(&sanitize_line(text))))
             }
-            Kind::Branch => {
-                blocks.push("---".to_owned());
-                blocks.push(format!("*{}*", escaped(&one_line(text))));
+            ItemKind::Tool | ItemKind::Hook => {}
+            ItemKind::Image => blocks.push(format!("\\[{}\\]", escape_markdown(&image_item_label(text)))),
+            ItemKind::Attachment => blocks.push(format!("\\[{}\\]", escape_markdown(&sanitize_line(text)))),
+            ItemKind::System if text.contains('\n') => blocks.push(code_block("", text)),
+            ItemKind::System => {
+                blocks.push(format!("· {}{}", if item.is_error { "⚠ " } else { "" }, escape_markdown(text)))
             }
-            Kind::Unknown => blocks.push(format!("? unknown: {}", code_span(&self.cut_line(&one_line(text))))),
-            Kind::Problem => blocks.push(format!("⚠ {}", escaped(&one_line(text)))),
+            ItemKind::Summary => {
+                blocks.push("---".to_owned());
+                blocks.push(block_quote(&format!(
+                    "**Summary of the conversation so far**\n\n{}",
+                    neutralize_markdown(text)
+                )));
+            }
+            ItemKind::Branch => {
+                blocks.push("---".to_owned());
+                blocks.push(format!("*{}*", escape_markdown(&sanitize_line(text))));
+            }
+            ItemKind::Unknown => {
+                blocks.push(format!("? unknown: {}", code_span(&self.truncate_line(&sanitize_line(text)))))
+            }
+            ItemKind::Problem => blocks.push(format!("⚠ {}", escape_markdown(&sanitize_line(text)))),
         }
     }
 
-    fn tool(&self, card: &ToolCard, blocks: &mut Vec<String>) {
-        let call = Call::new(card, self.about.base());
-        let mut title = format!("**{}** ", escaped(&call.name));
+    fn push_tool(&self, card: &ToolCard, blocks: &mut Vec<String>) {
+        let call = ToolCallView::from_card(card, self.details.base_folder());
+        let mut title = format!("**{}** ", escape_markdown(&call.name));
         title.push_str(match card.status {
-            Status::Success => "✓",
-            Status::Failed => "✗ failed",
-            Status::Pending => "… pending",
+            ToolStatus::Success => "✓",
+            ToolStatus::Failed => "✗ failed",
+            ToolStatus::Pending => "… pending",
         });
         if !call.subject.is_empty() {
             title.push(' ');
-            title.push_str(&code_span(&self.cut_line(&call.subject)));
+            title.push_str(&code_span(&self.truncate_line(&call.subject)));
         }
         if !call.note.is_empty() {
-            title.push_str(&format!(" ({})", escaped(&call.note)));
+            title.push_str(&format!(" ({})", escape_markdown(&call.note)));
         }
         blocks.push(title);
-        if !call.is_quiet || self.full {
-            blocks.extend(call.parts.iter().map(|part| self.part(part)));
+        if !call.is_collapsed || self.show_full {
+            blocks.extend(call.parts.iter().map(|part| self.render_part(part)));
         }
         if let Some(subagent) = &card.subagent {
             let mut inner = Vec::new();
-            self.items(&subagent.items, true, &mut inner);
-            blocks.push(quoted(&inner.join("\n\n")));
+            self.push_items(&subagent.items, true, &mut inner);
+            blocks.push(block_quote(&inner.join("\n\n")));
         }
     }
 
-    fn part(&self, part: &Part<'_>) -> String {
+    fn render_part(&self, part: &ToolCallPart<'_>) -> String {
         match part {
-            Part::Command(command) => fenced("sh", command),
-            Part::Code { text, path } => {
-                let extension = path.rsplit_once('.').map(|(_, end)| end).filter(|end| is_word(end));
-                fenced(extension.unwrap_or_default(), &self.cut(text))
+            ToolCallPart::Command(command) => code_block("sh", command),
+            ToolCallPart::Code { text, path } => {
+                let extension = path.rsplit_once('.').map(|(_, end)| end).filter(|end| is_fence_language(end));
+                code_block(extension.unwrap_or_default(), &self.truncate_lines(text))
             }
-            Part::Diff(lines) => {
+            ToolCallPart::Diff(lines) => {
                 let line = |line: &crate::DiffLine| {
-                    line.parts.iter().fold(line.sign.mark().to_string(), |text, (_, part)| text + part)
+                    line.parts.iter().fold(line.kind.mark().to_string(), |text, (_, part)| text + part)
                 };
-                fenced("diff", &lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+                code_block("diff", &lines.iter().map(line).collect::<Vec<_>>().join("\n"))
             }
-            Part::Tasks(tasks) => {
-                let task = |(progress, text): &(Progress, String)| match progress {
-                    Progress::Done => format!("- [x] {}", escaped(text)),
-                    Progress::Doing => format!("- [ ] **{}**", escaped(text)),
-                    Progress::Open => format!("- [ ] {}", escaped(text)),
+            ToolCallPart::Tasks(tasks) => {
+                let task = |(progress, text): &(TodoStatus, String)| match progress {
+                    TodoStatus::Completed => format!("- [x] {}", escape_markdown(text)),
+                    TodoStatus::InProgress => format!("- [ ] **{}**", escape_markdown(text)),
+                    TodoStatus::Pending => format!("- [ ] {}", escape_markdown(text)),
                 };
                 tasks.iter().map(task).collect::<Vec<_>>().join("\n")
             }
-            Part::Prose(text) => quoted(&tame(text)),
-            Part::Output(text) | Part::Failure(text) => fenced("", &self.cut(text)),
-            Part::Json(json) => fenced("json", &self.cut_line(json)),
-            Part::Picture(image) => format!("\\[{}\\]", escaped(&source_label(&image.source))),
-            Part::Question { text, options, answer } => {
+            ToolCallPart::Markdown(text) => block_quote(&neutralize_markdown(text)),
+            ToolCallPart::Output(text) | ToolCallPart::Failure(text) => code_block("", &self.truncate_lines(text)),
+            ToolCallPart::Json(json) => code_block("json", &self.truncate_line(json)),
+            ToolCallPart::Image(image) => format!("\\[{}\\]", escape_markdown(&image_source_label(&image.source))),
+            ToolCallPart::Question { text, options, answer } => {
                 let answer = answer.as_ref().map_or_else(|| options.join(" · "), |answer| format!("→ {answer}"));
-                format!("- {}\n  {}", escaped(&one_line(text)), escaped(&one_line(&answer)))
+                format!("- {}\n  {}", escape_markdown(&sanitize_line(text)), escape_markdown(&sanitize_line(&answer)))
             }
         }
     }
 
-    fn cut(&self, text: &str) -> String {
+    fn truncate_lines(&self, text: &str) -> String {
         let total = text.lines().count();
-        if self.full || total <= RESULT + 1 {
+        if self.show_full || total <= MAX_RESULT_LINES + 1 {
             return text.to_owned();
         }
-        let shown: Vec<&str> = text.lines().take(RESULT).collect();
-        format!("{}\n… +{} lines", shown.join("\n"), total - RESULT)
+        let shown: Vec<&str> = text.lines().take(MAX_RESULT_LINES).collect();
+        format!("{}\n… +{} lines", shown.join("\n"), total - MAX_RESULT_LINES)
     }
 
-    fn cut_line(&self, text: &str) -> String {
-        const LONGEST: usize = 400;
-        match text.char_indices().nth(LONGEST) {
-            Some((end, _)) if !self.full => format!("{}…", &text[..end]),
+    fn truncate_line(&self, text: &str) -> String {
+        const MAX_LINE_CHARS: usize = 400;
+        match text.char_indices().nth(MAX_LINE_CHARS) {
+            Some((end, _)) if !self.show_full => format!("{}…", &text[..end]),
             _ => text.to_owned(),
         }
     }
 }
 
-fn is_word(text: &str) -> bool {
+fn is_fence_language(text: &str) -> bool {
     !text.is_empty() && text.len() <= 12 && text.chars().all(|c| c.is_ascii_alphanumeric())
 }

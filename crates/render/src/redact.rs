@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::about::About;
-use crate::secret::{find_secrets, kind_under};
+use crate::secret::{find_secrets, secret_kind_for_key};
+use crate::session_details::SessionDetails;
 
 #[cfg(test)]
 mod tests;
@@ -30,35 +30,35 @@ mod tests;
 #[derive(Debug, Default)]
 pub struct Redactor {
     /// Finds the user's folder in names of project folders.
-    own_home: Option<Regex>,
+    user_home_regex: Option<Regex>,
     counts: BTreeMap<&'static str, u64>,
 }
 
-const EMAIL: &str = "e-mail address";
-const HOME: &str = "home folder";
+const EMAIL_KIND: &str = "e-mail address";
+const HOME_KIND: &str = "home folder";
 
-static EMAILS: LazyLock<Regex> =
+static EMAIL_REGEX: LazyLock<Regex> =
     LazyLock::new(|| compile(r"\b([A-Za-z0-9._%+-]+)@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"));
 
 /// `/home/sam`, `/Users/sam` and `C:\Users\sam`. The group is what is masked.
-static HOMES: LazyLock<Regex> = LazyLock::new(|| {
+static HOME_REGEX: LazyLock<Regex> = LazyLock::new(|| {
     compile(r#"(?:/home/|/Users/|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/))([^\s/\\:'"`<>|$*{}\[\],;)]+)"#)
 });
 
 /// The same as the agent writes it in the names of project folders: `-Users-sam-app`.
-static PROJECTS: LazyLock<Regex> =
+static PROJECT_HOME_REGEX: LazyLock<Regex> =
     LazyLock::new(|| compile(r#"(?:^|[\s/\\"'`=(])(?:[A-Za-z]-)?-(?:Users|home)-([A-Za-z0-9]+)"#));
 
 impl Redactor {
     /// A redactor for the session that `about` describes. Where its folder is known,
     /// the user's name is also masked where dashes stand for the signs in it.
-    pub fn new(about: &About) -> Self {
-        let user = HOMES.captures(about.base()).map(|found| project_name(&found[1]));
+    pub fn new(about: &SessionDetails) -> Self {
+        let user = HOME_REGEX.captures(about.base_folder()).map(|found| dashed_name(&found[1]));
         let own_home = user.filter(|user| user.contains('-')).map(|user| {
             // Made of letters, digits and dashes: a pattern as it is.
             compile(&format!(r"(?:[A-Za-z]-)?-(?:Users|home)-({user})(?:-|\b)"))
         });
-        Self { own_home, counts: BTreeMap::new() }
+        Self { user_home_regex: own_home, counts: BTreeMap::new() }
     }
 
     /// How much of each kind was masked.
@@ -67,7 +67,7 @@ impl Redactor {
     }
 
     /// The text with what it hides replaced by its kind in brackets.
-    pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+    pub fn redact_text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         let secrets = find_secrets(&text);
         if !secrets.is_empty() {
@@ -83,76 +83,76 @@ impl Redactor {
         }
         if text.contains('@') {
             // `git@host` is how anybody logs in there.
-            text = self.mask(text, &EMAILS, EMAIL, |user| (user != "git").then_some(0));
+            text = self.mask_matches(text, &EMAIL_REGEX, EMAIL_KIND, |user| (user != "git").then_some(0));
         }
-        if let Some(own_home) = self.own_home.clone() {
-            text = self.mask(text, &own_home, HOME, |_| Some(1));
+        if let Some(own_home) = self.user_home_regex.clone() {
+            text = self.mask_matches(text, &own_home, HOME_KIND, |_| Some(1));
         }
-        text = self.mask(text, &HOMES, HOME, |_| Some(1));
-        self.mask(text, &PROJECTS, HOME, |_| Some(1))
+        text = self.mask_matches(text, &HOME_REGEX, HOME_KIND, |_| Some(1));
+        self.mask_matches(text, &PROJECT_HOME_REGEX, HOME_KIND, |_| Some(1))
     }
 
     /// Masks what a document says about its session.
-    pub fn about(&mut self, about: &mut About) {
+    pub fn redact_details(&mut self, about: &mut SessionDetails) {
         for fact in about.texts_mut() {
-            *fact = self.text(fact).into_owned();
+            *fact = self.redact_text(fact).into_owned();
         }
     }
 
     /// Masks everything an item shows, what a subagent said included.
-    pub fn item(&mut self, item: &mut ScreenItem) {
+    pub fn redact_item(&mut self, item: &mut ScreenItem) {
         if let Some(text) = &mut item.text {
-            *text = self.text(text).into_owned();
+            *text = self.redact_text(text).into_owned();
         }
         if !item.contexts.is_empty() {
-            item.contexts = self.through(&item.contexts).unwrap_or_default();
+            item.contexts = self.redact_via_json(&item.contexts).unwrap_or_default();
         }
         if item.source.is_some() {
-            item.source = item.source.as_ref().and_then(|source| self.through(source));
+            item.source = item.source.as_ref().and_then(|source| self.redact_via_json(source));
         }
         if let Some(card) = &mut item.tool {
-            self.card(card);
+            self.redact_card(card);
         }
     }
 
-    fn card(&mut self, card: &mut ToolCard) {
-        card.input = self.json(&card.input);
-        card.output = card.output.as_ref().map(|output| self.json(output));
-        card.result = card.result.as_ref().and_then(|result| self.through::<Content>(result));
+    fn redact_card(&mut self, card: &mut ToolCard) {
+        card.input = self.redact_json(&card.input);
+        card.output = card.output.as_ref().map(|output| self.redact_json(output));
+        card.result = card.result.as_ref().and_then(|result| self.redact_via_json::<Content>(result));
         for item in card.subagent.iter_mut().flat_map(|subagent| &mut subagent.items) {
-            self.item(item);
+            self.redact_item(item);
         }
     }
 
     /// Masks every string in a value. What cannot be walked is masked whole.
-    fn json(&mut self, json: &Json) -> Json {
+    fn redact_json(&mut self, json: &Json) -> Json {
         match json.read::<Value>() {
-            Ok(value) => Json::from(self.value(value, None)),
-            Err(_) => Json::of("[not shown]"),
+            Ok(value) => Json::from(self.redact_value(value, None)),
+            Err(_) => Json::from_serialize("[not shown]"),
         }
     }
 
     /// Masks the strings of a value; `key` is the one it stands under.
-    fn value(&mut self, value: Value, key: Option<&str>) -> Value {
+    fn redact_value(&mut self, value: Value, key: Option<&str>) -> Value {
         match value {
-            Value::String(text) => match key.and_then(|key| kind_under(key, &text)) {
+            Value::String(text) => match key.and_then(|key| secret_kind_for_key(key, &text)) {
                 // `{"password": "…"}` is a secret although neither half looks like one.
                 Some(kind) => {
                     let kind = find_secrets(&text).first().map_or(kind, |secret| secret.kind);
                     self.count(kind);
                     Value::String(format!("[{kind}]"))
                 }
-                None => match self.text(&text) {
+                None => match self.redact_text(&text) {
                     Cow::Borrowed(_) => Value::String(text),
                     Cow::Owned(masked) => Value::String(masked),
                 },
             },
-            Value::Array(items) => items.into_iter().map(|item| self.value(item, key)).collect(),
+            Value::Array(items) => items.into_iter().map(|item| self.redact_value(item, key)).collect(),
             Value::Object(map) => {
                 let mut masked = Map::new();
                 for (key, value) in map {
-                    let value = self.value(value, Some(&key));
-                    masked.insert(self.text(&key).into_owned(), value);
+                    let value = self.redact_value(value, Some(&key));
+                    masked.insert(self.redact_text(&key).into_owned(), value);
                 }
                 Value::Object(masked)
             }
@@ -161,12 +161,12 @@ impl Redactor {
     }
 
     /// Masks a typed value by way of its JSON.
-    fn through<T: DeserializeOwned>(&mut self, value: &(impl Serialize + ?Sized)) -> Option<T> {
-        self.json(&Json::of(value)).read().ok()
+    fn redact_via_json<T: DeserializeOwned>(&mut self, value: &(impl Serialize + ?Sized)) -> Option<T> {
+        self.redact_json(&Json::from_serialize(value)).read().ok()
     }
 
     /// Masks the group of each match that `group` returns for the text of the first.
-    fn mask<'t>(
+    fn mask_matches<'t>(
         &mut self,
         text: Cow<'t, str>,
         regex: &Regex,
@@ -196,7 +196,7 @@ impl Redactor {
 }
 
 /// A name as it stands in the names of project folders.
-fn project_name(name: &str) -> String {
+fn dashed_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 

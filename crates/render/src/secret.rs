@@ -15,7 +15,7 @@ use regex_automata::meta::Regex;
 use regex_automata::util::captures::Captures;
 use regex_automata::{Anchored, Input};
 
-mod assigned;
+mod assignment;
 mod line;
 mod rules;
 mod value;
@@ -23,14 +23,14 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use assigned::kind_under;
-pub use line::secrets_in_line;
+pub(crate) use assignment::secret_kind_for_key;
+pub use line::find_secrets_in_line;
 
-use rules::{RULES, Rule};
+use rules::{RULES, SecretRule};
 
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret {
+pub struct FoundSecret {
     /// What it is, such as `GitHub token`.
     pub kind: &'static str,
     /// Its bytes in the text.
@@ -45,45 +45,47 @@ pub struct Secret {
 /// let found = find_secrets(text);
 /// assert_eq!((found[0].kind, &text[found[0].range.clone()]), ("password", "hunter2"));
 /// ```
-pub fn find_secrets(text: &str) -> Vec<Secret> {
-    if is_encoded(text) {
+pub fn find_secrets(text: &str) -> Vec<FoundSecret> {
+    if is_base64_data(text) {
         return Vec::new();
     }
     let scanner = &*SCANNER;
-    let mut found: Vec<(usize, Secret)> = Vec::new();
+    let mut found: Vec<(usize, FoundSecret)> = Vec::new();
     let mut searched = [0; RULES.len()];
     for hit in scanner.keywords.find_overlapping_iter(text) {
-        match scanner.rule_of[hit.pattern().as_usize()] {
+        match scanner.rule_by_keyword[hit.pattern().as_usize()] {
             // Inside a match of the same rule there is no other, and searching there
             // again and again would take time in the square of the length.
             Some(at) if hit.start() < searched[at] => {}
             Some(at) => {
                 let input = Input::new(text).range(hit.start()..).anchored(Anchored::Yes);
-                if let Some(secret) = scanner.rules[at].search(at, input) {
+                if let Some(secret) = scanner.rules[at].match_at(at, input) {
                     searched[at] = secret.1.range.end;
                     found.push(secret);
                 }
             }
-            None => found.extend(assigned::secret(text, hit.range()).map(|secret| (RULES.len(), secret))),
+            None => {
+                found.extend(assignment::find_assigned_secret(text, hit.range()).map(|secret| (RULES.len(), secret)))
+            }
         }
     }
-    for &at in &scanner.without_keyword {
+    for &at in &scanner.rules_without_keyword {
         let rule = &scanner.rules[at];
         let mut from = 0;
         while let Some(whole) = rule.regex.find(Input::new(text).range(from..)) {
             let input = Input::new(text).range(whole.start()..).anchored(Anchored::Yes);
-            found.extend(rule.search(at, input));
+            found.extend(rule.match_at(at, input));
             from = whole.end().max(from + 1);
         }
     }
-    found.extend(assigned::random(text).into_iter().map(|secret| (RULES.len() + 1, secret)));
-    merge(found)
+    found.extend(assignment::find_random_values(text).into_iter().map(|secret| (RULES.len() + 1, secret)));
+    merge_overlaps(found)
 }
 
 /// One finding for all that overlap, of the kind whose rule comes first.
-fn merge(mut found: Vec<(usize, Secret)>) -> Vec<Secret> {
+fn merge_overlaps(mut found: Vec<(usize, FoundSecret)>) -> Vec<FoundSecret> {
     found.sort_by_key(|(rule, secret)| (secret.range.start, *rule));
-    let mut merged: Vec<(usize, Secret)> = Vec::with_capacity(found.len());
+    let mut merged: Vec<(usize, FoundSecret)> = Vec::with_capacity(found.len());
     for (rule, secret) in found {
         match merged.last_mut() {
             Some((first, last)) if secret.range.start < last.range.end => {
@@ -99,45 +101,45 @@ fn merge(mut found: Vec<(usize, Secret)>) -> Vec<Secret> {
 }
 
 /// Texts from this length on are taken for encoded data when they have no spaces.
-const ENCODED_MIN_BYTES: usize = 512;
+const BASE64_MIN_BYTES: usize = 512;
 
 /// Whether the whole text is base64: a picture or a signature, where a rule could match
 /// only by accident.
-fn is_encoded(text: &str) -> bool {
-    text.len() >= ENCODED_MIN_BYTES && text.bytes().all(is_base64)
+fn is_base64_data(text: &str) -> bool {
+    text.len() >= BASE64_MIN_BYTES && text.bytes().all(is_base64_byte)
 }
 
 /// Whether the range lies in a long run of base64, such as a data URL.
-fn is_in_encoded(text: &str, range: &Range<usize>) -> bool {
+fn is_inside_base64(text: &str, range: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
-    let before = bytes[..range.start].iter().rev().take(ENCODED_MIN_BYTES).take_while(|b| is_base64(**b)).count();
-    let after = bytes[range.end..].iter().take(ENCODED_MIN_BYTES).take_while(|b| is_base64(**b)).count();
-    before + after >= ENCODED_MIN_BYTES / 2
+    let before = bytes[..range.start].iter().rev().take(BASE64_MIN_BYTES).take_while(|b| is_base64_byte(**b)).count();
+    let after = bytes[range.end..].iter().take(BASE64_MIN_BYTES).take_while(|b| is_base64_byte(**b)).count();
+    before + after >= BASE64_MIN_BYTES / 2
 }
 
-fn is_base64(byte: u8) -> bool {
+fn is_base64_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-static SCANNER: LazyLock<Scanner> = LazyLock::new(Scanner::new);
+static SCANNER: LazyLock<SecretScanner> = LazyLock::new(SecretScanner::new);
 
 /// The rules, compiled once.
-struct Scanner {
+struct SecretScanner {
     keywords: AhoCorasick,
     /// The rule of each keyword; `None` for the names of [`assigned`].
-    rule_of: Vec<Option<usize>>,
-    rules: Vec<Compiled>,
-    without_keyword: Vec<usize>,
+    rule_by_keyword: Vec<Option<usize>>,
+    rules: Vec<CompiledRule>,
+    rules_without_keyword: Vec<usize>,
 }
 
-impl Scanner {
+impl SecretScanner {
     fn new() -> Self {
         let (mut words, mut rule_of) = (Vec::<&str>::new(), Vec::new());
         for (at, rule) in RULES.iter().enumerate() {
             words.extend(rule.keywords);
             rule_of.resize(words.len(), Some(at));
         }
-        words.extend(assigned::KEYWORDS);
+        words.extend(assignment::NAME_KEYWORDS);
         rule_of.resize(words.len(), None);
         let keywords = AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -145,25 +147,25 @@ impl Scanner {
             .kind(Some(AhoCorasickKind::DFA))
             .build(&words)
             .unwrap_or_else(|error| unreachable!("the keywords are constants, built in a test: {error}"));
-        let rules: Vec<_> = RULES.iter().map(Compiled::new).collect();
+        let rules: Vec<_> = RULES.iter().map(CompiledRule::new).collect();
         let without_keyword = (0..RULES.len()).filter(|at| RULES[*at].keywords.is_empty()).collect();
-        Self { keywords, rule_of, rules, without_keyword }
+        Self { keywords, rule_by_keyword: rule_of, rules, rules_without_keyword: without_keyword }
     }
 }
 
-struct Compiled {
-    rule: &'static Rule,
+struct CompiledRule {
+    rule: &'static SecretRule,
     regex: LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>,
 }
 
-impl Compiled {
-    fn new(rule: &'static Rule) -> Self {
+impl CompiledRule {
+    fn new(rule: &'static SecretRule) -> Self {
         Self { rule, regex: LazyLock::new(Box::new(|| compile(rule.pattern))) }
     }
 
     /// The secret that begins where the input does; a group in the pattern is the
     /// secret's own part of the match.
-    fn search(&self, at: usize, input: Input<'_>) -> Option<(usize, Secret)> {
+    fn match_at(&self, at: usize, input: Input<'_>) -> Option<(usize, FoundSecret)> {
         let text = input.haystack();
         let mut captures: Captures = self.regex.create_captures();
         self.regex.search_captures(&input, &mut captures);
@@ -171,8 +173,9 @@ impl Compiled {
         let range = group.or_else(|| captures.get_group(0))?.range();
         let text = std::str::from_utf8(text).ok()?;
         let value = &text[range.clone()];
-        let secret = Secret { kind: self.rule.kind, range };
-        let is_secret = (self.rule.check)(value) && !value::is_blank(value) && !is_in_encoded(text, &secret.range);
+        let secret = FoundSecret { kind: self.rule.kind, range };
+        let is_secret =
+            (self.rule.check)(value) && !value::is_placeholder(value) && !is_inside_base64(text, &secret.range);
         is_secret.then_some((at, secret))
     }
 }

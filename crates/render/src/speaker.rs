@@ -1,15 +1,15 @@
 //! Who speaks, and the short labels that all outputs share.
 
-use quipu_conversation::{Kind, ScreenItem};
-use quipu_message::Source;
-use quipu_message::context;
+use quipu_conversation::{ItemKind, ScreenItem};
+use quipu_message::MediaSource;
+use quipu_message::context_ref;
 
-use crate::clean::one_line;
+use crate::sanitize::sanitize_line;
 
 /// Whose words an item is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Speaker {
-    You,
+    User,
     Model(String),
 }
 
@@ -17,83 +17,88 @@ impl Speaker {
     /// The speaker of the first of some items; `None` for items without a speaker, such
     /// as notices. An item that names no model is said by the model that speaks
     /// now, or by the next one named.
-    pub(crate) fn of(items: &[ScreenItem], now: Option<&Self>) -> Option<Self> {
+    pub(crate) fn from_items(items: &[ScreenItem], now: Option<&Self>) -> Option<Self> {
         let item = items.first()?;
         match item.kind {
-            Kind::User => Some(Self::You),
+            ItemKind::User => Some(Self::User),
             // Pictures and files stand in the message of the person.
-            Kind::Image | Kind::Attachment => now.is_none().then_some(Self::You),
-            Kind::Assistant | Kind::Thinking | Kind::Tool => match (model(item), now) {
+            ItemKind::Image | ItemKind::Attachment => now.is_none().then_some(Self::User),
+            ItemKind::Assistant | ItemKind::Thinking | ItemKind::Tool => match (named_model(item), now) {
                 (None, Some(Self::Model(name))) => Some(Self::Model(name.clone())),
                 (named, _) => {
                     let name = named.or_else(|| next_model(items)).unwrap_or("assistant");
-                    Some(Self::Model(one_line(name)))
+                    Some(Self::Model(sanitize_line(name)))
                 }
             },
-            Kind::Hook | Kind::System | Kind::Summary | Kind::Branch | Kind::Unknown | Kind::Problem => None,
+            ItemKind::Hook
+            | ItemKind::System
+            | ItemKind::Summary
+            | ItemKind::Branch
+            | ItemKind::Unknown
+            | ItemKind::Problem => None,
         }
     }
 }
 
 /// The model an item names, unless the program spoke for it.
-fn model(item: &ScreenItem) -> Option<&str> {
+fn named_model(item: &ScreenItem) -> Option<&str> {
     item.model.as_deref().filter(|name| !name.starts_with('<') && !name.trim().is_empty())
 }
 
 /// The model of the first item that names one before the person speaks again.
 fn next_model(items: &[ScreenItem]) -> Option<&str> {
-    items.iter().take_while(|item| item.kind != Kind::User).find_map(model)
+    items.iter().take_while(|item| item.kind != ItemKind::User).find_map(named_model)
 }
 
 /// A context reference in a few words; cleaned, on one line.
-pub fn context_label(kind: &context::Kind) -> String {
-    use context::Kind as Context;
+pub fn context_label(kind: &context_ref::ContextKind) -> String {
+    use context_ref::ContextKind as Context;
     match kind {
-        Context::File { path } => format!("📄 {}", one_line(path)),
+        Context::File { path } => format!("📄 {}", sanitize_line(path)),
         Context::Web { url, title } => match title.as_deref() {
-            Some(title) => format!("🌐 {} ({})", one_line(title), one_line(url)),
-            None => format!("🌐 {}", one_line(url)),
+            Some(title) => format!("🌐 {} ({})", sanitize_line(title), sanitize_line(url)),
+            None => format!("🌐 {}", sanitize_line(url)),
         },
-        Context::Folder { path, file_count } => format!("📁 {} ({file_count})", one_line(path)),
+        Context::Folder { path, file_count } => format!("📁 {} ({file_count})", sanitize_line(path)),
         Context::Symbol { name, symbol_type, file, line } => {
-            format!("🔗 {} ({}) {}:{line}", one_line(name), one_line(symbol_type), one_line(file))
+            format!("🔗 {} ({}) {}:{line}", sanitize_line(name), sanitize_line(symbol_type), sanitize_line(file))
         }
         Context::Terminal { lines, is_error } => {
             format!("💻 terminal, {lines} lines{}", if *is_error { ", error" } else { "" })
         }
         Context::Problems { count, severity } => {
-            let severity = severity.as_deref().map(|level| format!(" {}", one_line(level))).unwrap_or_default();
+            let severity = severity.as_deref().map(|level| format!(" {}", sanitize_line(level))).unwrap_or_default();
             let word = if *count == 1 { "problem" } else { "problems" };
             format!("⚠ {count} {word}{severity}")
         }
-        Context::Git { git_type } => format!("🔀 git {}", one_line(git_type)),
+        Context::Git { git_type } => format!("🔀 git {}", sanitize_line(git_type)),
         Context::Selection => "✏ selection".to_owned(),
         Context::Workspace => "🏠 workspace".to_owned(),
-        Context::Other { text } => one_line(text),
+        Context::Other { text } => sanitize_line(text),
     }
 }
 
 /// A picture's item in a few words: `image png, 120 bytes of base64`.
-pub(crate) fn picture_label(text: &str) -> String {
-    let text = one_line(text);
+pub(crate) fn image_item_label(text: &str) -> String {
+    let text = sanitize_line(text);
     format!("image {}", text.strip_prefix("image/").unwrap_or(&text))
 }
 
 /// A picture's source in a few words: `image png, 3 KB`.
-pub(crate) fn source_label(source: &Source) -> String {
-    let kind = one_line(source.media_type.text().unwrap_or(&source.kind));
+pub(crate) fn image_source_label(source: &MediaSource) -> String {
+    let kind = sanitize_line(source.media_type.text().unwrap_or(&source.kind));
     let kind = kind.strip_prefix("image/").unwrap_or(&kind);
     let size = source.data.text().map(|data| data.len() / 4 * 3);
     match (size, source.url.text()) {
         (Some(bytes), _) if bytes < 1024 => format!("image {kind}, {bytes} bytes"),
         (Some(bytes), _) => format!("image {kind}, {} KB", bytes / 1024),
-        (None, Some(url)) => format!("image {}", one_line(url)),
+        (None, Some(url)) => format!("image {}", sanitize_line(url)),
         (None, None) => format!("image {kind}"),
     }
 }
 
 /// A timestamp as it is written, to the minute: `2026-11-15 09:14`.
-pub(crate) fn as_written(stamp: &str) -> String {
+pub(crate) fn format_time_as_written(stamp: &str) -> String {
     let minute = stamp.get(..16).filter(|text| text.is_ascii() && text.as_bytes()[10] == b'T');
-    minute.map_or_else(|| one_line(stamp), |text| text.replacen('T', " ", 1))
+    minute.map_or_else(|| sanitize_line(stamp), |text| text.replacen('T', " ", 1))
 }

@@ -4,11 +4,11 @@ use std::fmt::{self, Write};
 
 use quipu_conversation::ScreenItem;
 
-use crate::about::About;
+use crate::session_details::SessionDetails;
 
-mod flow;
-mod paint;
-mod prose;
+mod from_markdown;
+mod palette;
+mod renderer;
 mod row;
 mod table;
 mod tool;
@@ -16,8 +16,8 @@ mod tool;
 #[cfg(test)]
 mod tests;
 
-pub use flow::Flow;
-use row::{Span, wrap, write};
+pub use renderer::TerminalRenderer;
+use row::{Span, wrap, write_row};
 
 /// How a conversation is shown on a terminal.
 ///
@@ -38,21 +38,21 @@ pub struct Terminal {
     /// Whether to use colours. Without them status is also told in words.
     pub color: bool,
     /// How much of the model's reasoning is shown.
-    pub thinking: Thinking,
+    pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
-    pub tools: bool,
+    pub show_tools: bool,
     /// Whether long results are shown to their end, and hooks that succeeded silently.
-    pub full: bool,
+    pub show_full: bool,
     /// Paths under this folder are shown relative to it.
-    pub base: Option<String>,
+    pub base_folder: Option<String>,
     /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
     /// default the time as it is written.
-    pub local: fn(&str) -> String,
+    pub format_time: fn(&str) -> String,
 }
 
 /// How much of the model's reasoning is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Thinking {
+pub enum ThinkingDisplay {
     /// The first line, and how many there are.
     #[default]
     Folded,
@@ -67,11 +67,11 @@ impl Default for Terminal {
         Self {
             width: 80,
             color: false,
-            thinking: Thinking::Folded,
-            tools: true,
-            full: false,
-            base: None,
-            local: crate::as_written,
+            thinking: ThinkingDisplay::Folded,
+            show_tools: true,
+            show_full: false,
+            base_folder: None,
+            format_time: crate::format_time_as_written,
         }
     }
 }
@@ -87,24 +87,25 @@ impl Terminal {
 
     /// Renders a conversation into `out`.
     pub fn render_to(&self, items: &[ScreenItem], out: &mut dyn Write) -> fmt::Result {
-        self.flow().items(items, out)
+        self.renderer().render_items(items, out)
     }
 
     /// Renders the head of a conversation: title, id, folder, time, usage, cost.
-    pub fn head(&self, about: &About) -> String {
+    pub fn render_header(&self, about: &SessionDetails) -> String {
         let mut text = String::new();
-        let title = [Span::new(paint::BOLD, &about.heading())];
-        let facts = about.lines().into_iter().flat_map(|line| wrap(&[Span::new(paint::DIM, &line)], self.columns()));
+        let title = [Span::new(palette::BOLD, &about.heading())];
+        let facts =
+            about.summary_lines().into_iter().flat_map(|line| wrap(&[Span::new(palette::DIM, &line)], self.columns()));
         for row in wrap(&title, self.columns()).into_iter().chain(facts) {
             // Writing to a string cannot fail.
-            let _ = write(&row, self.color, &mut text);
+            let _ = write_row(&row, self.color, &mut text);
         }
         text
     }
 
     /// Starts a conversation that is shown piece by piece, as it happens.
-    pub fn flow(&self) -> Flow {
-        Flow::new(self.clone())
+    pub fn renderer(&self) -> TerminalRenderer {
+        TerminalRenderer::new(self.clone())
     }
 
     fn columns(&self) -> usize {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use quipu_sdk::transport::{Connection, Peer, Transport};
 use quipu_sdk::{Client, Error, Exit, Options};
-use quipu_testkit::{cpu_time, fixture, shared};
+use quipu_testkit::{cpu_time, fixture, shared_dir};
 use serde_json::Value;
 
 const ROUNDS: usize = 15;
@@ -48,9 +48,9 @@ fn main() {
     row("pieces of an answer", small, 300_000.0);
     row("a stream of ours with pieces", &std::fs::read_to_string(fixture("stream/partial.jsonl")).unwrap(), 0.0);
     row("a stream of ours", &std::fs::read_to_string(fixture("stream/plain.jsonl")).unwrap(), 0.0);
-    if let Some(shared) = shared() {
+    if let Some(shared) = shared_dir() {
         let mut all = String::new();
-        for file in quipu_testkit::files(&shared.join("recordings"), |path| path.ends_with("stdout.jsonl")) {
+        for file in quipu_testkit::files_under(&shared.join("recordings"), |path| path.ends_with("stdout.jsonl")) {
             all += &std::fs::read_to_string(file).unwrap();
         }
         row("recorded streams", &all, 0.0);

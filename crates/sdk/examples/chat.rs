@@ -18,10 +18,10 @@ const SCRIPT: &str = "
 ";
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new(SCRIPT).await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new(SCRIPT).await?;
     let mut client = Client::connect(stage.options()).await?;
-    println!("The agent is version {}.", client.agent().claude_code_version.text().unwrap_or("unknown"));
+    println!("The agent is version {}.", client.initialize_response().claude_code_version.text().unwrap_or("unknown"));
     let stdin = std::io::stdin();
     let typed: Box<dyn Iterator<Item = String>> = match stdin.is_terminal() {
         true => Box::new(stdin.lock().lines().map_while(Result::ok)),

@@ -8,7 +8,7 @@ mod common;
 use std::time::Duration;
 
 use quipu_sdk::hook::{
-    HookAnswer, PostToolUse, PreToolUse, PreToolUseAnswer, UserPromptSubmit, UserPromptSubmitSpecific,
+    HookOutput, PostToolUse, PreToolUse, PreToolUseOutput, UserPromptSubmit, UserPromptSubmitSpecific,
 };
 use quipu_sdk::{Client, Hook};
 
@@ -23,22 +23,22 @@ const SCRIPT: &str = "
 ";
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new(SCRIPT).await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new(SCRIPT).await?;
     let guard = Hook::on(|call: PreToolUse, _| async move {
         match call.tool_input.text().contains("secret") {
-            true => PreToolUseAnswer::deny("Our policy: secrets stay secret."),
-            false => PreToolUseAnswer::allow(),
+            true => PreToolUseOutput::deny("Our policy: secrets stay secret."),
+            false => PreToolUseOutput::allow(),
         }
     });
     let diary = Hook::on(|call: PostToolUse, _| async move {
         println!("  (diary: {} ran)", call.tool_name);
-        HookAnswer::nothing()
+        HookOutput::empty()
     });
     let season = Hook::on(|_: UserPromptSubmit, _| async {
         let words =
             UserPromptSubmitSpecific { additional_context: "It is spring.".to_owned().into(), ..Default::default() };
-        HookAnswer::from(words)
+        HookOutput::from(words)
     });
     let options = stage.options().hook(guard.matching("Bash").timeout(Duration::from_secs(5))).hook(diary).hook(season);
     let mut client = Client::connect(options).await?;

@@ -16,8 +16,8 @@ const SCRIPT: &str = "
 ";
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new(SCRIPT).await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new(SCRIPT).await?;
     let mut client = Client::connect(stage.options().include_partial_messages()).await?;
     client.send("tell me a story").await?;
     let mut pieces = 0;

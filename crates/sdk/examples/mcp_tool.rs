@@ -26,8 +26,8 @@ struct Question {
 }
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new(SCRIPT).await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new(SCRIPT).await?;
     let stock = BTreeMap::from([("apples", 7), ("pears", 2)]);
     let store = Server::new("store").tool("stock", "Says how many of a fruit there are.", move |question: Question| {
         let found = stock.get(question.fruit.as_str()).copied();

@@ -19,10 +19,10 @@ const SCRIPT: &str = "
 ";
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new(SCRIPT).await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new(SCRIPT).await?;
     let options = stage.options().can_use_tool(|call, _| async move {
-        let command = call.input.value()["command"].as_str().unwrap_or_default().to_owned();
+        let command = call.input.to_value()["command"].as_str().unwrap_or_default().to_owned();
         println!("? may {} run `{command}`", call.tool_name);
         if command.contains("rm -rf") {
             Decision::deny("Nothing is removed without a backup.")

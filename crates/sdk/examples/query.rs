@@ -8,8 +8,8 @@ mod common;
 use futures_util::StreamExt as _;
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new("- reply: A quipu is a record kept in knotted cords.").await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new("- reply: A quipu is a record kept in knotted cords.").await?;
     let mut messages = quipu_sdk::query("What is a quipu?", stage.options().max_turns(1));
     while let Some(message) = messages.next().await {
         let message = message?;

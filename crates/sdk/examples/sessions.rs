@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["delete", id] => sessions.delete(&id.into())?,
         ["fork", id] => println!("{}", sessions.fork(&id.into(), &ForkOptions::default())?),
         ["fork", id, at] => {
-            let options = ForkOptions { at: Some(at.into()), ..ForkOptions::default() };
+            let options = ForkOptions { up_to: Some(at.into()), ..ForkOptions::default() };
             println!("{}", sessions.fork(&id.into(), &options)?);
         }
         ["subagents", id] => {

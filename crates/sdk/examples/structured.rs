@@ -20,10 +20,10 @@ struct Person {
 }
 
 #[tokio::main]
-async fn main() -> common::Done {
-    let stage = common::Stage::new(SCRIPT).await?;
-    let options = stage.options().output_of::<Person>();
-    let result = quipu_sdk::ask("Who wrote the first program?", options).await?;
+async fn main() -> common::ExampleResult {
+    let stage = common::ExampleSetup::new(SCRIPT).await?;
+    let options = stage.options().output_type::<Person>();
+    let result = quipu_sdk::query_result("Who wrote the first program?", options).await?;
     let person: Person = result.structured_output.get().ok_or("no answer of that form")?.read()?;
     println!("{} ({}) wrote {}.", person.name, person.born, person.wrote.join(", "));
     Ok(())

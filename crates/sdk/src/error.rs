@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_message::Json;
-use quipu_message::stream::ErrorLine;
+use quipu_message::stream::ErrorEntry;
 
 /// Why an agent could not be driven.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum Error {
     },
     /// The answer has not the form it should have.
     #[error("the answer to {request} cannot be read")]
-    Answer {
+    BadResponse {
         /// What was asked.
         request: String,
         /// The answer as it came.
@@ -78,8 +78,8 @@ pub enum Error {
         source: Arc<serde_json::Error>,
     },
     /// The agent said that it cannot go on.
-    #[error("the agent cannot go on: {}", .0.words())]
-    Agent(Box<ErrorLine>),
+    #[error("the agent cannot go on: {}", .0.to_text())]
+    Agent(Box<ErrorEntry>),
     /// Something to be said cannot be written as JSON.
     #[error("cannot be written as JSON")]
     Serialise(#[source] Arc<serde_json::Error>),
@@ -100,14 +100,14 @@ impl Error {
             Self::Closed => "sdk.closed",
             Self::Timeout { .. } => "sdk.timeout",
             Self::Refused { .. } => "sdk.refused",
-            Self::Answer { .. } => "sdk.answer",
+            Self::BadResponse { .. } => "sdk.answer",
             Self::Agent(_) => "sdk.agent",
             Self::Serialise(_) => "sdk.serialise",
             Self::Read(_) => "sdk.read",
         }
     }
 
-    pub(crate) fn options(what: impl Into<String>) -> Self {
+    pub(crate) fn invalid_options(what: impl Into<String>) -> Self {
         Self::Options { what: what.into() }
     }
 }

@@ -10,10 +10,10 @@ use quipu_message::{Json, Maybe};
 use serde_json::Number;
 
 use crate::callbacks::Callbacks;
-use crate::options::words::with_setting;
-use crate::options::{Options, SettingSource, Skills, SystemPrompt, Thinking};
+use crate::options::choices::insert_setting;
+use crate::options::{Options, SettingSource, Skills, SystemPrompt, ThinkingMode};
 use crate::transport::Subprocess;
-use crate::{Error, find};
+use crate::{Error, program};
 
 impl Options {
     /// The program, as these options have it started. [`Client::connect`] does this by
@@ -21,22 +21,22 @@ impl Options {
     ///
     /// [`Client::connect`]: crate::Client::connect
     pub fn command(&self) -> Result<Subprocess, Error> {
-        self.check()?;
+        self.validate()?;
         Ok(Subprocess {
-            program: find::program(self.cli.as_deref())?,
-            args: self.flags()?,
+            program: program::find_program(self.cli.as_deref())?,
+            args: self.to_flags()?,
             env: self.environment(),
             // An agent inside an agent would take itself for the outer one's tool.
-            without_env: vec!["CLAUDECODE".into()],
+            env_remove: vec!["CLAUDECODE".into()],
             cwd: self.cwd.clone(),
         })
     }
 
     /// Whether the options go together.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let goes_on = self.resume.is_some() || self.continues;
-        let refuse = |what: &str| Err(Error::options(what));
-        if self.resume.is_some() && self.continues {
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        let goes_on = self.resume.is_some() || self.continue_latest;
+        let refuse = |what: &str| Err(Error::invalid_options(what));
+        if self.resume.is_some() && self.continue_latest {
             return refuse("resume and continue_latest each name a session: use one of them");
         }
         if self.session_id.is_some() && goes_on && !self.fork {
@@ -51,13 +51,13 @@ impl Options {
         if self.can_use_tool.is_some() && self.permission_prompt_tool.is_some() {
             return refuse("can_use_tool and permission_prompt_tool both answer for the person: use one of them");
         }
-        if let Some(name) = self.inside.keys().find(|name| self.mcp_servers.contains_key(*name)) {
+        if let Some(name) = self.in_process_servers.keys().find(|name| self.mcp_servers.contains_key(*name)) {
             return refuse(&format!("two MCP servers are called {name}"));
         }
-        if self.mcp_config.is_some() && !(self.mcp_servers.is_empty() && self.inside.is_empty()) {
+        if self.mcp_config.is_some() && !(self.mcp_servers.is_empty() && self.in_process_servers.is_empty()) {
             return refuse("mcp_config and single MCP servers cannot go together");
         }
-        if let Some(Skills::These(names)) = &self.skills {
+        if let Some(Skills::Named(names)) = &self.skills {
             let odd =
                 |name: &&String| name.trim() != name.as_str() || name.is_empty() || name.contains(['(', ')', ',', '*']);
             if let Some(name) = names.iter().find(odd) {
@@ -67,75 +67,80 @@ impl Options {
         Ok(())
     }
 
-    fn flags(&self) -> Result<Vec<OsString>, Error> {
-        let mut flags = Flags::default();
-        flags.pair("output-format", "stream-json").switch("verbose", true).pair("input-format", "stream-json");
+    fn to_flags(&self) -> Result<Vec<OsString>, Error> {
+        let mut flags = FlagList::default();
+        flags
+            .push_value("output-format", "stream-json")
+            .push_switch("verbose", true)
+            .push_value("input-format", "stream-json");
         match &self.system_prompt {
-            SystemPrompt::Own => &mut flags,
-            SystemPrompt::Empty => flags.pair("system-prompt", ""),
-            SystemPrompt::Custom(words) => flags.pair("system-prompt", words),
-            SystemPrompt::Append(words) => flags.pair("append-system-prompt", words),
-            SystemPrompt::File(path) => flags.pair("system-prompt-file", path),
+            SystemPrompt::AgentDefault => &mut flags,
+            SystemPrompt::Empty => flags.push_value("system-prompt", ""),
+            SystemPrompt::Custom(words) => flags.push_value("system-prompt", words),
+            SystemPrompt::Append(words) => flags.push_value("append-system-prompt", words),
+            SystemPrompt::File(path) => flags.push_value("system-prompt-file", path),
         };
-        flags.maybe("tools", self.tools.as_ref().map(|names| names.join(",")).as_ref());
-        flags.list("allowedTools", &self.allowed());
-        flags.list("disallowedTools", &self.disallowed_tools);
-        flags.maybe("model", self.model.as_ref()).maybe("fallback-model", self.fallback_model.as_ref());
-        flags.list("betas", &self.betas);
+        flags.push_optional("tools", self.tools.as_ref().map(|names| names.join(",")).as_ref());
+        flags.push_list("allowedTools", &self.allowed_rules());
+        flags.push_list("disallowedTools", &self.disallowed_tools);
+        flags.push_optional("model", self.model.as_ref()).push_optional("fallback-model", self.fallback_model.as_ref());
+        flags.push_list("betas", &self.betas);
         match &self.thinking {
-            Some(Thinking::Adaptive) => flags.pair("thinking", "adaptive"),
-            Some(Thinking::Disabled) => flags.pair("thinking", "disabled"),
-            Some(Thinking::Budget(tokens)) => flags.pair("max-thinking-tokens", tokens.to_string()),
+            Some(ThinkingMode::Adaptive) => flags.push_value("thinking", "adaptive"),
+            Some(ThinkingMode::Disabled) => flags.push_value("thinking", "disabled"),
+            Some(ThinkingMode::Budget(tokens)) => flags.push_value("max-thinking-tokens", tokens.to_string()),
             None => &mut flags,
         };
-        flags.maybe("thinking-display", self.thinking_display.as_ref());
-        flags.maybe("effort", self.effort.as_ref().map(|effort| effort.as_str()));
-        flags.maybe("max-turns", self.max_turns.map(|n| n.to_string()));
-        flags.maybe("max-budget-usd", self.max_budget_usd.map(|n| n.to_string()));
-        flags.maybe("task-budget", self.task_budget.map(|n| n.to_string()));
-        flags.maybe("json-schema", self.output_schema.as_ref().map(Json::text));
-        flags.maybe("permission-mode", self.permission_mode.as_ref().map(|mode| mode.as_str()));
+        flags.push_optional("thinking-display", self.thinking_display.as_ref());
+        flags.push_optional("effort", self.effort.as_ref().map(|effort| effort.as_str()));
+        flags.push_optional("max-turns", self.max_turns.map(|n| n.to_string()));
+        flags.push_optional("max-budget-usd", self.max_budget_usd.map(|n| n.to_string()));
+        flags.push_optional("task-budget", self.task_budget.map(|n| n.to_string()));
+        flags.push_optional("json-schema", self.output_schema.as_ref().map(Json::text));
+        flags.push_optional("permission-mode", self.permission_mode.as_ref().map(|mode| mode.as_str()));
         let asks_us = self.can_use_tool.is_some().then_some("stdio");
-        flags.maybe("permission-prompt-tool", asks_us.or(self.permission_prompt_tool.as_deref()));
-        flags.maybe("settings", self.all_settings()?);
-        flags.maybe("setting-sources", self.sources());
+        flags.push_optional("permission-prompt-tool", asks_us.or(self.permission_prompt_tool.as_deref()));
+        flags.push_optional("settings", self.settings_with_sandbox()?);
+        flags.push_optional("setting-sources", self.setting_sources_value());
         for folder in &self.plugins {
-            flags.pair("plugin-dir", folder);
+            flags.push_value("plugin-dir", folder);
         }
         for folder in &self.add_dirs {
-            flags.pair("add-dir", folder);
+            flags.push_value("add-dir", folder);
         }
-        flags.maybe("mcp-config", self.servers()).switch("strict-mcp-config", self.strict_mcp_config);
-        flags.switch("continue", self.continues).maybe("resume", self.resume.as_ref());
-        flags.maybe("resume-session-at", self.resume_at.as_ref());
-        flags.maybe("resume-drops-turn", self.resume_drops_turn.as_ref());
-        flags.switch("fork-session", self.fork).maybe("session-id", self.session_id.as_ref());
-        flags.switch("session-mirror", self.session_mirror);
-        flags.switch("include-partial-messages", self.partial_messages);
-        flags.switch("include-hook-events", self.hook_events);
-        flags.switch("replay-user-messages", self.replay_prompts);
+        flags
+            .push_optional("mcp-config", self.mcp_config_value())
+            .push_switch("strict-mcp-config", self.strict_mcp_config);
+        flags.push_switch("continue", self.continue_latest).push_optional("resume", self.resume.as_ref());
+        flags.push_optional("resume-session-at", self.resume_at.as_ref());
+        flags.push_optional("resume-drops-turn", self.resume_drops_turn.as_ref());
+        flags.push_switch("fork-session", self.fork).push_optional("session-id", self.session_id.as_ref());
+        flags.push_switch("session-mirror", self.session_mirror);
+        flags.push_switch("include-partial-messages", self.partial_messages);
+        flags.push_switch("include-hook-events", self.hook_events);
+        flags.push_switch("replay-user-messages", self.replay_prompts);
         for (name, value) in &self.extra_args {
             match value {
-                Some(value) => flags.maybe(name, Some(value)),
-                None => flags.switch(name, true),
+                Some(value) => flags.push_optional(name, Some(value)),
+                None => flags.push_switch(name, true),
             };
         }
         Ok(flags.0)
     }
 
     /// The tools that may run without asking, those that skills need included.
-    fn allowed(&self) -> Vec<String> {
+    fn allowed_rules(&self) -> Vec<String> {
         let mut allowed = self.allowed_tools.clone();
         match &self.skills {
             Some(Skills::All) => allowed.push("Skill".to_owned()),
-            Some(Skills::These(names)) => allowed.extend(names.iter().map(|name| format!("Skill({name})"))),
+            Some(Skills::Named(names)) => allowed.extend(names.iter().map(|name| format!("Skill({name})"))),
             None => {}
         }
         allowed
     }
 
     /// Whose settings are read. Skills are found where settings are.
-    fn sources(&self) -> Option<String> {
+    fn setting_sources_value(&self) -> Option<String> {
         let found = [SettingSource::User, SettingSource::Project];
         let skilled = self.skills.is_some().then_some(&found[..]);
         let sources = self.setting_sources.as_deref().or(skilled)?;
@@ -143,33 +148,34 @@ impl Options {
     }
 
     /// The settings, with the sandbox in them.
-    fn all_settings(&self) -> Result<Option<String>, Error> {
+    fn settings_with_sandbox(&self) -> Result<Option<String>, Error> {
         let Some(sandbox) = &self.sandbox else { return Ok(self.settings.clone()) };
         let text = match self.settings.as_deref() {
             Some(inline) if inline.trim_start().starts_with('{') => Some(inline.to_owned()),
             Some(file) => {
                 let path = self.cwd.as_deref().unwrap_or(Path::new("")).join(file);
-                let cannot = |error| Error::options(format!("cannot read the settings {}: {error}", path.display()));
+                let cannot =
+                    |error| Error::invalid_options(format!("cannot read the settings {}: {error}", path.display()));
                 Some(std::fs::read_to_string(&path).map_err(cannot)?)
             }
             None => None,
         };
-        let cannot = |error| Error::options(format!("the settings are no JSON object: {error}"));
-        with_setting(text.as_deref(), "sandbox", sandbox).map(Some).map_err(cannot)
+        let cannot = |error| Error::invalid_options(format!("the settings are no JSON object: {error}"));
+        insert_setting(text.as_deref(), "sandbox", sandbox).map(Some).map_err(cannot)
     }
 
     /// The MCP servers, as the flag wants them.
-    fn servers(&self) -> Option<OsString> {
-        if self.mcp_servers.is_empty() && self.inside.is_empty() {
+    fn mcp_config_value(&self) -> Option<OsString> {
+        if self.mcp_servers.is_empty() && self.in_process_servers.is_empty() {
             return self.mcp_config.clone();
         }
         let here = |name: &String| {
             let here = McpSdk { name: name.clone(), ..McpSdk::default() };
-            (name.clone(), Json::of(&McpServerConfig::Sdk(Box::new(here))))
+            (name.clone(), Json::from_serialize(&McpServerConfig::Sdk(Box::new(here))))
         };
-        let away = self.mcp_servers.iter().map(|(name, server)| (name.clone(), Json::of(server)));
-        let servers = away.chain(self.inside.keys().map(here)).collect();
-        Some(Json::of(&McpConfig { servers, ..McpConfig::default() }).text().into())
+        let away = self.mcp_servers.iter().map(|(name, server)| (name.clone(), Json::from_serialize(server)));
+        let servers = away.chain(self.in_process_servers.keys().map(here)).collect();
+        Some(Json::from_serialize(&McpConfig { servers, ..McpConfig::default() }).text().into())
     }
 
     fn environment(&self) -> BTreeMap<OsString, OsString> {
@@ -191,7 +197,7 @@ impl Options {
     }
 
     /// What the agent is told first, and what its questions are answered by.
-    pub(crate) fn introduce(&self) -> (Initialize, Callbacks) {
+    pub(crate) fn to_initialize(&self) -> (Initialize, Callbacks) {
         let mut by_event: BTreeMap<&str, Vec<HookMatcher>> = BTreeMap::new();
         let mut hooks = HashMap::new();
         for (n, hook) in self.hooks.iter().enumerate() {
@@ -203,13 +209,13 @@ impl Options {
                 on_failure: hook.blocks_on_failure.then(|| "block".to_owned()).into(),
                 ..HookMatcher::default()
             });
-            hooks.insert(id, (hook.run.clone(), hook.timeout));
+            hooks.insert(id, (hook.callback.clone(), hook.timeout));
         }
         let hello = Initialize {
-            hooks: if by_event.is_empty() { Maybe::Null } else { Maybe::Value(Json::of(&by_event)) },
-            agents: (!self.agents.is_empty()).then(|| Json::of(&self.agents)).into(),
+            hooks: if by_event.is_empty() { Maybe::Null } else { Maybe::Value(Json::from_serialize(&by_event)) },
+            agents: (!self.agents.is_empty()).then(|| Json::from_serialize(&self.agents)).into(),
             skills: match &self.skills {
-                Some(Skills::These(names)) => Maybe::Value(names.clone()),
+                Some(Skills::Named(names)) => Maybe::Value(names.clone()),
                 _ => Maybe::Absent,
             },
             forward_subagent_text: self.subagent_text.then_some(true).into(),
@@ -220,18 +226,18 @@ impl Options {
         callbacks.permission = self.can_use_tool.clone();
         callbacks.permission_timeout = self.permission_timeout;
         callbacks.hooks = hooks;
-        callbacks.servers = self.inside.iter().map(|(name, start)| (name.clone(), start())).collect();
-        callbacks.others = self.on_request.clone();
+        callbacks.mcp_servers = self.in_process_servers.iter().map(|(name, start)| (name.clone(), start())).collect();
+        callbacks.on_request = self.on_request.clone();
         (hello, callbacks)
     }
 }
 
 /// Arguments as they come together.
 #[derive(Default)]
-struct Flags(Vec<OsString>);
+struct FlagList(Vec<OsString>);
 
-impl Flags {
-    fn switch(&mut self, name: &str, on: bool) -> &mut Self {
+impl FlagList {
+    fn push_switch(&mut self, name: &str, on: bool) -> &mut Self {
         if on {
             self.0.push(format!("--{name}").into());
         }
@@ -240,23 +246,23 @@ impl Flags {
 
     /// A flag and its value in one, so that no value is taken for a flag, whatever it
     /// begins with.
-    fn pair(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
+    fn push_value(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
         let mut whole = OsString::from(format!("--{name}="));
         whole.push(value.into());
         self.0.push(whole);
         self
     }
 
-    fn maybe(&mut self, name: &str, value: Option<impl Into<OsString>>) -> &mut Self {
+    fn push_optional(&mut self, name: &str, value: Option<impl Into<OsString>>) -> &mut Self {
         match value {
-            Some(value) => self.pair(name, value),
+            Some(value) => self.push_value(name, value),
             None => self,
         }
     }
 
-    fn list(&mut self, name: &str, values: &[String]) -> &mut Self {
+    fn push_list(&mut self, name: &str, values: &[String]) -> &mut Self {
         if !values.is_empty() {
-            self.pair(name, values.join(","));
+            self.push_value(name, values.join(","));
         }
         self
     }

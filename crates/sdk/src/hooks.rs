@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use quipu_message::Json;
 use quipu_message::control::request::HookCallback;
-use quipu_message::hook::{HookAnswer, HookEvent};
+use quipu_message::hook::{HookEvent, HookOutput};
 
-use crate::callbacks::{Context, HookFn};
+use crate::callbacks::{CallbackContext, HookFn};
 
 /// A closure for an event. Which event it is for is read off the closure's argument.
 ///
@@ -32,7 +32,7 @@ pub struct Hook {
     pub(crate) matcher: Option<String>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) blocks_on_failure: bool,
-    pub(crate) run: HookFn,
+    pub(crate) callback: HookFn,
 }
 
 impl Hook {
@@ -40,8 +40,8 @@ impl Hook {
     pub fn on<E, F, R>(hook: F) -> Self
     where
         E: HookEvent,
-        F: Fn(E, Context) -> R + Send + Sync + 'static,
-        R: Future<Output = HookAnswer<E::Specific>> + Send + 'static,
+        F: Fn(E, CallbackContext) -> R + Send + Sync + 'static,
+        R: Future<Output = HookOutput<E::Specific>> + Send + 'static,
     {
         let hook = Arc::new(hook);
         Self::new(E::NAME, move |due, context| {
@@ -54,9 +54,9 @@ impl Hook {
     }
 
     /// A hook for an event by its name, for what this crate has no types for.
-    pub fn raw<F, R>(event: impl Into<String>, hook: F) -> Self
+    pub fn on_event<F, R>(event: impl Into<String>, hook: F) -> Self
     where
-        F: Fn(Json, Context) -> R + Send + Sync + 'static,
+        F: Fn(Json, CallbackContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Json, String>> + Send + 'static,
     {
         let hook = Arc::new(hook);
@@ -68,11 +68,11 @@ impl Hook {
 
     fn new<F, R>(event: impl Into<String>, run: F) -> Self
     where
-        F: Fn(HookCallback, Context) -> R + Send + Sync + 'static,
+        F: Fn(HookCallback, CallbackContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Json, String>> + Send + 'static,
     {
         let run: HookFn = Arc::new(move |due, context| Box::pin(run(due, context)));
-        Self { event: event.into(), matcher: None, timeout: None, blocks_on_failure: false, run }
+        Self { event: event.into(), matcher: None, timeout: None, blocks_on_failure: false, callback: run }
     }
 
     /// Only for these tools or sources: a name, or a pattern such as `Edit|Write`.

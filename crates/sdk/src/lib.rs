@@ -21,16 +21,16 @@
 
 mod callbacks;
 mod client;
+mod conversation_state;
 mod driver;
 mod error;
-mod find;
 mod flags;
 mod hooks;
 mod lines;
-mod link;
 mod mailbox;
 mod options;
 mod permission;
+mod program;
 mod prompt;
 mod query;
 mod received;
@@ -39,22 +39,22 @@ pub mod mcp;
 pub mod sessions;
 pub mod transport;
 
-pub use callbacks::Context;
+pub use callbacks::CallbackContext;
 pub use client::{Client, Handle};
+pub use conversation_state::BadLine;
 pub use error::{Error, Exit};
 pub use hooks::Hook;
-pub use link::BadLine;
-pub use options::{Effort, Options, PermissionMode, SettingSource, Skills, SystemPrompt, Thinking};
+pub use options::{Effort, Options, PermissionMode, SettingSource, Skills, SystemPrompt, ThinkingMode};
 pub use permission::Decision;
-pub use prompt::{Prompt, user};
-pub use query::{Query, ask, query, query_over};
+pub use prompt::{Prompt, user_message};
+pub use query::{Query, query, query_over, query_result};
 pub use received::Received;
 
 /// For the types of tools' arguments and of answers: derive `JsonSchema` of this version,
 /// with `#[schemars(crate = "quipu_sdk::schemars")]` when it is no dependency of yours.
 pub use schemars;
 
-pub use quipu_message::context::{ContextRef, Kind as ContextKind};
+pub use quipu_message::context_ref::{ContextKind, ContextRef};
 pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfig, McpSse, McpStdio};
 pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
 
@@ -70,6 +70,6 @@ macro_rules! opaque {
 }
 
 opaque! {
-    Client, Context, Handle, Hook, Options, Prompt, Query,
-    mcp::Server, mcp::ToolOutput, transport::Connection, transport::FarEnd, transport::Memory,
+    Client, CallbackContext, Handle, Hook, Options, Prompt, Query,
+    mcp::Server, mcp::ToolOutput, transport::Connection, transport::MemoryPeer, transport::MemoryTransport,
 }

@@ -5,13 +5,13 @@ use std::io;
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-const CHUNK: usize = 64 * 1024;
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 /// How much of a line that is too long is kept, to be shown.
-const SHOWN: usize = 200;
+const MAX_SHOWN_BYTES: usize = 200;
 
 /// What was read.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Piece {
+pub(crate) enum ReadLine {
     /// A line, without its end.
     Line(BytesMut),
     /// A line longer than allowed; its beginning.
@@ -21,71 +21,71 @@ pub(crate) enum Piece {
 }
 
 /// Splits bytes into lines. Dropping a call of `next` loses nothing.
-pub(crate) struct Lines<R> {
+pub(crate) struct AsyncLineReader<R> {
     input: R,
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line end.
-    searched: usize,
-    longest: usize,
+    searched_bytes: usize,
+    max_line_bytes: usize,
     /// The beginning of the line that is being passed over.
-    passing: Option<BytesMut>,
+    skipped_line_head: Option<BytesMut>,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> AsyncLineReader<R> {
     pub(crate) fn new(input: R, longest: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched: 0, longest, passing: None }
+        Self { input, buffer: BytesMut::new(), searched_bytes: 0, max_line_bytes: longest, skipped_line_head: None }
     }
 
     /// The next line; none at the end.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<ReadLine>> {
         loop {
-            if let Some(piece) = self.take() {
+            if let Some(piece) = self.next_buffered() {
                 return Ok(Some(piece));
             }
             // A long line must not keep its memory for ever.
-            if self.buffer.is_empty() && self.buffer.capacity() > 16 * CHUNK {
+            if self.buffer.is_empty() && self.buffer.capacity() > 16 * READ_CHUNK_BYTES {
                 self.buffer = BytesMut::new();
             }
-            self.buffer.reserve(CHUNK);
+            self.buffer.reserve(READ_CHUNK_BYTES);
             if self.input.read_buf(&mut self.buffer).await? == 0 {
                 let rest = std::mem::take(&mut self.buffer);
-                self.searched = 0;
-                let torn = self.passing.take().or((!rest.is_empty()).then_some(rest));
-                return Ok(torn.map(Piece::Torn));
+                self.searched_bytes = 0;
+                let torn = self.skipped_line_head.take().or((!rest.is_empty()).then_some(rest));
+                return Ok(torn.map(ReadLine::Torn));
             }
         }
     }
 
     /// A line that was read already.
-    pub(crate) fn take(&mut self) -> Option<Piece> {
-        let end = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at);
+    pub(crate) fn next_buffered(&mut self) -> Option<ReadLine> {
+        let end = memchr::memchr(b'\n', &self.buffer[self.searched_bytes..]).map(|at| self.searched_bytes + at);
         match end {
             Some(end) => {
-                self.searched = 0;
+                self.searched_bytes = 0;
                 let mut line = self.buffer.split_to(end + 1);
                 line.truncate(end);
-                Some(match self.passing.take() {
-                    Some(head) => Piece::TooLong(head),
-                    None if line.len() > self.longest => Piece::TooLong(head(&line)),
-                    None => Piece::Line(line),
+                Some(match self.skipped_line_head.take() {
+                    Some(head) => ReadLine::TooLong(head),
+                    None if line.len() > self.max_line_bytes => ReadLine::TooLong(line_head(&line)),
+                    None => ReadLine::Line(line),
                 })
             }
-            None if self.buffer.len() > self.longest || self.passing.is_some() => {
-                self.passing.get_or_insert_with(|| head(&self.buffer));
+            None if self.buffer.len() > self.max_line_bytes || self.skipped_line_head.is_some() => {
+                self.skipped_line_head.get_or_insert_with(|| line_head(&self.buffer));
                 self.buffer.clear();
-                self.searched = 0;
+                self.searched_bytes = 0;
                 None
             }
             None => {
-                self.searched = self.buffer.len();
+                self.searched_bytes = self.buffer.len();
                 None
             }
         }
     }
 }
 
-fn head(line: &[u8]) -> BytesMut {
-    BytesMut::from(&line[..line.len().min(SHOWN)])
+fn line_head(line: &[u8]) -> BytesMut {
+    BytesMut::from(&line[..line.len().min(MAX_SHOWN_BYTES)])
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use quipu_message::Json;
-use quipu_message::control::answer::McpReply;
+use quipu_message::control::response::McpMessageResponse;
 use rmcp::handler::server::tool::{schema_for_input, schema_for_type};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
@@ -47,10 +47,10 @@ pub struct Server {
     name: String,
     version: String,
     instructions: Option<String>,
-    tools: BTreeMap<Cow<'static, str>, (Tool, Run)>,
+    tools: BTreeMap<Cow<'static, str>, (Tool, ToolFn)>,
 }
 
-type Run = Arc<dyn Fn(Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
+type ToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
 
 impl Server {
     /// A server without tools.
@@ -88,7 +88,7 @@ impl Server {
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
         let tool = Tool::new(name, description, schema_for_input::<A>().unwrap_or_else(|_| schema_for_type::<A>()));
-        self.tool_as(tool, move |input| {
+        self.tool_with_schema(tool, move |input| {
             let reading = serde_json::from_value::<A>(input).map(&run);
             async move {
                 match reading {
@@ -101,13 +101,13 @@ impl Server {
 
     /// Adds a tool with a schema of its own, and whatever else MCP says of tools.
     #[must_use]
-    pub fn tool_as<F, R>(mut self, tool: Tool, run: F) -> Self
+    pub fn tool_with_schema<F, R>(mut self, tool: Tool, run: F) -> Self
     where
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ToolOutput, String>> + Send + 'static,
     {
         let run = Arc::new(run);
-        let run: Run = Arc::new(move |input| {
+        let run: ToolFn = Arc::new(move |input| {
             let run = Arc::clone(&run);
             Box::pin(async move {
                 // Called in here, because a closure may panic before its future begins.
@@ -188,118 +188,126 @@ impl ServerHandler for Server {
 }
 
 /// Starts a server for one conversation.
-pub(crate) type Starter = Arc<dyn Fn() -> Bridge + Send + Sync>;
+pub(crate) type ServerStarter = Arc<dyn Fn() -> McpBridge + Send + Sync>;
 
 /// Remembers how to start a server.
-pub(crate) fn starter<H: ServerHandler + Clone>(handler: H) -> Starter {
-    Arc::new(move || Bridge::start(handler.clone()))
+pub(crate) fn server_starter<H: ServerHandler + Clone>(handler: H) -> ServerStarter {
+    Arc::new(move || McpBridge::start(handler.clone()))
 }
 
 /// The way to a server: JSON-RPC messages in control requests.
-pub(crate) struct Bridge {
-    told: mpsc::UnboundedSender<Value>,
-    waiting: Waiting,
+pub(crate) struct McpBridge {
+    to_server: mpsc::UnboundedSender<Value>,
+    pending: PendingReplies,
     /// Whether somebody has said hello to the server.
-    greeted: Mutex<bool>,
-    serving: tokio::task::AbortHandle,
+    is_initialized: Mutex<bool>,
+    server_task: tokio::task::AbortHandle,
 }
 
-type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>;
+type PendingReplies = Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>;
 
-impl Bridge {
+impl McpBridge {
     fn start(handler: impl ServerHandler) -> Self {
         let (told, hears) = mpsc::unbounded_channel();
-        let waiting = Waiting::default();
-        let inside = Inside { hears, told: told.downgrade(), waiting: Arc::clone(&waiting) };
+        let waiting = PendingReplies::default();
+        let inside = BridgeTransport { from_host: hears, to_server: told.downgrade(), pending: Arc::clone(&waiting) };
         let serving = tokio::spawn(async move {
             if let Ok(running) = serve_server(handler, inside).await {
                 let _ = running.waiting().await;
             }
         });
-        Self { told, waiting, greeted: Mutex::default(), serving: serving.abort_handle() }
+        Self {
+            to_server: told,
+            pending: waiting,
+            is_initialized: Mutex::default(),
+            server_task: serving.abort_handle(),
+        }
     }
 
     /// Gives the server a message and waits for its answer, where it owes one.
     pub(crate) async fn exchange(&self, message: Json) -> Result<Json, String> {
-        let message = message.value();
-        self.greet(&message)?;
+        let message = message.to_value();
+        self.ensure_initialized(&message)?;
         let reply = match message.get("id").filter(|id| !id.is_null()).cloned() {
-            Some(id) => self.ask(id, message).await?,
+            Some(id) => self.request(id, message).await?,
             None => {
                 let withdrawn =
                     (message["method"] == "notifications/cancelled").then(|| message["params"]["requestId"].clone());
-                self.tell(message)?;
+                self.send(message)?;
                 // The server says no more about a call that was withdrawn.
                 if let Some(id) = withdrawn {
                     let no = json!({ "code": -32800, "message": "the call was withdrawn" });
-                    Inside::reply(&self.waiting, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
+                    BridgeTransport::complete(&self.pending, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
                 }
                 json!({ "jsonrpc": "2.0", "result": {} })
             }
         };
-        Ok(Json::of(&McpReply { mcp_response: Json::from(reply).into(), ..McpReply::default() }))
+        Ok(Json::from_serialize(&McpMessageResponse {
+            mcp_response: Json::from(reply).into(),
+            ..McpMessageResponse::default()
+        }))
     }
 
     /// Says hello for an agent that has not: some know what the server would say.
-    fn greet(&self, message: &Value) -> Result<(), String> {
-        let mut greeted = self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
+    fn ensure_initialized(&self, message: &Value) -> Result<(), String> {
+        let mut greeted = self.is_initialized.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut *greeted, true) && message["method"] != "initialize" {
             let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
                 "clientInfo": { "name": "quipu-sdk", "version": env!("CARGO_PKG_VERSION") } });
-            self.tell(json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params }))?;
-            self.tell(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+            self.send(json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params }))?;
+            self.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         }
         Ok(())
     }
 
-    async fn ask(&self, id: Value, message: Value) -> Result<Value, String> {
+    async fn request(&self, id: Value, message: Value) -> Result<Value, String> {
         let (answer, comes) = oneshot::channel();
-        lock(&self.waiting).insert(id.to_string(), answer);
-        let _forget = Forget { bridge: self, id };
-        self.tell(message)?;
+        lock(&self.pending).insert(id.to_string(), answer);
+        let _forget = PendingReplyGuard { bridge: self, id };
+        self.send(message)?;
         comes.await.map_err(|_| "the MCP server has ended".to_owned())
     }
 
-    fn tell(&self, message: Value) -> Result<(), String> {
-        self.told.send(message).map_err(|_| "the MCP server has ended".to_owned())
+    fn send(&self, message: Value) -> Result<(), String> {
+        self.to_server.send(message).map_err(|_| "the MCP server has ended".to_owned())
     }
 }
 
-impl Drop for Bridge {
+impl Drop for McpBridge {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.server_task.abort();
     }
 }
 
-fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<Value>>> {
+fn lock(waiting: &PendingReplies) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<Value>>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whoever stops waiting is forgotten, and the server need not go on for them.
-struct Forget<'a> {
-    bridge: &'a Bridge,
+struct PendingReplyGuard<'a> {
+    bridge: &'a McpBridge,
     id: Value,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for PendingReplyGuard<'_> {
     fn drop(&mut self) {
-        if lock(&self.bridge.waiting).remove(&self.id.to_string()).is_some() {
+        if lock(&self.bridge.pending).remove(&self.id.to_string()).is_some() {
             let params = json!({ "requestId": self.id });
             let _ =
-                self.bridge.tell(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+                self.bridge.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
         }
     }
 }
 
 /// The server's end of the bridge.
-struct Inside {
-    hears: mpsc::UnboundedReceiver<Value>,
-    told: mpsc::WeakUnboundedSender<Value>,
-    waiting: Waiting,
+struct BridgeTransport {
+    from_host: mpsc::UnboundedReceiver<Value>,
+    to_server: mpsc::WeakUnboundedSender<Value>,
+    pending: PendingReplies,
 }
 
-impl Inside {
-    fn reply(waiting: &Waiting, message: Value) {
+impl BridgeTransport {
+    fn complete(waiting: &PendingReplies, message: Value) {
         let id = message.get("id").map(Value::to_string).unwrap_or_default();
         if let Some(waits) = lock(waiting).remove(&id) {
             let _ = waits.send(message);
@@ -307,7 +315,7 @@ impl Inside {
     }
 }
 
-impl rmcp::transport::Transport<RoleServer> for Inside {
+impl rmcp::transport::Transport<RoleServer> for BridgeTransport {
     type Error = std::convert::Infallible;
 
     fn send(
@@ -317,13 +325,13 @@ impl rmcp::transport::Transport<RoleServer> for Inside {
         let message = serde_json::to_value(&item).unwrap_or_default();
         match item {
             TxJsonRpcMessage::<RoleServer>::Response(_) | TxJsonRpcMessage::<RoleServer>::Error(_) => {
-                Self::reply(&self.waiting, message);
+                Self::complete(&self.pending, message);
             }
             // There is no way back to the agent for a question of the server's.
             TxJsonRpcMessage::<RoleServer>::Request(_) => {
                 let no = json!({ "code": -32601, "message": "the agent cannot be asked" });
                 let no = json!({ "jsonrpc": "2.0", "id": message["id"], "error": no });
-                let _ = self.told.upgrade().map(|told| told.send(no));
+                let _ = self.to_server.upgrade().map(|told| told.send(no));
             }
             TxJsonRpcMessage::<RoleServer>::Notification(_) => {}
         }
@@ -332,22 +340,22 @@ impl rmcp::transport::Transport<RoleServer> for Inside {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let message = self.hears.recv().await?;
+            let message = self.from_host.recv().await?;
             let id = message.get("id").cloned();
             match serde_json::from_value(message) {
                 Ok(message) => return Some(message),
                 Err(error) => {
                     let no = json!({ "code": -32600, "message": error.to_string() });
-                    Self::reply(&self.waiting, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
+                    Self::complete(&self.pending, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
                 }
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.hears.close();
+        self.from_host.close();
         // Whoever still waits is told that the server has ended.
-        lock(&self.waiting).clear();
+        lock(&self.pending).clear();
         Ok(())
     }
 }

@@ -12,16 +12,16 @@ use quipu_message::control::request::CanUseTool;
 use quipu_message::control::setup::{AgentDefinition, McpServerConfig};
 use serde::Serialize;
 
-use crate::callbacks::{AnyFn, Context, PermissionFn};
+use crate::callbacks::{CallbackContext, PermissionFn, RequestFn};
+use crate::conversation_state::{BadLine, BadLineFn};
 use crate::driver::StderrFn;
 use crate::hooks::Hook;
-use crate::link::{BadLine, BadLineFn};
-use crate::mcp::{Server, Starter, starter};
+use crate::mcp::{Server, ServerStarter, server_starter};
 use crate::permission::Decision;
 
-pub(crate) mod words;
+pub(crate) mod choices;
 
-pub use words::{Effort, PermissionMode, SettingSource, Skills, SystemPrompt, Thinking};
+pub use choices::{Effort, PermissionMode, SettingSource, Skills, SystemPrompt, ThinkingMode};
 
 /// Everything that can be said about an agent before it begins. What is not said is left
 /// to the agent, except that its system prompt is empty unless you say otherwise, as in
@@ -46,7 +46,7 @@ pub struct Options {
     pub(crate) model: Option<String>,
     pub(crate) fallback_model: Option<String>,
     pub(crate) betas: Vec<String>,
-    pub(crate) thinking: Option<Thinking>,
+    pub(crate) thinking: Option<ThinkingMode>,
     pub(crate) thinking_display: Option<String>,
     pub(crate) effort: Option<Effort>,
     pub(crate) output_schema: Option<Json>,
@@ -64,8 +64,8 @@ pub struct Options {
     pub(crate) mcp_servers: BTreeMap<String, McpServerConfig>,
     pub(crate) mcp_config: Option<OsString>,
     pub(crate) strict_mcp_config: bool,
-    pub(crate) inside: BTreeMap<String, Starter>,
-    pub(crate) continues: bool,
+    pub(crate) in_process_servers: BTreeMap<String, ServerStarter>,
+    pub(crate) continue_latest: bool,
     pub(crate) resume: Option<String>,
     pub(crate) resume_at: Option<String>,
     pub(crate) resume_drops_turn: Option<String>,
@@ -79,7 +79,7 @@ pub struct Options {
     pub(crate) replay_prompts: bool,
     pub(crate) verbatim_prompts: bool,
     pub(crate) cli: Option<PathBuf>,
-    pub(crate) any_version: bool,
+    pub(crate) skip_version_check: bool,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) add_dirs: Vec<PathBuf>,
     pub(crate) env: BTreeMap<OsString, OsString>,
@@ -87,15 +87,15 @@ pub struct Options {
     pub(crate) extra_args: Vec<(String, Option<OsString>)>,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) can_use_tool: Option<PermissionFn>,
-    pub(crate) on_request: Option<AnyFn>,
+    pub(crate) on_request: Option<RequestFn>,
     pub(crate) on_stderr: Option<StderrFn>,
     pub(crate) on_bad_line: Option<BadLineFn>,
     pub(crate) permission_timeout: Option<Duration>,
-    pub(crate) answer_timeout: Duration,
+    pub(crate) response_timeout: Duration,
     pub(crate) start_timeout: Duration,
     pub(crate) close_timeout: Duration,
-    pub(crate) longest_line: usize,
-    pub(crate) buffer: usize,
+    pub(crate) max_line_bytes: usize,
+    pub(crate) max_buffered_bytes: usize,
 }
 
 impl Default for Options {
@@ -127,8 +127,8 @@ impl Default for Options {
             mcp_servers: BTreeMap::new(),
             mcp_config: None,
             strict_mcp_config: false,
-            inside: BTreeMap::new(),
-            continues: false,
+            in_process_servers: BTreeMap::new(),
+            continue_latest: false,
             resume: None,
             resume_at: None,
             resume_drops_turn: None,
@@ -142,7 +142,7 @@ impl Default for Options {
             replay_prompts: false,
             verbatim_prompts: false,
             cli: None,
-            any_version: false,
+            skip_version_check: false,
             cwd: None,
             add_dirs: Vec::new(),
             env: BTreeMap::new(),
@@ -154,11 +154,11 @@ impl Default for Options {
             on_stderr: None,
             on_bad_line: None,
             permission_timeout: None,
-            answer_timeout: Duration::from_secs(60),
+            response_timeout: Duration::from_secs(60),
             start_timeout: Duration::from_secs(60),
             close_timeout: Duration::from_secs(5),
-            longest_line: 64 << 20,
-            buffer: 8 << 20,
+            max_line_bytes: 64 << 20,
+            max_buffered_bytes: 8 << 20,
         }
     }
 }
@@ -230,7 +230,7 @@ impl Options {
         /// that the prompt cache serves many.
         flag exclude_dynamic_sections => exclude_dynamic_sections;
         /// Whether and how far the model thinks.
-        some thinking(thinking: Thinking) => thinking;
+        some thinking(thinking: ThinkingMode) => thinking;
         /// How thinking is told: `summarized` or `omitted`.
         some thinking_display(display: impl Into<String>) => thinking_display;
         /// How hard the model works.
@@ -273,13 +273,13 @@ impl Options {
     /// `structured_output` of the result.
     #[must_use]
     pub fn output_schema(mut self, schema: &impl Serialize) -> Self {
-        self.output_schema = Some(Json::of(schema));
+        self.output_schema = Some(Json::from_serialize(schema));
         self
     }
 
     /// The form that the final answer must have: that of a type of yours.
     #[must_use]
-    pub fn output_of<T: schemars::JsonSchema>(self) -> Self {
+    pub fn output_type<T: schemars::JsonSchema>(self) -> Self {
         self.output_schema(&schemars::schema_for!(T))
     }
 
@@ -293,13 +293,13 @@ impl Options {
     /// own copy.
     #[must_use]
     pub fn mcp_handler(mut self, name: impl Into<String>, handler: impl rmcp::ServerHandler + Clone) -> Self {
-        self.inside.insert(name.into(), starter(handler));
+        self.in_process_servers.insert(name.into(), server_starter(handler));
         self
     }
 
     /// An MCP server elsewhere.
     #[must_use]
-    pub fn mcp(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
+    pub fn mcp_server_config(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
         self.mcp_servers.insert(name.into(), server);
         self
     }
@@ -321,7 +321,7 @@ impl Options {
         some permission_prompt_tool(name: impl Into<String>) => permission_prompt_tool;
         /// After this time without an answer of [`Options::can_use_tool`] the tool may not
         /// run. A person may take as long as they like unless you say so.
-        some permission_timeout(patience: Duration) => permission_timeout;
+        some permission_timeout(timeout: Duration) => permission_timeout;
         /// A hook.
         push hook(hook: Hook) => hooks;
         /// Pieces of answers come as they are written, as `stream_event` messages.
@@ -355,7 +355,7 @@ impl Options {
     #[must_use]
     pub fn can_use_tool<F, R>(mut self, decide: F) -> Self
     where
-        F: Fn(CanUseTool, Context) -> R + Send + Sync + 'static,
+        F: Fn(CanUseTool, CallbackContext) -> R + Send + Sync + 'static,
         R: Future<Output = Decision> + Send + 'static,
     {
         self.can_use_tool = Some(Arc::new(move |asked, context| Box::pin(decide(asked, context))));
@@ -367,7 +367,7 @@ impl Options {
     #[must_use]
     pub fn on_request<F, R>(mut self, answer: F) -> Self
     where
-        F: Fn(RequestBody, Context) -> R + Send + Sync + 'static,
+        F: Fn(RequestBody, CallbackContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Json, String>> + Send + 'static,
     {
         self.on_request = Some(Arc::new(move |asked, context| Box::pin(answer(asked, context))));
@@ -394,7 +394,7 @@ impl Options {
 impl Options {
     setters! {
         /// Goes on with the latest session of the folder.
-        flag continue_latest => continues;
+        flag continue_latest => continue_latest;
         /// Goes on with a session.
         some resume(session: impl Into<String>) => resume;
         /// Goes on from an earlier message of it.
@@ -422,7 +422,7 @@ impl Options {
     /// How commands are fenced in: the `sandbox` settings.
     #[must_use]
     pub fn sandbox(mut self, sandbox: &impl Serialize) -> Self {
-        self.sandbox = Some(Json::of(sandbox));
+        self.sandbox = Some(Json::from_serialize(sandbox));
         self
     }
 }
@@ -434,7 +434,7 @@ impl Options {
         /// the PATH, `quipu-agent` beside this program.
         some cli(program: impl Into<PathBuf>) => cli;
         /// Takes a program of any version.
-        flag any_version => any_version;
+        flag skip_version_check => skip_version_check;
         /// The folder it works in.
         some cwd(folder: impl Into<PathBuf>) => cwd;
         /// Another folder it may work in.
@@ -442,18 +442,18 @@ impl Options {
         /// What your program calls itself to the API, such as `my-app/1.0.0`.
         some client_app(name: impl Into<String>) => client_app;
         /// How long to wait for an answer to a control request.
-        set answer_timeout(patience: Duration) => answer_timeout;
+        set response_timeout(timeout: Duration) => response_timeout;
         /// How long the agent may take to begin, with its MCP servers.
-        set start_timeout(patience: Duration) => start_timeout;
+        set start_timeout(timeout: Duration) => start_timeout;
         /// How long the agent may take to end by itself.
-        set close_timeout(patience: Duration) => close_timeout;
+        set close_timeout(timeout: Duration) => close_timeout;
         /// The longest line that is read, in bytes; a longer one is passed over. 64 MiB
         /// unless you say otherwise.
-        set longest_line(bytes: usize) => longest_line;
+        set max_line_bytes(bytes: usize) => max_line_bytes;
         /// How many bytes of messages may wait for you; then the agent waits. 8 MiB unless
         /// you say otherwise, and eight times as much while an answer is awaited. Each
         /// message counts for a kibibyte more than its text.
-        set buffer(bytes: usize) => buffer;
+        set max_buffered_bytes(bytes: usize) => max_buffered_bytes;
     }
 
     /// Puts something into the program's environment, beside what is in ours.

@@ -39,7 +39,7 @@ impl Decision {
 
     /// It may run with another input. The answers to `AskUserQuestion` are given so.
     pub fn allow_with(input: &impl Serialize) -> Self {
-        Self::Allow { input: Some(Json::of(input)), updates: Vec::new() }
+        Self::Allow { input: Some(Json::from_serialize(input)), updates: Vec::new() }
     }
 
     /// It may run, and these rules are kept: often the request's own suggestions.
@@ -58,14 +58,14 @@ impl Decision {
     }
 
     /// The answer on the wire. Older agents want the input even when it is unchanged.
-    pub(crate) fn json(self, asked: &Json) -> Json {
+    pub(crate) fn into_response(self, asked: &Json) -> Json {
         match self {
-            Self::Allow { input, updates } => Json::of(&Allow {
+            Self::Allow { input, updates } => Json::from_serialize(&Allow {
                 updated_input: Maybe::Value(input.unwrap_or_else(|| asked.clone())),
-                updated_permissions: (!updates.is_empty()).then(|| Json::of(&updates)).into(),
+                updated_permissions: (!updates.is_empty()).then(|| Json::from_serialize(&updates)).into(),
                 ..Allow::default()
             }),
-            Self::Deny { message, interrupt } => Json::of(&Deny {
+            Self::Deny { message, interrupt } => Json::from_serialize(&Deny {
                 message: Maybe::Value(message),
                 interrupt: interrupt.then_some(true).into(),
                 ..Deny::default()

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt as _, stream};
-use quipu_message::turn::User;
+use quipu_message::user_assistant::User;
 use quipu_message::{Block, Content, Envelope, Maybe, Message, Role, SessionId, Spelling, Uuid};
 
 /// One or more things to say: text, blocks (with pictures and documents), or a stream
@@ -20,26 +20,26 @@ impl Prompt {
         self.0.next().await
     }
 
-    fn one(content: Content) -> Self {
-        Self::stream(stream::once(std::future::ready(user(content))))
+    fn single(content: Content) -> Self {
+        Self::stream(stream::once(std::future::ready(user_message(content))))
     }
 }
 
 impl From<&str> for Prompt {
     fn from(text: &str) -> Self {
-        Self::one(Content::from(text))
+        Self::single(Content::from(text))
     }
 }
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self::one(Content::from(text))
+        Self::single(Content::from(text))
     }
 }
 
 impl From<Vec<Block>> for Prompt {
     fn from(blocks: Vec<Block>) -> Self {
-        Self::one(Content::Blocks(blocks))
+        Self::single(Content::Blocks(blocks))
     }
 }
 
@@ -51,11 +51,11 @@ impl From<User> for Prompt {
 
 /// A message of a person with the given content, as agents read it. It has an id, by
 /// which files can be rewound to it.
-pub fn user(content: impl Into<Content>) -> User {
-    with_id(content.into(), Uuid::from(uuid::Uuid::new_v4().to_string()))
+pub fn user_message(content: impl Into<Content>) -> User {
+    user_message_with_id(content.into(), Uuid::from(uuid::Uuid::new_v4().to_string()))
 }
 
-pub(crate) fn with_id(content: Content, id: Uuid) -> User {
+pub(crate) fn user_message_with_id(content: Content, id: Uuid) -> User {
     User {
         message: Message { role: Role::User, content, ..Message::default() },
         envelope: Envelope {

@@ -38,39 +38,39 @@ pub fn query(prompt: impl Into<Prompt>, options: Options) -> Query {
     let prompt = prompt.into();
     Query::new(async move {
         let command = options.command()?;
-        Asking::begin(Client::connect_over(command, options).await?, prompt)
+        ActiveQuery::start(Client::connect_over(command, options).await?, prompt)
     })
 }
 
 /// The same over a transport.
 pub fn query_over(transport: impl Transport, prompt: impl Into<Prompt>, options: Options) -> Query {
     let prompt = prompt.into();
-    Query::new(async move { Asking::begin(Client::connect_over(transport, options).await?, prompt) })
+    Query::new(async move { ActiveQuery::start(Client::connect_over(transport, options).await?, prompt) })
 }
 
 /// The messages of one query, as a stream of entries.
 pub struct Query(Pin<Box<dyn Stream<Item = Result<Received, Error>> + Send>>);
 
 impl Query {
-    fn new(begin: impl Future<Output = Result<Asking, Error>> + Send + 'static) -> Self {
-        enum At<B> {
+    fn new(begin: impl Future<Output = Result<ActiveQuery, Error>> + Send + 'static) -> Self {
+        enum QueryStep<B> {
             Start(B),
-            Asking(Box<Asking>),
+            Active(Box<ActiveQuery>),
             End,
         }
-        let steps = stream::unfold(At::Start(Box::pin(begin)), |at| async move {
+        let steps = stream::unfold(QueryStep::Start(Box::pin(begin)), |at| async move {
             let mut asking = match at {
-                At::Start(begin) => match begin.await {
+                QueryStep::Start(begin) => match begin.await {
                     Ok(asking) => Box::new(asking),
-                    Err(error) => return Some((Err(error), At::End)),
+                    Err(error) => return Some((Err(error), QueryStep::End)),
                 },
-                At::Asking(asking) => asking,
-                At::End => return None,
+                QueryStep::Active(asking) => asking,
+                QueryStep::End => return None,
             };
             match asking.next().await {
-                Ok(Some(message)) => Some((Ok(message), At::Asking(asking))),
+                Ok(Some(message)) => Some((Ok(message), QueryStep::Active(asking))),
                 Ok(None) => None,
-                Err(error) => Some((Err(error), At::End)),
+                Err(error) => Some((Err(error), QueryStep::End)),
             }
         });
         Self(Box::pin(steps))
@@ -91,18 +91,18 @@ impl Stream for Query {
 }
 
 /// A query under way.
-struct Asking {
+struct ActiveQuery {
     client: Client,
     /// Says the prompts; done when there are no more, with how many there were.
-    saying: Option<tokio::task::JoinHandle<Result<usize, Error>>>,
-    said: Option<usize>,
+    prompt_task: Option<tokio::task::JoinHandle<Result<usize, Error>>>,
+    prompts_sent: Option<usize>,
     results: usize,
     /// Prompts that the agent has put off.
-    waiting: HashSet<Uuid>,
+    queued_prompts: HashSet<Uuid>,
 }
 
-impl Asking {
-    fn begin(client: Client, mut prompt: Prompt) -> Result<Self, Error> {
+impl ActiveQuery {
+    fn start(client: Client, mut prompt: Prompt) -> Result<Self, Error> {
         let handle = client.handle();
         let saying = tokio::spawn(async move {
             let mut said = 0;
@@ -112,31 +112,31 @@ impl Asking {
             }
             Ok(said)
         });
-        Ok(Self { client, saying: Some(saying), said: None, results: 0, waiting: HashSet::new() })
+        Ok(Self { client, prompt_task: Some(saying), prompts_sent: None, results: 0, queued_prompts: HashSet::new() })
     }
 
     async fn next(&mut self) -> Result<Option<Received>, Error> {
         loop {
-            let Some(saying) = &mut self.saying else {
+            let Some(saying) = &mut self.prompt_task else {
                 let message = self.client.next_received().await?;
-                self.note(message.as_ref().map(|message| &message.entry));
+                self.record(message.as_ref().map(|message| &message.entry));
                 return Ok(message);
             };
             tokio::select! {
                 biased;
                 message = self.client.next_received() => {
                     let message = message?;
-                    self.note(message.as_ref().map(|message| &message.entry));
+                    self.record(message.as_ref().map(|message| &message.entry));
                     return Ok(message);
                 }
                 said = saying => {
-                    self.saying = None;
+                    self.prompt_task = None;
                     // A panic of the caller's stream is the caller's.
                     let said = said.unwrap_or_else(|error| match error.try_into_panic() {
                         Ok(panic) => std::panic::resume_unwind(panic),
                         Err(_) => Err(Error::Closed),
                     });
-                    self.said = Some(said?);
+                    self.prompts_sent = Some(said?);
                     self.close_when_done();
                 }
             }
@@ -146,14 +146,14 @@ impl Asking {
     /// Counts results. Answers to an agent's questions travel where prompts do, so the way
     /// stays open until every prompt has its result. An agent that took two prompts
     /// together gives one, and says that it is idle.
-    fn note(&mut self, message: Option<&Entry>) {
+    fn record(&mut self, message: Option<&Entry>) {
         match message {
             Some(Entry::Result(_)) => self.results += 1,
             Some(Entry::CommandLifecycle(now)) => {
                 if let Some(prompt) = now.command_uuid.get() {
                     match now.state.text() {
-                        Some("queued") => self.waiting.insert(prompt.clone()),
-                        _ => self.waiting.remove(prompt),
+                        Some("queued") => self.queued_prompts.insert(prompt.clone()),
+                        _ => self.queued_prompts.remove(prompt),
                     };
                 }
             }
@@ -161,9 +161,9 @@ impl Asking {
                 if let System::SessionStateChanged(now) = &**system
                     && now.state.text() == Some("idle")
                     && self.results > 0
-                    && self.waiting.is_empty()
+                    && self.queued_prompts.is_empty()
                 {
-                    self.results = self.results.max(self.said.unwrap_or_default());
+                    self.results = self.results.max(self.prompts_sent.unwrap_or_default());
                 }
             }
             _ => return,
@@ -172,22 +172,25 @@ impl Asking {
     }
 
     fn close_when_done(&self) {
-        if self.said.is_some_and(|said| self.results >= said) {
-            self.client.finish();
+        if self.prompts_sent.is_some_and(|said| self.results >= said) {
+            self.client.close_after_turn();
         }
     }
 }
 
-impl Drop for Asking {
+impl Drop for ActiveQuery {
     fn drop(&mut self) {
-        if let Some(saying) = &self.saying {
+        if let Some(saying) = &self.prompt_task {
             saying.abort();
         }
     }
 }
 
 /// Reads a query to its end and returns its result.
-pub async fn ask(prompt: impl Into<Prompt>, options: Options) -> Result<quipu_message::stream::TurnResult, Error> {
+pub async fn query_result(
+    prompt: impl Into<Prompt>,
+    options: Options,
+) -> Result<quipu_message::stream::TurnResult, Error> {
     use futures_util::StreamExt as _;
     let mut messages = query(prompt, options);
     let mut last = None;

@@ -39,7 +39,7 @@ use quipu_conversation::{Conversation, since_compaction};
 use quipu_message::bookkeeping::CustomTitle;
 use quipu_message::{AgentId, Entry, SessionId, Uuid};
 use quipu_transcript::find::{self, SessionFile};
-use quipu_transcript::{Fork, Outline, load, load_alone, set_tag, set_title};
+use quipu_transcript::{Fork, SessionOverview, load_file, load_session, set_tag, set_title};
 
 mod error;
 mod info;
@@ -59,7 +59,7 @@ pub struct Sessions {
 }
 
 /// A project's folder, and the directory it is for where that is known.
-struct Folder {
+struct ProjectFolder {
     path: PathBuf,
     directory: Option<PathBuf>,
 }
@@ -71,7 +71,7 @@ impl Sessions {
     }
 
     /// The sessions of several config folders.
-    pub fn in_dirs(config_dirs: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub fn from_dirs(config_dirs: impl IntoIterator<Item = PathBuf>) -> Self {
         Self { config_dirs: config_dirs.into_iter().collect(), directories: None }
     }
 
@@ -79,23 +79,23 @@ impl Sessions {
     /// else `~/.claude`.
     pub fn from_env() -> Self {
         let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        Self::in_dirs(named.or_else(|| std::env::home_dir().map(|home| home.join(".claude"))))
+        Self::from_dirs(named.or_else(|| std::env::home_dir().map(|home| home.join(".claude"))))
     }
 
     /// Only the sessions of a project: of its directory and of the git worktrees that
     /// belong to the same repository.
     #[must_use]
     pub fn in_project(self, directory: impl AsRef<Path>) -> Self {
-        let directory = resolved(directory.as_ref());
+        let directory = resolve_dir(directory.as_ref());
         let mut directories = vec![directory.clone()];
-        directories.extend(worktrees::beside(&directory).into_iter().filter(|other| *other != directory));
+        directories.extend(worktrees::repository_worktrees(&directory).into_iter().filter(|other| *other != directory));
         Self { directories: Some(directories), ..self }
     }
 
     /// Only the sessions of a directory, whatever other worktrees there are.
     #[must_use]
     pub fn in_directory(self, directory: impl AsRef<Path>) -> Self {
-        Self { directories: Some(vec![resolved(directory.as_ref())]), ..self }
+        Self { directories: Some(vec![resolve_dir(directory.as_ref())]), ..self }
     }
 
     /// The sessions, newest first, and the folders and files that cannot be read.
@@ -107,10 +107,10 @@ impl Sessions {
     pub fn list(&self, options: &ListOptions) -> (Vec<SessionInfo>, Vec<FileError>) {
         let (folders, mut errors) = self.folders();
         let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.path.clone()).collect();
-        let (files, more) = find::sessions_in(&paths);
+        let (files, more) = find::list_sessions_in(&paths);
         errors.extend(more);
         let (mut listed, mut seen, mut skipped) = (Vec::new(), HashSet::new(), 0);
-        let sessions = files.into_iter().filter(|file| file.bytes > 0 && is_id(&file.id));
+        let sessions = files.into_iter().filter(|file| file.bytes > 0 && is_valid_id(&file.id));
         for file in sessions {
             if options.limit.is_some_and(|limit| listed.len() >= limit) {
                 break;
@@ -118,11 +118,11 @@ impl Sessions {
             if !seen.insert(file.id.clone()) {
                 continue;
             }
-            match Outline::read(&file.path) {
+            match SessionOverview::read_both_ends(&file.path) {
                 Err(error) => errors.push(error),
-                Ok(outline) if outline.is_side || outline.sdk_summary().is_none() => {}
+                Ok(outline) if outline.is_subagent_only || outline.sdk_summary().is_none() => {}
                 Ok(_) if skipped < options.offset => skipped += 1,
-                Ok(outline) => listed.push(about(file, outline, &folders)),
+                Ok(outline) => listed.push(session_info(file, outline, &folders)),
             }
         }
         (listed, errors)
@@ -130,14 +130,14 @@ impl Sessions {
 
     /// What is known of one session; all its lines are looked at.
     pub fn info(&self, id: &SessionId) -> Result<SessionInfo, SessionError> {
-        let file = self.find(id)?;
-        let outline = Outline::read_whole(&file.path)?;
-        Ok(about(file, outline, &self.folders().0))
+        let file = self.find_file(id)?;
+        let outline = SessionOverview::read_all_lines(&file.path)?;
+        Ok(session_info(file, outline, &self.folders().0))
     }
 
     /// The whole conversation, with its branches, what was compacted, and its subagents.
     pub fn load(&self, id: &SessionId) -> Result<Conversation, SessionError> {
-        Ok(load(&self.find(id)?.path)?)
+        Ok(load_session(&self.find_file(id)?.path)?)
     }
 
     /// What was said, as it stands now: the `user` and `assistant` entries of the active
@@ -145,19 +145,19 @@ impl Sessions {
     /// without what is hidden from people. The whole path, with all that was compacted,
     /// is [`load`](Self::load)`(id)?.path()`.
     pub fn messages(&self, id: &SessionId) -> Result<Vec<Entry>, SessionError> {
-        Ok(spoken(&load_alone(&self.find(id)?.path)?))
+        Ok(visible_messages(&load_file(&self.find_file(id)?.path)?))
     }
 
     /// Gives a session a title. Blank space around it is left out.
     pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), SessionError> {
-        set_title(&self.find(id)?.path, title)?;
+        set_title(&self.find_file(id)?.path, title)?;
         Ok(())
     }
 
     /// Gives a session a tag in place of the one it has; none takes it away. Characters
     /// that cannot be seen and blank space around it are left out.
     pub fn tag(&self, id: &SessionId, tag: Option<&str>) -> Result<(), SessionError> {
-        set_tag(&self.find(id)?.path, tag)?;
+        set_tag(&self.find_file(id)?.path, tag)?;
         Ok(())
     }
 
@@ -167,8 +167,8 @@ impl Sessions {
     /// Refused while someone appends to the file. A session that is open but silent
     /// cannot be told from one at rest: its agent fails with the next line it records.
     pub fn delete(&self, id: &SessionId) -> Result<(), SessionError> {
-        for copy in self.copies(id)? {
-            quipu_transcript::delete(&copy.path)?;
+        for copy in self.find_copies(id)? {
+            quipu_transcript::delete_session(&copy.path)?;
         }
         Ok(())
     }
@@ -177,32 +177,32 @@ impl Sessions {
     /// that leads to one, under fresh ids; each says what it is a copy of. Subagents'
     /// files and the files kept for rewinding stay with the original.
     pub fn fork(&self, id: &SessionId, options: &ForkOptions) -> Result<SessionId, SessionError> {
-        let file = self.find(id)?;
-        let title = match options.title.as_deref().and_then(worded) {
+        let file = self.find_file(id)?;
+        let title = match options.title.as_deref().and_then(non_blank) {
             Some(title) => title,
             None => {
-                let outline = Outline::read_whole(&file.path)?;
+                let outline = SessionOverview::read_all_lines(&file.path)?;
                 let title = outline.title().or(outline.first_prompt.as_deref()).unwrap_or("Forked session");
                 format!("{title} (fork)")
             }
         };
-        let (session_id, prompt_id) = (SessionId::from(fresh().as_str()), fresh());
+        let (session_id, prompt_id) = (SessionId::from(new_id().as_str()), new_id());
         let fork = Fork {
             from: &file.path,
             to: &file.path.with_file_name(format!("{session_id}.jsonl")),
             session_id: &session_id,
             prompt_id: prompt_id.as_str(),
-            at: options.at.as_ref(),
+            last_uuid: options.up_to.as_ref(),
         };
-        fork.run_renamed(id, &[titled(&session_id, title)], &mut fresh)?;
+        fork.run_with_new_ids(id, &[title_entry(&session_id, title)], &mut new_id)?;
         Ok(session_id)
     }
 
     /// The subagents that have files of their own.
     pub fn subagents(&self, id: &SessionId) -> Result<Vec<SubagentFile>, SessionError> {
-        let path = self.find(id)?.path;
-        let mut found = find::subagents(&path);
-        found.extend(find::subagents_beside(&path));
+        let path = self.find_file(id)?.path;
+        let mut found = find::list_subagents(&path);
+        found.extend(find::list_legacy_subagents(&path));
         Ok(found)
     }
 
@@ -211,39 +211,39 @@ impl Sessions {
     pub fn subagent_messages(&self, id: &SessionId, agent_id: &AgentId) -> Result<Vec<Entry>, SessionError> {
         let found = self.subagents(id)?.into_iter().find(|subagent| subagent.agent_id == *agent_id);
         let no_subagent = || SessionError::NoSubagent { id: id.clone(), agent_id: agent_id.clone() };
-        Ok(spoken(&load_alone(&found.ok_or_else(no_subagent)?.path)?))
+        Ok(visible_messages(&load_file(&found.ok_or_else(no_subagent)?.path)?))
     }
 
     /// The file of a session; of several copies the newest that holds anything.
-    fn find(&self, id: &SessionId) -> Result<SessionFile, SessionError> {
-        let found = self.copies(id)?.into_iter().find(|file| file.bytes > 0);
+    fn find_file(&self, id: &SessionId) -> Result<SessionFile, SessionError> {
+        let found = self.find_copies(id)?.into_iter().find(|file| file.bytes > 0);
         found.ok_or_else(|| SessionError::NotFound { id: id.clone() })
     }
 
-    fn copies(&self, id: &SessionId) -> Result<Vec<SessionFile>, SessionError> {
-        if !is_id(id) {
+    fn find_copies(&self, id: &SessionId) -> Result<Vec<SessionFile>, SessionError> {
+        if !is_valid_id(id) {
             return Err(SessionError::BadId { id: id.clone() });
         }
         let name = format!("{id}.jsonl");
         let (folders, _) = self.folders();
         let mut copies: Vec<SessionFile> =
-            folders.iter().filter_map(|folder| SessionFile::at(folder.path.join(&name))).collect();
+            folders.iter().filter_map(|folder| SessionFile::from_path(folder.path.join(&name))).collect();
         copies.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
         if copies.is_empty() { Err(SessionError::NotFound { id: id.clone() }) } else { Ok(copies) }
     }
 
-    fn folders(&self) -> (Vec<Folder>, Vec<FileError>) {
+    fn folders(&self) -> (Vec<ProjectFolder>, Vec<FileError>) {
         let Some(directories) = &self.directories else {
-            let (paths, errors) = find::projects(&self.config_dirs);
-            return (paths.into_iter().map(|path| Folder { path, directory: None }).collect(), errors);
+            let (paths, errors) = find::list_project_folders(&self.config_dirs);
+            return (paths.into_iter().map(|path| ProjectFolder { path, directory: None }).collect(), errors);
         };
-        let mut folders: Vec<Folder> = Vec::new();
+        let mut folders: Vec<ProjectFolder> = Vec::new();
         for config in &self.config_dirs {
             for directory in directories {
-                if let Some(path) = find::project_of(config, directory)
+                if let Some(path) = find::find_project_folder(config, directory)
                     && folders.iter().all(|folder| folder.path != path)
                 {
-                    folders.push(Folder { path, directory: Some(directory.clone()) });
+                    folders.push(ProjectFolder { path, directory: Some(directory.clone()) });
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Sessions {
 }
 
 /// What people see of the conversation as it stands.
-fn spoken(talk: &Conversation) -> Vec<Entry> {
+fn visible_messages(talk: &Conversation) -> Vec<Entry> {
     let is_spoken = |entry: &Entry| match entry {
         Entry::User(user) => !user.is_meta.is_true() && !user.is_virtual.is_true(),
         Entry::Assistant(answer) => !answer.is_virtual.is_true(),
@@ -262,35 +262,35 @@ fn spoken(talk: &Conversation) -> Vec<Entry> {
     active.into_iter().map(|node| &node.entry).filter(|entry| is_spoken(entry)).cloned().collect()
 }
 
-fn about(file: SessionFile, outline: Outline, folders: &[Folder]) -> SessionInfo {
+fn session_info(file: SessionFile, outline: SessionOverview, folders: &[ProjectFolder]) -> SessionInfo {
     let folder = folders.iter().find(|folder| Some(&*folder.path) == file.path.parent());
     let directory = folder.and_then(|folder| folder.directory.as_ref());
     SessionInfo::new(file, outline, directory.map(|directory| directory.to_string_lossy().into_owned()))
 }
 
-fn titled(id: &SessionId, title: String) -> Entry {
+fn title_entry(id: &SessionId, title: String) -> Entry {
     Entry::CustomTitle(Box::new(CustomTitle { title, session_id: id.clone().into(), ..CustomTitle::default() }))
 }
 
 /// The text without blank space around it; `None` if nothing is left.
-fn worded(text: &str) -> Option<String> {
+fn non_blank(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Whether a text can be a session's id: one plain name, so that it leads to no other
 /// folder.
-fn is_id(id: &SessionId) -> bool {
+fn is_valid_id(id: &SessionId) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let id = id.as_str();
     (1..=200).contains(&id.len()) && !id.starts_with(['.', '-']) && id.chars().all(plain)
 }
 
 /// A directory as agents name it: absolute and free of links.
-fn resolved(directory: &Path) -> PathBuf {
+fn resolve_dir(directory: &Path) -> PathBuf {
     let absolute = || std::path::absolute(directory).ok();
     directory.canonicalize().ok().or_else(absolute).unwrap_or_else(|| directory.to_owned())
 }
 
-fn fresh() -> Uuid {
+fn new_id() -> Uuid {
     Uuid::from(uuid::Uuid::new_v4().to_string())
 }

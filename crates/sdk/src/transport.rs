@@ -10,12 +10,12 @@ use crate::{Error, Exit};
 mod memory;
 mod process;
 #[cfg(target_os = "linux")]
-mod tree;
+mod process_tree;
 
-pub use memory::{FarEnd, Memory};
+pub use memory::{MemoryPeer, MemoryTransport};
 pub use process::Subprocess;
 
-/// A way to an agent. [`Subprocess`] starts a program, [`Memory`] ends in the same
+/// A way to an agent. [`Subprocess`] starts a program, [`MemoryTransport`] ends in the same
 /// process; others may go over a socket or into a container.
 pub trait Transport: Send + 'static {
     /// Reaches the agent.

@@ -8,15 +8,17 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use quipu_message::line::mend;
-use quipu_message::turn::Assistant;
-use quipu_message::{Entry, Head, Line, Stamp, Uuid, factory};
-use quipu_transcript::{Changes, Durability, Facts, Follower, Lines, Piece, Recorder, Resumed};
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::user_assistant::Assistant;
+use quipu_message::{Entry, Head, Line, StampSource, Uuid, factory};
+use quipu_transcript::{
+    ChangeWatcher, Durability, EnvelopeDefaults, Follower, LineReader, RawLine, Recorder, TranscriptState,
+};
 
-struct Counter(u64);
+struct SequentialStamps(u64);
 
-impl Stamp for Counter {
-    fn uuid(&mut self) -> Uuid {
+impl StampSource for SequentialStamps {
+    fn new_uuid(&mut self) -> Uuid {
         self.0 += 1;
         format!("00000000-0000-4000-8000-{:012x}", self.0).into()
     }
@@ -28,19 +30,19 @@ impl Stamp for Counter {
 fn main() {
     let dir = tempfile::tempdir().unwrap();
     println!("| what | ours | plainest way | ratio |\n|---|--:|--:|--:|");
-    durable(dir.path());
-    queued(dir.path());
-    resume(dir.path());
-    latency(dir.path());
+    bench_durable_append(dir.path());
+    bench_queued_append(dir.path());
+    bench_resume(dir.path());
+    bench_follow_latency(dir.path());
 }
 
-fn row(what: &str, ours: f64, plain: f64, unit: &str) {
+fn print_row(what: &str, ours: f64, plain: f64, unit: &str) {
     println!("| {what} | {ours:.0} {unit} | {plain:.0} {unit} | {:.2}× |", ours / plain);
 }
 
 /// Runs both ways by turns, so that both see the same moods of the machine, and
 /// takes the better half of each.
-fn by_turns(
+fn measure_interleaved(
     rounds: usize,
     mut ours: impl FnMut(usize) -> Duration,
     mut plain: impl FnMut(usize) -> Duration,
@@ -57,8 +59,8 @@ fn by_turns(
     (middle(&mut a), middle(&mut b))
 }
 
-fn facts() -> Facts {
-    Facts {
+fn envelope_defaults() -> EnvelopeDefaults {
+    EnvelopeDefaults {
         session_id: "5e551011-0000-4000-8000-000000000000".into(),
         cwd: "/home/dev/tidepool".into(),
         version: "2.1.325".into(),
@@ -68,17 +70,18 @@ fn facts() -> Facts {
     }
 }
 
-fn words() -> String {
+fn sample_text() -> String {
     "The tide table wants the phase in degrees and the speed in degrees an hour. ".repeat(8)
 }
 
-fn durable(dir: &Path) {
+fn bench_durable_append(dir: &Path) {
     const N: usize = 100;
-    let mut stamp = Counter(0);
+    let mut stamp = SequentialStamps(0);
     let ours = |round: usize| {
         let path = dir.join(format!("durable-{round}.jsonl"));
-        let mut recorder = Recorder::create(&path, facts(), Durability::default()).unwrap();
-        let entries: Vec<Entry> = (0..N).map(|_| Entry::User(Box::new(factory::user(words(), &mut stamp)))).collect();
+        let mut recorder = Recorder::create(&path, envelope_defaults(), Durability::default()).unwrap();
+        let entries: Vec<Entry> =
+            (0..N).map(|_| Entry::User(Box::new(factory::user(sample_text(), &mut stamp)))).collect();
         let start = Instant::now();
         for entry in &entries {
             recorder.record(std::slice::from_ref(entry)).unwrap();
@@ -96,21 +99,23 @@ fn durable(dir: &Path) {
         }
         start.elapsed()
     };
-    let (ours, plain) = by_turns(15, ours, plain);
-    row("durable append, against write + fdatasync", N as f64 / ours, N as f64 / plain, "lines/s");
+    let (ours, plain) = measure_interleaved(15, ours, plain);
+    print_row("durable append, against write + fdatasync", N as f64 / ours, N as f64 / plain, "lines/s");
 }
 
-fn queued(dir: &Path) {
+fn bench_queued_append(dir: &Path) {
     const N: usize = 20_000;
-    let make = |stamp: &mut Counter| -> Vec<Assistant> { (0..N).map(|_| factory::assistant(words(), stamp)).collect() };
+    let make = |stamp: &mut SequentialStamps| -> Vec<Assistant> {
+        (0..N).map(|_| factory::synthetic_assistant(sample_text(), stamp)).collect()
+    };
     let ours = |round: usize| {
         let path = dir.join(format!("queued-{round}.jsonl"));
         let durability = Durability { sync: false, ..Durability::default() };
-        let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
-        let answers = make(&mut Counter(0));
+        let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+        let answers = make(&mut SequentialStamps(0));
         let start = Instant::now();
         for answer in answers {
-            recorder.queue(answer).unwrap();
+            recorder.queue_assistant(answer).unwrap();
         }
         recorder.close().unwrap();
         start.elapsed()
@@ -128,45 +133,45 @@ fn queued(dir: &Path) {
         }
         start.elapsed()
     };
-    let (ours, plain) = by_turns(7, ours, plain);
-    row("queued append, against serialise + write", N as f64 / ours, N as f64 / plain, "lines/s");
+    let (ours, plain) = measure_interleaved(7, ours, plain);
+    print_row("queued append, against serialise + write", N as f64 / ours, N as f64 / plain, "lines/s");
 }
 
-fn resume(dir: &Path) {
+fn bench_resume(dir: &Path) {
     let path = dir.join("large.jsonl");
     let mut out = BufWriter::new(File::create(&path).unwrap());
-    let (mut stamp, mut written) = (Counter(0), 0);
+    let (mut stamp, mut written) = (SequentialStamps(0), 0);
     while written < 200_000_000 {
-        let line = Line::of(&factory::user(words().repeat(4), &mut stamp)).unwrap();
+        let line = Line::from_serialize(&factory::user(sample_text().repeat(4), &mut stamp)).unwrap();
         written += line.as_str().len() + 1;
         writeln!(out, "{}", line.as_str()).unwrap();
     }
     out.flush().unwrap();
     let ours = |_| {
         let start = Instant::now();
-        assert!(black_box(Resumed::read(&path).unwrap()).head.is_some());
+        assert!(black_box(TranscriptState::read(&path).unwrap()).leaf_uuid.is_some());
         start.elapsed()
     };
     let plain = |_| {
         let start = Instant::now();
-        let mut lines = Lines::new(File::open(&path).unwrap());
+        let mut lines = LineReader::new(File::open(&path).unwrap());
         while let Some(piece) = lines.next().unwrap() {
-            let Piece::Line { bytes, .. } = piece else { continue };
-            let text = mend(std::str::from_utf8(bytes).unwrap());
+            let RawLine::Line { bytes, .. } = piece else { continue };
+            let text = replace_lone_surrogates(std::str::from_utf8(bytes).unwrap());
             black_box(Head::read(&text).unwrap());
         }
         start.elapsed()
     };
-    let (ours, plain) = by_turns(5, ours, plain);
-    row("opening 200 MB for resume, against one pass of heads", ours * 1e3, plain * 1e3, "ms");
+    let (ours, plain) = measure_interleaved(5, ours, plain);
+    print_row("opening 200 MB for resume, against one pass of heads", ours * 1e3, plain * 1e3, "ms");
 }
 
-fn latency(dir: &Path) {
+fn bench_follow_latency(dir: &Path) {
     const N: usize = 500;
     let path = dir.join("followed.jsonl");
     let mut file = File::create(&path).unwrap();
     let mut follower = Follower::open(&path).unwrap();
-    let mut changes = Changes::new();
+    let mut changes = ChangeWatcher::new();
     changes.watch(dir, false);
     let start = Instant::now();
     let writer = std::thread::spawn(move || {

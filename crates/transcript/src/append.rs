@@ -88,7 +88,7 @@ pub enum AppendError {
     },
     /// An entry cannot be written as JSON.
     #[error("cannot write an entry as JSON")]
-    Serialise(#[source] serde_json::Error),
+    Serialize(#[source] serde_json::Error),
     /// An entry has no id, so its place in the chain cannot be kept.
     #[error("a {kind} entry without a uuid cannot be recorded")]
     NoUuid {
@@ -97,7 +97,7 @@ pub enum AppendError {
     },
     /// The session has no such line.
     #[error("no entry {uuid} in {}", path.display())]
-    NoEntry {
+    EntryNotFound {
         /// The file.
         path: PathBuf,
         /// The line asked for.
@@ -129,9 +129,9 @@ impl AppendError {
             Self::Replaced { .. } => "append.replaced",
             Self::Deleted { .. } => "append.deleted",
             Self::Truncated { .. } => "append.truncated",
-            Self::Serialise(_) => "append.not_json",
+            Self::Serialize(_) => "append.not_json",
             Self::NoUuid { .. } => "append.no_uuid",
-            Self::NoEntry { .. } => "append.no_entry",
+            Self::EntryNotFound { .. } => "append.no_entry",
             Self::Stopped => "append.stopped",
             Self::NothingToFork { .. } => "append.nothing_to_fork",
         }
@@ -142,7 +142,7 @@ impl AppendError {
 pub(crate) const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long to wait between two tries to get the lock.
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A file that only grows, by whole lines.
 ///
@@ -155,11 +155,11 @@ pub struct Journal {
     file: File,
     len: u64,
     /// Whether the byte at `len` is known to end a line: we wrote it.
-    whole: bool,
+    ends_with_newline: bool,
 }
 
 /// Makes a folder and those above it that are not there, for their owner alone.
-pub(crate) fn private_folder(path: &Path) -> std::io::Result<()> {
+pub(crate) fn create_private_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -171,14 +171,14 @@ impl Journal {
     pub fn create(path: &Path) -> Result<Self, AppendError> {
         let fail = |source| AppendError::Create { path: path.to_owned(), source };
         let folder = path.parent().unwrap_or(Path::new("."));
-        private_folder(folder).map_err(fail)?;
+        create_private_folder(folder).map_err(fail)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(fail)?;
         sync_folder(folder).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), file, len: 0, whole: true })
+        Ok(Self { path: path.to_owned(), file, len: 0, ends_with_newline: true })
     }
 
     /// Opens a file to go on with it.
@@ -189,7 +189,7 @@ impl Journal {
             Ok((file, len))
         };
         let (file, len) = open().map_err(|source| AppendError::Open { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), file, len, whole: false })
+        Ok(Self { path: path.to_owned(), file, len, ends_with_newline: false })
     }
 
     /// The file.
@@ -201,12 +201,12 @@ impl Journal {
     /// an error leaves there can be tried again. With `sync`, returns when all are on
     /// stable storage.
     pub fn append(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
-        self.append_while(lines, sync, |waited| waited < LOCK_DEADLINE)
+        self.append_with_lock_wait(lines, sync, |waited| waited < LOCK_DEADLINE)
     }
 
     /// The same, but waits for the lock only as long as `patient` says: it is passed how
     /// long that has taken.
-    pub(crate) fn append_while(
+    pub(crate) fn append_with_lock_wait(
         &mut self,
         lines: &mut VecDeque<Line>,
         sync: bool,
@@ -231,12 +231,12 @@ impl Journal {
             if !patient(waited) {
                 return Err(AppendError::Locked { path: self.path.clone(), waited });
             }
-            std::thread::sleep(LOCK_PAUSE);
+            std::thread::sleep(LOCK_RETRY_INTERVAL);
         }
     }
 
     fn append_locked(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
-        let mut torn = self.look()?;
+        let mut torn = self.check_file()?;
         let mut buffer = Vec::new();
         while let Some(line) = lines.front() {
             buffer.clear();
@@ -246,9 +246,9 @@ impl Journal {
             buffer.extend_from_slice(line.as_str().as_bytes());
             buffer.push(b'\n');
             let path = &self.path;
-            self.whole = false;
+            self.ends_with_newline = false;
             self.file.write_all(&buffer).map_err(|source| AppendError::Write { path: path.clone(), source })?;
-            self.whole = true;
+            self.ends_with_newline = true;
             self.len += buffer.len() as u64;
             lines.pop_front();
         }
@@ -261,12 +261,12 @@ impl Journal {
     }
 
     /// Looks at the file as it is now; true when it ends in a torn line.
-    fn look(&mut self) -> Result<bool, AppendError> {
+    fn check_file(&mut self) -> Result<bool, AppendError> {
         let path = || self.path.clone();
         let fail = |source| AppendError::Open { path: self.path.clone(), source };
         let ours = self.file.metadata().map_err(fail)?;
         match fs::metadata(&self.path) {
-            Ok(there) if same_file(&ours, &there) => {}
+            Ok(there) if is_same_file(&ours, &there) => {}
             Ok(_) => return Err(AppendError::Replaced { path: path() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(AppendError::Deleted { path: path() }),
             Err(error) => return Err(fail(error)),
@@ -276,7 +276,7 @@ impl Journal {
             return Err(AppendError::Truncated { path: path(), expected: self.len, found });
         }
         // Nobody wrote since we did: no need to look at the last byte.
-        if found == 0 || self.whole && found == self.len {
+        if found == 0 || self.ends_with_newline && found == self.len {
             return Ok(false);
         }
         self.len = found;
@@ -288,7 +288,7 @@ impl Journal {
 }
 
 #[cfg(unix)]
-pub(crate) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+pub(crate) fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }

@@ -17,27 +17,27 @@ use crate::read::Entries;
 pub struct FileBackups {
     folder: PathBuf,
     /// By the path the entries name, which may be relative to the session's folder.
-    first: HashMap<String, FileBackup>,
+    first_backups: HashMap<String, FileBackup>,
 }
 
 impl FileBackups {
     /// Reads which backups a session file names. What cannot be read is left out.
-    pub fn new(session: &Path) -> Self {
+    pub fn read(session: &Path) -> Self {
         let id = session.file_stem().unwrap_or_default();
         // <config>/projects/<project>/<session>.jsonl
         let config = session.ancestors().nth(3).unwrap_or(Path::new(""));
-        let mut backups = Self { folder: config.join("file-history").join(id), first: HashMap::new() };
+        let mut backups = Self { folder: config.join("file-history").join(id), first_backups: HashMap::new() };
         for located in Entries::open(session).into_iter().flatten().flatten() {
             match located.entry {
                 Entry::FileHistoryDelta(delta) => {
                     if let (Some(path), Ok(backup)) = (delta.tracking_path.get(), delta.backup.read()) {
-                        backups.first.entry(path.clone()).or_insert(backup);
+                        backups.first_backups.entry(path.clone()).or_insert(backup);
                     }
                 }
                 Entry::FileHistorySnapshot(snapshot) => {
                     if let Ok(snapshot) = snapshot.snapshot.read::<FileSnapshot>() {
                         for (path, backup) in snapshot.tracked_file_backups {
-                            backups.first.entry(path).or_insert(backup);
+                            backups.first_backups.entry(path).or_insert(backup);
                         }
                     }
                 }
@@ -49,9 +49,9 @@ impl FileBackups {
 
     /// The content of a file before its first change: `None` if there is no backup of it,
     /// `Some(None)` if it did not exist. `cwd` is the session's folder.
-    pub fn first(&self, path: &str, cwd: &str) -> Option<Option<String>> {
+    pub fn original_content(&self, path: &str, cwd: &str) -> Option<Option<String>> {
         let relative = path.strip_prefix(cwd).and_then(|rest| rest.strip_prefix('/'));
-        let backup = self.first.get(path).or_else(|| self.first.get(relative?))?;
+        let backup = self.first_backups.get(path).or_else(|| self.first_backups.get(relative?))?;
         match &backup.backup_file_name {
             None => Some(None),
             Some(name) if name.contains(['/', '\\']) => None,

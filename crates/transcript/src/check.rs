@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use quipu_conversation::RequestLog;
-use quipu_message::line::mend;
-use quipu_message::{Line, same_json};
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::{Line, is_same_json};
 use serde::Serialize;
 
 use crate::problem::Problem;
-use crate::read::{Entries, Located};
+use crate::read::{Entries, LocatedEntry};
 
 mod links;
 
-use links::Links;
+use links::LinkChecker;
 
 /// How many problems are listed; the counts are always complete.
-const MOST_LISTED: usize = 1000;
+const MAX_LISTED_PROBLEMS: usize = 1000;
 
 /// What to look at.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,7 +27,7 @@ pub struct Check {
 
 /// What was found, over all files. The shape of `quipu check --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct CheckReport {
     /// Files read.
     pub files: u64,
     /// Lines in them.
@@ -58,10 +58,10 @@ pub struct Report {
     pub problems_not_listed: u64,
 }
 
-impl Report {
+impl CheckReport {
     /// Lists a problem, as long as the list is not too long to read.
-    pub fn note(&mut self, problem: Problem) {
-        if self.problems.len() < MOST_LISTED {
+    pub fn add_problem(&mut self, problem: Problem) {
+        if self.problems.len() < MAX_LISTED_PROBLEMS {
             self.problems.push(problem);
         } else {
             self.problems_not_listed += 1;
@@ -69,7 +69,7 @@ impl Report {
     }
 
     /// Adds what was found in other files.
-    pub fn add(&mut self, other: Self) {
+    pub fn merge(&mut self, other: Self) {
         self.files += other.files;
         self.lines += other.lines;
         self.bytes += other.bytes;
@@ -85,46 +85,52 @@ impl Report {
         for (kind, n) in other.kinds {
             *self.kinds.entry(kind).or_default() += n;
         }
-        other.problems.into_iter().for_each(|problem| self.note(problem));
+        other.problems.into_iter().for_each(|problem| self.add_problem(problem));
     }
 }
 
 impl Check {
     /// Checks one source to its end.
-    pub fn run<R: Read>(self, mut entries: Entries<R>, path: &str) -> Report {
-        let mut report = Report { files: 1, ..Report::default() };
+    pub fn run<R: Read>(self, mut entries: Entries<R>, path: &str) -> CheckReport {
+        let mut report = CheckReport { files: 1, ..CheckReport::default() };
         let mut log = RequestLog::default();
-        let mut links = Links::default();
+        let mut links = LinkChecker::default();
         for read in entries.by_ref() {
             match read {
-                Err(problem) => report.problem(problem),
+                Err(problem) => report.count_problem(problem),
                 Ok(located) => {
-                    self.entry(&located, path, &mut report);
+                    self.check_entry(&located, path, &mut report);
                     log.push(located.line, &located.entry);
                     links.push(&located);
                 }
             }
         }
-        report.bytes = entries.bytes();
-        report.proof(log, path);
-        for (place, code, message) in links.problems() {
-            report.note(Problem { code, path: path.to_owned(), line: place.line, offset: place.offset, message });
+        report.bytes = entries.bytes_read();
+        report.add_proof(log, path);
+        for (place, code, message) in links.into_problems() {
+            report.add_problem(Problem {
+                code,
+                path: path.to_owned(),
+                line: place.line,
+                offset: place.offset,
+                message,
+            });
         }
         report
     }
 
-    fn entry(self, located: &Located, path: &str, report: &mut Report) {
-        let Located { line, offset, text, entry } = located;
-        let note = |report: &mut Report, code, message| {
-            report.note(Problem { code, path: path.to_owned(), line: *line, offset: *offset, message });
+    fn check_entry(self, located: &LocatedEntry, path: &str, report: &mut CheckReport) {
+        let LocatedEntry { line, offset, text, entry } = located;
+        let note = |report: &mut CheckReport, code, message| {
+            report.add_problem(Problem { code, path: path.to_owned(), line: *line, offset: *offset, message });
         };
         report.lines += 1;
         let kind = entry.kind();
-        if !entry.is_modelled() {
+        if !entry.is_known_kind() {
             report.unknown += 1;
             note(report, "entry.unknown", format!("entry of unknown type `{kind}`; kept as it is"));
         }
-        let blocks = entry.unknown_blocks() as u64;
+        let blocks = entry.count_unknown_blocks() as u64;
         if blocks > 0 {
             report.unknown_blocks += blocks;
             note(
@@ -143,7 +149,8 @@ impl Check {
         if self.roundtrip {
             // A file may end between the two bytes of a line end.
             let kept = Line::parse(text).is_ok_and(|line| line.as_str() == text.trim_end_matches('\r'));
-            let back = serde_json::to_string(entry).ok().map(|back| same_json(&mend(text), &back));
+            let back =
+                serde_json::to_string(entry).ok().map(|back| is_same_json(&replace_lone_surrogates(text), &back));
             match back {
                 Some(Some(true)) if kept => {}
                 Some(None) if kept => {
@@ -160,9 +167,9 @@ impl Check {
     }
 }
 
-impl Report {
+impl CheckReport {
     /// Counts and lists a line that is no entry, or an oddity of the file.
-    fn problem(&mut self, problem: Problem) {
+    fn count_problem(&mut self, problem: Problem) {
         self.lines += u64::from(problem.code.starts_with("line.") || problem.code.starts_with("entry."));
         match problem.code {
             "line.foreign" => self.foreign += 1,
@@ -171,24 +178,24 @@ impl Report {
             }
             _ => {}
         }
-        self.note(problem);
+        self.add_problem(problem);
     }
 
-    fn proof(&mut self, log: RequestLog, path: &str) {
+    fn add_proof(&mut self, log: RequestLog, path: &str) {
         if log.is_empty() {
             return;
         }
-        let proof = log.prove();
+        let proof = log.verify();
         self.proven_messages += (proof.stored + proof.rebuilt) as u64;
-        self.unproven_messages += proof.unproven.len() as u64;
+        self.unproven_messages += proof.missing.len() as u64;
         let faults = [
-            ("request.unproven", "names a message that neither a line nor the entries give", proof.unproven),
-            ("request.wrong_hash", "stores a message under a hash that is not its own", proof.wrong),
+            ("request.unproven", "names a message that neither a line nor the entries give", proof.missing),
+            ("request.wrong_hash", "stores a message under a hash that is not its own", proof.mismatched),
         ];
         for (code, message, places) in faults {
             for (line, hash) in places {
                 let message = format!("{message}: {}", hash.get(..12).unwrap_or(&hash));
-                self.note(Problem { code, path: path.to_owned(), line, offset: 0, message });
+                self.add_problem(Problem { code, path: path.to_owned(), line, offset: 0, message });
             }
         }
     }

@@ -54,29 +54,29 @@ impl DeleteError {
 /// The file's lock is held meanwhile, so no append is cut in two; a session that is
 /// open but not writing cannot be told from one at rest, and its recorder hears of the
 /// deletion with its next append. The file goes last: what breaks off can be done again.
-pub fn delete(session: &Path) -> Result<(), DeleteError> {
+pub fn delete_session(session: &Path) -> Result<(), DeleteError> {
     let open = |source| DeleteError::Open { path: session.to_owned(), source };
     let file = OpenOptions::new().read(true).open(session).map_err(open)?;
     file.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => DeleteError::Busy { path: session.to_owned() },
         TryLockError::Error(source) => open(source),
     })?;
-    for subagent in find::subagents_beside(session) {
-        gone(&subagent.path, fs::remove_file)?;
-        gone(&subagent.path.with_extension("meta.json"), fs::remove_file)?;
+    for subagent in find::list_legacy_subagents(session) {
+        remove_if_present(&subagent.path, fs::remove_file)?;
+        remove_if_present(&subagent.path.with_extension("meta.json"), fs::remove_file)?;
     }
-    for folder in folders_of_last_copy(session) {
-        gone(&folder, fs::remove_dir_all)?;
+    for folder in session_config_folders(session) {
+        remove_if_present(&folder, fs::remove_dir_all)?;
     }
-    gone(&session.with_extension(""), fs::remove_dir_all)?;
-    gone(session, fs::remove_file)?;
+    remove_if_present(&session.with_extension(""), fs::remove_dir_all)?;
+    remove_if_present(session, fs::remove_file)?;
     let folder = session.parent().unwrap_or(Path::new("."));
     sync_folder(folder).map_err(|source| DeleteError::Remove { path: session.to_owned(), source })
 }
 
 /// The folders that the config folder keeps for a session, unless another project holds a
 /// copy of it.
-fn folders_of_last_copy(session: &Path) -> Vec<PathBuf> {
+fn session_config_folders(session: &Path) -> Vec<PathBuf> {
     let projects = session.parent().and_then(Path::parent).filter(|path| path.file_name() == Some("projects".as_ref()));
     let (Some(projects), Some(name), Some(id)) = (projects, session.file_name(), session.file_stem()) else {
         return Vec::new();
@@ -88,7 +88,7 @@ fn folders_of_last_copy(session: &Path) -> Vec<PathBuf> {
     ["file-history", "tasks"].map(|folder| projects.with_file_name(folder).join(id)).to_vec()
 }
 
-fn gone(path: &Path, remove: impl FnOnce(PathBuf) -> io::Result<()>) -> Result<(), DeleteError> {
+fn remove_if_present(path: &Path, remove: impl FnOnce(PathBuf) -> io::Result<()>) -> Result<(), DeleteError> {
     match remove(path.to_owned()) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(DeleteError::Remove { path: path.to_owned(), source })

@@ -9,13 +9,15 @@ use quipu_message::{AgentId, ToolUseId};
 
 use crate::problem::FileError;
 
-mod history;
 mod project;
 mod session;
+mod session_files;
 
-pub use history::{FoundFile, Hints, History, histories, history, projects};
-pub use project::{project_folder, project_of};
-pub use session::{ResolveError, SessionFile, resolve, resolve_subagent, sessions, sessions_in};
+pub use project::{find_project_folder, project_folder_name};
+pub use session::{ResolveError, SessionFile, list_sessions, list_sessions_in, resolve_session, resolve_subagent};
+pub use session_files::{
+    ListingHints, SessionFiles, TranscriptFile, find_session_files, list_project_folders, list_session_files,
+};
 
 /// The file of a subagent, and the call it worked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct SubagentFile {
 
 impl SubagentFile {
     /// The subagent of a file, by its name and the file beside it.
-    pub(crate) fn at(path: PathBuf) -> Option<Self> {
+    pub(crate) fn from_path(path: PathBuf) -> Option<Self> {
         let agent_id = AgentId::from(path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?);
         let meta = fs::read_to_string(path.with_extension("meta.json")).ok();
         let meta = meta.and_then(|text| serde_json::from_str::<SubagentMeta>(&text).ok()).unwrap_or_default();
@@ -53,30 +55,30 @@ impl SubagentFile {
 
 /// The subagent of a file, by its name and the file beside it; `None` when the name is not
 /// that of a subagent's file.
-pub fn subagent(path: &Path) -> Option<SubagentFile> {
-    SubagentFile::at(path.to_owned())
+pub fn subagent_file(path: &Path) -> Option<SubagentFile> {
+    SubagentFile::from_path(path.to_owned())
 }
 
 /// The subagents of a session file: `<session>/subagents/agent-<id>.jsonl`, and those in
 /// folders below.
-pub fn subagents(session: &Path) -> Vec<SubagentFile> {
-    subagent_paths(session).into_iter().filter_map(SubagentFile::at).collect()
+pub fn list_subagents(session: &Path) -> Vec<SubagentFile> {
+    list_subagent_paths(session).into_iter().filter_map(SubagentFile::from_path).collect()
 }
 
 /// The files of a session's subagents, unopened.
-pub(crate) fn subagent_paths(session: &Path) -> Vec<PathBuf> {
-    jsonl_files(&session.with_extension("").join("subagents")).0
+pub(crate) fn list_subagent_paths(session: &Path) -> Vec<PathBuf> {
+    list_jsonl_files(&session.with_extension("").join("subagents")).0
 }
 
 /// The subagents of a session file that older versions put beside it.
-pub fn subagents_beside(session: &Path) -> Vec<SubagentFile> {
+pub fn list_legacy_subagents(session: &Path) -> Vec<SubagentFile> {
     let (Some(folder), Some(id)) = (session.parent(), session.file_stem().and_then(|id| id.to_str())) else {
         return Vec::new();
     };
     let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<SubagentFile> = beside
-        .filter_map(SubagentFile::at)
-        .filter(|file| history::session_in(&file.path).is_some_and(|owner| owner.as_str() == id))
+        .filter_map(SubagentFile::from_path)
+        .filter(|file| session_files::read_session_id(&file.path).is_some_and(|owner| owner.as_str() == id))
         .collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
@@ -84,7 +86,7 @@ pub fn subagents_beside(session: &Path) -> Vec<SubagentFile> {
 
 /// Every `.jsonl` file under a path, sorted; a path that is a file stands for
 /// itself. Folders that cannot be read are named beside.
-pub fn jsonl_files(path: &Path) -> (Vec<PathBuf>, Vec<FileError>) {
+pub fn list_jsonl_files(path: &Path) -> (Vec<PathBuf>, Vec<FileError>) {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     if path.is_file() {
         return (vec![path.to_owned()], errors);

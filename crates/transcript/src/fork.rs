@@ -6,14 +6,14 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use quipu_message::bookkeeping::Mode;
-use quipu_message::line::{SpliceError, mend};
+use quipu_message::line::{SpliceError, replace_lone_surrogates};
 use quipu_message::{Entry, Head, Line, SessionId, Uuid};
 use tempfile::NamedTempFile;
 
 use crate::append::{AppendError, sync_folder};
-use crate::lines::{Lines, Piece};
+use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
-use crate::read::load;
+use crate::read::load_session;
 
 /// What to fork, and into what.
 #[derive(Debug, Clone)]
@@ -27,26 +27,26 @@ pub struct Fork<'a> {
     /// The prompt that the copied prompts are credited to.
     pub prompt_id: &'a str,
     /// The last line to copy; none copies the whole history.
-    pub at: Option<&'a Uuid>,
+    pub last_uuid: Option<&'a Uuid>,
 }
 
 /// What is changed in each line.
-type Change<'a> = &'a mut dyn FnMut(Line) -> Result<Line, SpliceError>;
+type LineEdit<'a> = &'a mut dyn FnMut(Line) -> Result<Line, SpliceError>;
 
 impl Fork<'_> {
     /// Makes the fork; returns how many entries it holds. Ids are kept, so that
     /// readers see what is a copy; the log of API calls stays with the original.
     /// The new file appears whole or not at all.
     pub fn run(&self) -> Result<u64, AppendError> {
-        let (file, copied) = self.write(&[], &mut Ok)?;
-        self.keep(file)?;
+        let (file, copied) = self.write_copy(&[], &mut Ok)?;
+        self.persist(file)?;
         Ok(copied)
     }
 
     /// Makes the fork with ids of its own, made by `fresh`, and `notes` at its end. Each
     /// line says of which line of which session it is a copy. A fork that would hold no
     /// entry is an error.
-    pub fn run_renamed(
+    pub fn run_with_new_ids(
         &self,
         of: &SessionId,
         notes: &[Entry],
@@ -57,79 +57,79 @@ impl Fork<'_> {
             Some(name) => name.clone(),
             None => names.entry(id.into()).or_insert_with(&mut *fresh).clone(),
         };
-        let (file, copied) = self.write(notes, &mut |line| line.copy_of(of, &mut rename))?;
+        let (file, copied) = self.write_copy(notes, &mut |line| line.copy_with_new_ids(of, &mut rename))?;
         if copied == 0 {
             return Err(AppendError::NothingToFork { path: self.from.to_owned() });
         }
-        self.keep(file)?;
+        self.persist(file)?;
         Ok(copied)
     }
 
-    fn write(&self, notes: &[Entry], change: Change<'_>) -> Result<(NamedTempFile, u64), AppendError> {
+    fn write_copy(&self, notes: &[Entry], change: LineEdit<'_>) -> Result<(NamedTempFile, u64), AppendError> {
         let create = |source| AppendError::Create { path: self.to.to_owned(), source };
         let open = |source| AppendError::Open { path: self.from.to_owned(), source };
-        let chosen = self.at.map(|at| self.lines_to(at)).transpose()?;
-        let mut lines = Lines::new(File::open(self.from).map_err(open)?);
-        crate::append::private_folder(self.folder()).map_err(create)?;
-        let mut file = NamedTempFile::new_in(self.folder()).map_err(create)?;
+        let chosen = self.last_uuid.map(|at| self.lines_on_path(at)).transpose()?;
+        let mut lines = LineReader::new(File::open(self.from).map_err(open)?);
+        crate::append::create_private_folder(self.target_folder()).map_err(create)?;
+        let mut file = NamedTempFile::new_in(self.target_folder()).map_err(create)?;
         let mut out = BufWriter::new(file.as_file_mut());
         let mut put = |line: &Line| writeln!(out, "{}", line.as_str()).map_err(create);
         let mode = Mode { mode: "normal".to_owned(), session_id: self.session_id.clone().into(), ..Mode::default() };
-        put(&Line::of(&Entry::Mode(Box::new(mode))).map_err(AppendError::Serialise)?)?;
+        put(&Line::from_serialize(&Entry::Mode(Box::new(mode))).map_err(AppendError::Serialize)?)?;
         let mut copied = 0;
         while let Some(piece) = lines.next().map_err(open)? {
-            let Piece::Line { number, bytes, .. } = piece else { continue };
+            let RawLine::Line { number, bytes, .. } = piece else { continue };
             let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen.contains(&number));
-            if let Some((line, in_talk)) = self.copy(bytes, is_chosen, change) {
+            if let Some((line, in_talk)) = self.copy_line(bytes, is_chosen, change) {
                 put(&line)?;
                 copied += u64::from(in_talk);
             }
         }
         for note in notes {
-            put(&Line::of(note).map_err(AppendError::Serialise)?)?;
+            put(&Line::from_serialize(note).map_err(AppendError::Serialize)?)?;
         }
         out.flush().map_err(create)?;
         drop(out);
         Ok((file, copied))
     }
 
-    fn keep(&self, file: NamedTempFile) -> Result<(), AppendError> {
+    fn persist(&self, file: NamedTempFile) -> Result<(), AppendError> {
         let create = |source| AppendError::Create { path: self.to.to_owned(), source };
         file.as_file().sync_all().map_err(create)?;
         file.persist_noclobber(self.to).map_err(|error| create(error.error))?;
-        sync_folder(self.folder()).map_err(create)
+        sync_folder(self.target_folder()).map_err(create)
     }
 
-    fn folder(&self) -> &Path {
+    fn target_folder(&self) -> &Path {
         self.to.parent().unwrap_or(Path::new("."))
     }
 
     /// The line under the new session, and whether it is an entry of the conversation;
     /// none for what the fork does not need.
-    fn copy(&self, bytes: &[u8], is_chosen: bool, change: Change<'_>) -> Option<(Line, bool)> {
+    fn copy_line(&self, bytes: &[u8], is_chosen: bool, change: LineEdit<'_>) -> Option<(Line, bool)> {
         let text = std::str::from_utf8(bytes).ok()?;
-        let mended = mend(text);
+        let mended = replace_lone_surrogates(text);
         let head = Head::read(&mended).ok()?;
         let in_talk = is_chosen && head.uuid.is_some();
-        if !in_talk && !head.amends_chain() {
+        if !in_talk && !head.is_chain_amendment() {
             return None;
         }
-        let mut line = Line::parse(text).ok()?.in_session(self.session_id).ok()?;
+        let mut line = Line::parse(text).ok()?.with_session_id(self.session_id).ok()?;
         if head.prompt_id.is_some() {
-            line = line.of_prompt(self.prompt_id).ok()?;
+            line = line.with_prompt_id(self.prompt_id).ok()?;
         }
         Some((change(line).ok()?, in_talk))
     }
 
-    fn lines_to(&self, at: &Uuid) -> Result<HashSet<u64>, AppendError> {
-        let talk = load(self.from).map_err(|error| match error {
+    fn lines_on_path(&self, at: &Uuid) -> Result<HashSet<u64>, AppendError> {
+        let talk = load_session(self.from).map_err(|error| match error {
             FileError::Open { path, source } | FileError::Read { path, source, .. } => {
                 AppendError::Open { path, source }
             }
         })?;
         match talk.path_to(at) {
             Some(path) => Ok(path.iter().map(|node| node.line).collect()),
-            None => Err(AppendError::NoEntry { path: self.from.to_owned(), uuid: at.clone() }),
+            None => Err(AppendError::EntryNotFound { path: self.from.to_owned(), uuid: at.clone() }),
         }
     }
 }

@@ -12,10 +12,10 @@ use crate::append::{AppendError, Journal};
 #[derive(Debug, thiserror::Error)]
 pub enum LabelError {
     /// The title or tag is blank.
-    #[error("the {what} is blank")]
+    #[error("the {field} is blank")]
     Blank {
         /// `title` or `tag`.
-        what: &'static str,
+        field: &'static str,
     },
     /// The line cannot be appended.
     #[error(transparent)]
@@ -26,7 +26,7 @@ impl LabelError {
     /// A stable name for scripts.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Blank { what: "title" } => "session.no_title",
+            Self::Blank { field: "title" } => "session.no_title",
             Self::Blank { .. } => "session.no_tag",
             Self::Append(error) => error.code(),
         }
@@ -36,9 +36,13 @@ impl LabelError {
 /// Gives the session of a file a title, and returns the title when it is on stable
 /// storage. Blank space around it is left out.
 pub fn set_title(session: &Path, title: &str) -> Result<String, LabelError> {
-    let title = worded(title).ok_or(LabelError::Blank { what: "title" })?;
-    let entry = CustomTitle { title: title.clone(), session_id: id_of(session).into(), ..CustomTitle::default() };
-    append(session, Entry::CustomTitle(Box::new(entry)))?;
+    let title = trim_non_blank(title).ok_or(LabelError::Blank { field: "title" })?;
+    let entry = CustomTitle {
+        title: title.clone(),
+        session_id: session_id_from_path(session).into(),
+        ..CustomTitle::default()
+    };
+    append_entry(session, Entry::CustomTitle(Box::new(entry)))?;
     Ok(title)
 }
 
@@ -46,26 +50,26 @@ pub fn set_title(session: &Path, title: &str) -> Result<String, LabelError> {
 /// returns the tag when it is on stable storage. Characters that cannot be seen and blank
 /// space around it are left out.
 pub fn set_tag(session: &Path, tag: Option<&str>) -> Result<Option<String>, LabelError> {
-    let visible = |tag: &str| worded(&tag.chars().filter(|c| !is_invisible(*c)).collect::<String>());
-    let tag = tag.map(|tag| visible(tag).ok_or(LabelError::Blank { what: "tag" })).transpose()?;
+    let visible = |tag: &str| trim_non_blank(&tag.chars().filter(|c| !is_invisible(*c)).collect::<String>());
+    let tag = tag.map(|tag| visible(tag).ok_or(LabelError::Blank { field: "tag" })).transpose()?;
     let text = tag.clone().unwrap_or_default();
-    let entry = Tag { tag: text, session_id: id_of(session).into(), ..Tag::default() };
-    append(session, Entry::Tag(Box::new(entry)))?;
+    let entry = Tag { tag: text, session_id: session_id_from_path(session).into(), ..Tag::default() };
+    append_entry(session, Entry::Tag(Box::new(entry)))?;
     Ok(tag)
 }
 
-fn append(session: &Path, entry: Entry) -> Result<(), AppendError> {
-    let line = Line::of(&entry).map_err(AppendError::Serialise)?;
+fn append_entry(session: &Path, entry: Entry) -> Result<(), AppendError> {
+    let line = Line::from_serialize(&entry).map_err(AppendError::Serialize)?;
     Journal::open(session)?.append(&mut VecDeque::from([line]), true)
 }
 
 /// The session a file is named for.
-fn id_of(session: &Path) -> SessionId {
+fn session_id_from_path(session: &Path) -> SessionId {
     SessionId::from(&*session.file_stem().unwrap_or_default().to_string_lossy())
 }
 
 /// The text without blank space around it; `None` if nothing is left.
-fn worded(text: &str) -> Option<String> {
+fn trim_non_blank(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 

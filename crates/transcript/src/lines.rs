@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use memchr::memchr;
 
 /// A longer line is passed over; its bytes still count.
-pub const LONGEST: usize = 256 << 20;
+pub const MAX_LINE_BYTES: usize = 256 << 20;
 
 /// Reads lines without ever holding more than one of them.
 ///
@@ -24,19 +24,19 @@ pub const LONGEST: usize = 256 << 20;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct LineReader<R> {
     input: BufReader<R>,
     /// So much of the buffer is the line lent last.
-    lent: usize,
+    lent_bytes: usize,
     line: Vec<u8>,
     number: u64,
     offset: u64,
-    longest: usize,
+    max_line_bytes: usize,
 }
 
 /// One line, or the place of one too long to hold.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum RawLine<'a> {
     /// A line.
     Line {
         /// Counted from 1.
@@ -46,9 +46,9 @@ pub enum Piece<'a> {
         /// The line without its end, and the first one without a byte-order mark.
         bytes: &'a [u8],
         /// How it ends.
-        ending: Ending,
+        ending: LineEnding,
         /// Whether a byte-order mark was left out.
-        bom: bool,
+        has_bom: bool,
     },
     /// A line longer than may be held.
     TooLong {
@@ -59,13 +59,13 @@ pub enum Piece<'a> {
         /// How long it is, without its end.
         len: u64,
         /// How it ends.
-        ending: Ending,
+        ending: LineEnding,
     },
 }
 
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum LineEnding {
     /// With a line feed.
     Lf,
     /// With a carriage return and a line feed.
@@ -74,7 +74,7 @@ pub enum Ending {
     None,
 }
 
-impl Ending {
+impl LineEnding {
     /// The bytes of the end.
     pub fn bytes(self) -> &'static [u8] {
         match self {
@@ -87,33 +87,33 @@ impl Ending {
 
 /// Large enough for few reads, small enough that thousands of files do not each map
 /// and fault in fresh memory.
-const BUFFER: usize = 112 << 10;
+const READ_BUFFER_BYTES: usize = 112 << 10;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-impl<R: Read> Lines<R> {
+impl<R: Read> LineReader<R> {
     /// Reads from the start of `input`.
     pub fn new(input: R) -> Self {
-        Self::with_longest(input, LONGEST)
+        Self::with_max_line_bytes(input, MAX_LINE_BYTES)
     }
 
     /// Passes over lines longer than `longest`.
-    pub fn with_longest(input: R, longest: usize) -> Self {
+    pub fn with_max_line_bytes(input: R, longest: usize) -> Self {
         Self {
-            input: BufReader::with_capacity(BUFFER, input),
-            lent: 0,
+            input: BufReader::with_capacity(READ_BUFFER_BYTES, input),
+            lent_bytes: 0,
             line: Vec::new(),
             number: 0,
             offset: 0,
-            longest,
+            max_line_bytes: longest,
         }
     }
 
     /// The next line; `None` at the end.
     #[allow(clippy::should_implement_trait, reason = "a line borrows the reader, which an iterator cannot lend")]
-    pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+    pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
-        self.input.consume(std::mem::take(&mut self.lent));
+        self.input.consume(std::mem::take(&mut self.lent_bytes));
         let (mut len, mut ended, mut last) = (0u64, false, None);
         while !ended {
             let chunk = match self.input.fill_buf() {
@@ -132,14 +132,14 @@ impl<R: Read> Lines<R> {
                 None => (chunk, chunk.len()),
             };
             last = part.last().copied().or(last);
-            if ended && len == 0 && part.len() <= self.longest {
+            if ended && len == 0 && part.len() <= self.max_line_bytes {
                 // A line that lies whole in the buffer is lent from there.
                 len = part.len() as u64;
-                self.lent = used;
+                self.lent_bytes = used;
                 break;
             }
             len += part.len() as u64;
-            if len <= self.longest as u64 {
+            if len <= self.max_line_bytes as u64 {
                 self.line.extend_from_slice(part);
             } else if self.line.capacity() > 0 {
                 self.line = Vec::new();
@@ -150,29 +150,29 @@ impl<R: Read> Lines<R> {
             return Ok(None);
         }
         let ending = match (ended, last) {
-            (true, Some(b'\r')) => Ending::CrLf,
-            (true, _) => Ending::Lf,
-            (false, _) => Ending::None,
+            (true, Some(b'\r')) => LineEnding::CrLf,
+            (true, _) => LineEnding::Lf,
+            (false, _) => LineEnding::None,
         };
         self.number += 1;
         let (number, offset) = (self.number, self.offset);
         self.offset += len + u64::from(ended);
-        if len > self.longest as u64 {
-            let len = len - u64::from(ending == Ending::CrLf);
-            return Ok(Some(Piece::TooLong { number, offset, len, ending }));
+        if len > self.max_line_bytes as u64 {
+            let len = len - u64::from(ending == LineEnding::CrLf);
+            return Ok(Some(RawLine::TooLong { number, offset, len, ending }));
         }
-        let whole = if self.lent > 0 { &self.input.buffer()[..self.lent - 1] } else { &self.line[..] };
-        let mut bytes = &whole[..whole.len() - usize::from(ending == Ending::CrLf)];
+        let whole = if self.lent_bytes > 0 { &self.input.buffer()[..self.lent_bytes - 1] } else { &self.line[..] };
+        let mut bytes = &whole[..whole.len() - usize::from(ending == LineEnding::CrLf)];
         let bom = number == 1 && bytes.starts_with(BOM);
         if bom {
             bytes = &bytes[BOM.len()..];
         }
-        Ok(Some(Piece::Line { number, offset, bytes, ending, bom }))
+        Ok(Some(RawLine::Line { number, offset, bytes, ending, has_bom: bom }))
     }
 
     /// Whether the next line has been read already, so that asking for it does not wait.
-    pub fn is_ready(&self) -> bool {
-        memchr(b'\n', &self.input.buffer()[self.lent..]).is_some()
+    pub fn has_buffered_line(&self) -> bool {
+        memchr(b'\n', &self.input.buffer()[self.lent_bytes..]).is_some()
     }
 
     /// How many bytes have been read as lines.
@@ -181,11 +181,11 @@ impl<R: Read> Lines<R> {
     }
 }
 
-impl Piece<'_> {
+impl RawLine<'_> {
     /// How many bytes of the file this is, its end included.
-    pub fn size(&self) -> u64 {
+    pub fn byte_len(&self) -> u64 {
         match self {
-            Self::Line { bytes, ending, bom, .. } => {
+            Self::Line { bytes, ending, has_bom: bom, .. } => {
                 (bytes.len() + ending.bytes().len()) as u64 + if *bom { BOM.len() as u64 } else { 0 }
             }
             Self::TooLong { len, ending, .. } => len + ending.bytes().len() as u64,

@@ -4,22 +4,22 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use quipu_conversation::Session;
+use quipu_conversation::MetricsBuilder;
 use quipu_message::View;
-use quipu_message::line::mend;
+use quipu_message::line::replace_lone_surrogates;
 
 use crate::find;
-use crate::lines::{Lines, Piece};
+use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
 
 /// Measures a session file together with the files of its subagents.
 ///
 /// Lines that cannot be parsed are left out, and so is what follows an I/O error in a
 /// subagent's file. Reads every line once, as a view.
-pub fn measure(path: &Path) -> Result<Session, FileError> {
-    let mut session = Session::default();
+pub fn measure(path: &Path) -> Result<MetricsBuilder, FileError> {
+    let mut session = MetricsBuilder::default();
     push_file(path, &mut session)?;
-    for subagent in find::subagents(path).into_iter().chain(find::subagents_beside(path)) {
+    for subagent in find::list_subagents(path).into_iter().chain(find::list_legacy_subagents(path)) {
         // Its own conversation is incomplete then, and says so.
         let _ = push_file(&subagent.path, &mut session);
     }
@@ -27,22 +27,22 @@ pub fn measure(path: &Path) -> Result<Session, FileError> {
 }
 
 /// Measures any source, such as standard input.
-pub fn measure_reader(input: impl Read) -> io::Result<Session> {
-    let mut session = Session::default();
+pub fn measure_reader(input: impl Read) -> io::Result<MetricsBuilder> {
+    let mut session = MetricsBuilder::default();
     push_lines(input, &mut session).map(|()| session)
 }
 
-fn push_file(path: &Path, session: &mut Session) -> Result<(), FileError> {
+fn push_file(path: &Path, session: &mut MetricsBuilder) -> Result<(), FileError> {
     let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
     push_lines(file, session).map_err(|source| FileError::Read { path: path.to_owned(), offset: 0, source })
 }
 
-fn push_lines(input: impl Read, session: &mut Session) -> io::Result<()> {
-    let mut lines = Lines::new(input);
+fn push_lines(input: impl Read, session: &mut MetricsBuilder) -> io::Result<()> {
+    let mut lines = LineReader::new(input);
     while let Some(piece) = lines.next()? {
-        if let Piece::Line { bytes, .. } = piece {
+        if let RawLine::Line { bytes, .. } = piece {
             let text = String::from_utf8_lossy(bytes);
-            if let Ok(view) = View::read(&mend(&text)) {
+            if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
                 session.push(&view);
             }
         }

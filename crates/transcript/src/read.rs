@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use quipu_conversation::{Conversation, Fault};
+use quipu_conversation::{Conversation, LineProblem};
 use quipu_message::{Entry, ReadError};
 
 use crate::find;
-use crate::lines::{Ending, Lines, Piece};
+use crate::lines::{LineEnding, LineReader, RawLine};
 use crate::problem::{FileError, Problem};
 
 /// An entry and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Located {
+pub struct LocatedEntry {
     /// The line, counted from 1.
     pub line: u64,
     /// Where it begins, in bytes.
@@ -29,11 +29,11 @@ pub struct Located {
 /// which is the last problem.
 #[derive(Debug)]
 pub struct Entries<R> {
-    lines: Lines<R>,
+    lines: LineReader<R>,
     path: String,
-    waiting: VecDeque<Problem>,
-    crlf_said: bool,
-    broken: bool,
+    pending_problems: VecDeque<Problem>,
+    crlf_reported: bool,
+    failed: bool,
 }
 
 impl Entries<File> {
@@ -51,41 +51,46 @@ impl Entries<File> {
 impl<R: Read> Entries<R> {
     /// Reads from any source; `path` is what problems name.
     pub fn new(input: R, path: impl Into<String>) -> Self {
-        let lines = Lines::new(input);
-        Self { lines, path: path.into(), waiting: VecDeque::new(), crlf_said: false, broken: false }
+        let lines = LineReader::new(input);
+        Self { lines, path: path.into(), pending_problems: VecDeque::new(), crlf_reported: false, failed: false }
     }
 
     /// How many bytes have been read.
-    pub fn bytes(&self) -> u64 {
+    pub fn bytes_read(&self) -> u64 {
         self.lines.offset()
     }
 
-    fn read(&mut self) -> io::Result<Option<Result<Located, Problem>>> {
+    fn read_next(&mut self) -> io::Result<Option<Result<LocatedEntry, Problem>>> {
         let path = &self.path;
         let Some(piece) = self.lines.next()? else { return Ok(None) };
         let problem = |code, line, offset, message: String| Problem { code, path: path.clone(), line, offset, message };
         let (line, offset, bytes, ending, bom) = match piece {
-            Piece::TooLong { number, offset, len, .. } => {
+            RawLine::TooLong { number, offset, len, .. } => {
                 return Ok(Some(Err(problem("line.too_long", number, offset, format!("a line of {len} bytes")))));
             }
-            Piece::Line { number, offset, bytes, ending, bom } => (number, offset, bytes, ending, bom),
+            RawLine::Line { number, offset, bytes, ending, has_bom: bom } => (number, offset, bytes, ending, bom),
         };
         if bom {
-            self.waiting.push_back(problem("file.bom", line, offset, "begins with a byte-order mark".to_owned()));
+            self.pending_problems.push_back(problem(
+                "file.bom",
+                line,
+                offset,
+                "begins with a byte-order mark".to_owned(),
+            ));
         }
-        if ending == Ending::CrLf && !self.crlf_said {
-            self.crlf_said = true;
-            self.waiting.push_back(problem("file.crlf", line, offset, "lines end in CR LF".to_owned()));
+        if ending == LineEnding::CrLf && !self.crlf_reported {
+            self.crlf_reported = true;
+            self.pending_problems.push_back(problem("file.crlf", line, offset, "lines end in CR LF".to_owned()));
         }
-        let read = match entry(bytes) {
+        let read = match parse_entry(bytes) {
             Ok((text, entry)) => {
-                if ending == Ending::None {
+                if ending == LineEnding::None {
                     let message = "the last line has no line end".to_owned();
-                    self.waiting.push_back(problem("file.no_final_newline", line, offset, message));
+                    self.pending_problems.push_back(problem("file.no_final_newline", line, offset, message));
                 }
-                Ok(Located { line, offset, text, entry })
+                Ok(LocatedEntry { line, offset, text, entry })
             }
-            Err((_, message)) if ending == Ending::None && !bytes.is_empty() => {
+            Err((_, message)) if ending == LineEnding::None && !bytes.is_empty() => {
                 Err(problem("line.torn", line, offset, format!("the last line is cut off ({message})")))
             }
             Err((code, message)) => Err(problem(code, line, offset, message)),
@@ -95,17 +100,17 @@ impl<R: Read> Entries<R> {
 }
 
 impl<R: Read> Iterator for Entries<R> {
-    type Item = Result<Located, Problem>;
+    type Item = Result<LocatedEntry, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(problem) = self.waiting.pop_front() {
+        if let Some(problem) = self.pending_problems.pop_front() {
             return Some(Err(problem));
         }
-        if self.broken {
+        if self.failed {
             return None;
         }
-        self.read().unwrap_or_else(|error| {
-            self.broken = true;
+        self.read_next().unwrap_or_else(|error| {
+            self.failed = true;
             let (path, offset) = (self.path.clone(), self.lines.offset());
             Some(Err(Problem { code: "file.cannot_read", path, line: 0, offset, message: error.to_string() }))
         })
@@ -113,7 +118,7 @@ impl<R: Read> Iterator for Entries<R> {
 }
 
 /// Reads one line's bytes; what is wrong has a code and words.
-fn entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (&'static str, String)> {
+fn parse_entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (&'static str, String)> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(("line.blank", "a blank line".to_owned()));
     }
@@ -135,35 +140,37 @@ fn entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (&'static str, String)> {
 
 /// Folds a session file, with the files of its subagents beside it. A subagent's file
 /// that cannot be opened becomes a fault of the conversation.
-pub fn load(path: &Path) -> Result<Conversation, FileError> {
-    let mut talk = load_alone(path)?;
-    attach(&mut talk, find::subagents(path));
+pub fn load_session(path: &Path) -> Result<Conversation, FileError> {
+    let mut talk = load_file(path)?;
+    attach_subagents(&mut talk, find::list_subagents(path));
     Ok(talk)
 }
 
-fn attach(talk: &mut Conversation, subagents: Vec<find::SubagentFile>) {
+fn attach_subagents(talk: &mut Conversation, subagents: Vec<find::SubagentFile>) {
     for subagent in subagents {
         match Entries::open(&subagent.path) {
-            Ok(entries) => talk.attach(&subagent.agent_id, subagent.tool_use_id.as_ref(), fold(entries)),
+            Ok(entries) => {
+                talk.attach_subagent(&subagent.agent_id, subagent.tool_use_id.as_ref(), build_conversation(entries))
+            }
             Err(error) => {
                 let why = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-                talk.push_fault(Fault { line: 0, code: error.code(), message: format!("{error}{why}") });
+                talk.push_problem(LineProblem { line: 0, code: error.code(), message: format!("{error}{why}") });
             }
         }
     }
 }
 
 /// Folds one file, without the files beside it.
-pub fn load_alone(path: &Path) -> Result<Conversation, FileError> {
-    Ok(fold(Entries::open(path)?))
+pub fn load_file(path: &Path) -> Result<Conversation, FileError> {
+    Ok(build_conversation(Entries::open(path)?))
 }
 
 /// Folds any source, such as standard input.
 pub fn load_reader(input: impl Read) -> Conversation {
-    fold(Entries::new(input, "-"))
+    build_conversation(Entries::new(input, "-"))
 }
 
-fn fold<R: Read>(entries: Entries<R>) -> Conversation {
+fn build_conversation<R: Read>(entries: Entries<R>) -> Conversation {
     let mut talk = Conversation::default();
     for read in entries {
         match read {
@@ -171,7 +178,7 @@ fn fold<R: Read>(entries: Entries<R>) -> Conversation {
             // Oddities of the file as a whole hide nothing from the reader.
             Err(problem)
                 if matches!(problem.code, "line.blank" | "file.bom" | "file.crlf" | "file.no_final_newline") => {}
-            Err(Problem { code, line, message, .. }) => talk.push_fault(Fault { line, code, message }),
+            Err(Problem { code, line, message, .. }) => talk.push_problem(LineProblem { line, code, message }),
         }
     }
     talk
@@ -193,8 +200,8 @@ mod tests {
             agent_type: None,
             description: None,
         };
-        attach(&mut talk, vec![gone]);
-        let fault = &talk.faults()[0];
+        attach_subagents(&mut talk, vec![gone]);
+        let fault = &talk.problems()[0];
         assert_eq!((fault.line, fault.code), (0, "file.not_found"));
         let texts: Vec<_> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
         assert_eq!(texts[0], "hi");

@@ -5,27 +5,27 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use quipu_message::line::mend;
+use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Head, Line, Uuid};
 use serde::Serialize;
 
 use crate::append::sync_folder;
-use crate::lines::{Ending, Lines, Piece};
+use crate::lines::{LineEnding, LineReader, RawLine};
 
 /// What a repair did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Repair {
+pub struct RepairReport {
     /// The file.
     pub path: PathBuf,
     /// The file as it was.
     pub backup: PathBuf,
     /// Every change.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RepairChange>,
 }
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct RepairChange {
     /// The line in the file as it was, counted from 1.
     pub line: u64,
     /// What was wrong.
@@ -38,12 +38,12 @@ pub struct Change {
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// It cannot be read, or the repaired file cannot be written.
-    #[error("cannot repair {}: {what}", path.display())]
+    #[error("cannot repair {}: {operation}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What was attempted.
-        what: &'static str,
+        operation: &'static str,
         /// What the system said.
         #[source]
         source: io::Error,
@@ -70,19 +70,19 @@ impl RepairError {
 /// are left to the backup, line ends and marks are put right, and an entry whose
 /// parent is not there is hung on the entry before it. Lines that are JSON but
 /// unknown or another program's stay as they are.
-pub fn repair(path: &Path) -> Result<Option<Repair>, RepairError> {
-    let fail = |what| move |source| RepairError::Io { path: path.to_owned(), what, source };
+pub fn repair(path: &Path) -> Result<Option<RepairReport>, RepairError> {
+    let fail = |what| move |source| RepairError::Io { path: path.to_owned(), operation: what, source };
     let file = File::open(path).map_err(fail("opening it"))?;
     file.lock().map_err(fail("locking it"))?;
     let before = file.metadata().map_err(fail("looking at it"))?.len();
-    let known = known(path).map_err(fail("reading it"))?;
+    let known = read_uuids(path).map_err(fail("reading it"))?;
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut fixed = tempfile::NamedTempFile::new_in(folder).map_err(fail("making a new file beside it"))?;
-    let changes = rewrite(path, &known, fixed.as_file_mut()).map_err(fail("writing it anew"))?;
+    let changes = write_repaired(path, &known, fixed.as_file_mut()).map_err(fail("writing it anew"))?;
     if changes.is_empty() {
         return Ok(None);
     }
-    let backup = backup(path).map_err(fail("making a backup"))?;
+    let backup = create_backup(path).map_err(fail("making a backup"))?;
     fixed.as_file().sync_all().map_err(fail("syncing it"))?;
     if file.metadata().map_err(fail("looking at it"))?.len() != before {
         return Err(RepairError::Busy { path: path.to_owned() });
@@ -91,15 +91,15 @@ pub fn repair(path: &Path) -> Result<Option<Repair>, RepairError> {
         .map_err(fail("keeping its permissions"))?;
     fixed.persist(path).map_err(|error| error.error).map_err(fail("putting it in place"))?;
     sync_folder(folder).map_err(fail("syncing its folder"))?;
-    Ok(Some(Repair { path: path.to_owned(), backup, changes }))
+    Ok(Some(RepairReport { path: path.to_owned(), backup, changes }))
 }
 
 /// The ids of all entries.
-fn known(path: &Path) -> io::Result<HashSet<String>> {
+fn read_uuids(path: &Path) -> io::Result<HashSet<String>> {
     let mut known = HashSet::new();
-    each_line(path, |_, bytes, _, _| {
+    for_each_line(path, |_, bytes, _, _| {
         if let Ok(text) = std::str::from_utf8(bytes)
-            && let Ok(head) = Head::read(&mend(text))
+            && let Ok(head) = Head::read(&replace_lone_surrogates(text))
         {
             known.extend(head.uuid.map(|uuid| uuid.to_string()));
         }
@@ -108,12 +108,12 @@ fn known(path: &Path) -> io::Result<HashSet<String>> {
     Ok(known)
 }
 
-fn rewrite(path: &Path, known: &HashSet<String>, out: &mut File) -> io::Result<Vec<Change>> {
+fn write_repaired(path: &Path, known: &HashSet<String>, out: &mut File) -> io::Result<Vec<RepairChange>> {
     let mut changes = Vec::new();
     let mut out = BufWriter::new(out);
     let mut last: Option<Uuid> = None;
-    each_line(path, |line, bytes, ending, bom| {
-        let mut change = |code, action| changes.push(Change { line, code, action });
+    for_each_line(path, |line, bytes, ending, bom| {
+        let mut change = |code, action| changes.push(RepairChange { line, code, action });
         if bom {
             change("file.bom", "mark left out");
         }
@@ -127,19 +127,19 @@ fn rewrite(path: &Path, known: &HashSet<String>, out: &mut File) -> io::Result<V
             return Ok(());
         };
         match ending {
-            Ending::CrLf => change("file.crlf", "line end put right"),
-            Ending::None => change("file.no_final_newline", "line end added"),
-            Ending::Lf => {}
+            LineEnding::CrLf => change("file.crlf", "line end put right"),
+            LineEnding::None => change("file.no_final_newline", "line end added"),
+            LineEnding::Lf => {}
         }
-        let mended = mend(text.as_str()).into_owned();
+        let mended = replace_lone_surrogates(text.as_str()).into_owned();
         if let Ok(head) = Head::read(&mended) {
             if head.parent_uuid.as_ref().is_some_and(|parent| !known.contains(&**parent))
-                && let Ok(relinked) = text.under(last.as_ref())
+                && let Ok(relinked) = text.with_parent(last.as_ref())
             {
                 change("tree.no_parent", "hung on the entry before it");
                 text = relinked;
             }
-            if head.in_chain() && head.is_sidechain != Some(true) {
+            if head.is_chain_entry() && head.is_sidechain != Some(true) {
                 last = head.uuid.as_deref().map(Uuid::from);
             }
         }
@@ -149,19 +149,19 @@ fn rewrite(path: &Path, known: &HashSet<String>, out: &mut File) -> io::Result<V
     Ok(changes)
 }
 
-fn each_line(path: &Path, mut take: impl FnMut(u64, &[u8], Ending, bool) -> io::Result<()>) -> io::Result<()> {
-    let mut lines = Lines::new(File::open(path)?);
+fn for_each_line(path: &Path, mut take: impl FnMut(u64, &[u8], LineEnding, bool) -> io::Result<()>) -> io::Result<()> {
+    let mut lines = LineReader::new(File::open(path)?);
     while let Some(piece) = lines.next()? {
         match piece {
-            Piece::Line { number, bytes, ending, bom, .. } => take(number, bytes, ending, bom)?,
-            Piece::TooLong { .. } => return Err(io::Error::other("a line is too long to hold")),
+            RawLine::Line { number, bytes, ending, has_bom: bom, .. } => take(number, bytes, ending, bom)?,
+            RawLine::TooLong { .. } => return Err(io::Error::other("a line is too long to hold")),
         }
     }
     Ok(())
 }
 
 /// Copies the file beside itself under a free name.
-fn backup(path: &Path) -> io::Result<PathBuf> {
+fn create_backup(path: &Path) -> io::Result<PathBuf> {
     for n in 1.. {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".bak{n}"));

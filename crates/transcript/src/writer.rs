@@ -9,85 +9,85 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use quipu_message::Line;
-use quipu_message::turn::Assistant;
+use quipu_message::user_assistant::Assistant;
 
 use crate::append::{AppendError, Journal, LOCK_DEADLINE};
 
 /// Called on the writer's thread when the lines it was passed with are written, or could
 /// not be. Lines that could not be written are tried again with the next ones.
-pub type Acknowledge = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
+pub type OnWritten = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
 
 /// Called with lines after they are written.
-pub type Watch = Box<dyn Fn(&Path, &[Line]) + Send>;
+pub type WriteObserver = Box<dyn Fn(&Path, &[Line]) + Send>;
 
 /// How many answers may wait for their end.
-const MAX_WAITING: usize = 256;
+const MAX_QUEUED_ENTRIES: usize = 256;
 
 /// How long a lock is waited for when the recorder is dropped.
-const CLOSING_DEADLINE: Duration = Duration::from_millis(200);
+const LOCK_DEADLINE_ON_CLOSE: Duration = Duration::from_millis(200);
 
 /// Writes lines in the order they are passed in.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    waiting: Mutex<Waiting>,
+struct SharedState {
+    queue: Mutex<WriterQueue>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
-    queue: VecDeque<Item>,
+struct WriterQueue {
+    items: VecDeque<QueueItem>,
     /// When answers at the end of the queue are written, though nothing follows them.
-    due: Option<Instant>,
+    flush_at: Option<Instant>,
     /// How many commits are in the queue.
-    commits: usize,
-    watch: Option<Watch>,
+    queued_commits: usize,
+    observer: Option<WriteObserver>,
     closed: bool,
 }
 
-enum Item {
+enum QueueItem {
     Line(Line),
-    Answer(Arc<Mutex<Answer>>),
+    Assistant(Arc<Mutex<QueuedAssistant>>),
     /// Everything before it is to be written, and synced if it says so.
     Commit {
         sync: bool,
-        done: Acknowledge,
+        on_written: OnWritten,
     },
 }
 
 #[derive(Debug)]
-struct Answer {
+struct QueuedAssistant {
     entry: Assistant,
-    state: State,
+    state: QueuedState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum QueuedState {
     /// Its end may still change.
-    Waiting,
+    Open,
     /// Its end is known; it is not written yet.
     Finished,
     Written,
     Withdrawn,
 }
 
-impl Answer {
+impl QueuedAssistant {
     /// Whether it is still to be written.
-    fn waits(&self) -> bool {
-        matches!(self.state, State::Waiting | State::Finished)
+    fn is_unwritten(&self) -> bool {
+        matches!(self.state, QueuedState::Open | QueuedState::Finished)
     }
 
     /// The entry to write, which from now on counts as written; `None` if there is nothing
     /// to write.
     fn take(&mut self) -> Option<&Assistant> {
-        let waits = self.waits();
+        let waits = self.is_unwritten();
         if waits {
-            self.state = State::Written;
+            self.state = QueuedState::Written;
         }
         waits.then_some(&self.entry)
     }
@@ -95,13 +95,13 @@ impl Answer {
 
 /// An answer that waits to be written.
 #[derive(Debug, Clone)]
-pub struct Queued(Arc<Mutex<Answer>>);
+pub struct QueuedHandle(Arc<Mutex<QueuedAssistant>>);
 
-impl Queued {
+impl QueuedHandle {
     /// Changes the answer. Returns false if it is written already.
     pub fn update(&self, change: impl FnOnce(&mut Assistant)) -> bool {
-        let mut answer = held(&self.0);
-        let waits = answer.waits();
+        let mut answer = lock(&self.0);
+        let waits = answer.is_unwritten();
         if waits {
             change(&mut answer.entry);
         }
@@ -111,26 +111,26 @@ impl Queued {
     /// Changes the answer for the last time: whatever comes after it is written after it.
     /// Returns false if it is written already.
     pub(crate) fn finish(&self, end: impl FnOnce(&mut Assistant)) -> bool {
-        let mut answer = held(&self.0);
-        let waits = answer.waits();
+        let mut answer = lock(&self.0);
+        let waits = answer.is_unwritten();
         if waits {
             end(&mut answer.entry);
-            answer.state = State::Finished;
+            answer.state = QueuedState::Finished;
         }
         waits
     }
 
     /// The answer as it is.
     pub(crate) fn entry(&self) -> Assistant {
-        held(&self.0).entry.clone()
+        lock(&self.0).entry.clone()
     }
 
     /// Keeps the answer from being written. Returns false if it is written already.
     pub fn withdraw(&self) -> bool {
-        let mut answer = held(&self.0);
-        let waits = answer.state != State::Written;
+        let mut answer = lock(&self.0);
+        let waits = answer.state != QueuedState::Written;
         if waits {
-            answer.state = State::Withdrawn;
+            answer.state = QueuedState::Withdrawn;
         }
         waits
     }
@@ -138,59 +138,61 @@ impl Queued {
 
 impl Writer {
     pub(crate) fn new(journal: Journal) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedState>::default();
         let thread = {
-            let mut work = Work { shared: Arc::clone(&shared), journal, pending: VecDeque::new(), unserialised: None };
+            let mut work =
+                WriterThread { shared: Arc::clone(&shared), journal, pending: VecDeque::new(), serialize_error: None };
             std::thread::Builder::new().name("quipu-recorder".to_owned()).spawn(move || work.run())?
         };
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Tells `watch` of all lines written from now on.
-    pub(crate) fn watch(&self, watch: Watch) {
-        held(&self.shared.waiting).watch = Some(watch);
+    pub(crate) fn set_observer(&self, watch: WriteObserver) {
+        lock(&self.shared.queue).observer = Some(watch);
     }
 
     /// Writes everything passed in before and then these lines.
-    pub(crate) fn commit(&self, lines: Vec<Line>, sync: bool, done: Acknowledge) {
-        let mut waiting = held(&self.shared.waiting);
-        waiting.queue.extend(lines.into_iter().map(Item::Line));
-        waiting.queue.push_back(Item::Commit { sync, done });
-        waiting.commits += 1;
+    pub(crate) fn commit(&self, lines: Vec<Line>, sync: bool, done: OnWritten) {
+        let mut waiting = lock(&self.shared.queue);
+        waiting.items.extend(lines.into_iter().map(QueueItem::Line));
+        waiting.items.push_back(QueueItem::Commit { sync, on_written: done });
+        waiting.queued_commits += 1;
         self.shared.wake.notify_one();
     }
 
     /// Writes these lines before the answers that wait for their end.
-    pub(crate) fn commit_before_answers(&self, lines: Vec<Line>, sync: bool, done: Acknowledge) {
-        let mut waiting = held(&self.shared.waiting);
-        let open = |item: &&Item| matches!(item, Item::Answer(answer) if held(answer).state == State::Waiting);
-        let answers = waiting.queue.iter().rev().take_while(open).count();
-        let at = waiting.queue.len() - answers;
-        let answers = waiting.queue.split_off(at);
-        waiting.queue.extend(lines.into_iter().map(Item::Line));
-        waiting.queue.push_back(Item::Commit { sync, done });
-        waiting.queue.extend(answers);
-        waiting.commits += 1;
+    pub(crate) fn commit_before_open_entries(&self, lines: Vec<Line>, sync: bool, done: OnWritten) {
+        let mut waiting = lock(&self.shared.queue);
+        let open =
+            |item: &&QueueItem| matches!(item, QueueItem::Assistant(answer) if lock(answer).state == QueuedState::Open);
+        let answers = waiting.items.iter().rev().take_while(open).count();
+        let at = waiting.items.len() - answers;
+        let answers = waiting.items.split_off(at);
+        waiting.items.extend(lines.into_iter().map(QueueItem::Line));
+        waiting.items.push_back(QueueItem::Commit { sync, on_written: done });
+        waiting.items.extend(answers);
+        waiting.queued_commits += 1;
         self.shared.wake.notify_one();
     }
 
     /// Queues an answer: it is written with the next commit, or after `delay`.
-    pub(crate) fn queue(&self, answer: Assistant, delay: Duration) -> Queued {
-        let answer = Arc::new(Mutex::new(Answer { entry: answer, state: State::Waiting }));
-        let mut waiting = held(&self.shared.waiting);
-        waiting.queue.push_back(Item::Answer(Arc::clone(&answer)));
-        let full = waiting.queue.len() >= MAX_WAITING;
-        if full || waiting.due.is_none() {
+    pub(crate) fn queue_assistant(&self, answer: Assistant, delay: Duration) -> QueuedHandle {
+        let answer = Arc::new(Mutex::new(QueuedAssistant { entry: answer, state: QueuedState::Open }));
+        let mut waiting = lock(&self.shared.queue);
+        waiting.items.push_back(QueueItem::Assistant(Arc::clone(&answer)));
+        let full = waiting.items.len() >= MAX_QUEUED_ENTRIES;
+        if full || waiting.flush_at.is_none() {
             let delay = if full { Duration::ZERO } else { delay };
-            waiting.due = Some(Instant::now() + delay);
+            waiting.flush_at = Some(Instant::now() + delay);
             self.shared.wake.notify_one();
         }
-        Queued(answer)
+        QueuedHandle(answer)
     }
 
     /// Writes what waits and ends the thread.
     pub(crate) fn stop(&mut self) {
-        held(&self.shared.waiting).closed = true;
+        lock(&self.shared.queue).closed = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
             // A panic there has poisoned nothing we still need.
@@ -200,7 +202,7 @@ impl Writer {
 }
 
 /// Waits for what `send` is acknowledged with.
-pub(crate) fn wait(send: impl FnOnce(Acknowledge) -> Result<(), AppendError>) -> Result<(), AppendError> {
+pub(crate) fn wait_until_written(send: impl FnOnce(OnWritten) -> Result<(), AppendError>) -> Result<(), AppendError> {
     let (told, acknowledged) = std::sync::mpsc::sync_channel(1);
     send(Box::new(move |written| {
         let _ = told.send(written);
@@ -209,33 +211,33 @@ pub(crate) fn wait(send: impl FnOnce(Acknowledge) -> Result<(), AppendError>) ->
 }
 
 /// What the thread works with.
-struct Work {
-    shared: Arc<Shared>,
+struct WriterThread {
+    shared: Arc<SharedState>,
     journal: Journal,
     /// Not yet written; what an error left is tried again with the next commit.
     pending: VecDeque<Line>,
     /// An answer that could not be made into a line, which the next commit tells.
-    unserialised: Option<AppendError>,
+    serialize_error: Option<AppendError>,
 }
 
-impl Work {
+impl WriterThread {
     fn run(&mut self) {
         let shared = Arc::clone(&self.shared);
-        let mut waiting = held(&shared.waiting);
+        let mut waiting = lock(&shared.queue);
         loop {
             let now = Instant::now();
-            let due = waiting.due.is_some_and(|due| due <= now);
-            waiting = if waiting.commits > 0 || due || waiting.closed {
+            let due = waiting.flush_at.is_some_and(|due| due <= now);
+            waiting = if waiting.queued_commits > 0 || due || waiting.closed {
                 let all = due || waiting.closed;
-                let ready = waiting.ready(all);
+                let ready = waiting.take_ready(all);
                 let closed = waiting.closed;
                 drop(waiting);
-                self.write(ready);
+                self.write_items(ready);
                 if closed {
                     return;
                 }
-                held(&shared.waiting)
-            } else if let Some(due) = waiting.due {
+                lock(&shared.queue)
+            } else if let Some(due) = waiting.flush_at {
                 shared.wake.wait_timeout(waiting, due - now).unwrap_or_else(PoisonError::into_inner).0
             } else {
                 shared.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
@@ -243,17 +245,17 @@ impl Work {
         }
     }
 
-    fn write(&mut self, ready: VecDeque<Item>) {
+    fn write_items(&mut self, ready: VecDeque<QueueItem>) {
         let mut locked = None;
         for item in ready {
             match item {
-                Item::Line(line) => self.pending.push_back(line),
-                Item::Answer(answer) => self.take(&answer),
-                Item::Commit { sync, done } => {
+                QueueItem::Line(line) => self.pending.push_back(line),
+                QueueItem::Assistant(answer) => self.serialize_assistant(&answer),
+                QueueItem::Commit { sync, on_written: done } => {
                     // Whoever waits behind a lock does not wait for it one by one.
                     let written = match locked {
                         Some(waited) => Err(AppendError::Locked { path: self.journal.path().to_owned(), waited }),
-                        None => self.append(sync),
+                        None => self.append_pending(sync),
                     };
                     if let Err(AppendError::Locked { waited, .. }) = &written {
                         locked = Some(*waited);
@@ -264,62 +266,62 @@ impl Work {
         }
         if !self.pending.is_empty() && locked.is_none() {
             // What fails here is tried again with the next commit, which tells.
-            let _ = self.append(false);
+            let _ = self.append_pending(false);
         }
     }
 
-    fn take(&mut self, answer: &Mutex<Answer>) {
-        match held(answer).take().map(Line::of) {
+    fn serialize_assistant(&mut self, answer: &Mutex<QueuedAssistant>) {
+        match lock(answer).take().map(Line::from_serialize) {
             Some(Ok(line)) => self.pending.push_back(line),
-            Some(Err(error)) => self.unserialised = Some(AppendError::Serialise(error)),
+            Some(Err(error)) => self.serialize_error = Some(AppendError::Serialize(error)),
             None => {}
         }
     }
 
-    fn append(&mut self, sync: bool) -> Result<(), AppendError> {
-        let watch = held(&self.shared.waiting).watch.take();
+    fn append_pending(&mut self, sync: bool) -> Result<(), AppendError> {
+        let watch = lock(&self.shared.queue).observer.take();
         let before: Vec<Line> = if watch.is_some() { self.pending.iter().cloned().collect() } else { Vec::new() };
         let shared = &self.shared;
-        let patient = |waited| waited < CLOSING_DEADLINE || waited < LOCK_DEADLINE && !held(&shared.waiting).closed;
-        let appended = self.journal.append_while(&mut self.pending, sync, patient);
+        let patient = |waited| waited < LOCK_DEADLINE_ON_CLOSE || waited < LOCK_DEADLINE && !lock(&shared.queue).closed;
+        let appended = self.journal.append_with_lock_wait(&mut self.pending, sync, patient);
         if let Some(watch) = watch {
             let written = before.len() - self.pending.len();
             if written > 0 {
                 watch(self.journal.path(), &before[..written]);
             }
-            held(&self.shared.waiting).watch.get_or_insert(watch);
+            lock(&self.shared.queue).observer.get_or_insert(watch);
         }
-        match self.unserialised.take() {
+        match self.serialize_error.take() {
             Some(error) => appended.and(Err(error)),
             None => appended,
         }
     }
 }
 
-impl Waiting {
+impl WriterQueue {
     /// Takes what is to be written now: all, or everything up to the last commit. Answers
     /// behind that may still change.
-    fn ready(&mut self, all: bool) -> VecDeque<Item> {
-        let last = self.queue.iter().rposition(|item| matches!(item, Item::Commit { .. }));
-        let count = if all { self.queue.len() } else { last.map_or(0, |last| last + 1) };
-        let rest = self.queue.split_off(count);
+    fn take_ready(&mut self, all: bool) -> VecDeque<QueueItem> {
+        let last = self.items.iter().rposition(|item| matches!(item, QueueItem::Commit { .. }));
+        let count = if all { self.items.len() } else { last.map_or(0, |last| last + 1) };
+        let rest = self.items.split_off(count);
         if rest.is_empty() {
-            self.due = None;
+            self.flush_at = None;
         }
-        self.commits = 0;
-        std::mem::replace(&mut self.queue, rest)
+        self.queued_commits = 0;
+        std::mem::replace(&mut self.items, rest)
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("waiting", &held(&self.waiting).queue.len()).finish_non_exhaustive()
+        f.debug_struct("Shared").field("waiting", &lock(&self.queue).items.len()).finish_non_exhaustive()
     }
 }
 
 /// The lock, even when a thread died holding it: what it guards is whole between
 /// any two steps.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -332,8 +334,9 @@ mod tests {
     #[test]
     fn an_answer_that_is_written_while_it_ends_stays_written() {
         for _ in 0..2000 {
-            let answer = Arc::new(Mutex::new(Answer { entry: Assistant::default(), state: State::Waiting }));
-            let (queued, both) = (Queued(Arc::clone(&answer)), Barrier::new(2));
+            let answer =
+                Arc::new(Mutex::new(QueuedAssistant { entry: Assistant::default(), state: QueuedState::Open }));
+            let (queued, both) = (QueuedHandle(Arc::clone(&answer)), Barrier::new(2));
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     both.wait();

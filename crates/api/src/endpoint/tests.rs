@@ -7,9 +7,9 @@ fn from(vars: &[(&str, &str)]) -> Result<Endpoint, EndpointError> {
 #[test]
 fn without_variables_it_is_the_public_api() {
     let endpoint = from(&[("ANTHROPIC_BASE_URL", " "), ("ANTHROPIC_API_KEY", "")]).unwrap();
-    assert_eq!(endpoint.url("/v1/messages", false).as_str(), "https://api.anthropic.com/v1/messages");
+    assert_eq!(endpoint.method_url("/v1/messages", false).as_str(), "https://api.anthropic.com/v1/messages");
     assert_eq!((endpoint.credential, endpoint.proxy), (None, None));
-    assert_eq!((endpoint.policy.retries, endpoint.limits.answer.as_secs()), (10, 600));
+    assert_eq!((endpoint.retry_policy.max_retries, endpoint.limits.response_timeout.as_secs()), (10, 600));
 }
 
 #[test]
@@ -23,19 +23,20 @@ fn variables_say_where_and_as_whom() {
         ("CLAUDE_CODE_MAX_RETRIES", "0"),
     ])
     .unwrap();
-    assert_eq!(endpoint.url("/v1/messages", true).as_str(), "http://gateway:8080/a/b/v1/messages?beta=true");
+    assert_eq!(endpoint.method_url("/v1/messages", true).as_str(), "http://gateway:8080/a/b/v1/messages?beta=true");
     assert_eq!(endpoint.host(), "gateway:8080");
     assert_eq!(endpoint.credential, Some(Credential::ApiKey("key-1".into())));
     assert_eq!(endpoint.headers, [("X-Team".to_owned(), "tide".into()), ("X-Note".to_owned(), "a: b".into())]);
     assert_eq!(endpoint.betas, ["one", "two"]);
-    assert_eq!((endpoint.policy.retries, endpoint.limits.answer.as_millis()), (0, 1500));
+    assert_eq!((endpoint.retry_policy.max_retries, endpoint.limits.response_timeout.as_millis()), (0, 1500));
 }
 
 #[test]
 fn the_proxy_follows_the_scheme() {
     let vars = [("HTTPS_PROXY", "http://s"), ("http_proxy", "http://h"), ("NO_PROXY", "a.example")];
     let proxy = |base: &'static str| from(&[&vars[..], &[("ANTHROPIC_BASE_URL", base)]].concat()).unwrap().proxy;
-    let of = |url: &str| Some(Proxy { url: url.into(), except: Some("a.example".to_owned()), loopback: false });
+    let of =
+        |url: &str| Some(Proxy { url: url.into(), no_proxy: Some("a.example".to_owned()), includes_loopback: false });
     assert_eq!((proxy("https://x"), proxy("http://x")), (of("http://s"), of("http://h")));
     assert_eq!(from(&[("all_proxy", "socks5://a")]).unwrap().proxy.unwrap().url, "socks5://a".into());
 }
@@ -62,8 +63,8 @@ fn wrong_settings_are_named() {
 #[test]
 fn further_certificates_are_read_when_certificates_count() {
     let missing = ("NODE_EXTRA_CA_CERTS", "/nowhere/ca.pem");
-    let error = from(&[missing]).unwrap().http().unwrap_err();
+    let error = from(&[missing]).unwrap().http_client().unwrap_err();
     assert_eq!(error.code(), "endpoint.bad_certificates");
     assert!(error.to_string().contains("/nowhere/ca.pem"), "{error}");
-    from(&[missing, ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")]).unwrap().http().unwrap();
+    from(&[missing, ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")]).unwrap().http_client().unwrap();
 }

@@ -4,8 +4,8 @@ use super::*;
 
 fn wire(request: &Request) -> Value {
     let mut taken = request.clone();
-    let mut wire = taken.take_wire();
-    taken.aim(&mut wire, true);
+    let mut wire = taken.take_wire_request();
+    taken.set_model_and_stream(&mut wire, true);
     serde_json::to_value(wire).unwrap()
 }
 
@@ -19,7 +19,7 @@ fn a_small_request_has_no_more_in_it_than_needed() {
         model: "m".to_owned(),
         messages: vec![said(Role::User, "hi")],
         max_tokens: 10,
-        cache: Cache::Off,
+        cache_ttl: CacheTtl::Off,
         ..Request::default()
     };
     let expected = json!({
@@ -60,7 +60,7 @@ fn four_breakpoints_mark_tools_system_and_the_last_two_of_ours() {
 fn a_trailing_system_message_is_marked_as_what_is_new() {
     let request = Request {
         messages: vec![said(Role::User, "one"), said(Role::System, "note")],
-        cache: Cache::OneHour,
+        cache_ttl: CacheTtl::OneHour,
         ..Request::default()
     };
     let wire = wire(&request);
@@ -72,7 +72,7 @@ fn a_trailing_system_message_is_marked_as_what_is_new() {
 #[test]
 fn a_question_beside_the_conversation_is_not_cached() {
     let messages = vec![said(Role::User, "one"), said(Role::Assistant, "two"), said(Role::User, "sum up")];
-    let wire = wire(&Request { messages, uncached_tail: true, ..says() });
+    let wire = wire(&Request { messages, has_uncached_tail: true, ..says() });
     let cached = |at: usize| wire["messages"][at]["content"][0].get("cache_control").is_some();
     assert_eq!([cached(0), cached(1), cached(2)], [true, true, false]);
 }
@@ -90,9 +90,9 @@ fn a_block_that_cannot_be_marked_is_passed_over() {
 fn thinking_choice_effort_and_stops_take_the_apis_form() {
     let mut request = Request {
         max_tokens: 5000,
-        thinking: Some(Thinking::Budget(8000)),
+        thinking: Some(ThinkingMode::Budget(8000)),
         effort: Some("high".to_owned()),
-        tool_choice: Some(Choice::Tool("Read".to_owned())),
+        tool_choice: Some(ToolChoiceMode::Tool("Read".to_owned())),
         stop_sequences: vec!["END".to_owned()],
         ..Request::default()
     };
@@ -101,9 +101,9 @@ fn thinking_choice_effort_and_stops_take_the_apis_form() {
     assert_eq!(sent["output_config"], json!({"effort": "high"}));
     assert_eq!(sent["tool_choice"], json!({"type": "tool", "name": "Read"}));
     assert_eq!(sent["stop_sequences"], json!(["END"]));
-    request.thinking = Some(Thinking::Adaptive);
+    request.thinking = Some(ThinkingMode::Adaptive);
     assert_eq!(wire(&request)["thinking"], json!({"type": "adaptive"}));
-    request.thinking = Some(Thinking::Off);
+    request.thinking = Some(ThinkingMode::Off);
     assert_eq!(wire(&request)["thinking"], json!({"type": "disabled"}));
 }
 
@@ -117,21 +117,21 @@ fn a_task_budget_stands_beside_the_effort() {
 #[test]
 fn thinking_that_is_off_is_not_shown_in_any_way() {
     let display = Some("omitted".to_owned());
-    let mut request = Request { thinking: Some(Thinking::Adaptive), thinking_display: display, ..says() };
+    let mut request = Request { thinking: Some(ThinkingMode::Adaptive), thinking_display: display, ..says() };
     assert_eq!(wire(&request)["thinking"], json!({"type": "adaptive", "display": "omitted"}));
-    request.thinking = Some(Thinking::Off);
+    request.thinking = Some(ThinkingMode::Off);
     assert_eq!(wire(&request)["thinking"], json!({"type": "disabled"}));
 }
 
 #[test]
 fn fields_that_need_a_beta_bring_it() {
-    assert!(says().needed_betas().is_empty());
+    assert!(says().required_betas().is_empty());
     let request = Request {
-        thinking: Some(Thinking::Adaptive),
+        thinking: Some(ThinkingMode::Adaptive),
         thinking_display: Some("updates".to_owned()),
         effort: Some("low".to_owned()),
         task_budget: Some(9000),
-        context_management: Some(Json::of(&json!({"edits": []}))),
+        context_management: Some(Json::from_serialize(&json!({"edits": []}))),
         ..says()
     };
     let betas = [
@@ -140,56 +140,60 @@ fn fields_that_need_a_beta_bring_it() {
         "thinking-display-updates-2026-08-18",
         "task-budgets-2026-03-13",
     ];
-    assert_eq!(request.needed_betas(), betas);
-    let off = Request { thinking: Some(Thinking::Off), thinking_display: Some("updates".to_owned()), ..says() };
-    assert!(off.needed_betas().is_empty());
+    assert_eq!(request.required_betas(), betas);
+    let off = Request { thinking: Some(ThinkingMode::Off), thinking_display: Some("updates".to_owned()), ..says() };
+    assert!(off.required_betas().is_empty());
 }
 
 #[test]
 fn fields_of_the_user_replace_ours() {
     let extra = json!({"max_tokens": 5, "speed": "fast"});
     let mut request = Request { max_tokens: 10, extra_body: extra.as_object().cloned(), ..says() };
-    request.settled.add(&[said(Role::User, "before")]).unwrap();
-    let mut wire = request.take_wire();
-    request.aim(&mut wire, true);
-    let body: Value = serde_json::from_str(&request.body(&wire).unwrap().text()).unwrap();
+    request.history.append(&[said(Role::User, "before")]).unwrap();
+    let mut wire = request.take_wire_request();
+    request.set_model_and_stream(&mut wire, true);
+    let body: Value = serde_json::from_str(&request.to_body(&wire).unwrap().text()).unwrap();
     assert_eq!((&body["max_tokens"], &body["speed"]), (&json!(5), &json!("fast")));
     assert_eq!(body["messages"].as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn a_fallback_is_asked_with_its_own_parameters() {
-    let same = Fallback { model: "m".to_owned(), ..Fallback::default() };
-    let second = Fallback { model: "second".to_owned(), max_tokens: 100, ..Fallback::default() };
-    let third =
-        Fallback { model: "third".to_owned(), betas: vec!["b".to_owned()], max_tokens: 7, ..Fallback::default() };
+    let same = FallbackModel { model: "m".to_owned(), ..FallbackModel::default() };
+    let second = FallbackModel { model: "second".to_owned(), max_tokens: 100, ..FallbackModel::default() };
+    let third = FallbackModel {
+        model: "third".to_owned(),
+        betas: vec!["b".to_owned()],
+        max_tokens: 7,
+        ..FallbackModel::default()
+    };
     let mut request = Request {
         max_tokens: 500,
-        thinking: Some(Thinking::Adaptive),
+        thinking: Some(ThinkingMode::Adaptive),
         effort: Some("high".to_owned()),
-        context_management: Some(Json::of(&json!({"edits": []}))),
+        context_management: Some(Json::from_serialize(&json!({"edits": []}))),
         betas: vec!["a".to_owned()],
         fallbacks: vec![same, second, third],
         ..says()
     };
-    let mut wire = request.take_wire();
+    let mut wire = request.take_wire_request();
     assert!(wire.context_management.is_value());
-    assert_eq!(request.fall_back(), Some(("m".to_owned(), "second".to_owned())));
-    request.aim(&mut wire, true);
+    assert_eq!(request.switch_to_fallback(), Some(("m".to_owned(), "second".to_owned())));
+    request.set_model_and_stream(&mut wire, true);
     let sent = serde_json::to_value(&wire).unwrap();
     assert_eq!((&sent["model"], &sent["max_tokens"]), (&json!("second"), &json!(100)));
     let left = ["thinking", "output_config", "context_management"].map(|name| sent.get(name));
     assert_eq!(left, [None; 3]);
-    assert!(request.needed_betas().is_empty() && request.betas.is_empty());
-    assert_eq!(request.fall_back(), Some(("second".to_owned(), "third".to_owned())));
+    assert!(request.required_betas().is_empty() && request.betas.is_empty());
+    assert_eq!(request.switch_to_fallback(), Some(("second".to_owned(), "third".to_owned())));
     assert_eq!((request.max_tokens, &request.betas[..]), (7, &["b".to_owned()][..]));
-    assert_eq!(request.fall_back(), None);
+    assert_eq!(request.switch_to_fallback(), None);
 }
 
 #[test]
 fn what_counts_tokens_is_the_prompt_alone() {
     let request = Request { max_tokens: 9, effort: Some("low".to_owned()), system: vec!["s".into()], ..says() };
-    let count = serde_json::to_value(request.to_count()).unwrap();
+    let count = serde_json::to_value(request.to_count_request()).unwrap();
     let keys: Vec<&str> = count.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["model", "messages", "system"]);
 }
@@ -202,9 +206,9 @@ fn says() -> Request {
 fn settled_messages_stand_before_the_others() {
     let ask = |settled: &[Message], messages: Vec<Message>| {
         let mut request = Request { model: "m".into(), messages, ..Request::default() };
-        request.settled.add(settled).unwrap();
-        let wire = request.take_wire();
-        let body = request.body(&wire).unwrap().text();
+        request.history.append(settled).unwrap();
+        let wire = request.take_wire_request();
+        let body = request.to_body(&wire).unwrap().text();
         serde_json::from_str::<Value>(&body).unwrap()["messages"].clone()
     };
     let says = |words: &str| Message::new(Role::User, vec![Block::new_text(words)]);

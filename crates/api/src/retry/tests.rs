@@ -14,21 +14,21 @@ fn status(status: u16) -> ApiError {
 
 #[test]
 fn only_what_may_pass_is_tried_again() {
-    let policy = Policy::default();
+    let policy = RetryPolicy::default();
     for again in [408, 409, 429, 500, 502, 503, 529] {
-        assert!(policy.wait(&status(again), 2, 0.0).is_some(), "{again}");
+        assert!(policy.retry_delay(&status(again), 2, 0.0).is_some(), "{again}");
     }
     for never in [307, 400, 403, 404, 413, 422] {
-        assert_eq!(policy.wait(&status(never), 1, 0.0), None, "{never}");
+        assert_eq!(policy.retry_delay(&status(never), 1, 0.0), None, "{never}");
     }
-    assert!(policy.wait(&status(401), 1, 0.0).is_some());
-    assert_eq!(policy.wait(&status(401), 2, 0.0), None);
+    assert!(policy.retry_delay(&status(401), 1, 0.0).is_some());
+    assert_eq!(policy.retry_delay(&status(401), 2, 0.0), None);
 }
 
 #[test]
 fn waits_are_those_of_the_real_program() {
-    let policy = Policy::default();
-    let wait = |attempt, random| policy.wait(&status(500), attempt, random).map(|wait| wait.as_millis());
+    let policy = RetryPolicy::default();
+    let wait = |attempt, random| policy.retry_delay(&status(500), attempt, random).map(|wait| wait.as_millis());
     assert_eq!((wait(1, 0.0), wait(1, 1.0)), (Some(500), Some(625)));
     assert_eq!((wait(2, 0.0), wait(2, 1.0)), (Some(1000), Some(1250)));
     assert_eq!((wait(7, 0.0), wait(10, 1.0)), (Some(32_000), Some(40_000)));
@@ -37,7 +37,7 @@ fn waits_are_those_of_the_real_program() {
 
 #[test]
 fn chance_stays_between_0_and_1() {
-    let lots: Vec<f64> = (0..64).map(|_| WallClock.random()).collect();
+    let lots: Vec<f64> = (0..64).map(|_| SystemClock.random()).collect();
     assert!(lots.iter().all(|lot| (0.0..=1.0).contains(lot)));
     assert!(lots.iter().any(|lot| *lot != lots[0]));
 }

@@ -2,23 +2,23 @@
 
 use std::net::SocketAddr;
 
-use quipu_api::answer::{Answerer, Script};
+use quipu_api::mock::{MockServer, Script};
 use quipu_api::{ApiError, Client, Credential, Endpoint, Proxy};
 use quipu_message::{Message, Role};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::{error_of, outline, says, stage, stage_with};
+use crate::{error_of, event_outline, start_server, start_server_with, user_request};
 
 #[tokio::test]
 async fn a_connection_that_cannot_be_made_is_tried_again() {
     // A port that was free a moment ago and that nobody listens on.
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let mut endpoint = Endpoint::new(&format!("http://{free}")).unwrap();
-    endpoint.policy.retries = 2;
+    endpoint.retry_policy.max_retries = 2;
     let pace = std::sync::Arc::new(crate::NoWait::default());
-    let client = Client::paced(endpoint, pace).unwrap();
-    let lines = outline(&client, &says("hi")).await;
+    let client = Client::with_clock(endpoint, pace).unwrap();
+    let lines = event_outline(&client, &user_request("hi")).await;
     assert_eq!(lines[..2], ["retry 1/2 562 ms null unknown", "retry 2/2 1125 ms null unknown"]);
     assert_eq!(lines[2], format!("error api.cannot_connect: cannot connect to {free}"));
 }
@@ -27,32 +27,32 @@ async fn a_connection_that_cannot_be_made_is_tried_again() {
 async fn a_connection_that_closes_before_the_answer_is_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut endpoint = Endpoint::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-    endpoint.policy.retries = 0;
+    endpoint.retry_policy.max_retries = 0;
     let client = Client::new(endpoint).unwrap();
     let hang_up = async {
         let (mut tcp, _) = listener.accept().await.unwrap();
         let _ = tcp.read(&mut [0; 64]).await.unwrap();
     };
-    let request = says("hi");
+    let request = user_request("hi");
     let (error, ()) = tokio::join!(error_of(&client, &request), hang_up);
-    assert!(matches!(error, ApiError::Dropped { .. }), "{error:?}");
+    assert!(matches!(error, ApiError::ConnectionClosed { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn the_headers_say_who_asks() {
-    let stage = stage_with("- reply: hi", |endpoint| {
+    let stage = start_server_with("- reply: hi", |endpoint| {
         endpoint.credential = Some(Credential::ApiKey("sk-test-0123456789".into()));
         endpoint.betas = vec!["one-2026-01-01".to_owned()];
         endpoint.headers = vec![("X-Team".to_owned(), "tide".into()), ("x-app".to_owned(), "mine".into())];
     })
     .await;
-    let mut request = says("hi");
+    let mut request = user_request("hi");
     request.betas = vec!["two-2026-01-01".to_owned(), "one-2026-01-01".to_owned()];
     request.session_id = Some("5e55".into());
     request.agent_id = Some("a1".into());
     request.device_id = "d0".to_owned();
-    stage.client.ask(&request).answer().await.unwrap();
-    let seen = &stage.answerer.seen()[0];
+    stage.client.call(&request).response().await.unwrap();
+    let seen = &stage.answerer.requests()[0];
     assert_eq!(seen.path, "/v1/messages?beta=true");
     let expected = [
         ("x-api-key", "sk-test-0123456789"),
@@ -68,13 +68,13 @@ async fn the_headers_say_who_asks() {
         assert_eq!(seen.header(name), Some(value), "{name}");
     }
     assert_eq!(seen.header("authorization"), None);
-    let metadata = seen.request.as_ref().unwrap().metadata.get().unwrap().value();
+    let metadata = seen.request.as_ref().unwrap().metadata.get().unwrap().to_value();
     assert_eq!(metadata["user_id"], r#"{"device_id":"d0","account_uuid":"","session_id":"5e55"}"#);
 }
 
 #[tokio::test]
 async fn a_token_is_sent_as_bearer_and_a_path_before_the_method_is_kept() {
-    let answerer = Answerer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
+    let answerer = MockServer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
     let url = format!("{}/gateway/", answerer.url());
     let env = |name: &str| match name {
         "ANTHROPIC_BASE_URL" => Some(url.clone()),
@@ -83,8 +83,8 @@ async fn a_token_is_sent_as_bearer_and_a_path_before_the_method_is_kept() {
         _ => None,
     };
     let client = Client::new(Endpoint::from_env(env).unwrap()).unwrap();
-    client.ask(&says("hi")).answer().await.unwrap();
-    let seen = &answerer.seen()[0];
+    client.call(&user_request("hi")).response().await.unwrap();
+    let seen = &answerer.requests()[0];
     assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/gateway/v1/messages", Some("Bearer token-0123")));
     assert_eq!(seen.header("x-api-key"), None);
 }
@@ -114,64 +114,64 @@ async fn a_proxy_is_used_for_other_hosts_and_for_this_machine_only_when_asked() 
         vars.extend(more);
         let find = |name: &str| vars.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let mut endpoint = Endpoint::from_env(find).unwrap();
-        endpoint.policy.retries = 0;
+        endpoint.retry_policy.max_retries = 0;
         Client::new(endpoint).unwrap()
     };
-    let error = error_of(&through("http://model.invalid", &[]), &says("hi")).await;
+    let error = error_of(&through("http://model.invalid", &[]), &user_request("hi")).await;
     assert_eq!(error.to_string(), "418 POST http://model.invalid/v1/messages HTTP/1.1");
-    let answerer = Answerer::start(Script::parse("- reply: straight").unwrap()).await.unwrap();
+    let answerer = MockServer::start(Script::parse("- reply: straight").unwrap()).await.unwrap();
     let straight = through(&answerer.url(), &[]);
-    assert_eq!(outline(&straight, &says("hi")).await, ["done \"straight\""]);
+    assert_eq!(event_outline(&straight, &user_request("hi")).await, ["done \"straight\""]);
     let asked = through(&answerer.url(), &[("QUIPU_PROXY_LOOPBACK", "1")]);
-    assert_eq!(error_of(&asked, &says("hi")).await.status(), Some(418));
+    assert_eq!(error_of(&asked, &user_request("hi")).await.status(), Some(418));
     let excepted = through(&answerer.url(), &[("QUIPU_PROXY_LOOPBACK", "1"), ("no_proxy", "127.0.0.1")]);
-    assert_eq!(outline(&excepted, &says("hi")).await, ["done \"straight\""]);
+    assert_eq!(event_outline(&excepted, &user_request("hi")).await, ["done \"straight\""]);
     assert!(!format!("{straight:?}").contains("hushhush"), "{straight:?}");
 }
 
 #[tokio::test]
 async fn a_host_that_speaks_no_tls_is_not_connected_to() {
-    let stage = stage("- reply: in the clear").await;
+    let stage = start_server("- reply: in the clear").await;
     let mut endpoint = Endpoint::new(&stage.answerer.url().replace("http:", "https:")).unwrap();
-    endpoint.policy.retries = 0;
-    let error = error_of(&Client::new(endpoint).unwrap(), &says("hi")).await;
+    endpoint.retry_policy.max_retries = 0;
+    let error = error_of(&Client::new(endpoint).unwrap(), &user_request("hi")).await;
     assert_eq!(error.code(), "api.cannot_connect");
-    assert!(stage.answerer.seen().is_empty());
+    assert!(stage.answerer.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
     let redirect =
         r#"{"method":"POST","path":"/v1/messages","body":{"model":"m","messages":[]},"status":307,"response":{}}"#;
-    let stage = stage(redirect).await;
-    assert_eq!(error_of(&stage.client, &says("hi")).await.status(), Some(307));
+    let stage = start_server(redirect).await;
+    assert_eq!(error_of(&stage.client, &user_request("hi")).await.status(), Some(307));
 }
 
 #[tokio::test]
 async fn only_this_machine_is_listened_on() {
     let script = Script::parse("- reply: hi").unwrap();
     let everywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
-    let error = Answerer::listen(script, everywhere, |_| {}).await.unwrap_err();
+    let error = MockServer::listen(script, everywhere, |_| {}).await.unwrap_err();
     assert!(error.to_string().contains("not a loopback address"), "{error}");
 }
 
 #[test]
 fn proxies_with_passwords_are_not_shown() {
-    let proxy = Proxy { url: "http://name:hushhush@proxy".into(), except: None, loopback: false };
+    let proxy = Proxy { url: "http://name:hushhush@proxy".into(), no_proxy: None, includes_loopback: false };
     assert!(!format!("{proxy:?}").contains("hushhush"));
 }
 
 #[tokio::test]
 async fn settled_messages_go_out_in_one_body_of_known_length_each_time_it_is_tried() {
-    let stage = stage("- {times: 1, error: 529}\n- reply: hi").await;
-    let mut request = says("and now?");
+    let stage = start_server("- {times: 1, error: 529}\n- reply: hi").await;
+    let mut request = user_request("and now?");
     for turn in 0..300 {
         let said = |role, text: String| Message::new(role, text);
         let (asked, told) = (format!("question {turn}"), format!("answer {turn} {}", "é".repeat(turn * 7)));
-        request.settled.add(&[said(Role::User, asked), said(Role::Assistant, told)]).unwrap();
+        request.history.append(&[said(Role::User, asked), said(Role::Assistant, told)]).unwrap();
     }
-    stage.client.ask(&request).answer().await.unwrap();
-    let seen = stage.answerer.seen();
+    stage.client.call(&request).response().await.unwrap();
+    let seen = stage.answerer.requests();
     assert_eq!(seen.len(), 2);
     for call in &seen {
         assert_eq!(call.header("content-length"), Some(call.body.len().to_string().as_str()));

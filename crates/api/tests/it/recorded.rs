@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use quipu_api::answer::{Answerer, Script};
+use quipu_api::mock::{MockServer, Script};
 use quipu_conversation::Accumulator;
-use quipu_message::api::Exchange;
+use quipu_message::api::RecordedApiCall;
 use quipu_message::sse::Parser;
 use quipu_message::{Json, Message};
 use quipu_testkit as kit;
 
-use crate::{outline, says, stage, stage_with};
+use crate::{event_outline, start_server, start_server_with, user_request};
 
 /// Every call of every recording, asked again with its own body, gets its own answer.
 #[tokio::test]
 async fn every_recording_answers_as_it_did() {
-    let Some(shared) = kit::shared() else { return };
-    let files = kit::files(&shared.join("recordings"), |path| path.ends_with("api.jsonl"));
+    let Some(shared) = kit::shared_dir() else { return };
+    let files = kit::files_under(&shared.join("recordings"), |path| path.ends_with("api.jsonl"));
     assert!(files.len() > 40, "{}", files.len());
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut calls = 0;
@@ -26,9 +26,9 @@ async fn every_recording_answers_as_it_did() {
             assert!(!text.contains("\"/v1/messages"), "{}", path.display());
             continue;
         };
-        let answerer = Answerer::start(script).await.unwrap();
+        let answerer = MockServer::start(script).await.unwrap();
         for line in text.lines() {
-            let exchange: Exchange = serde_json::from_str(line).unwrap();
+            let exchange: RecordedApiCall = serde_json::from_str(line).unwrap();
             if exchange.method.text() != Some("POST") {
                 continue;
             }
@@ -48,7 +48,7 @@ async fn every_recording_answers_as_it_did() {
     assert!(calls > 200, "{calls}");
 }
 
-async fn check(mut answer: reqwest::Response, exchange: &Exchange, place: &str) {
+async fn check(mut answer: reqwest::Response, exchange: &RecordedApiCall, place: &str) {
     let Some(recorded) = exchange.sse.get() else {
         let body = Json::parse(&answer.text().await.unwrap()).unwrap();
         assert_eq!(Some(&body), exchange.response.get(), "{place}");
@@ -74,7 +74,7 @@ async fn check(mut answer: reqwest::Response, exchange: &Exchange, place: &str) 
 /// The failures the real program was recorded with, heard by our client.
 #[tokio::test]
 async fn recorded_failures_are_heard_as_the_real_program_tells_them() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let cases: [(&str, u32, &[&str]); 7] = [
         (
             "12_retry_429_529",
@@ -102,10 +102,10 @@ async fn recorded_failures_are_heard_as_the_real_program_tells_them() {
     ];
     for (folder, retries, expected) in cases {
         let text = fs::read_to_string(shared.join("recordings").join(folder).join("api.jsonl")).unwrap();
-        let stage = stage_with(&text, |endpoint| endpoint.policy.retries = retries).await;
-        let mut request = says("hi");
+        let stage = start_server_with(&text, |endpoint| endpoint.retry_policy.max_retries = retries).await;
+        let mut request = user_request("hi");
         request.tools = vec![quipu_message::api::Tool { name: "Read".to_owned(), ..Default::default() }];
-        assert_eq!(outline(&stage.client, &request).await, expected, "{folder}");
+        assert_eq!(event_outline(&stage.client, &request).await, expected, "{folder}");
     }
 }
 
@@ -118,29 +118,29 @@ async fn calls_with_tools_and_side_calls_are_kept_apart() {
     };
     let tools = r#","tools":[{"name":"Read"}]"#;
     let text = [call(tools, "one", "main 1"), call("", "title?", "side"), call(tools, "two", "main 2")].join("\n");
-    let stage = stage(&text).await;
+    let stage = start_server(&text).await;
     let with_tools = |said: &str| {
         let tool = quipu_message::api::Tool { name: "Read".to_owned(), ..Default::default() };
-        quipu_api::Request { tools: vec![tool], ..says(said) }
+        quipu_api::Request { tools: vec![tool], ..user_request(said) }
     };
     // The same words find their call whatever the order; other words get the next of their kind.
-    assert_eq!(outline(&stage.client, &says("a title, please")).await, ["done \"side\""]);
-    assert_eq!(outline(&stage.client, &with_tools("two")).await, ["done \"main 2\""]);
-    assert_eq!(outline(&stage.client, &with_tools("anything")).await, ["done \"main 1\""]);
+    assert_eq!(event_outline(&stage.client, &user_request("a title, please")).await, ["done \"side\""]);
+    assert_eq!(event_outline(&stage.client, &with_tools("two")).await, ["done \"main 2\""]);
+    assert_eq!(event_outline(&stage.client, &with_tools("anything")).await, ["done \"main 1\""]);
     let error = crate::error_of(&stage.client, &with_tools("more")).await;
     assert!(error.to_string().starts_with("400 nothing in the script fits request 4"), "{error}");
 }
 
 #[tokio::test]
 async fn a_streamed_recording_answers_a_request_that_does_not_stream() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let text = fs::read_to_string(shared.join("recordings/02_thinking_multiblock/api.jsonl")).unwrap();
-    let exchange: Exchange = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let exchange: RecordedApiCall = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let mut whole = Accumulator::default();
     for event in exchange.sse.get().unwrap() {
         whole.push(&event.read().unwrap()).unwrap();
     }
-    let answerer = Answerer::start(Script::parse(&text).unwrap()).await.unwrap();
+    let answerer = MockServer::start(Script::parse(&text).unwrap()).await.unwrap();
     let body = exchange.body.get().unwrap().text().replace(r#""stream":true"#, r#""stream":false"#);
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let answer = http.post(format!("{}/v1/messages", answerer.url())).body(body).send().await.unwrap();

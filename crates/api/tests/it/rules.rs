@@ -1,13 +1,13 @@
 //! Which rule answers which request.
 
-use quipu_api::answer::{Answerer, Script};
+use quipu_api::mock::{MockServer, Script};
 use quipu_message::api::Tool;
 use quipu_message::{Block, Content, Json, Message, Role, ToolUse};
 
-use crate::{error_of, says, stage};
+use crate::{error_of, start_server, user_request};
 
-async fn answer(stage: &crate::Stage, request: &quipu_api::Request) -> String {
-    stage.client.ask(request).answer().await.unwrap().message.content.to_text()
+async fn answer(stage: &crate::TestSetup, request: &quipu_api::Request) -> String {
+    stage.client.call(request).response().await.unwrap().message.content.to_text()
 }
 
 fn after_tool(name: &str, result: &str) -> quipu_api::Request {
@@ -18,7 +18,7 @@ fn after_tool(name: &str, result: &str) -> quipu_api::Request {
         ..ToolUse::default()
     };
     let result = Block::new_tool_result("toolu_1".into(), result.into(), false);
-    let mut request = says("begin");
+    let mut request = user_request("begin");
     request.messages.push(Message::new(Role::Assistant, Content::Blocks(vec![Block::ToolUse(Box::new(call))])));
     request.messages.push(Message::new(Role::User, Content::Blocks(vec![result])));
     request
@@ -26,7 +26,7 @@ fn after_tool(name: &str, result: &str) -> quipu_api::Request {
 
 #[tokio::test]
 async fn the_first_rule_that_fits_answers() {
-    let stage = stage(
+    let stage = start_server(
         "
 - {when: {says: apple}, reply: an apple}
 - {when: {matches: '^p.ar$'}, reply: a pear}
@@ -41,9 +41,9 @@ async fn the_first_rule_that_fits_answers() {
 ",
     )
     .await;
-    let mut requests = vec![says("an apple a day"), says("pear")];
+    let mut requests = vec![user_request("an apple a day"), user_request("pear")];
     let mut change = |change: &dyn Fn(&mut quipu_api::Request)| {
-        let mut request = says("x");
+        let mut request = user_request("x");
         change(&mut request);
         requests.push(request);
     };
@@ -76,12 +76,12 @@ async fn the_first_rule_that_fits_answers() {
         "anything",
     ];
     assert_eq!(answers, expected);
-    assert_eq!(stage.answerer.seen()[0].rule.as_deref(), Some("rule 1"));
+    assert_eq!(stage.answerer.requests()[0].matched_rule.as_deref(), Some("rule 1"));
 }
 
 #[tokio::test]
 async fn results_of_tools_are_matched_by_tool_and_by_words() {
-    let stage = stage(
+    let stage = start_server(
         "
 - {when: {result_of: Read, result_says: secret plan}, reply: found it}
 - {when: {result_of: Read}, reply: read something}
@@ -93,9 +93,9 @@ async fn results_of_tools_are_matched_by_tool_and_by_words() {
     assert_eq!(answer(&stage, &after_tool("Read", "the secret plan")).await, "found it");
     assert_eq!(answer(&stage, &after_tool("Read", "nothing")).await, "read something");
     assert_eq!(answer(&stage, &after_tool("Bash", "nothing")).await, "some tool");
-    assert_eq!(answer(&stage, &says("begin")).await, "first step");
+    assert_eq!(answer(&stage, &user_request("begin")).await, "first step");
     let error = error_of(&stage.client, &{
-        let mut request = says("a");
+        let mut request = user_request("a");
         request.messages.push(Message::new(Role::Assistant, "b"));
         request.messages.push(Message::new(Role::User, "and then?"));
         request
@@ -107,22 +107,22 @@ async fn results_of_tools_are_matched_by_tool_and_by_words() {
 
 #[tokio::test]
 async fn a_rule_with_times_is_used_up() {
-    let stage = stage("- {times: 2, name: early, reply: early}\n- reply: late").await;
+    let stage = start_server("- {times: 2, name: early, reply: early}\n- reply: late").await;
     let mut answers = Vec::new();
     for _ in 0..3 {
-        answers.push(answer(&stage, &says("x")).await);
+        answers.push(answer(&stage, &user_request("x")).await);
     }
     assert_eq!(answers, ["early", "early", "late"]);
-    assert_eq!(stage.answerer.seen()[1].rule.as_deref(), Some("early"));
+    assert_eq!(stage.answerer.requests()[1].matched_rule.as_deref(), Some("early"));
 }
 
 #[tokio::test]
 async fn ids_are_unique_and_can_be_given() {
     let script = "- reply: [{tool: Read}, {tool: Read}, {tool: Write, id: toolu_mine}]";
-    let (one, other) = (stage(script).await, stage(script).await);
+    let (one, other) = (start_server(script).await, start_server(script).await);
     let mut ids = Vec::new();
     for stage in [&one, &other, &one] {
-        let answer = stage.client.ask(&says("x")).answer().await.unwrap();
+        let answer = stage.client.call(&user_request("x")).response().await.unwrap();
         ids.push(answer.request_id.unwrap().to_string());
         ids.push(answer.message.id.text().unwrap().to_owned());
         let calls = answer.message.content.blocks().iter().filter_map(Block::tool_use);
@@ -138,7 +138,7 @@ async fn ids_are_unique_and_can_be_given() {
 
 #[tokio::test]
 async fn other_paths_and_broken_bodies_are_refused_clearly() {
-    let answerer = Answerer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
+    let answerer = MockServer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let get = http.get(format!("{}/v1/models", answerer.url())).send().await.unwrap();
     assert_eq!(get.status(), 404);
@@ -151,13 +151,14 @@ async fn other_paths_and_broken_bodies_are_refused_clearly() {
 #[tokio::test]
 async fn the_one_who_started_it_is_told_of_each_request() {
     let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let tell =
-        move |seen: &quipu_api::answer::Seen| sender.send((seen.number, seen.status, seen.rule.clone())).unwrap();
+    let tell = move |seen: &quipu_api::mock::ReceivedRequest| {
+        sender.send((seen.number, seen.status, seen.matched_rule.clone())).unwrap()
+    };
     let script = Script::parse("- {when: {says: yes}, reply: ok}").unwrap();
-    let answerer = Answerer::listen(script, "127.0.0.1:0".parse().unwrap(), tell).await.unwrap();
+    let answerer = MockServer::listen(script, "127.0.0.1:0".parse().unwrap(), tell).await.unwrap();
     let client = quipu_api::Client::new(quipu_api::Endpoint::new(&answerer.url()).unwrap()).unwrap();
-    client.ask(&says("yes")).answer().await.unwrap();
-    client.ask(&says("no")).answer().await.unwrap_err();
+    client.call(&user_request("yes")).response().await.unwrap();
+    client.call(&user_request("no")).response().await.unwrap_err();
     assert_eq!(told.recv().await, Some((1, 200, Some("rule 1".to_owned()))));
     assert_eq!(told.recv().await, Some((2, 400, None)));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quipu_api::{Credential, Endpoint, KeyHelper};
 
-use crate::{says, stage_with};
+use crate::{start_server_with, user_request};
 
 const KEY: &str = "sk-ant-very-secret-0123456789";
 
@@ -31,14 +31,14 @@ async fn a_server_that_repeats_the_key_does_not_make_us_repeat_it() {
     for (script, credential) in
         scripts.iter().flat_map(|script| credentials.iter().map(move |as_whom| (script, as_whom)))
     {
-        let stage = stage_with(script, |endpoint| {
+        let stage = start_server_with(script, |endpoint| {
             endpoint.credential = Some(credential.clone());
-            endpoint.policy.retries = 0;
+            endpoint.retry_policy.max_retries = 0;
         })
         .await;
-        let text = whole(&stage.client.ask(&says("hi")).answer().await.unwrap_err());
+        let text = whole(&stage.client.call(&user_request("hi")).response().await.unwrap_err());
         assert!(!text.contains(KEY) && text.contains("[secret]"), "{text}");
-        let shown = format!("{:?} {:?} {:?}", stage.client, stage.client.endpoint(), stage.answerer.seen());
+        let shown = format!("{:?} {:?} {:?}", stage.client, stage.client.endpoint(), stage.answerer.requests());
         assert!(!shown.replace(script, "").contains(KEY), "{shown}");
     }
 }
@@ -49,7 +49,7 @@ fn a_key_that_cannot_be_sent_is_not_shown_either() {
     let mut endpoint = Endpoint::new("http://127.0.0.1:9").unwrap();
     endpoint.credential = Some(Credential::ApiKey(format!("{KEY}\n").as_str().into()));
     let client = quipu_api::Client::new(endpoint).unwrap();
-    let error = runtime.block_on(async { client.ask(&says("hi")).answer().await.unwrap_err() });
+    let error = runtime.block_on(async { client.call(&user_request("hi")).response().await.unwrap_err() });
     assert_eq!(error.code(), "api.bad_request");
     assert!(!whole(&error).contains(KEY), "{error:?}");
 }

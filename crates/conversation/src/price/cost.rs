@@ -4,7 +4,7 @@ use super::money::Usd;
 
 /// What one request used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct UsageCounts {
     /// Prompt tokens outside the cache.
     pub input: u64,
     /// Answer tokens.
@@ -21,19 +21,19 @@ pub struct Counts {
     pub web_searches: u64,
 }
 
-impl Counts {
+impl UsageCounts {
     /// All tokens written to the cache: the total or the split, whichever is larger.
-    pub fn cache_write(&self) -> u64 {
-        self.written_5m().saturating_add(self.cache_write_1h)
+    pub fn cache_write_tokens(&self) -> u64 {
+        self.charged_cache_write_5m().saturating_add(self.cache_write_1h)
     }
 
     /// The size of the whole prompt.
-    pub fn prompt(&self) -> u64 {
-        self.input.saturating_add(self.cache_write()).saturating_add(self.cache_read)
+    pub fn prompt_tokens(&self) -> u64 {
+        self.input.saturating_add(self.cache_write_tokens()).saturating_add(self.cache_read)
     }
 
     /// What is charged as a five-minute write, the unsplit rest of the total included.
-    pub(super) fn written_5m(&self) -> u64 {
+    pub(super) fn charged_cache_write_5m(&self) -> u64 {
         let rest = self.cache_write_total.saturating_sub(self.cache_write_1h);
         rest.max(self.cache_write_5m)
     }
@@ -47,14 +47,14 @@ pub enum Cost {
         /// The whole cost.
         usd: Usd,
         /// Its parts.
-        breakdown: Breakdown,
+        breakdown: CostBreakdown,
     },
     /// The price is not known, which is not the same as free.
     Unpriced {
         /// The model as the message names it.
         model: String,
         /// What is missing.
-        reason: Reason,
+        reason: UnpricedReason,
     },
 }
 
@@ -70,7 +70,7 @@ impl Cost {
 
 /// The parts of a cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Breakdown {
+pub struct CostBreakdown {
     /// Prompt tokens outside the cache.
     pub input: Usd,
     /// Answer tokens.
@@ -85,7 +85,7 @@ pub struct Breakdown {
     pub web_search: Usd,
 }
 
-impl Breakdown {
+impl CostBreakdown {
     /// The sum of the parts.
     pub fn total(&self) -> Usd {
         let Self { input, output, cache_write_5m, cache_write_1h, cache_read, web_search } = *self;
@@ -95,7 +95,7 @@ impl Breakdown {
 
 /// Why a request has no price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum UnpricedReason {
     /// The table does not name the model.
     #[error("the model is not in the price table")]
     UnknownModel,

@@ -88,13 +88,13 @@ impl Usd {
     }
 
     /// The price of `tokens` at a rate per million, multiplied by both factors.
-    pub(super) fn of_tokens(tokens: u64, rate: Decimal, factors: [Decimal; 2]) -> Self {
+    pub(super) fn from_tokens(tokens: u64, rate: Decimal, factors: [Decimal; 2]) -> Self {
         let [first, second] = factors.map(|factor| i128::from(factor.0));
         Self((i128::from(tokens) * i128::from(rate.0)).saturating_mul(first).saturating_mul(second))
     }
 
     /// The price of `requests` at a price for each.
-    pub(super) fn of_requests(requests: u64, each: Decimal) -> Self {
+    pub(super) fn from_requests(requests: u64, each: Decimal) -> Self {
         let millionths = i128::from(requests) * i128::from(each.0);
         Self(millionths.saturating_mul(1_000_000_000_000_000_000))
     }

@@ -68,24 +68,24 @@ pub struct Price {
     /// The rates of a prompt that is in no band.
     pub rates: Rates,
     /// The rates of larger prompts, smallest band first.
-    pub above: Vec<Band>,
+    pub bands: Vec<RateBand>,
     /// What fast mode multiplies the rates by, where it is offered.
-    pub fast: Option<Decimal>,
+    pub fast_multiplier: Option<Decimal>,
 }
 
 impl Price {
     /// The one set of rates for a request with a prompt of this size.
     pub fn rates_for(&self, prompt_tokens: u64) -> &Rates {
-        let mut bands = self.above.iter().rev();
-        bands.find(|band| prompt_tokens > band.prompt_over).map_or(&self.rates, |band| &band.rates)
+        let mut bands = self.bands.iter().rev();
+        bands.find(|band| prompt_tokens > band.above_prompt_tokens).map_or(&self.rates, |band| &band.rates)
     }
 }
 
 /// The rates of prompts larger than a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Band {
+pub struct RateBand {
     /// The largest prompt, in tokens, that is not yet in the band.
-    pub prompt_over: u64,
+    pub above_prompt_tokens: u64,
     /// What every token of such a request costs.
     pub rates: Rates,
 }
@@ -106,16 +106,16 @@ pub struct Rates {
 }
 
 /// A price file, sorted by model and date.
-pub(super) struct Table {
+pub(super) struct PriceTable {
     pub(super) web_search: Option<Decimal>,
     pub(super) geo: BTreeMap<String, Decimal>,
     pub(super) models: BTreeMap<String, Vec<Price>>,
 }
 
-impl Table {
+impl PriceTable {
     pub(super) fn parse(text: &str, origin: &str) -> Result<Self, PriceError> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            let line = line_at(text, error.span().map_or(0, |span| span.start));
+        let file: PriceFile = toml::from_str(text).map_err(|error| {
+            let line = line_number_at(text, error.span().map_or(0, |span| span.start));
             PriceError::Format {
                 origin: origin.to_owned(),
                 line,
@@ -125,8 +125,8 @@ impl Table {
         })?;
         let mut models: BTreeMap<String, Vec<Price>> = BTreeMap::new();
         for row in file.price {
-            let line = line_at(text, row.span().start);
-            let Row { names, price } = row.into_inner();
+            let line = line_number_at(text, row.span().start);
+            let PriceRow { names, price } = row.into_inner();
             for model in names {
                 let prices = models.entry(model.clone()).or_default();
                 let from = price.effective_from;
@@ -141,24 +141,24 @@ impl Table {
     }
 }
 
-fn line_at(text: &str, offset: usize) -> usize {
+fn line_number_at(text: &str, offset: usize) -> usize {
     let before = text.bytes().take(offset);
     before.filter(|&byte| byte == b'\n').count() + 1
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PriceFile {
     web_search: Option<Decimal>,
     #[serde(default)]
     geo: BTreeMap<String, Decimal>,
     #[serde(default)]
-    price: Vec<Spanned<Row>>,
+    price: Vec<Spanned<PriceRow>>,
 }
 
 #[derive(Deserialize)]
 #[serde(try_from = "FileRow")]
-struct Row {
+struct PriceRow {
     names: Vec<String>,
     price: Price,
 }
@@ -191,7 +191,7 @@ struct FileBand {
     read: Option<Decimal>,
 }
 
-impl TryFrom<FileRow> for Row {
+impl TryFrom<FileRow> for PriceRow {
     type Error = String;
 
     fn try_from(row: FileRow) -> Result<Self, Self::Error> {
@@ -201,23 +201,23 @@ impl TryFrom<FileRow> for Row {
             return Err("`models` is empty".to_owned());
         }
         let effective_from = effective_from.to_string().parse();
-        let mut above: Vec<Band> = above.into_iter().map(Band::from).collect();
-        above.sort_by_key(|band| band.prompt_over);
+        let mut above: Vec<RateBand> = above.into_iter().map(RateBand::from).collect();
+        above.sort_by_key(|band| band.above_prompt_tokens);
         let price = Price {
             effective_from: effective_from.map_err(|error: jiff::Error| error.to_string())?,
             source,
             rates: Rates { input, output, write_5m, write_1h, read },
-            above,
-            fast,
+            bands: above,
+            fast_multiplier: fast,
         };
         Ok(Self { names: models, price })
     }
 }
 
-impl From<FileBand> for Band {
+impl From<FileBand> for RateBand {
     fn from(band: FileBand) -> Self {
         let FileBand { prompt_over, input, output, write_5m, write_1h, read } = band;
         let rates = Rates { input, output, write_5m, write_1h, read };
-        Self { prompt_over, rates }
+        Self { above_prompt_tokens: prompt_over, rates }
     }
 }

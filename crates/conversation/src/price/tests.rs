@@ -8,20 +8,20 @@ const M: u64 = 1_000_000;
 
 /// The cost in dollars of a request at standard speed, now.
 #[track_caller]
-fn check(model: &str, counts: Counts, dollars: f64) {
+fn check(model: &str, counts: UsageCounts, dollars: f64) {
     let cost = Prices::bundled().cost(model, None, &counts, None, None);
     assert_eq!(cost.usd().map(Usd::as_f64), Some(dollars), "{cost:?}");
 }
 
 #[track_caller]
-fn check_unpriced(prices: &Prices, model: &str, counts: Counts, reason: Reason) {
+fn check_unpriced(prices: &Prices, model: &str, counts: UsageCounts, reason: UnpricedReason) {
     let cost = prices.cost(model, None, &counts, None, None);
     let model = model.to_owned();
     assert_eq!(cost, Cost::Unpriced { model, reason });
 }
 
-fn input(input: u64) -> Counts {
-    Counts { input, ..Counts::default() }
+fn input(input: u64) -> UsageCounts {
+    UsageCounts { input, ..UsageCounts::default() }
 }
 
 /// A user's file with one row, and whatever else the test adds to it.
@@ -39,7 +39,7 @@ fn custom(rest: &str) -> Prices {
 
 #[test]
 fn every_kind_of_token_has_its_own_rate() {
-    let counts = Counts {
+    let counts = UsageCounts {
         input: M,
         output: M,
         cache_write_5m: M,
@@ -49,7 +49,7 @@ fn every_kind_of_token_has_its_own_rate() {
         web_searches: 3,
     };
     let cost = Prices::bundled().cost("claude-fable-5-1", None, &counts, None, None);
-    let breakdown = Breakdown {
+    let breakdown = CostBreakdown {
         input: Usd::from_f64(10.0),
         output: Usd::from_f64(50.0),
         cache_write_5m: Usd::from_f64(12.5),
@@ -68,9 +68,9 @@ fn the_bundled_table_is_the_one_of_the_price_page() {
         let [price] = prices else { panic!("{name} has {} rows", prices.len()) };
         assert_eq!(price.effective_from, date(2024, 1, 1), "{name}");
         assert_eq!(price.source, "official price page, read 2026-08", "{name}");
-        let bands = price.above.iter().map(|band| (band.prompt_over, &band.rates));
+        let bands = price.bands.iter().map(|band| (band.above_prompt_tokens, &band.rates));
         for (over, rates) in [(0, &price.rates)].into_iter().chain(bands) {
-            let optional = [rates.write_5m, rates.write_1h, rates.read, price.fast];
+            let optional = [rates.write_5m, rates.write_1h, rates.read, price.fast_multiplier];
             let optional = optional.map(|rate| rate.map_or("-".to_owned(), |rate| rate.to_string()));
             let Rates { input, output, .. } = rates;
             table += &format!("{name} >{over} {input} {output} {}\n", optional.join(" "));
@@ -106,15 +106,20 @@ claude-sonnet-5-5 >0 2 10 2.5 4 0.2 -
 
 #[test]
 fn the_whole_prompt_chooses_one_band_for_the_whole_request() {
-    let at_limit =
-        Counts { input: 100_000, output: 1_000, cache_write_total: 50_000, cache_read: 50_000, ..Counts::default() };
+    let at_limit = UsageCounts {
+        input: 100_000,
+        output: 1_000,
+        cache_write_total: 50_000,
+        cache_read: 50_000,
+        ..UsageCounts::default()
+    };
     // 0.3 + 0.015 + 0.1875 + 0.015
     check("claude-sonnet-4-5", at_limit, 0.5175);
-    let over = Counts { cache_read: 50_001, ..at_limit };
+    let over = UsageCounts { cache_read: 50_001, ..at_limit };
     // 0.6 + 0.0225 + 0.375 + 0.0300006
     check("claude-sonnet-4-5", over, 1.0275006);
     // Output is no part of the prompt, and other models have no bands.
-    let output = Counts { output: M, ..Counts::default() };
+    let output = UsageCounts { output: M, ..UsageCounts::default() };
     check("claude-sonnet-4-5", output, 15.0);
     check("claude-sonnet-4-6", input(M), 3.0);
 }
@@ -132,11 +137,11 @@ fn the_highest_band_below_the_prompt_counts_whatever_their_order() {
 
 #[test]
 fn the_unsplit_rest_of_a_cache_write_costs_the_five_minute_rate() {
-    let write = |five, hour, total| Counts {
+    let write = |five, hour, total| UsageCounts {
         cache_write_5m: five,
         cache_write_1h: hour,
         cache_write_total: total,
-        ..Counts::default()
+        ..UsageCounts::default()
     };
     let model = "claude-haiku-4-5";
     check(model, write(M, M, 2 * M), 3.25);
@@ -147,14 +152,14 @@ fn the_unsplit_rest_of_a_cache_write_costs_the_five_minute_rate() {
     // A total below the split, or none, does not hide the split.
     check(model, write(M, M, 1), 3.25);
     check(model, write(M, M, 0), 3.25);
-    assert_eq!(write(M, M, 0).cache_write(), 2 * M);
-    assert_eq!(write(M, M, 4 * M).cache_write(), 4 * M);
+    assert_eq!(write(M, M, 0).cache_write_tokens(), 2 * M);
+    assert_eq!(write(M, M, 4 * M).cache_write_tokens(), 4 * M);
 }
 
 #[test]
 fn fast_mode_multiplies_tokens_but_not_searches() {
     let prices = Prices::bundled();
-    let counts = Counts { input: M, web_searches: 1, ..Counts::default() };
+    let counts = UsageCounts { input: M, web_searches: 1, ..UsageCounts::default() };
     let cost = |model, speed| prices.cost(model, None, &counts, Some(speed), None);
     for (model, speed, dollars) in [
         ("claude-opus-4-6", "fast", 30.01),
@@ -168,7 +173,7 @@ fn fast_mode_multiplies_tokens_but_not_searches() {
     }
     for (model, speed) in [("claude-opus-5", "fast"), ("claude-opus-4-6", "warp")] {
         let cost = cost(model, speed);
-        let (model, reason) = (model.to_owned(), Reason::UnknownSpeed);
+        let (model, reason) = (model.to_owned(), UnpricedReason::UnknownSpeed);
         assert_eq!(cost, Cost::Unpriced { model, reason });
     }
 }
@@ -189,7 +194,7 @@ fn geo_multiplies_only_when_a_file_says_so() {
 
 #[test]
 fn web_searches_cost_a_cent_each_unless_a_file_says_otherwise() {
-    let counts = Counts { web_searches: 7, ..Counts::default() };
+    let counts = UsageCounts { web_searches: 7, ..UsageCounts::default() };
     check("claude-opus-5", counts, 0.07);
     let prices = Prices::with_overrides("web_search = 0.02", "prices.toml").unwrap();
     let usd = prices.cost("claude-opus-5", None, &counts, None, None).usd();
@@ -209,7 +214,7 @@ fn an_unknown_model_is_unpriced_and_never_its_sibling() {
         "opus",
         "",
     ] {
-        check_unpriced(&prices, model, input(1), Reason::UnknownModel);
+        check_unpriced(&prices, model, input(1), UnpricedReason::UnknownModel);
     }
 }
 
@@ -224,10 +229,10 @@ fn tokens_without_a_rate_make_the_cost_unknown() {
     let model = "claude-haiku-5-5";
     check(model, input(M), 0.5);
     check(model, input(100_000), 0.01);
-    let read = Counts { cache_read: 1, ..input(1) };
-    check_unpriced(&prices, model, read, Reason::NoRate { kind: "cache read" });
-    let write = Counts { cache_write_total: 1, ..input(1) };
-    check_unpriced(&prices, model, write, Reason::NoRate { kind: "5m cache write" });
+    let read = UsageCounts { cache_read: 1, ..input(1) };
+    check_unpriced(&prices, model, read, UnpricedReason::NoRate { kind: "cache read" });
+    let write = UsageCounts { cache_write_total: 1, ..input(1) };
+    check_unpriced(&prices, model, write, UnpricedReason::NoRate { kind: "5m cache write" });
     assert_eq!(prices.cache_savings(model, None, &read, None, None), None);
 }
 
@@ -252,7 +257,7 @@ fn the_row_in_force_at_the_messages_time_is_used() {
     ] {
         assert_eq!(cost(at).usd(), Some(Usd::from_f64(dollars)), "{at:?}");
     }
-    let (model, reason) = ("mine".to_owned(), Reason::NotInForce);
+    let (model, reason) = ("mine".to_owned(), UnpricedReason::NotInForce);
     let early = cost(Some("2024-12-31T23:59:59Z"));
     assert_eq!(early, Cost::Unpriced { model, reason });
 }
@@ -271,8 +276,8 @@ fn a_users_file_replaces_whole_models_and_adds_new_ones() {
     let usd = |model| prices.cost(model, None, &input(M), None, None).usd();
     // The band and the cache rates of the bundled row are gone with it.
     assert_eq!(usd("claude-sonnet-4-5-20250929"), Some(Usd::from_f64(1.0)));
-    let read = Counts { cache_read: 1, ..Counts::default() };
-    let reason = Reason::NoRate { kind: "cache read" };
+    let read = UsageCounts { cache_read: 1, ..UsageCounts::default() };
+    let reason = UnpricedReason::NoRate { kind: "cache read" };
     check_unpriced(&prices, "claude-sonnet-4-5", read, reason);
     assert_eq!(usd("glm-5.1"), Some(Usd::from_f64(1.0)));
     // A dated name prices that snapshot alone.
@@ -350,8 +355,8 @@ fn platform_affixes_leave_the_name_and_nothing_else_does() {
 fn savings_are_reads_at_full_price_less_what_the_cache_cost() {
     let prices = Prices::bundled();
     let savings = |model, counts| prices.cache_savings(model, None, &counts, None, None).map(Usd::as_f64);
-    let read = Counts { cache_read: M, ..Counts::default() };
-    let write = Counts { cache_write_1h: M, cache_write_total: 2 * M, ..Counts::default() };
+    let read = UsageCounts { cache_read: M, ..UsageCounts::default() };
+    let write = UsageCounts { cache_write_1h: M, cache_write_total: 2 * M, ..UsageCounts::default() };
     assert_eq!(savings("claude-opus-4-5", read), Some(4.5));
     assert_eq!(savings("claude-opus-4-5", write), Some(-6.25));
     assert_eq!(savings("claude-sonnet-4", read), Some(5.4));
@@ -364,7 +369,7 @@ fn savings_are_reads_at_full_price_less_what_the_cache_cost() {
 
 #[test]
 fn sums_are_exact_in_any_order() {
-    let one = Counts { input: 11, output: 7, cache_write_total: 22, cache_read: 33, ..Counts::default() };
+    let one = UsageCounts { input: 11, output: 7, cache_write_total: 22, cache_read: 33, ..UsageCounts::default() };
     let cost = Prices::bundled().cost("claude-opus-5-5", None, &one, None, None);
     let sum: Usd = (0..1000).filter_map(|_| cost.usd()).sum();
     assert_eq!(sum.as_f64(), 0.3006);
@@ -376,7 +381,7 @@ fn sums_are_exact_in_any_order() {
 
 #[test]
 fn absurd_counts_neither_panic_nor_wrap() {
-    let counts = Counts {
+    let counts = UsageCounts {
         input: u64::MAX,
         output: u64::MAX,
         cache_write_5m: u64::MAX,

@@ -5,47 +5,49 @@ use std::collections::{HashMap, HashSet};
 use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::{Entry, ToolUseId};
 
-use super::{Kind, ScreenItem, notice, plain};
+use super::{ItemKind, ScreenItem, item_for_node, notice};
 use crate::conversation::Node;
 
 /// The hooks of calls, to stand with them: before and after the result.
-pub(super) struct Hooks<'a> {
-    of_call: HashMap<&'a ToolUseId, (Vec<&'a Node>, Vec<&'a Node>)>,
-    shown: HashSet<u64>,
+pub(super) struct HooksByCall<'a> {
+    by_call: HashMap<&'a ToolUseId, (Vec<&'a Node>, Vec<&'a Node>)>,
+    shown_lines: HashSet<u64>,
 }
 
-impl<'a> Hooks<'a> {
+impl<'a> HooksByCall<'a> {
     pub(super) fn new(path: &[&'a Node], calls: &HashSet<&'a ToolUseId>) -> Self {
-        let mut hooks = Self { of_call: HashMap::new(), shown: HashSet::new() };
+        let mut hooks = Self { by_call: HashMap::new(), shown_lines: HashSet::new() };
         for node in path {
-            let Some((call, event)) = hook_of(node).filter(|(call, _)| calls.contains(call)) else { continue };
-            let (before, after) = hooks.of_call.entry(call).or_default();
+            let Some((call, event)) = hook_call_and_event(node).filter(|(call, _)| calls.contains(call)) else {
+                continue;
+            };
+            let (before, after) = hooks.by_call.entry(call).or_default();
             if event.starts_with("Pre") {
                 before.push(*node)
             } else {
                 after.push(*node)
             }
-            hooks.shown.insert(node.line);
+            hooks.shown_lines.insert(node.line);
         }
         hooks
     }
 
     /// The hooks that ran before and after a call.
-    pub(super) fn of(&self, call: &ToolUseId) -> (Vec<ScreenItem>, Vec<ScreenItem>) {
-        let Some((before, after)) = self.of_call.get(call) else { return Default::default() };
-        let items = |nodes: &[&Node]| nodes.iter().filter_map(|node| item(node)).collect();
+    pub(super) fn items_for_call(&self, call: &ToolUseId) -> (Vec<ScreenItem>, Vec<ScreenItem>) {
+        let Some((before, after)) = self.by_call.get(call) else { return Default::default() };
+        let items = |nodes: &[&Node]| nodes.iter().filter_map(|node| hook_item(node)).collect();
         (items(before), items(after))
     }
 
     pub(super) fn is_shown_with_call(&self, node: &Node) -> bool {
-        self.shown.contains(&node.line)
+        self.shown_lines.contains(&node.line)
     }
 }
 
 /// The call and event of a hook's line.
-fn hook_of(node: &Node) -> Option<(&ToolUseId, &str)> {
+fn hook_call_and_event(node: &Node) -> Option<(&ToolUseId, &str)> {
     match &node.entry {
-        Entry::Attachment(line) => line.attachment.hook(),
+        Entry::Attachment(line) => line.attachment.hook_tool_use_and_event(),
         Entry::Progress(line) => match &line.data {
             ProgressData::Tagged(ProgressKind::Hook(hook)) => {
                 Some((line.tool_use_id.get()?, hook.hook_event.text().unwrap_or_default()))
@@ -57,7 +59,7 @@ fn hook_of(node: &Node) -> Option<(&ToolUseId, &str)> {
 }
 
 /// A hook's line as an item; `None` for other progress, which its tool card replaces.
-pub(super) fn item(node: &Node) -> Option<ScreenItem> {
+pub(super) fn hook_item(node: &Node) -> Option<ScreenItem> {
     match &node.entry {
         Entry::Progress(line) => match &line.data {
             ProgressData::Tagged(ProgressKind::Hook(hook)) => {
@@ -67,14 +69,15 @@ pub(super) fn item(node: &Node) -> Option<ScreenItem> {
                     None => name.to_owned(),
                 };
                 // It says that the hook runs; its output, if any, has an entry of its own.
-                Some(ScreenItem { text: Some(text), is_silent: true, ..plain(node, Kind::Hook) })
+                Some(ScreenItem { text: Some(text), is_silent: true, ..item_for_node(node, ItemKind::Hook) })
             }
-            ProgressData::Tagged(ProgressKind::Unknown(unknown)) => {
-                Some(ScreenItem { text: Some(unknown.json().text().to_owned()), ..plain(node, Kind::Unknown) })
-            }
+            ProgressData::Tagged(ProgressKind::Unknown(unknown)) => Some(ScreenItem {
+                text: Some(unknown.json().text().to_owned()),
+                ..item_for_node(node, ItemKind::Unknown)
+            }),
             _ => None,
         },
-        Entry::Attachment(line) => notice::hook(node, &line.attachment),
+        Entry::Attachment(line) => notice::hook_attachment_item(node, &line.attachment),
         _ => None,
     }
 }

@@ -4,45 +4,47 @@ use quipu_message::attachment::Attachment;
 use quipu_message::system::System;
 use quipu_message::{Content, Entry, Json, Maybe};
 
-use super::{Kind, ScreenItem, plain};
+use super::{ItemKind, ScreenItem, item_for_node};
 use crate::conversation::Node;
-use crate::person::{Said, said};
+use crate::user_text::{UserText, classify_user_text};
 
 /// The item of a system line, an attachment, a summary or an unknown line; none
 /// when it has nothing to tell a person.
-pub(super) fn item(node: &Node) -> Option<ScreenItem> {
+pub(super) fn notice_item(node: &Node) -> Option<ScreenItem> {
     match &node.entry {
         Entry::System(system) => {
-            let item = self::system(node, system)?;
+            let item = self::system_item(node, system)?;
             Some(ScreenItem { hidden: item.hidden || system.is_meta(), ..item })
         }
-        Entry::Attachment(line) => match hook(node, &line.attachment) {
+        Entry::Attachment(line) => match hook_attachment_item(node, &line.attachment) {
             Some(item) => Some(item),
             None => {
-                let (kind, text) = attachment(&line.attachment)?;
-                Some(ScreenItem { text: Some(text), ..plain(node, kind) })
+                let (kind, text) = describe_attachment(&line.attachment)?;
+                Some(ScreenItem { text: Some(text), ..item_for_node(node, kind) })
             }
         },
-        Entry::Summary(line) => Some(ScreenItem { text: Some(line.summary.clone()), ..plain(node, Kind::Summary) }),
+        Entry::Summary(line) => {
+            Some(ScreenItem { text: Some(line.summary.clone()), ..item_for_node(node, ItemKind::Summary) })
+        }
         Entry::ToolUseSummary(line) => {
-            Some(ScreenItem { text: Some(line.summary.clone()), ..plain(node, Kind::System) })
+            Some(ScreenItem { text: Some(line.summary.clone()), ..item_for_node(node, ItemKind::System) })
         }
         Entry::Error(line) => {
-            let text = line.error.get().or(line.message.get()).map(Json::words).unwrap_or_default();
-            Some(ScreenItem { text: Some(text), is_error: true, ..plain(node, Kind::System) })
+            let text = line.error.get().or(line.message.get()).map(Json::extract_text).unwrap_or_default();
+            Some(ScreenItem { text: Some(text), is_error: true, ..item_for_node(node, ItemKind::System) })
         }
         Entry::ConversationReset(_) => {
             let text = Some("Conversation cleared".to_owned());
-            Some(ScreenItem { text, ..plain(node, Kind::System) })
+            Some(ScreenItem { text, ..item_for_node(node, ItemKind::System) })
         }
         Entry::Unknown(unknown) => {
-            Some(ScreenItem { text: Some(unknown.json().text().to_owned()), ..plain(node, Kind::Unknown) })
+            Some(ScreenItem { text: Some(unknown.json().text().to_owned()), ..item_for_node(node, ItemKind::Unknown) })
         }
         _ => None,
     }
 }
 
-fn system(node: &Node, system: &System) -> Option<ScreenItem> {
+fn system_item(node: &Node, system: &System) -> Option<ScreenItem> {
     let content = |text: &Maybe<String>| text.get().cloned();
     let mut is_error = false;
     let text = match system {
@@ -54,32 +56,33 @@ fn system(node: &Node, system: &System) -> Option<ScreenItem> {
                 None => content(&line.content).unwrap_or_else(|| "Conversation compacted".to_owned()),
             })
         }
-        System::MicrocompactBoundary(line) => Some(match line.cleared_calls().len() {
+        System::MicrocompactBoundary(line) => Some(match line.cleared_tool_use_ids().len() {
             0 => content(&line.content).unwrap_or_else(|| "Context cleared of old results".to_owned()),
             1 => "Context cleared of 1 old tool result".to_owned(),
             n => format!("Context cleared of {n} old tool results"),
         }),
-        System::Plain(line) => {
+        System::LegacyNotice(line) => {
             is_error = line.level.text() == Some("error");
             content(&line.content)
         }
         System::TurnDuration(line) => {
-            let took = duration(line.duration_ms.get()?.as_f64()?);
+            let took = format_duration(line.duration_ms.get()?.as_f64()?);
             let text = Some(format!("The turn took {took}"));
-            return Some(ScreenItem { text, hidden: true, ..plain(node, Kind::System) });
+            return Some(ScreenItem { text, hidden: true, ..item_for_node(node, ItemKind::System) });
         }
         System::ApiMetrics(line) => {
-            let first = line.ttft_ms.get().and_then(|n| Some(format!("first token after {}", duration(n.as_f64()?))));
+            let first =
+                line.ttft_ms.get().and_then(|n| Some(format!("first token after {}", format_duration(n.as_f64()?))));
             let speed = line.otps.get().map(|n| format!("{n} output tokens a second"));
             let facts: Vec<String> = [first, speed].into_iter().flatten().collect();
             let text = (!facts.is_empty()).then(|| format!("API call: {}", facts.join(", ")));
-            return text.is_some().then(|| ScreenItem { text, hidden: true, ..plain(node, Kind::System) });
+            return text.is_some().then(|| ScreenItem { text, hidden: true, ..item_for_node(node, ItemKind::System) });
         }
-        System::LocalCommand(line) => return local(node, line.content.text()?),
-        System::LocalCommandOutput(line) => return local(node, line.content.text()?),
+        System::LocalCommand(line) => return local_command_item(node, line.content.text()?),
+        System::LocalCommandOutput(line) => return local_command_item(node, line.content.text()?),
         System::ApiError(line) => {
             is_error = true;
-            let status = line.error.get().map(Json::words).unwrap_or_default();
+            let status = line.error.get().map(Json::extract_text).unwrap_or_default();
             let attempt = line.retry_attempt.get().copied().unwrap_or_default();
             let most = line.max_retries.get().copied().unwrap_or_default();
             Some(format!("API error, attempt {attempt} of {most}: {status}"))
@@ -108,25 +111,25 @@ fn system(node: &Node, system: &System) -> Option<ScreenItem> {
         System::SessionWritesLost(_) => Some("The program lost lines of its session file".to_owned()),
         System::StopHookSummary(line) => {
             let stopped = line.prevented_continuation.is_true();
-            let errors = line.hook_errors.get().map(Json::value).unwrap_or_default();
+            let errors = line.hook_errors.get().map(Json::to_value).unwrap_or_default();
             if !stopped && errors.as_array().is_none_or(Vec::is_empty) {
                 return None;
             }
             let text = Some(format!("Stop hooks: {}", line.stop_reason.text().unwrap_or_default()));
-            return Some(ScreenItem { text, is_error: true, ..plain(node, Kind::Hook) });
+            return Some(ScreenItem { text, is_error: true, ..item_for_node(node, ItemKind::Hook) });
         }
         System::Unknown(unknown) => {
             let text = Some(unknown.json().text().to_owned());
-            return Some(ScreenItem { text, ..plain(node, Kind::Unknown) });
+            return Some(ScreenItem { text, ..item_for_node(node, ItemKind::Unknown) });
         }
         _ => None,
     };
     let text = Some(text?).filter(|text| !text.trim().is_empty());
-    text.is_some().then(|| ScreenItem { text, is_error, ..plain(node, Kind::System) })
+    text.is_some().then(|| ScreenItem { text, is_error, ..item_for_node(node, ItemKind::System) })
 }
 
 /// Milliseconds as `0.8 s`, `12 s` or `3 min 5 s`.
-fn duration(ms: f64) -> String {
+fn format_duration(ms: f64) -> String {
     let seconds = (ms / 1000.0).round() as u64;
     match seconds {
         _ if ms < 10_000.0 => format!("{:.1} s", ms / 1000.0),
@@ -136,22 +139,22 @@ fn duration(ms: f64) -> String {
 }
 
 /// A local command's words: what was typed, or what it printed.
-fn local(node: &Node, content: &str) -> Option<ScreenItem> {
-    let (kind, text) = match said(content) {
-        Said::Prompt { text, .. } => (Kind::User, text),
-        Said::Notice(text) => (Kind::System, text),
-        Said::Hidden => return None,
+fn local_command_item(node: &Node, content: &str) -> Option<ScreenItem> {
+    let (kind, text) = match classify_user_text(content) {
+        UserText::Prompt { text, .. } => (ItemKind::User, text),
+        UserText::Notice(text) => (ItemKind::System, text),
+        UserText::Hidden => return None,
     };
-    Some(ScreenItem { text: Some(text), ..plain(node, kind) })
+    Some(ScreenItem { text: Some(text), ..item_for_node(node, kind) })
 }
 
 /// A hook's attachment as an item.
-pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
+pub(super) fn hook_attachment_item(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
     let line = |event: &Maybe<String>, name: &Maybe<String>, what: String| {
         let name = name.text().or(event.text()).unwrap_or("hook");
         if what.is_empty() { name.to_owned() } else { format!("{name}: {what}") }
     };
-    let says = |json: &Maybe<Json>| json.get().map(Json::words).unwrap_or_default();
+    let says = |json: &Maybe<Json>| json.get().map(Json::extract_text).unwrap_or_default();
     let mut is_silent = false;
     let (text, is_error) = match attachment {
         Attachment::HookContext(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
@@ -173,12 +176,13 @@ pub(super) fn hook(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
         Attachment::HookCancelled(a) => (line(&a.hook_event, &a.hook_name, "cancelled".to_owned()), true),
         _ => return None,
     };
-    Some(ScreenItem { text: Some(text), is_error, is_silent, ..plain(node, Kind::Hook) })
+    Some(ScreenItem { text: Some(text), is_error, is_silent, ..item_for_node(node, ItemKind::Hook) })
 }
 
 /// What people see of an attachment; `None` for what only the model needs.
-pub(super) fn attachment(attachment: &Attachment) -> Option<(Kind, String)> {
-    let named = |what: &str, name: &Maybe<String>| name.text().map(|name| (Kind::Attachment, format!("{what} {name}")));
+pub(super) fn describe_attachment(attachment: &Attachment) -> Option<(ItemKind, String)> {
+    let named =
+        |what: &str, name: &Maybe<String>| name.text().map(|name| (ItemKind::Attachment, format!("{what} {name}")));
     match attachment {
         Attachment::File(a) => named("file", if a.display_path.is_value() { &a.display_path } else { &a.filename }),
         Attachment::Directory(a) => named("folder", &a.path),
@@ -186,21 +190,23 @@ pub(super) fn attachment(attachment: &Attachment) -> Option<(Kind, String)> {
         Attachment::EditedFile(a) => named("changed meanwhile:", &a.filename),
         Attachment::NestedMemory(a) => named("instructions", &a.path),
         Attachment::McpResource(a) => named("resource", &a.uri),
-        Attachment::QueuedCommand(a) => match said(&a.prompt.get().map(Content::to_text).unwrap_or_default()) {
-            Said::Prompt { text, .. } => Some((Kind::User, text)),
-            Said::Notice(text) => Some((Kind::System, text)),
-            Said::Hidden => None,
-        },
+        Attachment::QueuedCommand(a) => {
+            match classify_user_text(&a.prompt.get().map(Content::to_text).unwrap_or_default()) {
+                UserText::Prompt { text, .. } => Some((ItemKind::User, text)),
+                UserText::Notice(text) => Some((ItemKind::System, text)),
+                UserText::Hidden => None,
+            }
+        }
         Attachment::MaxTurnsReached(a) => {
             let most = a.max_turns.get().copied().unwrap_or_default();
-            Some((Kind::System, format!("The limit of {most} turns was reached")))
+            Some((ItemKind::System, format!("The limit of {most} turns was reached")))
         }
-        Attachment::PlanMode(_) => Some((Kind::System, "Plan mode on".to_owned())),
-        Attachment::PlanModeExit(_) => Some((Kind::System, "Plan mode off".to_owned())),
+        Attachment::PlanMode(_) => Some((ItemKind::System, "Plan mode on".to_owned())),
+        Attachment::PlanModeExit(_) => Some((ItemKind::System, "Plan mode off".to_owned())),
         Attachment::UnknownCommand(a) => {
-            a.command_name.text().map(|name| (Kind::System, format!("Unknown command: {name}")))
+            a.command_name.text().map(|name| (ItemKind::System, format!("Unknown command: {name}")))
         }
-        Attachment::Unknown(unknown) => Some((Kind::Unknown, unknown.json().text().to_owned())),
+        Attachment::Unknown(unknown) => Some((ItemKind::Unknown, unknown.json().text().to_owned())),
         _ => None,
     }
 }

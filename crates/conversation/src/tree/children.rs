@@ -4,8 +4,8 @@
 /// one list, and where each node's begin.
 #[derive(Debug)]
 pub(super) struct Children {
-    starts: Vec<usize>,
-    list: Vec<usize>,
+    offsets: Vec<usize>,
+    children: Vec<usize>,
 }
 
 impl Children {
@@ -23,10 +23,10 @@ impl Children {
                 free[parent] += 1;
             }
         }
-        Self { starts, list }
+        Self { offsets: starts, children: list }
     }
 
-    pub(super) fn of(&self, parent: usize) -> &[usize] {
-        &self.list[self.starts[parent]..self.starts[parent + 1]]
+    pub(super) fn children_of(&self, parent: usize) -> &[usize] {
+        &self.children[self.offsets[parent]..self.offsets[parent + 1]]
     }
 }

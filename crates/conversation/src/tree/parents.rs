@@ -8,9 +8,9 @@ use crate::Node;
 
 /// The parent of each node, by position. No circles: where lines name each other in
 /// one, those that name a later line follow the line before them instead.
-pub(super) fn link(nodes: &[&Node]) -> Vec<Option<usize>> {
+pub(super) fn link_parents(nodes: &[&Node]) -> Vec<Option<usize>> {
     // A file in which no line names a parent has no tree; its lines follow each other.
-    let is_chained = nodes.iter().any(|node| named(node).is_some());
+    let is_chained = nodes.iter().any(|node| named_parent(node).is_some());
     // Room for all: growing would hash every id again.
     let mut latest: HashMap<&Uuid, usize> = HashMap::with_capacity(nodes.len());
     let mut parents = vec![None; nodes.len()];
@@ -19,7 +19,7 @@ pub(super) fn link(nodes: &[&Node]) -> Vec<Option<usize>> {
     let mut only_summary = true;
     for (i, node) in nodes.iter().enumerate() {
         parents[i] = i.checked_sub(1);
-        if let Some(uuid) = named(node) {
+        if let Some(uuid) = named_parent(node) {
             // An id that was used twice means its latest line.
             match latest.get(uuid) {
                 Some(&parent) => parents[i] = Some(parent),
@@ -43,13 +43,13 @@ pub(super) fn link(nodes: &[&Node]) -> Vec<Option<usize>> {
         later.iter().for_each(|&(i, _)| parents[i] = i.checked_sub(1));
     }
     if roots.iter().any(|&root| root > 0) {
-        replace_repeated(nodes, &mut parents, &roots);
+        replace_repeated_trees(nodes, &mut parents, &roots);
     }
     parents
 }
 
 /// The parent that a node names.
-fn named(node: &Node) -> Option<&Uuid> {
+fn named_parent(node: &Node) -> Option<&Uuid> {
     let envelope = node.entry.envelope()?;
     envelope.parent_uuid.get().or(envelope.logical_parent_uuid.get().filter(|_| envelope.parent_uuid == Maybe::Null))
 }
@@ -58,7 +58,7 @@ fn named(node: &Node) -> Option<&Uuid> {
 /// notice without one begins a cleared context in the same tree.
 pub(crate) fn is_root(node: &Node) -> bool {
     let is_message = matches!(node.entry, Entry::User(_) | Entry::Assistant(_));
-    is_message && named(node).is_none() && node.entry.envelope().is_some_and(|e| e.parent_uuid == Maybe::Null)
+    is_message && named_parent(node).is_none() && node.entry.envelope().is_some_and(|e| e.parent_uuid == Maybe::Null)
 }
 
 /// The circles that following parents leads into, each once, as the positions in it.
@@ -83,8 +83,8 @@ pub fn circles(parents: &[Option<usize>]) -> Vec<Vec<usize>> {
 /// Puts each root that repeats an earlier tree (editors copy the conversation so far
 /// under new ids) in that tree's place. A tree is repeated when it holds the same API
 /// message, or begins with the same words at the same time.
-fn replace_repeated(nodes: &[&Node], parents: &mut [Option<usize>], roots: &[usize]) {
-    let tops = tops(parents, roots);
+fn replace_repeated_trees(nodes: &[&Node], parents: &mut [Option<usize>], roots: &[usize]) {
+    let tops = tree_roots(parents, roots);
     let mut first_in: HashMap<&str, usize> = HashMap::new();
     let mut began: HashMap<(&str, String), usize> = HashMap::new();
     let mut repeats: HashMap<usize, usize> = HashMap::new();
@@ -112,7 +112,7 @@ fn replace_repeated(nodes: &[&Node], parents: &mut [Option<usize>], roots: &[usi
 }
 
 /// The root of the tree that each node stands in.
-fn tops(parents: &[Option<usize>], roots: &[usize]) -> Vec<usize> {
+fn tree_roots(parents: &[Option<usize>], roots: &[usize]) -> Vec<usize> {
     let mut tops = vec![usize::MAX; parents.len()];
     roots.iter().for_each(|&root| tops[root] = root);
     for start in 0..parents.len() {

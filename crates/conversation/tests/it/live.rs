@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use quipu_conversation::{Kind, Live, ScreenItem};
+use quipu_conversation::{ItemKind, LiveConversation, ScreenItem};
 use quipu_testkit as kit;
 
 use crate::fold;
@@ -13,9 +13,15 @@ use crate::fold;
 fn words(item: &ScreenItem) -> Option<String> {
     match (&item.kind, &item.tool) {
         (_, Some(tool)) => Some(format!("{} {:?} {:?}", tool.id, tool.status, tool.result)),
-        (Kind::User | Kind::Assistant | Kind::Thinking | Kind::Image | Kind::Summary | Kind::Problem, None) => {
-            Some(format!("{:?} {}", item.kind, item.text.as_deref().unwrap_or_default()))
-        }
+        (
+            ItemKind::User
+            | ItemKind::Assistant
+            | ItemKind::Thinking
+            | ItemKind::Image
+            | ItemKind::Summary
+            | ItemKind::Problem,
+            None,
+        ) => Some(format!("{:?} {}", item.kind, item.text.as_deref().unwrap_or_default())),
         _ => None,
     }
 }
@@ -31,7 +37,7 @@ fn all_words(items: &[ScreenItem], words_of: &mut BTreeMap<String, usize>) {
 }
 
 fn follow(path: &Path) -> BTreeMap<String, usize> {
-    let mut live = Live::default();
+    let mut live = LiveConversation::default();
     let mut given = BTreeMap::new();
     for (n, line) in (1..).zip(fs::read_to_string(path).unwrap_or_default().lines()) {
         live.push_line(n, line);
@@ -44,10 +50,10 @@ fn follow(path: &Path) -> BTreeMap<String, usize> {
 
 #[test]
 fn following_line_by_line_misses_nothing_that_reading_at_once_shows() {
-    let Some(shared) = kit::shared() else { return };
-    let mut files = kit::recorded_lines(&shared);
-    files.extend(kit::corpus(&shared, &["session"]));
-    files.extend(kit::files(&kit::fixture("demo"), |path| path.extension().is_some_and(|ext| ext == "jsonl")));
+    let Some(shared) = kit::shared_dir() else { return };
+    let mut files = kit::recorded_files(&shared);
+    files.extend(kit::corpus_files(&shared, &["session"]));
+    files.extend(kit::files_under(&kit::fixture("demo"), |path| path.extension().is_some_and(|ext| ext == "jsonl")));
     assert!(files.len() > 100, "{} files", files.len());
     let mut missing: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut twice: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -1,16 +1,16 @@
 //! The conversation crate against real recordings, and its laws.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
-mod complete;
-mod laws;
+mod for_api;
+mod for_ui;
 mod live;
 mod parity_api;
 mod parity_sources;
 mod prices;
-mod roots;
-mod sent;
-mod shown;
-mod stories;
+mod properties;
+mod scenarios;
+mod screen_completeness;
+mod tree_roots;
 
 use std::fs;
 use std::path::Path;

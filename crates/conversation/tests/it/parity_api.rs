@@ -92,7 +92,7 @@ fn entries(path: &Path) -> Vec<(u64, Entry)> {
 }
 
 fn files_of(folder: &Path) -> Vec<PathBuf> {
-    kit::files(folder, |path| {
+    kit::files_under(folder, |path| {
         let name = path.file_name().unwrap().to_string_lossy();
         (name.starts_with("transcript") || name.starts_with("agent-")) && name.ends_with(".jsonl")
     })
@@ -142,7 +142,7 @@ const SIDE_CALLS: [(&str, usize, &str); 11] = [
 
 #[test]
 fn for_api_gives_the_request_that_was_sent() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let (mut compared, mut same) = (0, 0);
     let mut side: BTreeMap<String, usize> = BTreeMap::new();
     let mut differ: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -190,13 +190,13 @@ fn for_api_gives_the_request_that_was_sent() {
 
 #[test]
 fn every_message_that_a_file_names_is_stored_or_rebuilt() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let (mut stored, mut rebuilt) = (0, 0);
-    for path in kit::recorded_lines(&shared) {
+    for path in kit::recorded_files(&shared) {
         let mut log = RequestLog::default();
         entries(&path).iter().for_each(|(line, entry)| log.push(*line, entry));
-        let proof = log.prove();
-        assert!(proof.unproven.is_empty() && proof.wrong.is_empty(), "{}: {proof:?}", path.display());
+        let proof = log.verify();
+        assert!(proof.missing.is_empty() && proof.mismatched.is_empty(), "{}: {proof:?}", path.display());
         stored += proof.stored;
         rebuilt += proof.rebuilt;
     }

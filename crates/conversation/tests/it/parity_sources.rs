@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use quipu_conversation::{Kind, ScreenItem};
+use quipu_conversation::{ItemKind, ScreenItem};
 use quipu_testkit as kit;
 
 use crate::fold;
@@ -14,10 +14,10 @@ fn visible(items: &[ScreenItem]) -> Vec<String> {
     items
         .iter()
         .filter_map(|item| match item.kind {
-            Kind::Assistant | Kind::Thinking => {
+            ItemKind::Assistant | ItemKind::Thinking => {
                 Some(format!("{:?} {}", item.kind, item.text.as_deref().unwrap_or_default()))
             }
-            Kind::Tool => {
+            ItemKind::Tool => {
                 let tool = item.tool.as_ref()?;
                 let result = tool.result.as_ref().map(|r| serde_json::to_string(r).unwrap()).unwrap_or_default();
                 Some(format!("Tool {} {} {:?} {result}", tool.name, tool.input.text(), tool.status))
@@ -28,7 +28,7 @@ fn visible(items: &[ScreenItem]) -> Vec<String> {
 }
 
 fn transcripts(folder: &Path) -> Vec<PathBuf> {
-    kit::files(folder, |path| {
+    kit::files_under(folder, |path| {
         path.parent() == Some(folder) && path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("transcript"))
     })
 }
@@ -42,10 +42,10 @@ const DIFFERENT: [(&str, &str); 3] = [
 
 #[test]
 fn stdout_and_file_of_one_run_show_the_same_conversation() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let mut same = 0;
     let mut differ = BTreeMap::new();
-    for stdout in kit::files(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
+    for stdout in kit::files_under(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
         let folder = stdout.parent().unwrap();
         let files = transcripts(folder);
         if files.is_empty() {
@@ -75,7 +75,7 @@ fn our_own_run_shows_the_same_from_both_sources_down_to_the_ids() {
         let items = fold(&[&story.join(name)]).for_ui();
         items
             .into_iter()
-            .filter(|item| matches!(item.kind, Kind::Assistant | Kind::Thinking | Kind::Tool))
+            .filter(|item| matches!(item.kind, ItemKind::Assistant | ItemKind::Thinking | ItemKind::Tool))
             .map(|item| (item.uuid.clone(), visible(&[item])))
             .collect()
     };

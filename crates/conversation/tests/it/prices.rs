@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use quipu_conversation::price::{Counts, Prices};
+use quipu_conversation::price::{Prices, UsageCounts};
 use quipu_message::Entry;
 use quipu_testkit as kit;
 
 #[test]
 fn our_table_gives_the_cost_of_every_recorded_result() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let prices = Prices::bundled();
     let mut compared = 0;
     let mut unpriced = BTreeSet::new();
-    for path in kit::files(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
+    for path in kit::files_under(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
         for line in fs::read_to_string(&path).unwrap().lines() {
             let Ok(Entry::Result(result)) = Entry::read(line) else { continue };
             for (model, used) in result.model_usage.get().into_iter().flatten() {
                 let count = |field: &quipu_message::Maybe<u64>| field.get().copied().unwrap_or_default();
-                let counts = Counts {
+                let counts = UsageCounts {
                     input: count(&used.input_tokens),
                     output: count(&used.output_tokens),
                     cache_write_5m: count(&used.cache_creation_5m),

@@ -5,21 +5,21 @@
 /// `$ARGUMENTS` is all of them as typed. `$0` and `$ARGUMENTS[0]` are the first: words as a shell
 /// splits them, so quotes hold several together. A place whose argument was not given stays as
 /// it is, and so does one after a backslash, which is left out.
-pub(crate) fn fill(text: &str, arguments: &str) -> String {
-    let words = words(arguments);
+pub(crate) fn fill_arguments(text: &str, arguments: &str) -> String {
+    let words = split_words(arguments);
     let (mut filled, mut rest, mut used) = (String::with_capacity(text.len()), text, false);
     // In one pass: what the user typed is not searched for places.
     while let Some(at) = rest.find('$') {
         let (before, place) = rest.split_at(at);
-        let (value, length) = match Place::read(place) {
+        let (value, length) = match Placeholder::parse(place) {
             Some((_, length)) if before.ends_with('\\') => {
                 filled.push_str(&before[..before.len() - 1]);
                 filled.push_str(&place[..length]);
                 rest = &place[length..];
                 continue;
             }
-            Some((Place::All, length)) => (Some(arguments), length),
-            Some((Place::Nth(index), length)) => (words.get(index).map(String::as_str), length),
+            Some((Placeholder::All, length)) => (Some(arguments), length),
+            Some((Placeholder::Nth(index), length)) => (words.get(index).map(String::as_str), length),
             None => (None, 1),
         };
         used |= value.is_some();
@@ -36,15 +36,15 @@ pub(crate) fn fill(text: &str, arguments: &str) -> String {
 }
 
 /// A place for arguments in a text.
-enum Place {
+enum Placeholder {
     All,
     /// The argument of this index.
     Nth(usize),
 }
 
-impl Place {
+impl Placeholder {
     /// The place at the start of a text, and its length in bytes.
-    fn read(text: &str) -> Option<(Self, usize)> {
+    fn parse(text: &str) -> Option<(Self, usize)> {
         let name = text.strip_prefix('$')?;
         if let Some(after) = name.strip_prefix("ARGUMENTS") {
             let index = after.strip_prefix('[').and_then(|inside| inside.split_once(']'));
@@ -62,7 +62,7 @@ impl Place {
 
 /// The words of what was typed, as a shell splits them, but nothing in them is expanded or a
 /// comment. From a quote that is never closed, the rest is one word as it stands.
-fn words(arguments: &str) -> Vec<String> {
+fn split_words(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = arguments;
@@ -99,7 +99,7 @@ fn words(arguments: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{fill, words};
+    use super::{fill_arguments, split_words};
 
     /// What the real program makes of the same texts.
     #[test]
@@ -117,7 +117,7 @@ mod tests {
             ("Fix it\n", "now", "Fix it\n\n\nARGUMENTS: now"),
             ("Fix it", "", "Fix it"),
         ] {
-            assert_eq!(fill(text, arguments), filled, "{text} {arguments}");
+            assert_eq!(fill_arguments(text, arguments), filled, "{text} {arguments}");
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
             ("'' x", &["", "x"]),
             ("", &[]),
         ] {
-            assert_eq!(words(typed), split, "{typed}");
+            assert_eq!(split_words(typed), split, "{typed}");
         }
     }
 }

@@ -15,41 +15,41 @@ fn nodes(lines: &[&str]) -> Vec<Node> {
 }
 
 #[track_caller]
-fn check(keep: Keep, lines: &[&str], expect: &[&str]) {
+fn check(keep: KeepPolicy, lines: &[&str], expect: &[&str]) {
     let nodes = nodes(lines);
-    let kept = uuids(&nodes[kept_from(&nodes, keep)..]);
+    let kept = uuids(&nodes[first_kept_index(&nodes, keep)..]);
     assert_eq!(kept.iter().map(Uuid::as_str).collect::<Vec<_>>(), expect);
 }
 
-const SAYS: &str = r#"user {"type":"text","text":"x"}"#;
-const ANSWERS: &str = r#"m1 {"type":"text","text":"y"}"#;
-const CALLS: &str = r#"m2 {"type":"tool_use","id":"t","name":"Read","input":{}}"#;
-const RESULT: &str = r#"user {"type":"tool_result","tool_use_id":"t","content":"z"}"#;
+const USER_ENTRY: &str = r#"user {"type":"text","text":"x"}"#;
+const ANSWER_ENTRY: &str = r#"m1 {"type":"text","text":"y"}"#;
+const TOOL_CALL_ENTRY: &str = r#"m2 {"type":"tool_use","id":"t","name":"Read","input":{}}"#;
+const TOOL_RESULT_ENTRY: &str = r#"user {"type":"tool_result","tool_use_id":"t","content":"z"}"#;
 
 #[test]
 fn what_is_not_answered_yet_stays_with_the_answer_before_it() {
-    check(Keep::LastAnswer, &[SAYS, ANSWERS, SAYS], &["1", "2"]);
-    check(Keep::OnlyUnanswered, &[SAYS, ANSWERS, SAYS], &["2"]);
-    check(Keep::LastAnswer, &[SAYS], &["0"]);
+    check(KeepPolicy::LastAnswer, &[USER_ENTRY, ANSWER_ENTRY, USER_ENTRY], &["1", "2"]);
+    check(KeepPolicy::OnlyUnanswered, &[USER_ENTRY, ANSWER_ENTRY, USER_ENTRY], &["2"]);
+    check(KeepPolicy::LastAnswer, &[USER_ENTRY], &["0"]);
 }
 
 #[test]
 fn the_last_answer_stays_when_nothing_is_open() {
-    check(Keep::LastAnswer, &[SAYS, CALLS, RESULT, ANSWERS], &["3"]);
-    check(Keep::LastAnswer, &[SAYS, ANSWERS, SAYS, CALLS], &["3"]);
+    check(KeepPolicy::LastAnswer, &[USER_ENTRY, TOOL_CALL_ENTRY, TOOL_RESULT_ENTRY, ANSWER_ENTRY], &["3"]);
+    check(KeepPolicy::LastAnswer, &[USER_ENTRY, ANSWER_ENTRY, USER_ENTRY, TOOL_CALL_ENTRY], &["3"]);
 }
 
 #[test]
 fn a_call_stays_with_its_result() {
-    for keep in [Keep::LastAnswer, Keep::OnlyUnanswered] {
-        check(keep, &[SAYS, ANSWERS, SAYS, CALLS, RESULT], &["3", "4"]);
+    for keep in [KeepPolicy::LastAnswer, KeepPolicy::OnlyUnanswered] {
+        check(keep, &[USER_ENTRY, ANSWER_ENTRY, USER_ENTRY, TOOL_CALL_ENTRY, TOOL_RESULT_ENTRY], &["3", "4"]);
     }
 }
 
 #[test]
 fn the_summary_is_what_stands_in_its_tags() {
-    assert_eq!(between("<analysis>a</analysis><summary> b </summary>", "<summary>", "</summary>"), "b");
-    assert_eq!(between("just words", "<summary>", "</summary>"), "just words");
+    assert_eq!(text_between_tags("<analysis>a</analysis><summary> b </summary>", "<summary>", "</summary>"), "b");
+    assert_eq!(text_between_tags("just words", "<summary>", "</summary>"), "just words");
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn what_is_too_long_to_sum_up_loses_its_older_half_but_not_the_request() {
         .enumerate()
         .map(|(at, text)| said(if at % 2 == 0 { Role::User } else { Role::Assistant }, text))
         .collect();
-    assert!(leave_out(&mut messages));
+    assert!(drop_older_half(&mut messages));
     assert_eq!(messages.len(), 1);
     let text = messages[0].content.to_text();
     assert!(text.contains('a') && text.contains('e') && !text.contains('c'), "{text}");
-    assert!(!leave_out(&mut messages));
+    assert!(!drop_older_half(&mut messages));
 }

@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use quipu_message::Json;
-use quipu_message::hook::HookOutput;
+use quipu_message::hook::AnyHookOutput;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ran, With};
+use super::{HookEnvironment, HookRun};
 
 /// The exit code with which a hook blocks.
-const BLOCKS: i32 = 2;
+const BLOCKING_EXIT_CODE: i32 = 2;
 
 /// How much of what a hook prints is kept, in bytes.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// How long what a hook left running may keep its output open.
-const GRACE: Duration = Duration::from_millis(200);
+const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs a command by the shell, with what happened on its stdin.
-pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: With<'_>) -> Ran {
-    let mut ran = Ran { command: command.to_owned(), is_command: true, ..Ran::default() };
-    let mut shell = match Shell::start(command, input, with) {
+pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: HookEnvironment<'_>) -> HookRun {
+    let mut ran = HookRun { command: command.to_owned(), is_command: true, ..HookRun::default() };
+    let mut shell = match HookProcess::start(command, input, with) {
         Ok(shell) => shell,
         Err(error) => {
             ran.failure = Some(error.to_string());
@@ -32,7 +32,7 @@ pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: W
     };
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = tokio::select! {
-        ended = shell.end(&mut stdout, &mut stderr) => Some(ended),
+        ended = shell.wait(&mut stdout, &mut stderr) => Some(ended),
         () = tokio::time::sleep(patience) => {
             ran.failure = Some(format!("not done in {} s", patience.as_secs_f64()));
             None
@@ -47,7 +47,7 @@ pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: W
     match ended {
         Some(Ok(status)) => {
             ran.exit_code = status.code();
-            read(&mut ran);
+            interpret_exit(&mut ran);
         }
         Some(Err(error)) => ran.failure = Some(error.to_string()),
         None => {}
@@ -56,15 +56,15 @@ pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: W
 }
 
 /// A shell and its children. Dropped before its end, they are killed.
-struct Shell {
+struct HookProcess {
     child: Box<dyn ChildWrapper>,
-    ended: bool,
+    has_ended: bool,
 }
 
-impl Shell {
-    fn start(command: &str, input: &Json, with: With<'_>) -> std::io::Result<Self> {
+impl HookProcess {
+    fn start(command: &str, input: &Json, with: HookEnvironment<'_>) -> std::io::Result<Self> {
         let mut wrap = CommandWrap::with_new("sh", |shell| {
-            shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project);
+            shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project_folder);
             shell.current_dir(with.root);
             shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         });
@@ -74,20 +74,20 @@ impl Shell {
             // A hook need not read.
             tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
         }
-        Ok(Self { child, ended: false })
+        Ok(Self { child, has_ended: false })
     }
 
     /// Waits for its end, and gathers what it prints.
-    async fn end(&mut self, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<ExitStatus> {
+    async fn wait(&mut self, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<ExitStatus> {
         let (out, err) = (self.child.stdout().take(), self.child.stderr().take());
         let exited = CancellationToken::new();
         let late = async {
             exited.cancelled().await;
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep(OUTPUT_GRACE).await;
         };
         let reading = async {
             tokio::select! {
-                _ = async { tokio::join!(gather(out, stdout), gather(err, stderr)) } => {}
+                _ = async { tokio::join!(read_capped(out, stdout), read_capped(err, stderr)) } => {}
                 () = late => {}
             }
         };
@@ -97,21 +97,21 @@ impl Shell {
             status
         };
         let (status, ()) = tokio::join!(waiting, reading);
-        self.ended = true;
+        self.has_ended = true;
         status
     }
 }
 
-impl Drop for Shell {
+impl Drop for HookProcess {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.has_ended {
             let _ = self.child.start_kill();
         }
     }
 }
 
 /// Reads to the end, and keeps the beginning.
-async fn gather(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
+async fn read_capped(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 64 << 10];
     // What came before an error counts.
@@ -123,14 +123,15 @@ async fn gather(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
 
 /// Exit 0 may say something in JSON, exit 2 blocks, anything else is a failure that
 /// blocks nothing.
-fn read(ran: &mut Ran) {
+fn interpret_exit(ran: &mut HookRun) {
     match ran.exit_code {
-        Some(0) if ran.stdout.trim_start().starts_with('{') => match serde_json::from_str::<HookOutput>(&ran.stdout) {
-            Ok(said) => ran.said = said,
+        Some(0) if ran.stdout.trim_start().starts_with('{') => match serde_json::from_str::<AnyHookOutput>(&ran.stdout)
+        {
+            Ok(said) => ran.output = said,
             Err(error) => ran.failure = Some(format!("its output cannot be read: {error}")),
         },
         Some(0) => {}
-        Some(BLOCKS) => ran.blocked = true,
+        Some(BLOCKING_EXIT_CODE) => ran.blocked = true,
         code => ran.failure = Some(code.map_or_else(|| "killed".to_owned(), |code| format!("exit code {code}"))),
     }
 }

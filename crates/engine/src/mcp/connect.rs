@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use quipu_message::Json;
-use quipu_message::control::answer::McpServerInfo;
+use quipu_message::control::response::McpServerInfo;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::service::{RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -15,55 +15,55 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{RoleClient, service::ClientInitializeError};
 
-use super::inside::Inside;
-use super::limit::LineLimit;
-use super::{Config, Standing};
+use super::line_limit::LineLimit;
+use super::sdk_transport::SdkTransport;
+use super::{ConnectionState, McpEndpoint};
 use crate::session::Session;
-use crate::setup::scrubs;
-use crate::tool::SECRETS;
+use crate::setup::scrubs_secrets;
+use crate::tool::SECRET_VARIABLES;
 
-type Running = RunningService<RoleClient, ()>;
+type McpService = RunningService<RoleClient, ()>;
 
 /// Says hello and asks for the tools.
 pub(super) async fn connect(
     session: &Arc<Session>,
     name: &str,
-    config: &Config,
+    config: &McpEndpoint,
     manifest: Option<Json>,
     patience: Duration,
-) -> Standing {
+) -> ConnectionState {
     let hello = async {
-        let (running, program) = reach(session, name, config, manifest).await?;
+        let (running, program) = open_connection(session, name, config, manifest).await?;
         let tools = running.list_all_tools().await.map_err(|error| error.to_string())?;
         let info = running.peer_info().and_then(|info| info.server_info.clone()).map(|info| McpServerInfo {
             name: info.name,
             version: info.version,
             ..McpServerInfo::default()
         });
-        Ok::<_, String>(Standing::Connected { running: Box::new(running), tools, info, program })
+        Ok::<_, String>(ConnectionState::Connected { service: Box::new(running), tools, info, process: program })
     };
     match tokio::time::timeout(patience, hello).await {
         Ok(Ok(standing)) => standing,
-        Ok(Err(why)) => Standing::Failed(why),
-        Err(_) => Standing::Failed("no answer in time".to_owned()),
+        Ok(Err(why)) => ConnectionState::Failed(why),
+        Err(_) => ConnectionState::Failed("no answer in time".to_owned()),
     }
 }
 
 /// Reaches a server; a program is also a process, which ends when it is dropped.
-async fn reach(
+async fn open_connection(
     session: &Arc<Session>,
     name: &str,
-    config: &Config,
+    config: &McpEndpoint,
     manifest: Option<Json>,
-) -> Result<(Running, Option<Box<dyn ChildWrapper>>), String> {
+) -> Result<(McpService, Option<Box<dyn ChildWrapper>>), String> {
     let failed = |error: ClientInitializeError| error.to_string();
     let running = match config {
-        Config::Stdio { command, args, env } => {
+        McpEndpoint::Stdio { command, args, env } => {
             let mut program = CommandWrap::with_new(command, |program| {
-                program.args(args).envs(env).current_dir(session.place.root());
+                program.args(args).envs(env).current_dir(session.workspace.root());
                 program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-                if scrubs(&session.env) {
-                    SECRETS.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {
+                if scrubs_secrets(&session.env) {
+                    SECRET_VARIABLES.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {
                         program.env_remove(name);
                     });
                 }
@@ -76,7 +76,7 @@ async fn reach(
             let transport = AsyncRwTransport::new(LineLimit::new(output), input).with_max_line_length(usize::MAX);
             return Ok((serve_client((), transport).await.map_err(failed)?, Some(child)));
         }
-        Config::Http { url, headers } => {
+        McpEndpoint::Http { url, headers } => {
             let mut named = HashMap::new();
             for (name, value) in headers {
                 let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
@@ -85,7 +85,7 @@ async fn reach(
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(named);
             serve_client((), StreamableHttpClientTransport::from_config(config)).await
         }
-        Config::Sdk => serve_client((), Inside::new(session, name, manifest)).await,
+        McpEndpoint::Sdk => serve_client((), SdkTransport::new(session, name, manifest)).await,
     };
     Ok((running.map_err(failed)?, None))
 }

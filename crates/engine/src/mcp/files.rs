@@ -11,13 +11,13 @@ use quipu_message::control::setup::McpConfig;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json_file::{edit, object};
-use crate::prompt::git_root;
+use crate::json_file::{edit_object, object_entry};
 use crate::state_file;
+use crate::system_prompt::git_root;
 use crate::text_file;
 
 /// The key of servers in all these files.
-const SERVERS: &str = "mcpServers";
+const SERVERS_KEY: &str = "mcpServers";
 
 /// Whom a server is configured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ pub enum McpScope {
 
 impl McpScope {
     /// Reads the word of `--scope`.
-    pub fn read(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         [Self::Local, Self::Project, Self::User].into_iter().find(|scope| scope.as_str() == word)
     }
 
@@ -54,7 +54,7 @@ impl fmt::Display for McpScope {
 
 /// A server as a file has it.
 #[derive(Debug, Clone)]
-pub struct McpEntry {
+pub struct McpServerEntry {
     /// Its name.
     pub name: String,
     /// Whom it is for.
@@ -66,14 +66,14 @@ pub struct McpEntry {
 /// The files for one project.
 #[derive(Debug, Clone)]
 pub struct McpFiles {
-    state: PathBuf,
-    project: PathBuf,
+    state_path: PathBuf,
+    project_folder: PathBuf,
 }
 
 /// The user's servers, and which of the project's servers the user approved.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct State {
+struct UserState {
     mcp_servers: BTreeMap<String, Json>,
     /// Each is a [`ProjectState`], read by itself so that only ours must be right.
     projects: BTreeMap<String, Json>,
@@ -93,26 +93,26 @@ pub(super) struct ProjectState {
 impl McpFiles {
     /// The files for a project; `.claude.json` is in `CLAUDE_CONFIG_DIR`, or else in `HOME`.
     pub fn new(env: &BTreeMap<String, String>, project: &Path) -> Self {
-        Self { state: state_file::path(env), project: project.to_owned() }
+        Self { state_path: state_file::path(env), project_folder: project.to_owned() }
     }
 
     /// The file of a scope.
     pub fn path(&self, scope: McpScope) -> PathBuf {
         match scope {
-            McpScope::Local | McpScope::User => self.state.clone(),
-            McpScope::Project => self.project.join(".mcp.json"),
+            McpScope::Local | McpScope::User => self.state_path.clone(),
+            McpScope::Project => self.project_folder.join(".mcp.json"),
         }
     }
 
     /// All servers, strongest scope first, and what could not be read.
-    pub fn list(&self) -> (Vec<McpEntry>, Vec<String>) {
-        let (state, project, mut problems) = self.state();
+    pub fn list(&self) -> (Vec<McpServerEntry>, Vec<String>) {
+        let (state, project, mut problems) = self.read_state();
         let mut all = Vec::new();
         let mut take = |scope: McpScope, servers: BTreeMap<String, Json>| {
-            all.extend(servers.into_iter().map(|(name, config)| McpEntry { name, scope, config }));
+            all.extend(servers.into_iter().map(|(name, config)| McpServerEntry { name, scope, config }));
         };
         take(McpScope::Local, project.mcp_servers);
-        match self.of_project() {
+        match self.project_servers() {
             Ok(servers) => take(McpScope::Project, servers),
             Err(problem) => problems.push(problem),
         }
@@ -122,9 +122,10 @@ impl McpFiles {
 
     /// The servers of `.mcp.json` in the project's folder and in those above it, up to the
     /// root of its repository; a nearer one replaces those of the same name.
-    fn of_project(&self) -> Result<BTreeMap<String, Json>, String> {
-        let top = git_root(&self.project).unwrap_or(&self.project);
-        let folders: Vec<&Path> = self.project.ancestors().take_while(|folder| folder.starts_with(top)).collect();
+    fn project_servers(&self) -> Result<BTreeMap<String, Json>, String> {
+        let top = git_root(&self.project_folder).unwrap_or(&self.project_folder);
+        let folders: Vec<&Path> =
+            self.project_folder.ancestors().take_while(|folder| folder.starts_with(top)).collect();
         let mut servers = BTreeMap::new();
         for folder in folders.into_iter().rev() {
             let path = folder.join(".mcp.json");
@@ -142,39 +143,39 @@ impl McpFiles {
 
     /// What the user approved and rejected of the project's servers.
     pub(super) fn approvals(&self) -> ProjectState {
-        self.state().1
+        self.read_state().1
     }
 
-    fn state(&self) -> (State, ProjectState, Vec<String>) {
-        let text = match state_file::read(&self.state) {
+    fn read_state(&self) -> (UserState, ProjectState, Vec<String>) {
+        let text = match state_file::read(&self.state_path) {
             Ok(text) => text,
             Err(error) => {
-                let problem = format!("{}: {error}", self.state.display());
-                return (State::default(), ProjectState::default(), vec![problem]);
+                let problem = format!("{}: {error}", self.state_path.display());
+                return (UserState::default(), ProjectState::default(), vec![problem]);
             }
         };
         let text = if text.trim().is_empty() { "{}" } else { text.as_str() };
-        let read = serde_json::from_str::<State>(text).and_then(|state| {
-            let project = state.projects.get(&self.key()).map(Json::read).transpose()?;
+        let read = serde_json::from_str::<UserState>(text).and_then(|state| {
+            let project = state.projects.get(&self.project_key()).map(Json::read).transpose()?;
             Ok((state, project.unwrap_or_default()))
         });
         match read {
             Ok((state, project)) => (state, project, Vec::new()),
             Err(error) => {
-                let problem = format!("{}: {error}", self.state.display());
-                (State::default(), ProjectState::default(), vec![problem])
+                let problem = format!("{}: {error}", self.state_path.display());
+                (UserState::default(), ProjectState::default(), vec![problem])
             }
         }
     }
 
     /// The key of the project in `.claude.json`: the root of its repository, if it has one.
-    fn key(&self) -> String {
-        git_root(&self.project).unwrap_or(&self.project).to_string_lossy().into_owned()
+    fn project_key(&self) -> String {
+        git_root(&self.project_folder).unwrap_or(&self.project_folder).to_string_lossy().into_owned()
     }
 
     /// Adds a server, or replaces the one of that name in the scope.
     pub fn add(&self, name: &str, scope: McpScope, config: &Value) -> io::Result<()> {
-        self.change(scope, |servers| drop(servers.insert(name.to_owned(), config.clone())))
+        self.edit_servers(scope, |servers| drop(servers.insert(name.to_owned(), config.clone())))
     }
 
     /// Removes a server from a scope; false if it was not there.
@@ -183,29 +184,31 @@ impl McpFiles {
         if !self.path(scope).exists() {
             return Ok(false);
         }
-        self.change(scope, |servers| was_there = servers.shift_remove(name).is_some())?;
+        self.edit_servers(scope, |servers| was_there = servers.shift_remove(name).is_some())?;
         Ok(was_there)
     }
 
-    fn change(&self, scope: McpScope, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
+    fn edit_servers(&self, scope: McpScope, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
         let mut change = Some(change);
         let mut apply = |holder: &mut Map<String, Value>| {
-            if let (Some(servers), Some(change)) = (object(holder, SERVERS), change.take()) {
+            if let (Some(servers), Some(change)) = (object_entry(holder, SERVERS_KEY), change.take()) {
                 change(servers);
             }
         };
-        let within = (scope == McpScope::Project).then_some(self.project.as_path());
-        edit(&self.path(scope), within, |file| match scope {
+        let within = (scope == McpScope::Project).then_some(self.project_folder.as_path());
+        edit_object(&self.path(scope), within, |file| match scope {
             McpScope::User | McpScope::Project => apply(file),
             McpScope::Local => {
-                if let Some(project) = object(file, "projects").and_then(|all| object(all, &self.key())) {
+                if let Some(project) =
+                    object_entry(file, "projects").and_then(|all| object_entry(all, &self.project_key()))
+                {
                     apply(project);
                 }
             }
         })?;
         match change {
             None => Ok(()),
-            Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{SERVERS}` is not an object"))),
+            Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{SERVERS_KEY}` is not an object"))),
         }
     }
 }

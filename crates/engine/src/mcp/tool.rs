@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use quipu_message::control::answer::McpTool as Listed;
-use quipu_message::{Block, Content, Image, Json, Maybe, Source};
+use quipu_message::control::response::McpTool as Listed;
+use quipu_message::{Block, Content, Image, Json, Maybe, MediaSource};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ContentBlock, Tool as Offered};
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use crate::tools::read::MAX_IMAGE_BASE64;
 
 /// A tool of an MCP server.
@@ -23,58 +23,59 @@ pub(crate) struct McpTool {
 }
 
 impl McpTool {
-    pub(crate) fn shared(server: &str, tool: Offered, peer: Peer<RoleClient>) -> Arc<dyn Tool> {
-        Arc::new(Self { name: format!("mcp__{}__{}", plain(server), plain(&tool.name)), tool, peer })
+    pub(crate) fn new_shared(server: &str, tool: Offered, peer: Peer<RoleClient>) -> Arc<dyn Tool> {
+        Arc::new(Self { name: format!("mcp__{}__{}", sanitise_name(server), sanitise_name(&tool.name)), tool, peer })
     }
 }
 
 impl Tool for McpTool {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: self.name.clone(),
             description: self.tool.description.as_deref().unwrap_or_default().to_owned(),
             input_schema: Value::Object((*self.tool.input_schema).clone()),
         }
     }
 
-    fn effect(&self, _input: &Value) -> Effect {
+    fn effect(&self, _input: &Value) -> ToolEffect {
         let reads = self.tool.annotations.as_ref().and_then(|notes| notes.read_only_hint) == Some(true);
-        if reads { Effect::Reads } else { Effect::Changes }
+        if reads { ToolEffect::ReadOnly } else { ToolEffect::Mutating }
     }
 
-    fn run<'a>(&'a self, input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+    fn run<'a>(&'a self, input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let mut params = CallToolRequestParams::new(self.tool.name.clone());
             params.arguments = input.as_object().cloned();
             let mut meta = rmcp::model::RequestMetaObject::default();
-            meta.insert("claudecode/toolUseId".to_owned(), Value::from(call.id.as_str()));
+            meta.insert("claudecode/toolUseId".to_owned(), Value::from(call.tool_use_id.as_str()));
             params.meta = Some(meta);
-            let timeout = timeout(place);
+            let timeout = call_timeout(place);
             let result = tokio::select! {
                 result = self.peer.call_tool(params) => result,
-                () = call.cancel.cancelled() => return Output::failure("The call was broken off"),
+                () = call.cancel.cancelled() => return ToolOutput::failure("The call was broken off"),
                 () = tokio::time::sleep(timeout) => {
                     let seconds = timeout.as_secs_f64();
-                    return Output::failure(format!("The MCP server did not answer within {seconds} s (MCP_TOOL_TIMEOUT)"));
+                    return ToolOutput::failure(format!("The MCP server did not answer within {seconds} s (MCP_TOOL_TIMEOUT)"));
                 }
             };
             match result {
                 Ok(result) if result.is_error == Some(true) => {
-                    let text: Vec<String> = result.content.iter().filter_map(words).collect();
+                    let text: Vec<String> = result.content.iter().filter_map(content_text).collect();
                     let mut text = text.join("\n");
-                    cut(&mut text, &mut max_chars(place));
-                    Output::failure(text)
+                    truncate_to_room(&mut text, &mut max_output_chars(place));
+                    ToolOutput::failure(text)
                 }
                 Ok(result) => {
-                    let mut room = max_chars(place);
-                    let blocks: Vec<Block> = result.content.iter().map(|content| block(content, &mut room)).collect();
-                    let raw = Json::of(&blocks).value();
-                    Output { content: Content::Blocks(blocks), raw: Some(raw), is_error: false }
+                    let mut room = max_output_chars(place);
+                    let blocks: Vec<Block> =
+                        result.content.iter().map(|content| to_block(content, &mut room)).collect();
+                    let raw = Json::from_serialize(&blocks).to_value();
+                    ToolOutput { content: Content::Blocks(blocks), raw: Some(raw), is_error: false }
                 }
                 Err(ServiceError::TransportClosed) => {
-                    Output::failure("The MCP server has ended; its tools cannot be used any more")
+                    ToolOutput::failure("The MCP server has ended; its tools cannot be used any more")
                 }
-                Err(error) => Output::failure(error.to_string()),
+                Err(error) => ToolOutput::failure(error.to_string()),
             }
         })
     }
@@ -83,25 +84,25 @@ impl Tool for McpTool {
 /// How long a call may take, unless `MCP_TOOL_TIMEOUT` says otherwise.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// How much text of a result the model is given, in tokens, unless `MAX_MCP_OUTPUT_TOKENS` says otherwise.
-const MAX_TOKENS: usize = 25_000;
+const MAX_OUTPUT_TOKENS: usize = 25_000;
 /// How many characters a token is taken for.
 const CHARS_PER_TOKEN: usize = 4;
 
-fn number(place: &Place, name: &str) -> Option<u64> {
+fn env_number(place: &Workspace, name: &str) -> Option<u64> {
     place.env().get(OsStr::new(name))?.to_str()?.parse().ok()
 }
 
-fn timeout(place: &Place) -> Duration {
-    number(place, "MCP_TOOL_TIMEOUT").map_or(CALL_TIMEOUT, Duration::from_millis)
+fn call_timeout(place: &Workspace) -> Duration {
+    env_number(place, "MCP_TOOL_TIMEOUT").map_or(CALL_TIMEOUT, Duration::from_millis)
 }
 
-fn max_chars(place: &Place) -> usize {
-    let tokens = number(place, "MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| usize::try_from(tokens).ok());
-    tokens.unwrap_or(MAX_TOKENS).saturating_mul(CHARS_PER_TOKEN)
+fn max_output_chars(place: &Workspace) -> usize {
+    let tokens = env_number(place, "MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| usize::try_from(tokens).ok());
+    tokens.unwrap_or(MAX_OUTPUT_TOKENS).saturating_mul(CHARS_PER_TOKEN)
 }
 
 /// Cuts a text to the room there is, and says so in it.
-fn cut(text: &mut String, room: &mut usize) {
+fn truncate_to_room(text: &mut String, room: &mut usize) {
     let end = text.char_indices().nth(*room).map(|(end, _)| end);
     *room = room.saturating_sub(text.chars().count());
     if let Some(end) = end {
@@ -112,15 +113,19 @@ fn cut(text: &mut String, room: &mut usize) {
 }
 
 /// A tool, as hosts list it.
-pub(super) fn listed(tool: &Offered) -> Listed {
+pub(super) fn tool_listing(tool: &Offered) -> Listed {
     Listed {
         name: tool.name.to_string(),
-        annotations: Maybe::Value(tool.annotations.as_ref().map_or_else(|| Json::of(&serde_json::json!({})), Json::of)),
+        annotations: Maybe::Value(
+            tool.annotations
+                .as_ref()
+                .map_or_else(|| Json::from_serialize(&serde_json::json!({})), Json::from_serialize),
+        ),
         ..Listed::default()
     }
 }
 
-fn words(content: &ContentBlock) -> Option<String> {
+fn content_text(content: &ContentBlock) -> Option<String> {
     match content {
         ContentBlock::Text(text) => Some(text.text.to_string()),
         _ => None,
@@ -128,9 +133,9 @@ fn words(content: &ContentBlock) -> Option<String> {
 }
 
 /// What a server sends, as the model can take it and as far as there is room.
-fn block(content: &ContentBlock, room: &mut usize) -> Block {
+fn to_block(content: &ContentBlock, room: &mut usize) -> Block {
     let text = |mut text: String, room: &mut usize| {
-        cut(&mut text, room);
+        truncate_to_room(&mut text, room);
         Block::new_text(text)
     };
     match content {
@@ -139,11 +144,11 @@ fn block(content: &ContentBlock, room: &mut usize) -> Block {
             Block::new_text("[An image was left out: it is too large.]".to_owned())
         }
         ContentBlock::Image(image) => Block::Image(Box::new(Image {
-            source: Source {
+            source: MediaSource {
                 kind: "base64".to_owned(),
                 media_type: Maybe::Value(image.mime_type.to_string()),
                 data: Maybe::Value(image.data.to_string()),
-                ..Source::default()
+                ..MediaSource::default()
             },
             ..Image::default()
         })),
@@ -152,7 +157,7 @@ fn block(content: &ContentBlock, room: &mut usize) -> Block {
 }
 
 /// A name as tools may have it.
-fn plain(name: &str) -> String {
+fn sanitise_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()
 }
 
@@ -164,7 +169,7 @@ mod tests {
     fn an_image_that_the_api_would_refuse_is_left_out() {
         let image = |length: usize| {
             let image = serde_json::json!({"type": "image", "data": "A".repeat(length), "mimeType": "image/png"});
-            block(&serde_json::from_value(image).unwrap(), &mut 100)
+            to_block(&serde_json::from_value(image).unwrap(), &mut 100)
         };
         assert!(matches!(image(MAX_IMAGE_BASE64), Block::Image(_)));
         assert_eq!(image(MAX_IMAGE_BASE64 + 1).text(), Some("[An image was left out: it is too large.]"));

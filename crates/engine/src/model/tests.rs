@@ -1,7 +1,7 @@
 use super::*;
 
-fn models() -> Models {
-    Models::from_env(|_| None)
+fn models() -> ModelAliases {
+    ModelAliases::from_env(|_| None)
 }
 
 #[test]
@@ -25,26 +25,26 @@ fn aliases_are_the_models_of_today() {
 
 #[test]
 fn the_environment_names_other_models() {
-    let named = Models::from_env(|name| name.strip_prefix("ANTHROPIC_").map(str::to_lowercase));
+    let named = ModelAliases::from_env(|name| name.strip_prefix("ANTHROPIC_").map(str::to_lowercase));
     assert_eq!(named.resolve("opus"), "default_opus_model");
     assert_eq!(named.resolve("sonnet"), "default_sonnet_model");
     assert_eq!(named.resolve("haiku"), "default_haiku_model");
     assert_eq!(named.resolve("fable"), "default_fable_model");
-    assert_eq!(named.small(), "small_fast_model");
-    let haiku = Models::from_env(|name| (name == "ANTHROPIC_DEFAULT_HAIKU_MODEL").then(|| "tiny".to_owned()));
-    assert_eq!(haiku.small(), "tiny");
+    assert_eq!(named.small_model(), "small_fast_model");
+    let haiku = ModelAliases::from_env(|name| (name == "ANTHROPIC_DEFAULT_HAIKU_MODEL").then(|| "tiny".to_owned()));
+    assert_eq!(haiku.small_model(), "tiny");
 }
 
 #[test]
 fn only_opusplan_has_another_model_for_planning() {
-    assert_eq!(models().for_planning("opusplan").as_deref(), Some("claude-opus-5-5"));
-    assert_eq!(models().for_planning("opus"), None);
+    assert_eq!(models().planning_model("opusplan").as_deref(), Some("claude-opus-5-5"));
+    assert_eq!(models().planning_model("opus"), None);
 }
 
 #[test]
 fn the_version_in_a_name_says_what_a_model_takes() {
     use ThinkingSupport::{Adaptive, Budget};
-    for (model, context, output, thinking) in [
+    for (model, context_window, max_output_tokens, thinking) in [
         ("claude-opus-5-5", 1_000_000, 128_000, Adaptive),
         ("claude-haiku-5-5", 1_000_000, 128_000, Adaptive),
         ("claude-fable-5-2", 1_000_000, 128_000, Adaptive),
@@ -62,8 +62,8 @@ fn the_version_in_a_name_says_what_a_model_takes() {
         ("claude-instant", 200_000, 32_000, ThinkingSupport::None),
         ("gpt-4", 200_000, 32_000, ThinkingSupport::None),
     ] {
-        assert_eq!(Size::of(model), Size { context, output }, "{model}");
-        assert_eq!(ThinkingSupport::of(model), thinking, "{model}");
+        assert_eq!(ModelLimits::for_model(model), ModelLimits { context_window, max_output_tokens }, "{model}");
+        assert_eq!(ThinkingSupport::for_model(model), thinking, "{model}");
     }
 }
 
@@ -78,7 +78,8 @@ fn the_suffix_for_a_long_context_is_not_sent() {
 #[test]
 fn hosts_are_told_which_models_take_an_effort() {
     let list =
-        Models::from_env(|name| (name == "ANTHROPIC_DEFAULT_SONNET_MODEL").then(|| "claude-sonnet-4-5".into())).list();
+        ModelAliases::from_env(|name| (name == "ANTHROPIC_DEFAULT_SONNET_MODEL").then(|| "claude-sonnet-4-5".into()))
+            .list_models();
     let row = |value: &str| list.iter().find(|row| row.value == value).unwrap();
     let opus = row("opus");
     assert!(opus.supports_effort.is_true() && opus.supports_adaptive_thinking.is_true());

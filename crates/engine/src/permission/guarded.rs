@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
-use super::rules::Sourced;
-use super::shell::is_hidden;
+use super::rules::SourcedRule;
+use super::shell::is_invisible;
 use crate::tool::resolve;
 
 /// Folders, at any depth.
-const FOLDERS: [&str; 13] = [
+const GUARDED_FOLDERS: [&str; 13] = [
     ".git",
     ".hg",
     ".jj",
@@ -28,7 +28,7 @@ const FOLDERS: [&str; 13] = [
 pub(crate) const CONFIG_FOLDERS: [&str; 4] = ["git", "fish", "autostart", "systemd"];
 
 /// Files, at any depth.
-const FILES: [&str; 40] = [
+const GUARDED_FILES: [&str; 40] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -72,7 +72,7 @@ const FILES: [&str; 40] = [
 ];
 
 /// How the names of more such files begin.
-const BEGINNINGS: [&str; 2] = [".pnp.", ".yarnrc"];
+const GUARDED_PREFIXES: [&str; 2] = [".pnp.", ".yarnrc"];
 
 /// Whether a file is guarded, as its path is written or as it really is.
 pub(crate) fn is_guarded(path: &Path) -> bool {
@@ -96,7 +96,7 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
 }
 
 /// Whether an allow rule covers a path: guarded files only where the rule names what guards them.
-pub(super) fn is_covered(rule: &Sourced, path: &Path) -> bool {
+pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path) -> bool {
     let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
     let written: Vec<&str> = pattern.split('/').collect();
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
@@ -109,7 +109,7 @@ pub(super) fn is_covered(rule: &Sourced, path: &Path) -> bool {
 /// seen (HFS+), or trailing dots and spaces, what follows a colon, and short names (NTFS).
 fn comparable(name: &OsStr) -> String {
     let name = name.to_string_lossy().to_lowercase();
-    let seen: String = name.chars().filter(|c| !is_hidden(*c)).collect();
+    let seen: String = name.chars().filter(|c| !is_invisible(*c)).collect();
     let stem = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
     if stem == "git~1" { ".git".to_owned() } else { stem.to_owned() }
 }
@@ -129,9 +129,9 @@ fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     let below_config = names.windows(2).any(is_read);
     let below_config = below_config.then(|| ".config".to_owned());
     let is_guarded = |name: &String| {
-        FOLDERS.contains(&name.as_str())
-            || FILES.contains(&name.as_str())
-            || BEGINNINGS.iter().any(|start| name.starts_with(start))
+        GUARDED_FOLDERS.contains(&name.as_str())
+            || GUARDED_FILES.contains(&name.as_str())
+            || GUARDED_PREFIXES.iter().any(|start| name.starts_with(start))
     };
     names.into_iter().filter(is_guarded).chain(below_config)
 }

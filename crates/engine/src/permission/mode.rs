@@ -4,7 +4,7 @@ use std::fmt;
 
 /// How much is allowed without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
+pub enum PermissionMode {
     /// What only reads is allowed; the rest is asked.
     #[default]
     Default,
@@ -20,7 +20,7 @@ pub enum Mode {
     DontAsk,
 }
 
-impl Mode {
+impl PermissionMode {
     /// Reads the word of the wire; an unknown word is no mode. `manual` is another name
     /// for `default`.
     ///
@@ -30,7 +30,7 @@ impl Mode {
     /// assert_eq!(Mode::read("manual"), Some(Mode::Default));
     /// assert_eq!(Mode::read("allowEverything"), None);
     /// ```
-    pub fn read(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         if word == "manual" {
             return Some(Self::Default);
         }
@@ -56,7 +56,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for PermissionMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

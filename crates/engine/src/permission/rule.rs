@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use quipu_message::control::permission::RuleValue;
+use quipu_message::control::permission::PermissionRuleValue;
 
-use super::bash::wild;
-use super::files;
+use super::bash::matches_wildcards;
+use super::file_tools;
 
 /// What a rule says of the calls it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Behavior {
 
 impl Behavior {
     /// Reads the word of the wire; an unknown word is no behavior.
-    pub fn read(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         match word {
             "allow" => Some(Self::Allow),
             "deny" => Some(Self::Deny),
@@ -32,7 +32,7 @@ impl Behavior {
 
 /// Where a rule comes from, and where it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum RuleSource {
     /// The command line.
     Flags,
     /// The settings given on the command line.
@@ -51,9 +51,9 @@ pub enum Source {
     Command,
 }
 
-impl Source {
+impl RuleSource {
     /// Reads the word of the wire; what a saved prompt says is no destination.
-    pub fn read(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         let all =
             [Self::Flags, Self::FlagSettings, Self::Policy, Self::User, Self::Project, Self::Local, Self::Session];
         all.into_iter().find(|source| source.as_str() == word)
@@ -129,22 +129,25 @@ impl Rule {
     /// where: in the session's folder.
     pub fn new(tool: &str, content: Option<&str>) -> Self {
         let tool = tool.trim();
-        let says =
-            |content: &&str| !content.is_empty() && (*content != "*" || files::reads(tool) || files::changes(tool));
+        let says = |content: &&str| {
+            !content.is_empty() && (*content != "*" || file_tools::is_read_tool(tool) || file_tools::is_edit_tool(tool))
+        };
         Self { tool: tool.to_owned(), content: content.map(str::trim).filter(says).map(str::to_owned) }
     }
 
     /// Whether the rule is about a tool, by whatever name it goes.
-    pub(super) fn is_about(&self, tool: &str) -> bool {
+    pub(super) fn applies_to(&self, tool: &str) -> bool {
         let agents = ["Task", "Agent"];
-        self.tool == tool || (agents.contains(&self.tool.as_str()) && agents.contains(&tool)) || self.is_server_of(tool)
+        self.tool == tool
+            || (agents.contains(&self.tool.as_str()) && agents.contains(&tool))
+            || self.names_server_of(tool)
     }
 
     /// Whether the rule names the MCP server of a tool: `mcp__server` or `mcp__server__*`.
     ///
     /// Where `__` is in the name of a server or of a tool, it cannot be told where one ends
     /// and the other begins; such tools are allowed by their whole name alone.
-    fn is_server_of(&self, tool: &str) -> bool {
+    fn names_server_of(&self, tool: &str) -> bool {
         let server = self.tool.strip_suffix("__*").unwrap_or(&self.tool);
         let is_name = |name: &str| !name.is_empty() && !name.contains("__");
         let one_server = server.strip_prefix("mcp__").is_some_and(is_name);
@@ -157,7 +160,7 @@ impl Rule {
         let is_below = |rest: &str| rest.starts_with("__");
         let below = tool.strip_prefix(self.tool.as_str()).is_some_and(is_below);
         let pieces: Vec<String> = self.tool.split('*').map(str::to_owned).collect();
-        self.is_about(tool) || (self.tool.starts_with("mcp__") && (below || wild(&pieces, tool)))
+        self.applies_to(tool) || (self.tool.starts_with("mcp__") && (below || matches_wildcards(&pieces, tool)))
     }
 }
 
@@ -170,13 +173,13 @@ impl fmt::Display for Rule {
     }
 }
 
-impl From<&RuleValue> for Rule {
-    fn from(value: &RuleValue) -> Self {
+impl From<&PermissionRuleValue> for Rule {
+    fn from(value: &PermissionRuleValue) -> Self {
         Self::new(&value.tool_name, value.rule_content.get().map(String::as_str))
     }
 }
 
-impl From<&Rule> for RuleValue {
+impl From<&Rule> for PermissionRuleValue {
     fn from(rule: &Rule) -> Self {
         Self { tool_name: rule.tool.clone(), rule_content: rule.content.clone().into(), ..Self::default() }
     }

@@ -3,24 +3,24 @@
 use std::path::Path;
 
 use quipu_message::control::PermissionUpdate;
-use quipu_message::control::permission::RuleValue;
+use quipu_message::control::permission::PermissionRuleValue;
 
-use super::{Behavior, Mode, Rule, Source};
-use crate::tool::Place;
+use super::{Behavior, PermissionMode, Rule, RuleSource};
+use crate::tool::Workspace;
 
 /// All rules in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
-    rules: Vec<Sourced>,
+pub struct RuleSet {
+    rules: Vec<SourcedRule>,
 }
 
 /// A rule with what it says and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sourced {
+pub struct SourcedRule {
     /// What it says.
     pub behavior: Behavior,
     /// Where it comes from.
-    pub source: Source,
+    pub source: RuleSource,
     /// The rule.
     pub rule: Rule,
 }
@@ -30,10 +30,10 @@ pub struct Sourced {
 pub enum UpdateError {
     /// The change is of a kind this build does not know.
     #[error("unknown permission update {0:?}")]
-    Kind(String),
+    UnknownUpdate(String),
     /// A word of the change is unknown.
     #[error("unknown {what} {word:?} in a permission update")]
-    Word {
+    UnknownWord {
         /// What the word stands for.
         what: &'static str,
         /// The word.
@@ -45,33 +45,33 @@ impl UpdateError {
     /// A stable name for scripts.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Kind(_) => "permission.unknown_update",
-            Self::Word { .. } => "permission.unknown_word",
+            Self::UnknownUpdate(_) => "permission.unknown_update",
+            Self::UnknownWord { .. } => "permission.unknown_word",
         }
     }
 }
 
-impl Rules {
+impl RuleSet {
     /// Adds a rule, once.
-    pub fn add(&mut self, behavior: Behavior, source: Source, rule: Rule) {
-        let rule = Sourced { behavior, source, rule };
+    pub fn add(&mut self, behavior: Behavior, source: RuleSource, rule: Rule) {
+        let rule = SourcedRule { behavior, source, rule };
         if !self.rules.contains(&rule) {
             self.rules.push(rule);
         }
     }
 
     /// Removes all rules from one source.
-    pub(crate) fn remove_from(&mut self, source: Source) {
+    pub(crate) fn remove_source(&mut self, source: RuleSource) {
         self.rules.retain(|rule| rule.source != source);
     }
 
     /// All rules, in the order they came.
-    pub fn iter(&self) -> impl Iterator<Item = &Sourced> {
+    pub fn iter(&self) -> impl Iterator<Item = &SourcedRule> {
         self.rules.iter()
     }
 
     /// The rules that say one thing.
-    pub fn saying(&self, behavior: Behavior) -> impl Iterator<Item = &Sourced> {
+    pub fn with_behavior(&self, behavior: Behavior) -> impl Iterator<Item = &SourcedRule> {
         self.rules.iter().filter(move |rule| rule.behavior == behavior)
     }
 
@@ -79,26 +79,32 @@ impl Rules {
     ///
     /// Whether a mode may be entered, and whether a change is also written to a
     /// settings file, is the caller's business.
-    pub fn apply(&mut self, update: &PermissionUpdate, place: &Place) -> Result<Option<Mode>, UpdateError> {
+    pub fn apply(
+        &mut self,
+        update: &PermissionUpdate,
+        place: &Workspace,
+    ) -> Result<Option<PermissionMode>, UpdateError> {
         match update {
             PermissionUpdate::AddRules(body) => {
-                let (behavior, source) = words(&body.behavior, &body.destination)?;
+                let (behavior, source) = parse_destination(&body.behavior, &body.destination)?;
                 body.rules.iter().for_each(|rule| self.add(behavior, source, rule.into()));
             }
             PermissionUpdate::ReplaceRules(body) => {
-                let (behavior, source) = words(&body.behavior, &body.destination)?;
+                let (behavior, source) = parse_destination(&body.behavior, &body.destination)?;
                 self.rules.retain(|rule| rule.behavior != behavior || rule.source != source);
                 body.rules.iter().for_each(|rule| self.add(behavior, source, rule.into()));
             }
             PermissionUpdate::RemoveRules(body) => {
-                let (behavior, source) = words(&body.behavior, &body.destination)?;
-                let gone: Vec<Rule> = body.rules.iter().map(<Rule as From<&RuleValue>>::from).collect();
+                let (behavior, source) = parse_destination(&body.behavior, &body.destination)?;
+                let gone: Vec<Rule> = body.rules.iter().map(<Rule as From<&PermissionRuleValue>>::from).collect();
                 self.rules
                     .retain(|rule| rule.behavior != behavior || rule.source != source || !gone.contains(&rule.rule));
             }
             PermissionUpdate::SetMode(body) => {
-                let mode = Mode::read(&body.mode);
-                return mode.map(Some).ok_or_else(|| UpdateError::Word { what: "mode", word: body.mode.clone() });
+                let mode = PermissionMode::parse(&body.mode);
+                return mode
+                    .map(Some)
+                    .ok_or_else(|| UpdateError::UnknownWord { what: "mode", word: body.mode.clone() });
             }
             PermissionUpdate::AddDirectories(body) => {
                 body.directories.iter().for_each(|folder| place.add_folder(Path::new(folder)));
@@ -106,15 +112,15 @@ impl Rules {
             PermissionUpdate::RemoveDirectories(body) => {
                 body.directories.iter().for_each(|folder| place.remove_folder(Path::new(folder)));
             }
-            PermissionUpdate::Unknown(other) => return Err(UpdateError::Kind(other.tag().to_owned())),
+            PermissionUpdate::Unknown(other) => return Err(UpdateError::UnknownUpdate(other.tag().to_owned())),
         }
         Ok(None)
     }
 }
 
-fn words(behavior: &str, destination: &str) -> Result<(Behavior, Source), UpdateError> {
-    let unknown = |what, word: &str| UpdateError::Word { what, word: word.to_owned() };
-    let behavior = Behavior::read(behavior).ok_or_else(|| unknown("behavior", behavior))?;
-    let source = Source::read(destination).ok_or_else(|| unknown("destination", destination))?;
+fn parse_destination(behavior: &str, destination: &str) -> Result<(Behavior, RuleSource), UpdateError> {
+    let unknown = |what, word: &str| UpdateError::UnknownWord { what, word: word.to_owned() };
+    let behavior = Behavior::parse(behavior).ok_or_else(|| unknown("behavior", behavior))?;
+    let source = RuleSource::parse(destination).ok_or_else(|| unknown("destination", destination))?;
     Ok((behavior, source))
 }

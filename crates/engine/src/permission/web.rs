@@ -4,51 +4,51 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::judge::{Court, Reason, Verdict, ask, suggest_rules};
-use super::rules::Sourced;
-use super::{Behavior, Mode, Rule, Rules, Source};
-use crate::tool::RefusesHost;
+use super::decision::{Decision, DecisionReason, PermissionContext, ask_decision, suggest_rules};
+use super::rules::SourcedRule;
+use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource};
+use crate::tool::DeniedHostFilter;
 
 /// Returns a test of whether a rule denies or asks about the host of a URL. Redirects are
 /// tested with it, because no permission was requested for their targets.
-pub(super) fn refused(rules: &Rules) -> RefusesHost {
-    let kept: Vec<Sourced> = rules.iter().filter(|rule| rule.behavior != Behavior::Allow).cloned().collect();
+pub(super) fn denied_host_filter(rules: &RuleSet) -> DeniedHostFilter {
+    let kept: Vec<SourcedRule> = rules.iter().filter(|rule| rule.behavior != Behavior::Allow).cloned().collect();
     Arc::new(move |url| {
-        let host = host(Some(url));
-        kept.iter().any(|rule| matches(rule, &host))
+        let host = normalised_host(Some(url));
+        kept.iter().any(|rule| rule_matches_host(rule, &host))
     })
 }
 
-fn host(url: Option<&Url>) -> String {
+fn normalised_host(url: Option<&Url>) -> String {
     let host = url.and_then(|url| url.host_str().map(str::to_lowercase)).unwrap_or_default();
     host.trim_end_matches('.').to_owned()
 }
 
 /// Judges a call that reads a web page.
-pub(super) fn judge(court: &Court<'_>, url: &str) -> Verdict {
-    let host = host(Url::parse(url).ok().as_ref());
+pub(super) fn evaluate(court: &PermissionContext<'_>, url: &str) -> Decision {
+    let host = normalised_host(Url::parse(url).ok().as_ref());
     let host = host.as_str();
-    if let Some(verdict) = court.before_allowing(|rule| matches(rule, host)) {
+    if let Some(verdict) = court.decide_before_allow_rules(|rule| rule_matches_host(rule, host)) {
         return verdict;
     }
-    if let Some(rule) = court.rule(Behavior::Allow, |rule| matches(rule, host)) {
-        return Verdict::allow(Reason::rule(rule));
+    if let Some(rule) = court.find_rule(Behavior::Allow, |rule| rule_matches_host(rule, host)) {
+        return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
     }
-    let mut verdict = ask(format!("WebFetch of {url} needs approval."), Reason::Unspoken);
-    if let Verdict::Ask(question) = &mut verdict
+    let mut verdict = ask_decision(format!("WebFetch of {url} needs approval."), DecisionReason::NoRule);
+    if let Decision::Ask(question) = &mut verdict
         && !host.is_empty()
-        && court.mode != Mode::Plan
+        && court.mode != PermissionMode::Plan
     {
         let rule = Rule::new("WebFetch", Some(&format!("domain:{host}")));
-        question.suggestions.push(suggest_rules([rule], Source::Local));
+        question.suggestions.push(suggest_rules([rule], RuleSource::Local));
     }
     verdict
 }
 
 /// Whether a rule names a host: `domain:host`, or `domain:*.host` for all below it.
 /// To refuse or ask, a domain also stands for what is below it.
-fn matches(rule: &Sourced, host: &str) -> bool {
-    if !rule.rule.is_about("WebFetch") {
+fn rule_matches_host(rule: &SourcedRule, host: &str) -> bool {
+    if !rule.rule.applies_to("WebFetch") {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };

@@ -2,14 +2,14 @@ use super::*;
 
 fn env(set: &[(&str, &'static str)]) -> Result<RequestEnv, EngineError> {
     let set: std::collections::BTreeMap<&str, &'static str> = set.iter().copied().collect();
-    RequestEnv::read(|name| set.get(name).copied())
+    RequestEnv::from_env(|name| set.get(name).copied())
 }
 
 #[test]
 fn newer_models_think_as_far_as_they_like_whatever_the_variable_says() {
     for tokens in ["0", "8000"] {
         let env = env(&[("MAX_THINKING_TOKENS", tokens)]).unwrap();
-        assert_eq!(env.thinking("claude-opus-5-5", None), Some(Thinking::Adaptive));
+        assert_eq!(env.thinking("claude-opus-5-5", None), Some(ThinkingMode::Adaptive));
     }
 }
 
@@ -17,12 +17,12 @@ fn newer_models_think_as_far_as_they_like_whatever_the_variable_says() {
 fn models_that_take_a_budget_get_the_variable_the_flag_or_all_there_is() {
     let model = "claude-sonnet-4-5";
     let set = env(&[("MAX_THINKING_TOKENS", "8000")]).unwrap();
-    assert_eq!(set.thinking(model, None), Some(Thinking::Budget(8000)));
-    assert_eq!(set.thinking(model, Some(2000)), Some(Thinking::Budget(2000)));
-    assert_eq!(set.thinking(model, Some(5)), Some(Thinking::Budget(MIN_THINKING_BUDGET)));
+    assert_eq!(set.thinking(model, None), Some(ThinkingMode::Budget(8000)));
+    assert_eq!(set.thinking(model, Some(2000)), Some(ThinkingMode::Budget(2000)));
+    assert_eq!(set.thinking(model, Some(5)), Some(ThinkingMode::Budget(MIN_THINKING_BUDGET)));
     let off = env(&[("MAX_THINKING_TOKENS", "0")]).unwrap();
-    assert_eq!(off.thinking(model, None), Some(Thinking::Off));
-    assert_eq!(RequestEnv::default().thinking(model, None), Some(Thinking::Budget(u64::MAX)));
+    assert_eq!(off.thinking(model, None), Some(ThinkingMode::Off));
+    assert_eq!(RequestEnv::default().thinking(model, None), Some(ThinkingMode::Budget(u64::MAX)));
     let short = env(&[("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "500")]).unwrap();
     assert_eq!(short.thinking(model, None), None);
 }
@@ -46,10 +46,10 @@ fn the_effort_of_the_environment_wins_over_the_chosen_one() {
 #[test]
 fn max_tokens_and_caching_follow_the_environment() {
     let set = env(&[("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "16000"), ("DISABLE_PROMPT_CACHING", "1")]).unwrap();
-    assert_eq!((set.max_tokens("claude-opus-5-5"), set.cache), (16_000, Cache::Off));
+    assert_eq!((set.max_tokens("claude-opus-5-5"), set.cache), (16_000, CacheTtl::Off));
     let usual = env(&[("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "0"), ("DISABLE_PROMPT_CACHING", "0")]).unwrap();
-    assert_eq!((usual.max_tokens("claude-opus-5-5"), usual.cache), (128_000, Cache::FiveMinutes));
-    assert_eq!(env(&[("ENABLE_PROMPT_CACHING_1H", "1")]).unwrap().cache, Cache::OneHour);
+    assert_eq!((usual.max_tokens("claude-opus-5-5"), usual.cache), (128_000, CacheTtl::FiveMinutes));
+    assert_eq!(env(&[("ENABLE_PROMPT_CACHING_1H", "1")]).unwrap().cache, CacheTtl::OneHour);
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn a_variable_that_cannot_be_followed_is_an_error() {
 #[test]
 fn thinking_is_shown_where_lines_are_printed_as_they_come() {
     let json = Options { format: Format::Json, ..Options::default() };
-    assert_eq!(default_display(&json, false), "omitted");
-    assert_eq!(default_display(&Options { verbose: true, ..json }, false), "updates");
+    assert_eq!(default_thinking_display(&json, false), "omitted");
+    assert_eq!(default_thinking_display(&Options { verbose: true, ..json }, false), "updates");
     let stream = Options { format: Format::StreamJson, ..Options::default() };
-    assert_eq!(default_display(&stream, false), "updates");
-    assert_eq!(default_display(&stream, true), "omitted");
+    assert_eq!(default_thinking_display(&stream, false), "updates");
+    assert_eq!(default_thinking_display(&stream, true), "omitted");
 }

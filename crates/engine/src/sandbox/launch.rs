@@ -17,17 +17,17 @@ use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, getpgid, getppid, setpgid, setsid};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::policy::{Network, Policy};
-use super::{LAUNCHER_FLAG, check};
+use super::policy::{NetworkAccess, Policy};
+use super::{LAUNCHER_FLAG, self_test};
 
-mod filter;
+mod landlock_rules;
 mod mounts;
-mod rules;
+mod seccomp_filter;
 
 /// The second argument of the process that is the first in its namespaces.
-const INSIDE: &str = "inside";
+const INNER_ARG: &str = "inside";
 /// What the launcher exits with when it could not set the sandbox up.
-const FAILED: u8 = 125;
+const SETUP_FAILED_EXIT_CODE: u8 = 125;
 
 /// Why the sandbox could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ struct LaunchError {
 }
 
 /// Names the step that failed.
-fn failed<E: std::fmt::Display>(step: &'static str) -> impl Fn(E) -> LaunchError {
+fn step_error<E: std::fmt::Display>(step: &'static str) -> impl Fn(E) -> LaunchError {
     move |error| LaunchError { step, reason: error.to_string() }
 }
 
@@ -52,54 +52,54 @@ pub fn launch() -> Option<ExitCode> {
     if args.next().is_none_or(|arg| arg != LAUNCHER_FLAG) {
         return None;
     }
-    let inside = args.next().is_some_and(|arg| arg == INSIDE);
-    Some(run(inside).unwrap_or_else(|error| {
+    let inside = args.next().is_some_and(|arg| arg == INNER_ARG);
+    Some(run_launcher(inside).unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "the sandbox could not be set up: {error}");
-        ExitCode::from(FAILED)
+        ExitCode::from(SETUP_FAILED_EXIT_CODE)
     }))
 }
 
-fn run(inside: bool) -> Result<ExitCode, LaunchError> {
+fn run_launcher(inside: bool) -> Result<ExitCode, LaunchError> {
     if !inside {
-        leave_terminal().map_err(failed("leaving the terminal"))?;
-        close_descriptors().map_err(failed("closing descriptors"))?;
+        leave_terminal().map_err(step_error("leaving the terminal"))?;
+        close_descriptors().map_err(step_error("closing descriptors"))?;
     }
-    let line = read_line().map_err(failed("reading the policy"))?;
+    let line = read_policy_line().map_err(step_error("reading the policy"))?;
     if line.is_empty() {
         // The agent has ended without a command for this process.
         return Ok(ExitCode::SUCCESS);
     }
-    let policy: Policy = serde_json::from_slice(&line).map_err(failed("reading the policy"))?;
-    if !inside && policy.mounts {
-        return outer(&policy, &line);
+    let policy: Policy = serde_json::from_slice(&line).map_err(step_error("reading the policy"))?;
+    if !inside && policy.uses_mounts {
+        return run_outer(&policy, &line);
     }
     if inside {
-        mounts::own_proc().map_err(failed("mounting /proc"))?;
+        mounts::mount_proc().map_err(step_error("mounting /proc"))?;
     }
     // After the mounts, which may lie over the folder.
-    env::set_current_dir(&policy.cwd).map_err(failed("entering the folder"))?;
-    mounts::drop_capabilities().map_err(failed("dropping capabilities"))?;
+    env::set_current_dir(&policy.cwd).map_err(step_error("entering the folder"))?;
+    mounts::drop_capabilities().map_err(step_error("dropping capabilities"))?;
     if inside {
-        die_with_parent().map_err(failed("following the parent"))?;
+        die_with_parent().map_err(step_error("following the parent"))?;
     }
-    let null = fs::File::open("/dev/null").map_err(failed("opening /dev/null"))?;
-    rustix::stdio::dup2_stdin(&null).map_err(failed("closing stdin"))?;
-    rules::restrict(&policy).map_err(failed("Landlock"))?;
-    filter::apply(policy.network, policy.attributes).map_err(failed("seccomp"))?;
+    let null = fs::File::open("/dev/null").map_err(step_error("opening /dev/null"))?;
+    rustix::stdio::dup2_stdin(&null).map_err(step_error("closing stdin"))?;
+    landlock_rules::restrict_files(&policy).map_err(step_error("Landlock"))?;
+    seccomp_filter::apply_filters(policy.network, policy.allows_attribute_changes).map_err(step_error("seccomp"))?;
     let Some((program, args)) = policy.argv.split_first() else {
-        return Ok(check::check(&policy));
+        return Ok(self_test::run_self_test(&policy));
     };
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(policy.env.iter().map(|(name, value)| (name, value)));
     if !inside {
         let error = command.exec();
-        return Err(failed("starting the command")(error));
+        return Err(step_error("starting the command")(error));
     }
-    let child = command.spawn().map_err(failed("starting the command"))?;
-    let id = Pid::from_raw(i32::try_from(child.id()).map_err(failed("starting the command"))?);
+    let child = command.spawn().map_err(step_error("starting the command"))?;
+    let id = Pid::from_raw(i32::try_from(child.id()).map_err(step_error("starting the command"))?);
     // The first process of a namespace also inherits orphans, and waits for them.
     loop {
-        match wait().map_err(failed("waiting for the command"))? {
+        match wait().map_err(step_error("waiting for the command"))? {
             WaitStatus::Exited(pid, code) if pid == id => return Ok(exit_code(code)),
             WaitStatus::Signaled(pid, signal, _) if pid == id => return Ok(exit_code(128 + signal as i32)),
             _ => {}
@@ -109,29 +109,29 @@ fn run(inside: bool) -> Result<ExitCode, LaunchError> {
 
 /// Makes the namespaces and mounts, and starts the process that is the first in them:
 /// only from there can `/proc` be mounted.
-fn outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
-    mounts::separate().map_err(failed("making namespaces"))?;
-    mounts::arrange(policy)?;
-    mounts::keep_capability().map_err(failed("keeping a capability"))?;
+fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
+    mounts::enter_namespaces().map_err(step_error("making namespaces"))?;
+    mounts::set_up_mounts(policy)?;
+    mounts::keep_capability().map_err(step_error("keeping a capability"))?;
     let mut command = Command::new("/proc/self/exe");
-    command.args([LAUNCHER_FLAG, INSIDE]).stdin(Stdio::piped());
-    let mut child = command.spawn().map_err(failed("starting inside"))?;
+    command.args([LAUNCHER_FLAG, INNER_ARG]).stdin(Stdio::piped());
+    let mut child = command.spawn().map_err(step_error("starting inside"))?;
     // It stays open as long as this process lives.
     let mut stdin = child.stdin.take();
     if let Some(stdin) = &mut stdin {
         // In one go: once it has read the end of the line, the process inside closes its end.
-        stdin.write_all(line).map_err(failed("passing the policy"))?;
+        stdin.write_all(line).map_err(step_error("passing the policy"))?;
     }
-    let status: ExitStatus = child.wait().map_err(failed("waiting"))?;
+    let status: ExitStatus = child.wait().map_err(step_error("waiting"))?;
     Ok(exit_code(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
 }
 
 fn exit_code(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(FAILED))
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(SETUP_FAILED_EXIT_CODE))
 }
 
 /// Reads the policy: one line, after which stdin may stay open.
-fn read_line() -> io::Result<Vec<u8>> {
+fn read_policy_line() -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut buffer = [0; 8192];
     loop {

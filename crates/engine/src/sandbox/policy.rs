@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Policy {
     /// Whether to use namespaces and mounts. Without them nothing can be `covered` or
     /// `read_only`.
-    pub(super) mounts: bool,
+    pub(super) uses_mounts: bool,
     /// Files and folders that may be read.
-    pub(super) read: Vec<PathBuf>,
+    pub(super) readable: Vec<PathBuf>,
     /// Files and folders that may be read and executed.
-    pub(super) execute: Vec<PathBuf>,
+    pub(super) executable: Vec<PathBuf>,
     /// Folders that may be written, beside `temp`.
-    pub(super) write: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
     /// Existing files and folders inside the readable ones that may not be opened.
     pub(super) covered: Vec<PathBuf>,
     /// Existing files and folders inside the writable ones that may not be changed.
     pub(super) read_only: Vec<PathBuf>,
     /// Which sockets may be made.
-    pub(super) network: Network,
+    pub(super) network: NetworkAccess,
     /// Whether modes, owners, times and extended attributes of files may be changed,
     /// where files may be written.
-    pub(super) attributes: bool,
+    pub(super) allows_attribute_changes: bool,
     /// A folder for this command alone.
-    pub(super) temp: PathBuf,
+    pub(super) temp_folder: PathBuf,
     /// The folder the command starts in.
     pub(super) cwd: PathBuf,
     /// The program and its arguments; empty for the self-test.
@@ -48,7 +48,7 @@ impl Policy {
 
 /// Which sockets a command may make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Network {
+pub(super) enum NetworkAccess {
     /// Pairs of its own only.
     #[default]
     None,

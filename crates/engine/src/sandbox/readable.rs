@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::tool::{Place, resolve};
+use crate::tool::{Workspace, resolve};
 
 /// Folders of the system: programs, libraries, settings.
-const SYSTEM: [&str; 12] = [
+const SYSTEM_FOLDERS: [&str; 12] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -24,7 +24,7 @@ const SYSTEM: [&str; 12] = [
 
 /// What of `/proc` says nothing of single processes. With namespaces there is a `/proc`
 /// of the command's own, and all of it may be read.
-const PROC: [&str; 9] = [
+const SHARED_PROC_FILES: [&str; 9] = [
     "/proc/cpuinfo",
     "/proc/filesystems",
     "/proc/loadavg",
@@ -40,13 +40,13 @@ const PROC: [&str; 9] = [
 const MAX_GIT_SETTINGS: usize = 16;
 
 /// Folders of programs: the system's and those on PATH.
-pub(super) fn programs(place: &Place) -> Vec<PathBuf> {
+pub(super) fn program_folders(place: &Workspace) -> Vec<PathBuf> {
     let home = place.home().map(|home| resolve(&home).unwrap_or(home));
     // A PATH that leads to home, or a folder above it, opens nothing.
     let narrow = |path: &PathBuf| path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path));
     let path = place.env().get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
     let path = path.filter(|path| path.is_absolute()).filter_map(|path| resolve(&path));
-    let mut folders: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
+    let mut folders: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
     folders.retain(|folder| folder.exists());
     folders.sort();
     folders.dedup();
@@ -55,13 +55,13 @@ pub(super) fn programs(place: &Place) -> Vec<PathBuf> {
 
 /// Files and folders that are read: the session's, git's settings and repository, and
 /// what the kernel tells.
-pub(super) fn files(place: &Place, own_proc: bool) -> Vec<PathBuf> {
+pub(super) fn readable_paths(place: &Workspace, own_proc: bool) -> Vec<PathBuf> {
     let mut files = place.folders();
     files.extend(git_settings(place));
-    files.extend(place.folders().iter().flat_map(|folder| repository(folder)));
+    files.extend(place.folders().iter().flat_map(|folder| external_git_folders(folder)));
     match own_proc {
         true => files.push(PathBuf::from("/proc")),
-        false => files.extend(PROC.map(PathBuf::from)),
+        false => files.extend(SHARED_PROC_FILES.map(PathBuf::from)),
     }
     files.retain(|file| file.exists());
     files.sort();
@@ -70,7 +70,7 @@ pub(super) fn files(place: &Place, own_proc: bool) -> Vec<PathBuf> {
 }
 
 /// The user's settings of git, and the files that they name.
-fn git_settings(place: &Place) -> Vec<PathBuf> {
+fn git_settings(place: &Workspace) -> Vec<PathBuf> {
     let home = place.home();
     let config = place.env().get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|home| home.join(".config")));
@@ -82,7 +82,7 @@ fn git_settings(place: &Place) -> Vec<PathBuf> {
     let mut at = 0;
     while let Some(file) = files.get(at).filter(|_| at < MAX_GIT_SETTINGS) {
         let text = fs::read_to_string(file).unwrap_or_default();
-        let named: Vec<PathBuf> = text.lines().filter_map(|line| named_file(line, file, place)).collect();
+        let named: Vec<PathBuf> = text.lines().filter_map(|line| named_settings_file(line, file, place)).collect();
         files.extend(named);
         at += 1;
     }
@@ -90,7 +90,7 @@ fn git_settings(place: &Place) -> Vec<PathBuf> {
 }
 
 /// The file that a line of git's settings names.
-fn named_file(line: &str, settings: &Path, place: &Place) -> Option<PathBuf> {
+fn named_settings_file(line: &str, settings: &Path, place: &Workspace) -> Option<PathBuf> {
     let (key, value) = line.split_once('=')?;
     let key = key.trim().to_lowercase();
     let value = value.trim().trim_matches('"');
@@ -103,7 +103,7 @@ fn named_file(line: &str, settings: &Path, place: &Place) -> Option<PathBuf> {
 
 /// The git folders of the repository that a folder belongs to, when they lie outside it:
 /// of a repository above it, or of the one that it is a worktree of.
-fn repository(folder: &Path) -> Vec<PathBuf> {
+fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
     let mut above = folder.ancestors().map(|above| above.join(".git"));
     let Some((git, about)) = above.find_map(|git| git.symlink_metadata().ok().map(|about| (git, about))) else {
         return Vec::new();
@@ -133,7 +133,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::tool::Options;
+    use crate::tool::WorkspaceOptions;
 
     #[test]
     fn no_folder_on_path_opens_home() {
@@ -146,8 +146,9 @@ mod tests {
             let path = path.replace("HOME", home.to_str().unwrap()).replace("ROOT", root.to_str().unwrap());
             let env = [("HOME", home.clone().into_os_string()), ("PATH", path.into())];
             let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
-            let place = Place::new(root.join("p"), Options { env, ..Options::default() });
-            let opened = programs(&place).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));
+            let place = Workspace::new(root.join("p"), WorkspaceOptions { env, ..WorkspaceOptions::default() });
+            let opened =
+                program_folders(&place).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));
             opened.map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(check("HOME/bin:bin:/"), [Path::new("home/bin")]);

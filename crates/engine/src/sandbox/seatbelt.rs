@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::policy::{Network, Policy};
+use super::policy::{NetworkAccess, Policy};
 
 /// What every program needs to start.
-const ALWAYS: &str = "\
+const BASE_RULES: &str = "\
 (version 1)
 (deny default)
 (allow process-fork)
@@ -25,32 +25,32 @@ const ALWAYS: &str = "\
 /// The profile of a policy. The last rule that matches counts, so what is taken away
 /// comes last.
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "made everywhere so that it is tested everywhere"))]
-pub(super) fn profile(policy: &Policy) -> String {
-    let mut text = ALWAYS.to_owned();
-    for path in policy.read.iter().chain(&policy.execute) {
-        rule(&mut text, "allow file-read*", path);
+pub(super) fn seatbelt_profile(policy: &Policy) -> String {
+    let mut text = BASE_RULES.to_owned();
+    for path in policy.readable.iter().chain(&policy.executable) {
+        push_rule(&mut text, "allow file-read*", path);
     }
-    for path in policy.write.iter().chain([&policy.temp]) {
-        rule(&mut text, "allow file-read* file-write*", path);
+    for path in policy.writable.iter().chain([&policy.temp_folder]) {
+        push_rule(&mut text, "allow file-read* file-write*", path);
     }
-    if !policy.attributes {
+    if !policy.allows_attribute_changes {
         text.push_str("(deny file-write-mode file-write-owner file-write-flags file-write-times file-write-xattr)\n");
     }
     for path in &policy.read_only {
-        rule(&mut text, "deny file-write*", path);
+        push_rule(&mut text, "deny file-write*", path);
     }
     for path in &policy.covered {
-        rule(&mut text, "deny file-read* file-write*", path);
+        push_rule(&mut text, "deny file-read* file-write*", path);
     }
     match policy.network {
-        Network::None => {}
-        Network::Internet => text.push_str("(allow network* (remote ip) (local ip))\n"),
-        Network::WithUnixSockets => text.push_str("(allow network*)\n"),
+        NetworkAccess::None => {}
+        NetworkAccess::Internet => text.push_str("(allow network* (remote ip) (local ip))\n"),
+        NetworkAccess::WithUnixSockets => text.push_str("(allow network*)\n"),
     }
     text
 }
 
-fn rule(text: &mut String, action: &str, path: &Path) {
+fn push_rule(text: &mut String, action: &str, path: &Path) {
     let quoted = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
     let _ = writeln!(text, "({action} (subpath \"{quoted}\"))");
 }
@@ -62,26 +62,26 @@ mod tests {
     #[test]
     fn reading_grants_folders_and_takes_refused_files_away() {
         let policy = Policy {
-            read: vec!["/w".into()],
-            execute: vec!["/usr".into()],
+            readable: vec!["/w".into()],
+            executable: vec!["/usr".into()],
             covered: vec!["/w/a \"b\"\\c".into()],
-            temp: "/t".into(),
+            temp_folder: "/t".into(),
             ..Policy::default()
         };
-        insta::assert_snapshot!(profile(&policy));
+        insta::assert_snapshot!(seatbelt_profile(&policy));
     }
 
     #[test]
     fn a_workspace_is_written_but_for_what_is_guarded() {
         let policy = Policy {
-            execute: vec!["/".into()],
-            write: vec!["/w".into()],
+            executable: vec!["/".into()],
+            writable: vec!["/w".into()],
             read_only: vec!["/w/.git".into()],
-            network: Network::Internet,
-            attributes: true,
-            temp: "/t".into(),
+            network: NetworkAccess::Internet,
+            allows_attribute_changes: true,
+            temp_folder: "/t".into(),
             ..Policy::default()
         };
-        insta::assert_snapshot!(profile(&policy));
+        insta::assert_snapshot!(seatbelt_profile(&policy));
     }
 }

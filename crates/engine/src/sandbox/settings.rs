@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// The `sandbox` settings, as settings files write them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Settings {
+pub struct SandboxSettings {
     /// Whether commands may be approved because they run in the sandbox.
     pub enabled: Option<bool>,
     /// Whether to refuse to start without a sandbox.
@@ -17,9 +17,9 @@ pub struct Settings {
     /// Commands that are never approved because of the sandbox: `docker`, `git push:*`.
     pub excluded_commands: Vec<String>,
     /// What commands may read and write.
-    pub filesystem: Filesystem,
+    pub filesystem: FilesystemSettings,
     /// What commands may connect to.
-    pub network: Network,
+    pub network: NetworkSettings,
     /// Not supported; answered with a warning.
     pub enable_weaker_nested_sandbox: Option<bool>,
 }
@@ -28,7 +28,7 @@ pub struct Settings {
 /// relative to the session's folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Filesystem {
+pub struct FilesystemSettings {
     /// More folders that may be written.
     pub allow_write: Vec<String>,
     /// What may not be written, inside folders that may.
@@ -42,7 +42,7 @@ pub struct Filesystem {
 /// What commands in the sandbox may connect to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Network {
+pub struct NetworkSettings {
     /// `*` for everything; single domains cannot be told apart here, and it is said so.
     pub allowed_domains: Vec<String>,
     /// Domains to refuse. They cannot be filtered, so any entry takes the network away.
@@ -59,11 +59,11 @@ pub struct Network {
     pub socks_proxy_port: Option<u16>,
 }
 
-impl Settings {
+impl SandboxSettings {
     /// Adds a layer of settings that wins over these.
     ///
     /// Of a layer that is not trusted, only what restricts counts.
-    pub(crate) fn add(&mut self, layer: &Self, trusted: bool) {
+    pub(crate) fn merge(&mut self, layer: &Self, trusted: bool) {
         if layer.fail_if_unavailable == Some(true) || trusted {
             self.fail_if_unavailable = layer.fail_if_unavailable.or(self.fail_if_unavailable);
         }
@@ -135,14 +135,14 @@ impl Settings {
     /// Whether commands in the sandbox may use the network. `by_rule` tells whether a rule
     /// allows all of it; domains in the settings, allowed or refused, still take it away,
     /// because they cannot be filtered.
-    pub(super) fn has_network(&self, by_rule: bool) -> bool {
+    pub(super) fn allows_network(&self, by_rule: bool) -> bool {
         let domains = &self.network.allowed_domains;
         let all = domains.iter().all(|domain| domain == "*");
         self.network.denied_domains.is_empty() && all && (by_rule || !domains.is_empty())
     }
 
     /// Whether a command is approved because it runs in the sandbox.
-    pub(crate) fn approves(&self) -> bool {
+    pub(crate) fn approves_sandboxed(&self) -> bool {
         self.enabled == Some(true) && self.auto_allow_bash_if_sandboxed != Some(false)
     }
 }
@@ -151,42 +151,42 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Settings {
+    fn parse_settings(text: &str) -> SandboxSettings {
         serde_json::from_str(text).unwrap()
     }
 
     #[test]
     fn a_layer_that_is_not_trusted_only_restricts() {
-        let mut settings = read(r#"{"enabled":true}"#);
-        let layer = read(
+        let mut settings = parse_settings(r#"{"enabled":true}"#);
+        let layer = parse_settings(
             r#"{"enabled":true,"failIfUnavailable":true,"filesystem":{"allowWrite":["/"],"denyRead":["a"]},
                "network":{"allowedDomains":["*"],"allowAllUnixSockets":true},"allowUnsandboxedCommands":false}"#,
         );
-        settings.add(&layer, false);
-        assert!(settings.approves() && !settings.has_network(false));
+        settings.merge(&layer, false);
+        assert!(settings.approves_sandboxed() && !settings.allows_network(false));
         assert_eq!((settings.fail_if_unavailable, settings.allow_unsandboxed_commands), (Some(true), Some(false)));
         assert_eq!((settings.filesystem.allow_write.len(), settings.filesystem.deny_read.len()), (0, 1));
-        settings.add(&layer, true);
-        assert!(settings.has_network(false));
-        settings.add(&read(r#"{"enabled":false}"#), false);
-        assert!(!settings.approves());
+        settings.merge(&layer, true);
+        assert!(settings.allows_network(false));
+        settings.merge(&parse_settings(r#"{"enabled":false}"#), false);
+        assert!(!settings.approves_sandboxed());
     }
 
     #[test]
     fn domains_are_answered_with_a_warning() {
-        assert!(read(r#"{"network":{"allowedDomains":["*"]}}"#).warnings().is_empty());
-        let settings = read(r#"{"network":{"allowedDomains":["*","a.example"]}}"#);
-        assert!(settings.warnings()[0].contains("cannot filter by domain") && !settings.has_network(true));
-        let settings = read(r#"{"network":{"allowedDomains":["a.example"]}}"#);
-        assert!(settings.warnings()[0].contains("have no network") && !settings.has_network(true));
-        assert!(Settings::default().has_network(true) && !Settings::default().has_network(false));
-        let settings = read(r#"{"network":{"allowedDomains":["*"],"deniedDomains":["a.example"]}}"#);
-        assert!(settings.warnings()[0].contains("deniedDomains") && !settings.has_network(true));
+        assert!(parse_settings(r#"{"network":{"allowedDomains":["*"]}}"#).warnings().is_empty());
+        let settings = parse_settings(r#"{"network":{"allowedDomains":["*","a.example"]}}"#);
+        assert!(settings.warnings()[0].contains("cannot filter by domain") && !settings.allows_network(true));
+        let settings = parse_settings(r#"{"network":{"allowedDomains":["a.example"]}}"#);
+        assert!(settings.warnings()[0].contains("have no network") && !settings.allows_network(true));
+        assert!(SandboxSettings::default().allows_network(true) && !SandboxSettings::default().allows_network(false));
+        let settings = parse_settings(r#"{"network":{"allowedDomains":["*"],"deniedDomains":["a.example"]}}"#);
+        assert!(settings.warnings()[0].contains("deniedDomains") && !settings.allows_network(true));
     }
 
     #[test]
     fn settings_that_mean_nothing_here_are_named() {
-        let settings = read(
+        let settings = parse_settings(
             r#"{"enableWeakerNestedSandbox":true,"network":{"allowUnixSockets":["/s"],"allowLocalBinding":false,
                "httpProxyPort":8080}}"#,
         );

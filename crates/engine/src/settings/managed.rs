@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Known, Layer, SettingsError, Source, layer};
+use super::{KnownSettings, SettingSource, SettingsError, SettingsLayer, parse_layer};
 use crate::sandbox;
 use crate::text_file;
 
 /// The administrator's folder on this system.
-pub(super) fn folder() -> PathBuf {
+pub(super) fn system_folder() -> PathBuf {
     PathBuf::from(match std::env::consts::OS {
         "macos" => "/Library/Application Support/ClaudeCode",
         "windows" => "C:\\Program Files\\ClaudeCode",
@@ -23,7 +23,7 @@ pub(super) fn folder() -> PathBuf {
 /// The layers of a folder, weakest first: `managed-settings.json`, then the JSON files of
 /// `managed-settings.d` by name. A file that cannot be read or used is an error, because
 /// it may hold a restriction that would be lost.
-pub(super) fn load(folder: &Path) -> Result<Vec<Layer>, SettingsError> {
+pub(super) fn load_layers(folder: &Path) -> Result<Vec<SettingsLayer>, SettingsError> {
     let base = folder.join("managed-settings.json");
     let parts = folder.join("managed-settings.d");
     let unreadable = |path: &Path| {
@@ -48,19 +48,19 @@ pub(super) fn load(folder: &Path) -> Result<Vec<Layer>, SettingsError> {
         }
         let text = text_file::read(&path, None, text_file::MAX_BYTES).map_err(unreadable(&path))?;
         let invalid = |source| SettingsError::Invalid { place: path.display().to_string(), source };
-        layers.push(layer(Source::Managed, &text).map_err(invalid)?);
+        layers.push(parse_layer(SettingSource::Managed, &text).map_err(invalid)?);
     }
     Ok(layers)
 }
 
 /// The layer of `--managed-settings`: of what the host says, only what restricts.
-pub(super) fn from_host(json: &str) -> Result<Layer, SettingsError> {
+pub(super) fn layer_from_host(json: &str) -> Result<SettingsLayer, SettingsError> {
     let invalid = |source| SettingsError::Invalid { place: "--managed-settings".to_owned(), source };
     let all: Value = serde_json::from_str(json).map_err(invalid)?;
-    let given: Known = serde_json::from_str(json).map_err(invalid)?;
-    let mut sandbox = sandbox::Settings::default();
-    sandbox.add(&given.sandbox, false);
-    let mut known = Known {
+    let given: KnownSettings = serde_json::from_str(json).map_err(invalid)?;
+    let mut sandbox = sandbox::SandboxSettings::default();
+    sandbox.merge(&given.sandbox, false);
+    let mut known = KnownSettings {
         // Its own hooks are no part of it, so that turning all off leaves the administrator's.
         allow_managed_hooks_only: given.allow_managed_hooks_only || given.disable_all_hooks,
         disable_auto_mode: given.disable_auto_mode,
@@ -69,11 +69,11 @@ pub(super) fn from_host(json: &str) -> Result<Layer, SettingsError> {
         denied_mcp_servers: given.denied_mcp_servers,
         disabled_mcpjson_servers: given.disabled_mcpjson_servers,
         sandbox,
-        ..Known::default()
+        ..KnownSettings::default()
     };
     known.permissions.deny = given.permissions.deny;
     known.permissions.ask = given.permissions.ask;
     known.permissions.disable_bypass_permissions_mode = given.permissions.disable_bypass_permissions_mode;
     known.permissions.disable_auto_mode = given.permissions.disable_auto_mode;
-    Ok(Layer { source: Source::Managed, all, known })
+    Ok(SettingsLayer { source: SettingSource::Managed, raw: all, known })
 }

@@ -8,20 +8,23 @@ fn later_files_win_and_a_broken_one_is_told_of() {
     fs::write(home.path().join("settings.json"), r#"{"model":"a","env":{"X":"1"},"new":7}"#).unwrap();
     fs::write(project.join(".claude/settings.json"), "{broken").unwrap();
     fs::write(project.join(".claude/settings.local.json"), r#"{"permissions":{"allow":["Read"]}}"#).unwrap();
-    let all = sources(None).unwrap();
+    let all = parse_sources(None).unwrap();
     let settings = Settings::load(home.path(), &project, &all, Some(r#"{"model":"b"}"#)).unwrap();
-    assert_eq!(settings.last(|known| known.model.clone()).as_deref(), Some("b"));
-    assert_eq!(settings.effective()["new"], 7);
+    assert_eq!(settings.strongest_value(|known| known.model.clone()).as_deref(), Some("b"));
+    assert_eq!(settings.merged_json()["new"], 7);
     assert_eq!(settings.problems.len(), 1);
-    let places: Vec<Source> = settings.layers.iter().map(|layer| layer.source).collect();
-    assert_eq!(places, [Source::User, Source::Local, Source::Flag]);
+    let places: Vec<SettingSource> = settings.layers.iter().map(|layer| layer.source).collect();
+    assert_eq!(places, [SettingSource::User, SettingSource::Local, SettingSource::Flag]);
 }
 
 #[test]
 fn only_known_sources_are_read_and_none_may_be() {
-    assert_eq!(sources(Some(&["".to_owned()])).unwrap(), []);
-    assert_eq!(sources(Some(&["local".to_owned(), "user".to_owned()])).unwrap(), [Source::User, Source::Local]);
-    assert_eq!(sources(Some(&["home".to_owned()])).unwrap_err().code(), "settings.no_source");
+    assert_eq!(parse_sources(Some(&["".to_owned()])).unwrap(), []);
+    assert_eq!(
+        parse_sources(Some(&["local".to_owned(), "user".to_owned()])).unwrap(),
+        [SettingSource::User, SettingSource::Local]
+    );
+    assert_eq!(parse_sources(Some(&["home".to_owned()])).unwrap_err().code(), "settings.no_source");
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn a_mistake_is_told_with_its_place() {
     let path = home.path().join("settings.json");
     let check = |text: &str, expect: &[&str]| {
         fs::write(&path, text).unwrap();
-        let settings = Settings::load(home.path(), Path::new("/nonexistent"), &[Source::User], None).unwrap();
+        let settings = Settings::load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap();
         let place = format!("{}: ", path.display());
         let told: Vec<&str> = settings.problems.iter().map(|told| told.strip_prefix(&place).unwrap()).collect();
         assert_eq!(told, expect);
@@ -62,7 +65,7 @@ fn refusals_that_cannot_be_read_are_an_error() {
     let home = tempfile::tempdir().unwrap();
     let check = |text: &str, code: &str| {
         fs::write(home.path().join("settings.json"), text).unwrap();
-        let error = Settings::load(home.path(), Path::new("/nonexistent"), &[Source::User], None).unwrap_err();
+        let error = Settings::load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap_err();
         assert_eq!(error.code(), code, "{text}");
     };
     check(r#"{"permissions": {"deny": ["Bash(rm", "Read(.env)"]}}"#, "settings.bad_rule");
@@ -79,7 +82,7 @@ fn a_file_that_is_the_persons_and_the_projects_counts_once() {
     let config = home.path().join(".claude");
     fs::create_dir_all(&config).unwrap();
     fs::write(config.join("settings.json"), "{}").unwrap();
-    let settings = Settings::load(&config, home.path(), &sources(None).unwrap(), None).unwrap();
-    let places: Vec<Source> = settings.layers.iter().map(|layer| layer.source).collect();
-    assert_eq!(places, [Source::User]);
+    let settings = Settings::load(&config, home.path(), &parse_sources(None).unwrap(), None).unwrap();
+    let places: Vec<SettingSource> = settings.layers.iter().map(|layer| layer.source).collect();
+    assert_eq!(places, [SettingSource::User]);
 }

@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// How many links are followed before a path counts as a ring.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Follows every link and `..` of an absolute path as the system would, and
 /// keeps the names of what does not exist yet. None when the links form a ring.
 pub fn resolve(path: &Path) -> Option<PathBuf> {
     let mut ahead: VecDeque<OsString> = VecDeque::new();
-    push_front(&mut ahead, path);
+    push_components_front(&mut ahead, path);
     let mut real = PathBuf::new();
     let mut links = 0;
     while let Some(name) = ahead.pop_front() {
@@ -23,11 +23,11 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
         match std::fs::read_link(&next) {
             Ok(target) => {
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return None;
                 }
                 // The root in an absolute target takes the place of what is before it.
-                push_front(&mut ahead, &target);
+                push_components_front(&mut ahead, &target);
             }
             Err(_) => real = next,
         }
@@ -37,14 +37,14 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
 
 /// A path as it was given, and where it really leads. Rules look at both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct TargetPath {
     /// The absolute path, as it was given.
     pub given: PathBuf,
     /// Where it leads ([`resolve`]); `None` if its links form a ring.
     pub real: Option<PathBuf>,
 }
 
-impl Target {
+impl TargetPath {
     /// Follows an absolute path.
     pub fn new(given: impl Into<PathBuf>) -> Self {
         let given = given.into();
@@ -52,7 +52,7 @@ impl Target {
     }
 
     /// A path that is known to hold neither links nor `..`, as walks of a resolved folder give.
-    pub(crate) fn resolved(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn from_resolved(path: impl Into<PathBuf>) -> Self {
         let given = path.into();
         Self { real: Some(given.clone()), given }
     }
@@ -73,7 +73,7 @@ pub(crate) fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-fn push_front(ahead: &mut VecDeque<OsString>, path: &Path) {
+fn push_components_front(ahead: &mut VecDeque<OsString>, path: &Path) {
     let names = path.components().filter(|part| !matches!(part, Component::CurDir));
     for part in names.collect::<Vec<_>>().into_iter().rev() {
         ahead.push_front(part.as_os_str().to_owned());

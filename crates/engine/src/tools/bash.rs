@@ -7,34 +7,34 @@ use quipu_message::tool::BashInput;
 use quipu_message::tool::output::BashOutput;
 use serde_json::{Value, json};
 
-use super::read::size;
-use super::tasks::{Kind, Status, Task};
-use super::{input, settle};
-use crate::sandbox::Profile;
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
-use capture::Captured;
-use process::{End, Process};
+use super::read::format_size;
+use super::tasks::{Task, TaskKind, TaskStatus};
+use super::{into_output, parse_input};
+use crate::sandbox::SandboxProfile;
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use capture::CapturedOutput;
+use process::{ProcessEnd, ShellProcess};
 
 mod capture;
-mod meaning;
+mod exit_code;
 mod process;
 
 /// How long a command may take when the call does not say, in milliseconds.
-const TIMEOUT: u64 = 120_000;
+const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// How long a command may take at all.
-const LONGEST: u64 = 600_000;
+const MAX_TIMEOUT_MS: u64 = 600_000;
 /// How much output the model is given, in characters.
-const MOST_OUTPUT: usize = 30_000;
+const MAX_OUTPUT_CHARS: usize = 30_000;
 /// How much of a longer output is shown, in characters.
-const PREVIEW: usize = 2000;
+const PREVIEW_CHARS: usize = 2000;
 
 /// Runs shell commands.
 #[derive(Debug, Clone, Copy)]
 pub struct Bash;
 
 impl Tool for Bash {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Bash".into(),
             description: "Runs a command in bash. Each call is a new shell; only the current folder is kept from call \
                           to call. There is no input, so nothing may ask for any. A command may take two minutes \
@@ -58,125 +58,144 @@ impl Tool for Bash {
         }
     }
 
-    fn effect(&self, input: &Value) -> Effect {
+    fn effect(&self, input: &Value) -> ToolEffect {
         let command = input["command"].as_str().unwrap_or_default();
         let background = input["run_in_background"].as_bool().unwrap_or(false);
-        if !background && crate::permission::only_reads(command) { Effect::Reads } else { Effect::Changes }
+        if !background && crate::permission::is_read_only(command) {
+            ToolEffect::ReadOnly
+        } else {
+            ToolEffect::Mutating
+        }
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { explain(settle(run(call_input, place, call).await), call.profile) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { add_sandbox_note(into_output(run(call_input, place, call).await), call.profile) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
-    let wanted: BashInput = input(call_input)?;
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let wanted: BashInput = parse_input(call_input)?;
     if wanted.run_in_background.is_true() {
-        return background(&wanted, place, call);
+        return run_in_background(&wanted, place, call);
     }
-    let limits = Limits::of(place);
-    let time = Duration::from_millis(wanted.timeout.get().copied().unwrap_or(limits.timeout).min(limits.longest));
-    let mut process = Process::start(&wanted.command, place, super::fresh_id("b"), call.profile, false)?;
+    let limits = BashLimits::from_env(place);
+    let time = Duration::from_millis(
+        wanted.timeout.get().copied().unwrap_or(limits.default_timeout_ms).min(limits.max_timeout_ms),
+    );
+    let mut process = ShellProcess::start(&wanted.command, place, super::random_id("b"), call.profile, false)?;
     let end = process.wait(time, call).await;
-    if end == End::Moved {
-        return Ok(go_on(process, &wanted, place, call));
+    if end == ProcessEnd::MovedToBackground {
+        return Ok(continue_in_background(process, &wanted, place, call));
     }
-    let captured = process.captured().await;
-    let reset = process.follow_cwd(place);
-    if let Some(moved) = process.clear_up() {
-        return Err(failed(&moved, &captured, limits.output));
+    let captured = process.captured_output().await;
+    let reset = process.adopt_cwd(place);
+    if let Some(moved) = process.move_guarded_aside() {
+        return Err(failed_output(&moved, &captured, limits.max_output_chars));
     }
     Ok(match end {
-        End::Exit(code) => finished(&wanted.command, code, captured, reset, limits.output),
-        End::Signal(signal) => failed(&format!("Exit code {}", 128 + signal), &captured, limits.output),
-        End::Late => {
-            let heading = format!("Exit code 143\nCommand timed out after {}", lasting(time));
-            failed(&heading, &captured, limits.output)
+        ProcessEnd::Exited(code) => finished_output(&wanted.command, code, captured, reset, limits.max_output_chars),
+        ProcessEnd::Signaled(signal) => {
+            failed_output(&format!("Exit code {}", 128 + signal), &captured, limits.max_output_chars)
         }
-        End::Stopped => {
-            let text = captured.head_and_tail(limits.output);
+        ProcessEnd::TimedOut => {
+            let heading = format!("Exit code 143\nCommand timed out after {}", format_duration(time));
+            failed_output(&heading, &captured, limits.max_output_chars)
+        }
+        ProcessEnd::Cancelled => {
+            let text = captured.head_and_tail_text(limits.max_output_chars);
             let raw = BashOutput { stdout: text.clone(), interrupted: true, ..BashOutput::default() };
             let words = format!("{text}\n<error>The command was stopped before it ended.</error>");
-            Output { is_error: true, ..Output::new(words.trim_start().to_owned(), &raw) }
+            ToolOutput { is_error: true, ..ToolOutput::new(words.trim_start().to_owned(), &raw) }
         }
-        End::Moved => unreachable!("it goes on"),
+        ProcessEnd::MovedToBackground => unreachable!("it goes on"),
     })
 }
 
 /// What the environment says about limits.
-struct Limits {
-    timeout: u64,
-    longest: u64,
-    output: usize,
+struct BashLimits {
+    default_timeout_ms: u64,
+    max_timeout_ms: u64,
+    max_output_chars: usize,
 }
 
-impl Limits {
-    fn of(place: &Place) -> Self {
+impl BashLimits {
+    fn from_env(place: &Workspace) -> Self {
         let number = |name: &str| place.env().get(std::ffi::OsStr::new(name))?.to_str()?.parse::<u64>().ok();
-        let timeout = number("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(TIMEOUT);
+        let timeout = number("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(DEFAULT_TIMEOUT_MS);
         let output = number("BASH_MAX_OUTPUT_LENGTH").and_then(|n| usize::try_from(n).ok());
         Self {
-            timeout,
-            longest: number("BASH_MAX_TIMEOUT_MS").unwrap_or(LONGEST).max(timeout),
-            output: output.unwrap_or(MOST_OUTPUT).min(capture::KEPT),
+            default_timeout_ms: timeout,
+            max_timeout_ms: number("BASH_MAX_TIMEOUT_MS").unwrap_or(MAX_TIMEOUT_MS).max(timeout),
+            max_output_chars: output.unwrap_or(MAX_OUTPUT_CHARS).min(capture::MAX_KEPT_BYTES),
         }
     }
 }
 
-fn background(wanted: &BashInput, place: &Place, call: &Call) -> Result<Output, Output> {
-    let process = Process::start(&wanted.command, place, super::fresh_id("b"), call.profile, true)?;
-    Ok(go_on(process, wanted, place, call))
+fn run_in_background(wanted: &BashInput, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let process = ShellProcess::start(&wanted.command, place, super::random_id("b"), call.profile, true)?;
+    Ok(continue_in_background(process, wanted, place, call))
 }
 
 /// Lets a command go on in the background.
-fn go_on(mut process: Process, wanted: &BashInput, place: &Place, call: &Call) -> Output {
+fn continue_in_background(
+    mut process: ShellProcess,
+    wanted: &BashInput,
+    place: &Workspace,
+    call: &CallContext,
+) -> ToolOutput {
     let description = wanted.description.text().unwrap_or(&wanted.command).to_owned();
-    let (id, file) = (process.id.clone(), process.file().to_owned());
-    let task = Task::new(id.clone(), Kind::Command, description, file.clone(), call.id.clone());
-    let stop = task.stop.clone();
-    place.tasks().begin(task, async move {
-        let status = match process.wait_or(&stop).await {
-            End::Exit(code) => Status::Ended(code),
-            End::Signal(signal) => Status::Ended(128 + signal),
-            End::Late | End::Stopped | End::Moved => Status::Killed,
+    let (id, file) = (process.id.clone(), process.output_path().to_owned());
+    let task = Task::new(id.clone(), TaskKind::Command, description, file.clone(), call.tool_use_id.clone());
+    let stop = task.cancel.clone();
+    place.tasks().spawn(task, async move {
+        let status = match process.wait_until_stopped(&stop).await {
+            ProcessEnd::Exited(code) => TaskStatus::Exited(code),
+            ProcessEnd::Signaled(signal) => TaskStatus::Exited(128 + signal),
+            ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::MovedToBackground => TaskStatus::Killed,
         };
-        let output = process.captured().await.head_and_tail(MOST_OUTPUT);
-        match process.clear_up() {
-            Some(moved) => (Status::Ended(1), format!("{output}\n{moved}")),
+        let output = process.captured_output().await.head_and_tail_text(MAX_OUTPUT_CHARS);
+        match process.move_guarded_aside() {
+            Some(moved) => (TaskStatus::Exited(1), format!("{output}\n{moved}")),
             None => (status, output),
         }
     });
     let raw = BashOutput { background_task_id: id.clone().into(), ..BashOutput::default() };
     let file = file.display();
-    Output::new(format!("Command running in background with ID: {id}. Output is being written to: {file}"), &raw)
+    ToolOutput::new(format!("Command running in background with ID: {id}. Output is being written to: {file}"), &raw)
 }
 
-fn finished(command: &str, code: i32, captured: Captured, reset: Option<String>, most: usize) -> Output {
-    let meaning = meaning::of(command, code);
+fn finished_output(
+    command: &str,
+    code: i32,
+    captured: CapturedOutput,
+    reset: Option<String>,
+    most: usize,
+) -> ToolOutput {
+    let meaning = exit_code::interpret_exit_code(command, code);
     if code != 0 && meaning.is_none() {
-        return failed(&format!("Exit code {code}"), &captured, most);
+        return failed_output(&format!("Exit code {code}"), &captured, most);
     }
     let mut raw = BashOutput {
         stderr: reset.unwrap_or_default(),
         return_code_interpretation: meaning.map(str::to_owned).into(),
-        no_output_expected: meaning::is_silent(command).into(),
+        no_output_expected: exit_code::is_silent_command(command).into(),
         ..BashOutput::default()
     };
-    let mut words = match captured.all(most) {
+    let mut words = match captured.full_text(most) {
         Some(text) => {
             raw.stdout = text.clone();
             text
         }
         None => {
-            let file = captured.saved().display().to_string();
-            let total = captured.total();
-            raw.stdout = captured.start(most);
+            let file = captured.path().display().to_string();
+            let total = captured.total_bytes();
+            raw.stdout = captured.head_text(most);
             raw.persisted_output_path = file.clone().into();
             raw.persisted_output_size = total.into();
             format!(
                 "<persisted-output>\nOutput too large ({}). Full output saved to: {file}\n\nPreview (first 2KB):\n{}\n...\n</persisted-output>",
-                size(total),
-                captured.start(PREVIEW)
+                format_size(total),
+                captured.head_text(PREVIEW_CHARS)
             )
         }
     };
@@ -189,11 +208,11 @@ fn finished(command: &str, code: i32, captured: Captured, reset: Option<String>,
     if words.is_empty() {
         words.push_str("(Bash completed with no output)");
     }
-    Output::new(words, &raw)
+    ToolOutput::new(words, &raw)
 }
 
 /// What a command prints that was refused something, in lower case.
-const REFUSED: [&str; 6] = [
+const DENIAL_TEXTS: [&str; 6] = [
     "permission denied",
     "operation not permitted",
     "read-only file system",
@@ -203,15 +222,15 @@ const REFUSED: [&str; 6] = [
 ];
 
 /// Tells the model of a command that failed that the sandbox may be why.
-fn explain(mut output: Output, profile: Profile) -> Output {
+fn add_sandbox_note(mut output: ToolOutput, profile: SandboxProfile) -> ToolOutput {
     let text = output.content.to_text();
     let is_refused = || {
         let text = text.to_lowercase();
-        REFUSED.iter().any(|words| text.contains(words))
+        DENIAL_TEXTS.iter().any(|words| text.contains(words))
     };
-    if profile != Profile::None && output.is_error && is_refused() {
+    if profile != SandboxProfile::None && output.is_error && is_refused() {
         let could = match profile {
-            Profile::Read => "it could write nothing and had no network",
+            SandboxProfile::Read => "it could write nothing and had no network",
             _ => "it could write only in the working folders, and had no network unless the settings give it one",
         };
         let note = format!(
@@ -222,12 +241,12 @@ fn explain(mut output: Output, profile: Profile) -> Output {
     output
 }
 
-fn failed(heading: &str, captured: &Captured, most: usize) -> Output {
-    Output::failure(format!("{heading}\n{}", captured.head_and_tail(most)).trim_end())
+fn failed_output(heading: &str, captured: &CapturedOutput, most: usize) -> ToolOutput {
+    ToolOutput::failure(format!("{heading}\n{}", captured.head_and_tail_text(most)).trim_end())
 }
 
 /// A time as people say it.
-fn lasting(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match (time.as_secs() / 60, time.as_secs() % 60) {
         (0, 0) => format!("{}ms", time.as_millis()),
         (0, seconds) => format!("{seconds}s"),
@@ -242,7 +261,7 @@ mod tests {
     #[test]
     fn only_a_refusal_is_explained_by_the_sandbox() {
         let explained = |text: &str| {
-            let output = explain(Output::failure(text), Profile::Read);
+            let output = add_sandbox_note(ToolOutput::failure(text), SandboxProfile::Read);
             output.content.to_text().contains("It ran in a sandbox")
         };
         assert!(explained("connect: Network is unreachable") && explained("dial tcp: network is unreachable"));

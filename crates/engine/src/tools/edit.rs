@@ -5,17 +5,17 @@ use quipu_message::tool::EditInput;
 use quipu_message::tool::output::EditOutput;
 use serde_json::{Value, json};
 
-use super::change::{Before, CURRENT, create, patch};
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool};
+use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// Changes files.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit;
 
 impl Tool for Edit {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Edit".into(),
             description: "Puts `new_string` in the place of `old_string` in a file. \
                           `old_string` must be in the file exactly as given, spaces included and without line \
@@ -35,75 +35,83 @@ impl Tool for Edit {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Changes
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::Mutating
     }
 
-    fn precheck<'a>(&'a self, input: &'a Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Option<Output>> {
-        Box::pin(async move { plan(input.clone(), place, call).await.err() })
+    fn precheck<'a>(
+        &'a self,
+        input: &'a Value,
+        place: &'a Workspace,
+        call: &'a CallContext,
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
+        Box::pin(async move { plan_edit(input.clone(), place, call).await.err() })
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place, call).await) })
     }
 }
 
 /// A change that can be made.
-struct Planned {
-    edit: EditInput,
-    target: Target,
+struct PlannedEdit {
+    input: EditInput,
+    target: TargetPath,
     /// The file as it is; `None` if it is to be created.
-    before: Option<Before>,
+    original: Option<OriginalFile>,
     updated: String,
 }
 
 /// Works out what a call changes, or why it cannot.
-async fn plan(call_input: Value, place: &Place, call: &Call) -> Result<Planned, Output> {
-    let edit: EditInput = input(call_input)?;
-    let target = call.target(&edit.file_path, place);
+async fn plan_edit(call_input: Value, place: &Workspace, call: &CallContext) -> Result<PlannedEdit, ToolOutput> {
+    let edit: EditInput = parse_input(call_input)?;
+    let target = call.resolve_target(&edit.file_path, place);
     let path = &target.given;
     if edit.old_string == edit.new_string {
-        return Err(Output::misuse("No changes to make: old_string and new_string are the same."));
+        return Err(ToolOutput::tool_use_error("No changes to make: old_string and new_string are the same."));
     }
     if path.extension().is_some_and(|ext| ext == "ipynb") {
-        return Err(Output::misuse("This is a notebook. Change it with NotebookEdit."));
+        return Err(ToolOutput::tool_use_error("This is a notebook. Change it with NotebookEdit."));
     }
     if path.is_dir() {
-        return Err(Output::failure(format!("EISDIR: illegal operation on a directory, read '{}'", path.display())));
+        return Err(ToolOutput::failure(format!(
+            "EISDIR: illegal operation on a directory, read '{}'",
+            path.display()
+        )));
     }
-    let before = Before::look(target.clone(), place).await?;
+    let before = OriginalFile::read(target.clone(), place).await?;
     let updated = match &before {
-        Some(before) => replaced(&before.text, &edit, edit.replace_all.is_true())?,
+        Some(before) => replace_text(&before.text, &edit, edit.replace_all.is_true())?,
         None if edit.old_string.is_empty() => edit.new_string.clone(),
         None => {
             let cwd = place.cwd();
             let note = format!("Note: your current working directory is {}.", cwd.display());
-            return Err(Output::misuse(format!("File does not exist. {note}")));
+            return Err(ToolOutput::tool_use_error(format!("File does not exist. {note}")));
         }
     };
-    Ok(Planned { edit, target, before, updated })
+    Ok(PlannedEdit { input: edit, target, original: before, updated })
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
-    let Planned { edit, target, before, updated } = plan(call_input, place, call).await?;
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let PlannedEdit { input: edit, target, original: before, updated } = plan_edit(call_input, place, call).await?;
     let name = target.given.to_string_lossy().into_owned();
     let all = edit.replace_all.is_true();
     let words = match &before {
         None => {
-            create(&target, &updated, place).await?;
-            format!("File created successfully at: {name} {CURRENT}")
+            create_file(&target, &updated, place).await?;
+            format!("File created successfully at: {name} {FILE_STATE_NOTE}")
         }
         Some(before) => {
-            before.change(&updated, place).await?;
+            before.write(&updated, place).await?;
             let how = if all { ". All occurrences were successfully replaced." } else { " successfully." };
-            let current = if before.is_known { format!(" {CURRENT}") } else { String::new() };
+            let current = if before.is_seen { format!(" {FILE_STATE_NOTE}") } else { String::new() };
             format!("The file {name} has been updated{how}{current}")
         }
     };
     let original = before.map(|before| before.text).unwrap_or_default();
     let raw = EditOutput {
         file_path: name,
-        structured_patch: patch(&original, &updated),
+        structured_patch: diff_hunks(&original, &updated),
         old_string: edit.old_string,
         new_string: edit.new_string,
         original_file: original.into(),
@@ -111,22 +119,25 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
         replace_all: all.into(),
         ..EditOutput::default()
     };
-    Ok(Output::new(words, &raw))
+    Ok(ToolOutput::new(words, &raw))
 }
 
-fn replaced(text: &str, edit: &EditInput, all: bool) -> Result<String, Output> {
+fn replace_text(text: &str, edit: &EditInput, all: bool) -> Result<String, ToolOutput> {
     let (old, new) = (edit.old_string.replace("\r\n", "\n"), edit.new_string.as_str());
     if old.is_empty() {
         let message = "Cannot create the file: it is already there, and not empty.";
-        return if text.trim().is_empty() { Ok(new.to_owned()) } else { Err(Output::misuse(message)) };
+        return if text.trim().is_empty() { Ok(new.to_owned()) } else { Err(ToolOutput::tool_use_error(message)) };
     }
     // A file may mix line ends, and then only what is really there counts.
     let old = if text.contains(&old) { old } else { edit.old_string.clone() };
     match text.matches(old.as_str()).count() {
-        0 => Err(Output::misuse(format!("String to replace not found in file.\nString: {}", edit.old_string))),
+        0 => Err(ToolOutput::tool_use_error(format!(
+            "String to replace not found in file.\nString: {}",
+            edit.old_string
+        ))),
         1 => Ok(text.replacen(&old, new, 1)),
         _ if all => Ok(text.replace(&old, new)),
-        count => Err(Output::misuse(format!(
+        count => Err(ToolOutput::tool_use_error(format!(
             "The string to replace is in the file {count} times. Set replace_all to change them all, or give more \
              of the text around it so that it names one place.\nString: {}",
             edit.old_string

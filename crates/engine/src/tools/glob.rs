@@ -10,19 +10,19 @@ use quipu_message::tool::GlobInput;
 use quipu_message::tool::output::GlobOutput;
 use serde_json::{Value, json};
 
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool, resolve};
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace, resolve};
 
 /// How many files a call names.
-const MOST: usize = 100;
+const MAX_FILES: usize = 100;
 
 /// Finds files by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Glob;
 
 impl Tool for Glob {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Glob".into(),
             description: "Finds files by a pattern of their names, such as `**/*.rs` or `src/**/test_*.py`. The \
                           latest changed come first, at most 100. To look inside files, use Grep."
@@ -39,40 +39,43 @@ impl Tool for Glob {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Reads
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
     let started = Instant::now();
-    let wanted: GlobInput = input(call_input)?;
-    let folder = call.target(wanted.path.text().unwrap_or("."), place).given;
-    let (given, pattern) = split(folder, place, &wanted.pattern);
+    let wanted: GlobInput = parse_input(call_input)?;
+    let folder = call.resolve_target(wanted.path.text().unwrap_or("."), place).given;
+    let (given, pattern) = split_pattern(folder, place, &wanted.pattern);
     let Some(folder) = resolve(&given).filter(|folder| folder.is_dir()) else {
-        return Err(Output::misuse(format!("Directory does not exist: {}", given.display())));
+        return Err(ToolOutput::tool_use_error(format!("Directory does not exist: {}", given.display())));
     };
     let mut names = OverrideBuilder::new(&folder);
     let names = names.add(&pattern).and_then(|names| names.build());
-    let names = names.map_err(|e| Output::misuse(format!("The pattern cannot be read: {e}")))?;
+    let names = names.map_err(|e| ToolOutput::tool_use_error(format!("The pattern cannot be read: {e}")))?;
     let mut walk = WalkBuilder::new(&folder);
     walk.standard_filters(false).filter_entry(|entry| entry.file_name() != ".git").overrides(names);
-    let (hidden, cancel) = (place.hidden(), call.cancel.clone());
+    let (hidden, cancel) = (place.hidden_files(), call.cancel.clone());
     let found = tokio::task::spawn_blocking(move || {
         let files = walk.build().filter_map(Result::ok).take_while(|_| !cancel.is_cancelled());
         let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
-        let mut files: Vec<(SystemTime, PathBuf)> =
-            files.filter(|entry| !hidden(&found(entry))).map(|e| (changed(e.path()), e.into_path())).collect();
+        let mut files: Vec<(SystemTime, PathBuf)> = files
+            .filter(|entry| !hidden(&entry_target(entry)))
+            .map(|e| (modified_time(e.path()), e.into_path()))
+            .collect();
         files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         files
     });
-    let found = found.await.map_err(|e| Output::failure(format!("The search broke off: {e}.")))?;
-    let truncated = found.len() > MOST;
-    let filenames: Vec<String> = found.iter().take(MOST).map(|(_, path)| path.to_string_lossy().into_owned()).collect();
+    let found = found.await.map_err(|e| ToolOutput::failure(format!("The search broke off: {e}.")))?;
+    let truncated = found.len() > MAX_FILES;
+    let filenames: Vec<String> =
+        found.iter().take(MAX_FILES).map(|(_, path)| path.to_string_lossy().into_owned()).collect();
     let mut words = if filenames.is_empty() { "No files found".to_owned() } else { filenames.join("\n") };
     if truncated {
         words.push_str("\n(Results are truncated. Consider using a more specific path or pattern.)");
@@ -84,19 +87,19 @@ async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Ou
         truncated,
         ..GlobOutput::default()
     };
-    Ok(Output::new(words, &raw))
+    Ok(ToolOutput::new(words, &raw))
 }
 
 /// A file that a walk of a resolved folder came to; it may be a link itself.
-fn found(entry: &ignore::DirEntry) -> Target {
+fn entry_target(entry: &ignore::DirEntry) -> TargetPath {
     match entry.path_is_symlink() {
-        true => Target::new(entry.path()),
-        false => Target::resolved(entry.path()),
+        true => TargetPath::new(entry.path()),
+        false => TargetPath::from_resolved(entry.path()),
     }
 }
 
 /// Moves the plain folders at the start of an absolute pattern into the folder.
-fn split(folder: PathBuf, place: &Place, pattern: &str) -> (PathBuf, String) {
+fn split_pattern(folder: PathBuf, place: &Workspace, pattern: &str) -> (PathBuf, String) {
     if !pattern.starts_with(['/', '~']) {
         return (folder, pattern.trim_start_matches("./").to_owned());
     }
@@ -107,7 +110,7 @@ fn split(folder: PathBuf, place: &Place, pattern: &str) -> (PathBuf, String) {
 }
 
 /// When a file was last changed.
-pub(super) fn changed(path: &Path) -> SystemTime {
+pub(super) fn modified_time(path: &Path) -> SystemTime {
     let about = std::fs::symlink_metadata(path).and_then(|about| about.modified());
     about.unwrap_or(SystemTime::UNIX_EPOCH)
 }

@@ -11,23 +11,23 @@ use quipu_message::tool::GrepInput;
 use quipu_message::tool::output::GrepOutput;
 use serde_json::{Value, json};
 
-use super::glob::changed;
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool};
-use search::{Found, Search};
+use super::glob::modified_time;
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use search::{FileMatches, FileSearcher};
 
 mod search;
 
 /// How many results a call gives when it does not say.
-const RESULTS: u64 = 250;
+const DEFAULT_HEAD_LIMIT: u64 = 250;
 
 /// Finds lines by pattern.
 #[derive(Debug, Clone, Copy)]
 pub struct Grep;
 
 impl Tool for Grep {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Grep".into(),
             description: "Finds lines by a regular expression (Rust syntax, as in ripgrep) in all files of a folder \
                           that are not ignored, or in one file. By default it names the files that match; \
@@ -59,53 +59,55 @@ impl Tool for Grep {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Reads
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
-    let wanted: GrepInput = input(call_input)?;
-    let target = call.target(wanted.path.text().unwrap_or("."), place);
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let wanted: GrepInput = parse_input(call_input)?;
+    let target = call.resolve_target(wanted.path.text().unwrap_or("."), place);
     let path = target.real.clone().unwrap_or_default();
     if !path.exists() {
-        return Err(Output::misuse(format!("Path does not exist: {}", target.given.display())));
+        return Err(ToolOutput::tool_use_error(format!("Path does not exist: {}", target.given.display())));
     }
-    let matcher = matcher(&wanted).map_err(|e| Output::misuse(format!("The pattern cannot be read: {e}")))?;
-    let walk = walk(&path, &wanted).map_err(|e| Output::misuse(format!("The files cannot be chosen: {e}")))?;
+    let matcher =
+        build_matcher(&wanted).map_err(|e| ToolOutput::tool_use_error(format!("The pattern cannot be read: {e}")))?;
+    let walk = build_walk(&path, &wanted)
+        .map_err(|e| ToolOutput::tool_use_error(format!("The files cannot be chosen: {e}")))?;
     let shown = |file: &Path, cwd: &Path| file.strip_prefix(cwd).unwrap_or(file).to_string_lossy().into_owned();
-    let (hidden, cancel, cwd) = (place.hidden(), call.cancel.clone(), place.cwd());
-    let search = Search::new(matcher, &wanted, path.is_dir());
+    let (hidden, cancel, cwd) = (place.hidden_files(), call.cancel.clone(), place.cwd());
+    let search = FileSearcher::new(matcher, &wanted, path.is_dir());
     let found = tokio::task::spawn_blocking(move || {
-        let mut found: Vec<(PathBuf, Found)> = Vec::new();
+        let mut found: Vec<(PathBuf, FileMatches)> = Vec::new();
         let mut search = search;
         for entry in walk.filter_map(Result::ok).take_while(|_| !cancel.is_cancelled()) {
             // The walk begins at a resolved path and follows no links.
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if is_file && !hidden(&Target::resolved(entry.path())) {
+            if is_file && !hidden(&TargetPath::from_resolved(entry.path())) {
                 let name = shown(entry.path(), &cwd);
-                found.extend(search.file(entry.path(), &name).map(|lines| (PathBuf::from(name), lines)));
+                found.extend(search.search_file(entry.path(), &name).map(|lines| (PathBuf::from(name), lines)));
             }
         }
         if !search.shows_lines() {
             // The latest changed first, as with Glob.
-            found.sort_by_cached_key(|(path, _)| std::cmp::Reverse(changed(&cwd.join(path))));
+            found.sort_by_cached_key(|(path, _)| std::cmp::Reverse(modified_time(&cwd.join(path))));
         }
         found
     });
-    let found = found.await.map_err(|e| Output::failure(format!("The search broke off: {e}.")))?;
+    let found = found.await.map_err(|e| ToolOutput::failure(format!("The search broke off: {e}.")))?;
     Ok(match wanted.output_mode.text().unwrap_or("files_with_matches") {
-        "content" => content(&wanted, found),
-        "count" => count(&wanted, found),
-        _ => files(&wanted, found),
+        "content" => content_output(&wanted, found),
+        "count" => count_output(&wanted, found),
+        _ => files_output(&wanted, found),
     })
 }
 
-fn matcher(wanted: &GrepInput) -> Result<RegexMatcher, grep_regex::Error> {
+fn build_matcher(wanted: &GrepInput) -> Result<RegexMatcher, grep_regex::Error> {
     let lines = wanted.multiline.is_true();
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(wanted.ignore_case.is_true()).multi_line(true).dot_matches_new_line(lines);
@@ -115,7 +117,7 @@ fn matcher(wanted: &GrepInput) -> Result<RegexMatcher, grep_regex::Error> {
     builder.build(&wanted.pattern)
 }
 
-fn walk(path: &Path, wanted: &GrepInput) -> Result<Walk, ignore::Error> {
+fn build_walk(path: &Path, wanted: &GrepInput) -> Result<Walk, ignore::Error> {
     let mut walk = WalkBuilder::new(path);
     walk.hidden(false)
         .require_git(false)
@@ -137,18 +139,18 @@ fn walk(path: &Path, wanted: &GrepInput) -> Result<Walk, ignore::Error> {
 }
 
 /// Results from the offset on, at most as many as asked for; and whether that left some out.
-fn part<T>(wanted: &GrepInput, all: Vec<T>) -> (Vec<T>, bool) {
-    let most = wanted.head_limit.get().copied().unwrap_or(RESULTS);
+fn paginate<T>(wanted: &GrepInput, all: Vec<T>) -> (Vec<T>, bool) {
+    let most = wanted.head_limit.get().copied().unwrap_or(DEFAULT_HEAD_LIMIT);
     let most = if most == 0 { usize::MAX } else { usize::try_from(most).unwrap_or(usize::MAX) };
     let skip = usize::try_from(wanted.offset.get().copied().unwrap_or(0)).unwrap_or(usize::MAX);
     let more = all.len().saturating_sub(skip) > most;
     (all.into_iter().skip(skip).take(most).collect(), more)
 }
 
-fn files(wanted: &GrepInput, found: Vec<(PathBuf, Found)>) -> Output {
+fn files_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
     let total = found.len();
     let names: Vec<String> = found.into_iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
-    let (names, more) = part(wanted, names);
+    let (names, more) = paginate(wanted, names);
     let words = match total {
         0 => "No files found".to_owned(),
         1 => format!("Found 1 file\n{}", names.join("\n")),
@@ -160,14 +162,14 @@ fn files(wanted: &GrepInput, found: Vec<(PathBuf, Found)>) -> Output {
         filenames: names,
         ..GrepOutput::default()
     };
-    finish(wanted, words, raw, more)
+    finish_output(wanted, words, raw, more)
 }
 
-fn content(wanted: &GrepInput, found: Vec<(PathBuf, Found)>) -> Output {
+fn content_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
     let lines: Vec<String> = found.into_iter().flat_map(|(_, found)| found.lines).collect();
     // A mark between stretches stands only between them.
     let lines: Vec<String> = lines.into_iter().skip_while(|line| line == "--").collect();
-    let (lines, more) = part(wanted, lines);
+    let (lines, more) = paginate(wanted, lines);
     let content = lines.join("\n");
     let words = if content.is_empty() { "No matches found".to_owned() } else { content.clone() };
     let raw = GrepOutput {
@@ -177,14 +179,14 @@ fn content(wanted: &GrepInput, found: Vec<(PathBuf, Found)>) -> Output {
         num_lines: (lines.len() as u64).into(),
         ..GrepOutput::default()
     };
-    finish(wanted, words, raw, more)
+    finish_output(wanted, words, raw, more)
 }
 
-fn count(wanted: &GrepInput, found: Vec<(PathBuf, Found)>) -> Output {
-    let matches: u64 = found.iter().map(|(_, found)| found.matches).sum();
+fn count_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
+    let matches: u64 = found.iter().map(|(_, found)| found.match_count).sum();
     let files = found.len();
-    let lines = found.into_iter().map(|(path, found)| format!("{}:{}", path.display(), found.matches)).collect();
-    let (lines, more) = part(wanted, lines);
+    let lines = found.into_iter().map(|(path, found)| format!("{}:{}", path.display(), found.match_count)).collect();
+    let (lines, more) = paginate(wanted, lines);
     let content = lines.join("\n");
     let shown = if content.is_empty() { "No matches found" } else { &content };
     let words = format!("{shown}\n\nFound {matches} total occurrences across {files} files.");
@@ -195,17 +197,17 @@ fn count(wanted: &GrepInput, found: Vec<(PathBuf, Found)>) -> Output {
         num_matches: matches.into(),
         ..GrepOutput::default()
     };
-    finish(wanted, words, raw, more)
+    finish_output(wanted, words, raw, more)
 }
 
 /// Adds what was left out.
-fn finish(wanted: &GrepInput, mut words: String, mut raw: GrepOutput, more: bool) -> Output {
+fn finish_output(wanted: &GrepInput, mut words: String, mut raw: GrepOutput, more: bool) -> ToolOutput {
     let offset = wanted.offset.get().copied().unwrap_or(0);
     if more || offset > 0 {
-        let limit = wanted.head_limit.get().copied().unwrap_or(RESULTS);
+        let limit = wanted.head_limit.get().copied().unwrap_or(DEFAULT_HEAD_LIMIT);
         words.push_str(&format!("\n\n[Showing results with pagination = limit: {limit}, offset: {offset}]"));
         raw.applied_limit = limit.into();
         raw.applied_offset = Some(offset).filter(|offset| *offset > 0).into();
     }
-    Output::new(words, &raw)
+    ToolOutput::new(words, &raw)
 }

@@ -9,17 +9,17 @@ use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Value, json};
 
-use super::change::Before;
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use super::file_change::OriginalFile;
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// Changes notebooks.
 #[derive(Debug, Clone, Copy)]
 pub struct NotebookEdit;
 
 impl Tool for NotebookEdit {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "NotebookEdit".into(),
             description: "Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. \
                           A new cell comes after the cell named by `cell_id`, or first when none is named."
@@ -39,58 +39,65 @@ impl Tool for NotebookEdit {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Changes
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
-    let edit: NotebookEditInput = input(call_input)?;
-    let target = call.target(&edit.notebook_path, place);
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let edit: NotebookEditInput = parse_input(call_input)?;
+    let target = call.resolve_target(&edit.notebook_path, place);
     let path = target.given.clone();
     if path.extension().is_none_or(|ext| ext != "ipynb") {
-        return Err(Output::misuse("This is not a notebook (.ipynb). Change it with Edit."));
+        return Err(ToolOutput::tool_use_error("This is not a notebook (.ipynb). Change it with Edit."));
     }
-    let Some(before) = Before::look(target.clone(), place).await? else {
-        return Err(Output::misuse("Notebook file does not exist."));
+    let Some(before) = OriginalFile::read(target.clone(), place).await? else {
+        return Err(ToolOutput::tool_use_error("Notebook file does not exist."));
     };
-    if !before.is_known {
-        return Err(Output::misuse("File has not been read yet. Read it first before writing to it."));
+    if !before.is_seen {
+        return Err(ToolOutput::tool_use_error("File has not been read yet. Read it first before writing to it."));
     }
     let mut book: Value = serde_json::from_str(&before.text)
-        .map_err(|e| Output::failure(format!("{} is not a notebook that can be read: {e}.", path.display())))?;
+        .map_err(|e| ToolOutput::failure(format!("{} is not a notebook that can be read: {e}.", path.display())))?;
     let mode = edit.edit_mode.text().unwrap_or("replace");
-    let (words, cell_id, cell_type) = change(&mut book, &edit, mode)?;
-    let updated =
-        written(&book, &before.text).map_err(|e| Output::failure(format!("The notebook cannot be written: {e}.")))?;
-    before.change(&updated, place).await?;
+    let (words, cell_id, cell_type) = apply_edit(&mut book, &edit, mode)?;
+    let updated = to_notebook_text(&book, &before.text)
+        .map_err(|e| ToolOutput::failure(format!("The notebook cannot be written: {e}.")))?;
+    before.write(&updated, place).await?;
     let language = book["metadata"]["language_info"]["name"].as_str().unwrap_or("python").to_owned();
-    let raw = raw(&path, &edit, mode, cell_id, cell_type, language, before.text, updated);
-    Ok(Output::new(words, &raw))
+    let raw = edit_output(&path, &edit, mode, cell_id, cell_type, language, before.text, updated);
+    Ok(ToolOutput::new(words, &raw))
 }
 
 /// Changes the book; gives the words, the cell's id and its kind.
-fn change(book: &mut Value, edit: &NotebookEditInput, mode: &str) -> Result<(String, Option<String>, String), Output> {
+fn apply_edit(
+    book: &mut Value,
+    edit: &NotebookEditInput,
+    mode: &str,
+) -> Result<(String, Option<String>, String), ToolOutput> {
     // From format 4.5 on, cells have ids of their own.
     let has_ids = book["nbformat"].as_u64() > Some(4) || book["nbformat_minor"].as_u64() >= Some(5);
-    let Some(cells) = book["cells"].as_array_mut() else { return Err(Output::misuse("The notebook has no cells.")) };
+    let Some(cells) = book["cells"].as_array_mut() else {
+        return Err(ToolOutput::tool_use_error("The notebook has no cells."));
+    };
     let named = edit.cell_id.text();
     let at = match named {
-        Some(id) => {
-            Some(find(cells, id).ok_or_else(|| Output::misuse(format!("There is no cell {id} in the notebook.")))?)
-        }
+        Some(id) => Some(
+            find_cell(cells, id)
+                .ok_or_else(|| ToolOutput::tool_use_error(format!("There is no cell {id} in the notebook.")))?,
+        ),
         None => None,
     };
     let source = edit.new_source.as_str();
     if mode == "insert" {
         let Some(kind) = edit.cell_type.text() else {
-            return Err(Output::misuse("To insert a cell, say its cell_type."));
+            return Err(ToolOutput::tool_use_error("To insert a cell, say its cell_type."));
         };
-        let id = has_ids.then(|| super::fresh_id("c"));
+        let id = has_ids.then(|| super::random_id("c"));
         let mut cell = json!({"cell_type": kind, "metadata": {}, "source": source});
         if let Some(id) = &id {
             cell["id"] = json!(id);
@@ -103,7 +110,9 @@ fn change(book: &mut Value, edit: &NotebookEditInput, mode: &str) -> Result<(Str
         let shown = id.clone().unwrap_or_else(|| format!("cell-{}", at.map_or(0, |at| at + 1)));
         return Ok((format!("Inserted cell {shown} with {source}"), Some(shown), kind.to_owned()));
     }
-    let (Some(at), Some(id)) = (at, named) else { return Err(Output::misuse("Say which cell, by its cell_id.")) };
+    let (Some(at), Some(id)) = (at, named) else {
+        return Err(ToolOutput::tool_use_error("Say which cell, by its cell_id."));
+    };
     let kind = edit.cell_type.text().or_else(|| cells[at]["cell_type"].as_str()).unwrap_or("code").to_owned();
     let id = Some(id.to_owned());
     if mode == "delete" {
@@ -128,14 +137,14 @@ fn change(book: &mut Value, edit: &NotebookEditInput, mode: &str) -> Result<(Str
 }
 
 /// The place of a cell: by its id, or by `cell-N`.
-fn find(cells: &[Value], id: &str) -> Option<usize> {
+fn find_cell(cells: &[Value], id: &str) -> Option<usize> {
     let by_id = cells.iter().position(|cell| cell["id"].as_str() == Some(id));
     let by_place = || id.strip_prefix("cell-")?.parse().ok().filter(|at| *at < cells.len());
     by_id.or_else(by_place)
 }
 
 /// The book as Jupyter writes it: one space an indent, the last line ended as before.
-fn written(book: &Value, before: &str) -> Result<String, serde_json::Error> {
+fn to_notebook_text(book: &Value, before: &str) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::new();
     let formatter = PrettyFormatter::with_indent(b" ");
     book.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))?;
@@ -147,7 +156,7 @@ fn written(book: &Value, before: &str) -> Result<String, serde_json::Error> {
 }
 
 #[allow(clippy::too_many_arguments, reason = "one for each field of the wire")]
-fn raw(
+fn edit_output(
     path: &Path,
     edit: &NotebookEditInput,
     mode: &str,

@@ -7,34 +7,34 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::future::BoxFuture;
 use quipu_message::tool::ReadInput;
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
-use quipu_message::{Block, Document, Image, Source};
+use quipu_message::{Block, Document, Image, MediaSource};
 use serde_json::{Value, json};
 
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Target, Tool, open};
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace, safe_file};
 
 mod notebook;
 
 /// How many lines are read when the call does not say.
-const LINES: usize = 2000;
+const DEFAULT_LINES: usize = 2000;
 /// How much of a line is shown, in characters.
-const LINE_LENGTH: usize = 2000;
+const MAX_LINE_CHARS: usize = 2000;
 /// How much text a call may give, in bytes: about 25,000 tokens.
-const MOST_TEXT: usize = 100_000;
+const MAX_TEXT_BYTES: usize = 100_000;
 /// The longest file that is read at all.
-const LONGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The longest image the API takes, in base64.
 pub(crate) const MAX_IMAGE_BASE64: usize = 5 << 20;
 /// The longest document the API takes.
-const LONGEST_DOCUMENT: usize = 24 << 20;
+const MAX_DOCUMENT_BYTES: usize = 24 << 20;
 
 /// Reads files.
 #[derive(Debug, Clone, Copy)]
 pub struct Read;
 
 impl Tool for Read {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Read".into(),
             description: "Reads a file. Text comes with line numbers (number, tab, line), at most 2000 lines from \
                           `offset` on; long files are read in parts with `offset` and `limit`. Images and PDF files \
@@ -54,70 +54,70 @@ impl Tool for Read {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Reads
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
-    let wanted: ReadInput = input(call_input)?;
-    let target = call.target(&wanted.file_path, place);
-    let bytes = bytes_of(&target, place).await?;
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let wanted: ReadInput = parse_input(call_input)?;
+    let target = call.resolve_target(&wanted.file_path, place);
+    let bytes = read_bytes(&target, place).await?;
     let path = target.given;
-    place.remember(&path, &bytes);
+    place.mark_seen(&path, &bytes);
     let name = path.to_string_lossy().into_owned();
     if let Some(media_type) = image_type(&bytes) {
-        return image(media_type, &bytes);
+        return image_output(media_type, &bytes);
     }
     if bytes.starts_with(b"%PDF-") {
-        return document(name, &bytes);
+        return document_output(name, &bytes);
     }
     if path.extension().is_some_and(|ext| ext == "ipynb") {
-        return notebook::read(name, &bytes);
+        return notebook::notebook_output(name, &bytes);
     }
     if bytes.iter().take(8192).any(|byte| *byte == 0) {
-        return Err(Output::failure(format!("{name} is a binary file, which cannot be read as text.")));
+        return Err(ToolOutput::failure(format!("{name} is a binary file, which cannot be read as text.")));
     }
-    text(name, &bytes, wanted.offset.into_option(), wanted.limit.into_option())
+    text_output(name, &bytes, wanted.offset.into_option(), wanted.limit.into_option())
 }
 
 /// The bytes of a file that is there, is a regular file and is not too long.
-async fn bytes_of(target: &Target, place: &Place) -> Result<Vec<u8>, Output> {
+async fn read_bytes(target: &TargetPath, place: &Workspace) -> Result<Vec<u8>, ToolOutput> {
     let path = target.given.display();
-    contents(target).await.map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => missing(place),
+    read_regular_file(target).await.map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => file_not_found(place),
         io::ErrorKind::IsADirectory => {
-            Output::failure(format!("EISDIR: illegal operation on a directory, read '{path}'"))
+            ToolOutput::failure(format!("EISDIR: illegal operation on a directory, read '{path}'"))
         }
-        io::ErrorKind::FileTooLarge => Output::failure(format!(
+        io::ErrorKind::FileTooLarge => ToolOutput::failure(format!(
             "{path} holds more than the {} that can be read. Search it with Grep, or cut it with Bash.",
-            size(LONGEST)
+            format_size(MAX_FILE_BYTES)
         )),
-        _ => Output::failure(format!("{path} cannot be read: {e}.")),
+        _ => ToolOutput::failure(format!("{path} cannot be read: {e}.")),
     })
 }
 
 /// What a regular file holds, no longer than anybody reads.
-pub(super) async fn contents(target: &Target) -> io::Result<Vec<u8>> {
+pub(super) async fn read_regular_file(target: &TargetPath) -> io::Result<Vec<u8>> {
     let Some(real) = target.real.clone() else { return Err(io::Error::other("its links form a ring")) };
-    let read = tokio::task::spawn_blocking(move || open::read(&real, LONGEST));
+    let read = tokio::task::spawn_blocking(move || safe_file::read(&real, MAX_FILE_BYTES));
     read.await.map_err(io::Error::other)?
 }
 
-fn missing(place: &Place) -> Output {
+fn file_not_found(place: &Workspace) -> ToolOutput {
     let cwd = place.cwd();
-    Output::failure(format!("File does not exist. Note: your current working directory is {}.", cwd.display()))
+    ToolOutput::failure(format!("File does not exist. Note: your current working directory is {}.", cwd.display()))
 }
 
-fn text(name: String, bytes: &[u8], offset: Option<u64>, limit: Option<u64>) -> Result<Output, Output> {
+fn text_output(name: String, bytes: &[u8], offset: Option<u64>, limit: Option<u64>) -> Result<ToolOutput, ToolOutput> {
     let all = String::from_utf8_lossy(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)).replace("\r\n", "\n");
     let lines: Vec<&str> = all.split('\n').collect();
     let first = usize::try_from(offset.unwrap_or(1).max(1)).unwrap_or(usize::MAX);
-    let count = limit.map_or(LINES, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let count = limit.map_or(DEFAULT_LINES, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let shown: Vec<&str> = lines.iter().skip(first - 1).take(count).copied().collect();
     let words = if all.is_empty() {
         "<system-reminder>The file is there, and it is empty.</system-reminder>".to_owned()
@@ -125,16 +125,16 @@ fn text(name: String, bytes: &[u8], offset: Option<u64>, limit: Option<u64>) -> 
         let total = lines.len();
         format!("<system-reminder>The file has {total} lines, so there is none at {first}.</system-reminder>")
     } else {
-        let rows = shown.iter().enumerate().map(|(i, line)| format!("{}\t{}", first + i, cut(line)));
+        let rows = shown.iter().enumerate().map(|(i, line)| format!("{}\t{}", first + i, truncate_line(line)));
         rows.collect::<Vec<_>>().join("\n")
     };
-    if words.len() > MOST_TEXT {
-        return Err(Output::failure(format!(
+    if words.len() > MAX_TEXT_BYTES {
+        return Err(ToolOutput::failure(format!(
             "The content ({} in {} lines) is more than one call may return ({}). Read it in parts with offset and \
              limit, or search it with Grep.",
-            size(words.len() as u64),
+            format_size(words.len() as u64),
             shown.len(),
-            size(MOST_TEXT as u64)
+            format_size(MAX_TEXT_BYTES as u64)
         )));
     }
     let file = ReadFileOutput {
@@ -145,22 +145,22 @@ fn text(name: String, bytes: &[u8], offset: Option<u64>, limit: Option<u64>) -> 
         total_lines: (lines.len() as u64).into(),
         ..Default::default()
     };
-    Ok(Output::new(words, &ReadOutput { kind: "text".into(), file, ..Default::default() }))
+    Ok(ToolOutput::new(words, &ReadOutput { kind: "text".into(), file, ..Default::default() }))
 }
 
 /// A line, cut when it is longer than anybody reads.
-fn cut(line: &str) -> &str {
-    line.char_indices().nth(LINE_LENGTH).map_or(line, |(end, _)| &line[..end])
+fn truncate_line(line: &str) -> &str {
+    line.char_indices().nth(MAX_LINE_CHARS).map_or(line, |(end, _)| &line[..end])
 }
 
-fn image(media_type: &str, bytes: &[u8]) -> Result<Output, Output> {
+fn image_output(media_type: &str, bytes: &[u8]) -> Result<ToolOutput, ToolOutput> {
     let data = BASE64.encode(bytes);
     if data.len() > MAX_IMAGE_BASE64 {
-        return Err(Output::failure(format!(
+        return Err(ToolOutput::failure(format!(
             "The image holds {}, which is {} in base64; at most {} of that can be shown. Make it smaller first.",
-            size(bytes.len() as u64),
-            size(data.len() as u64),
-            size(MAX_IMAGE_BASE64 as u64)
+            format_size(bytes.len() as u64),
+            format_size(data.len() as u64),
+            format_size(MAX_IMAGE_BASE64 as u64)
         )));
     }
     let file = ReadFileOutput {
@@ -169,33 +169,34 @@ fn image(media_type: &str, bytes: &[u8]) -> Result<Output, Output> {
         original_size: (bytes.len() as u64).into(),
         ..Default::default()
     };
-    let block = Block::Image(Box::new(Image { source: source(media_type, data), ..Default::default() }));
-    Ok(Output::new(vec![block], &ReadOutput { kind: "image".into(), file, ..Default::default() }))
+    let block = Block::Image(Box::new(Image { source: base64_source(media_type, data), ..Default::default() }));
+    Ok(ToolOutput::new(vec![block], &ReadOutput { kind: "image".into(), file, ..Default::default() }))
 }
 
-fn document(name: String, bytes: &[u8]) -> Result<Output, Output> {
-    if bytes.len() > LONGEST_DOCUMENT {
-        return Err(Output::failure(format!(
+fn document_output(name: String, bytes: &[u8]) -> Result<ToolOutput, ToolOutput> {
+    if bytes.len() > MAX_DOCUMENT_BYTES {
+        return Err(ToolOutput::failure(format!(
             "The document holds {}; at most {} can be shown. Split it first.",
-            size(bytes.len() as u64),
-            size(LONGEST_DOCUMENT as u64)
+            format_size(bytes.len() as u64),
+            format_size(MAX_DOCUMENT_BYTES as u64)
         )));
     }
     let data = BASE64.encode(bytes);
-    let words = Block::new_text(format!("PDF file read: {name} ({})", size(bytes.len() as u64)));
+    let words = Block::new_text(format!("PDF file read: {name} ({})", format_size(bytes.len() as u64)));
     let file = ReadFileOutput {
         file_path: name.into(),
         base64: data.clone().into(),
         original_size: (bytes.len() as u64).into(),
         ..Default::default()
     };
-    let block = Block::Document(Box::new(Document { source: source("application/pdf", data), ..Default::default() }));
-    Ok(Output::new(vec![words, block], &ReadOutput { kind: "pdf".into(), file, ..Default::default() }))
+    let block =
+        Block::Document(Box::new(Document { source: base64_source("application/pdf", data), ..Default::default() }));
+    Ok(ToolOutput::new(vec![words, block], &ReadOutput { kind: "pdf".into(), file, ..Default::default() }))
 }
 
-fn source(media_type: &str, data: String) -> Source {
+fn base64_source(media_type: &str, data: String) -> MediaSource {
     let media_type = media_type.to_owned().into();
-    Source { kind: "base64".into(), media_type, data: data.into(), ..Default::default() }
+    MediaSource { kind: "base64".into(), media_type, data: data.into(), ..Default::default() }
 }
 
 /// What kind of picture the bytes are, told by how they begin.
@@ -210,7 +211,7 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// A number of bytes in words.
-pub(super) fn size(bytes: u64) -> String {
+pub(super) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{:.1}KB", bytes as f64 / 1024.0),

@@ -12,21 +12,21 @@ use quipu_message::ToolUseId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::run_id;
+use crate::clock::new_run_id;
 
-mod calls;
+mod task_tools;
 
-pub use calls::{TaskOutput, TaskStop};
+pub use task_tools::{TaskOutput, TaskStop};
 
 /// All background tasks of a session.
 #[derive(Default)]
-pub struct Tasks {
-    list: Mutex<BTreeMap<String, Task>>,
-    listener: Arc<Mutex<Option<Listener>>>,
+pub struct TaskList {
+    tasks: Mutex<BTreeMap<String, Task>>,
+    listener: Arc<Mutex<Option<TaskListener>>>,
 }
 
 /// Hears of every task that begins, and of its end.
-pub type Listener = Arc<dyn Fn(&Task) + Send + Sync>;
+pub type TaskListener = Arc<dyn Fn(&Task) + Send + Sync>;
 
 /// A background task.
 #[derive(Debug, Clone)]
@@ -34,32 +34,32 @@ pub struct Task {
     /// Which.
     pub id: String,
     /// What kind of work it is.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// What it is for.
     pub description: String,
     /// Where its output is.
-    pub file: PathBuf,
+    pub output_path: PathBuf,
     /// The call that began it.
-    pub call: ToolUseId,
+    pub tool_use_id: ToolUseId,
     /// Names this run of it.
-    pub run: String,
+    pub run_id: String,
     /// Ends it.
-    pub stop: CancellationToken,
-    status: watch::Sender<Status>,
+    pub cancel: CancellationToken,
+    status: watch::Sender<TaskStatus>,
     output: Arc<Mutex<Option<String>>>,
-    seen: Arc<AtomicBool>,
+    is_seen: Arc<AtomicBool>,
 }
 
 /// What kind of work a task is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum TaskKind {
     /// A shell command.
     Command,
     /// A subagent of this name.
     Subagent(String),
 }
 
-impl Kind {
+impl TaskKind {
     /// The word of the wire.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -71,58 +71,58 @@ impl Kind {
 
 /// How a background task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum TaskStatus {
     /// It runs.
     Running,
     /// It ended by itself, with a code; a subagent's is 0 when it has a report.
-    Ended(i32),
+    Exited(i32),
     /// It was ended.
     Killed,
 }
 
-impl Status {
+impl TaskStatus {
     /// The word of the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Ended(0) => "completed",
-            Self::Ended(_) => "failed",
+            Self::Exited(0) => "completed",
+            Self::Exited(_) => "failed",
             Self::Killed => "killed",
         }
     }
 
     /// The word of the wire for an end.
-    pub fn in_notice(self) -> &'static str {
+    pub fn as_notification_str(self) -> &'static str {
         if self == Self::Killed { "stopped" } else { self.as_str() }
     }
 }
 
 impl Task {
     /// A task that is about to run.
-    pub fn new(id: String, kind: Kind, description: String, file: PathBuf, call: ToolUseId) -> Self {
+    pub fn new(id: String, kind: TaskKind, description: String, file: PathBuf, call: ToolUseId) -> Self {
         Self {
             id,
             kind,
             description,
-            file,
-            call,
-            run: run_id(),
-            stop: CancellationToken::new(),
-            status: watch::Sender::new(Status::Running),
+            output_path: file,
+            tool_use_id: call,
+            run_id: new_run_id(),
+            cancel: CancellationToken::new(),
+            status: watch::Sender::new(TaskStatus::Running),
             output: Arc::default(),
-            seen: Arc::default(),
+            is_seen: Arc::default(),
         }
     }
 
     /// How it stands.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> TaskStatus {
         *self.status.borrow()
     }
 
     /// Waits for its end and says how that was.
-    pub async fn ended(&self) -> Status {
+    pub async fn wait(&self) -> TaskStatus {
         let mut status = self.status.subscribe();
-        status.wait_for(|status| *status != Status::Running).await.map_or(Status::Killed, |status| *status)
+        status.wait_for(|status| *status != TaskStatus::Running).await.map_or(TaskStatus::Killed, |status| *status)
     }
 
     /// What it gave; none while it runs.
@@ -131,17 +131,17 @@ impl Task {
     }
 
     /// The model knows how it ended.
-    pub fn see(&self) {
-        self.seen.store(true, Ordering::Relaxed);
+    pub fn mark_seen(&self) {
+        self.is_seen.store(true, Ordering::Relaxed);
     }
 
     /// Whether the model knows how it ended.
     pub fn is_seen(&self) -> bool {
-        self.seen.load(Ordering::Relaxed)
+        self.is_seen.load(Ordering::Relaxed)
     }
 }
 
-impl Tasks {
+impl TaskList {
     /// All tasks that were started.
     pub fn list(&self) -> Vec<Task> {
         self.lock().values().cloned().collect()
@@ -149,7 +149,7 @@ impl Tasks {
 
     /// The tasks that run.
     pub fn running(&self) -> Vec<Task> {
-        self.lock().values().filter(|task| task.status() == Status::Running).cloned().collect()
+        self.lock().values().filter(|task| task.status() == TaskStatus::Running).cloned().collect()
     }
 
     /// One task.
@@ -159,8 +159,8 @@ impl Tasks {
 
     /// Ends a task with all its children; false when there is none that runs.
     pub fn stop(&self, id: &str) -> bool {
-        let running = self.find(id).filter(|task| task.status() == Status::Running);
-        running.map(|task| task.stop.cancel()).is_some()
+        let running = self.find(id).filter(|task| task.status() == TaskStatus::Running);
+        running.map(|task| task.cancel.cancel()).is_some()
     }
 
     /// Ends all tasks, and waits until they have. Nobody hears of it.
@@ -172,49 +172,49 @@ impl Tasks {
             if running.is_empty() {
                 return;
             }
-            running.iter().for_each(|task| task.stop.cancel());
-            join_all(running.iter().map(Task::ended)).await;
+            running.iter().for_each(|task| task.cancel.cancel());
+            join_all(running.iter().map(Task::wait)).await;
         }
     }
 
     /// Says who hears of tasks.
-    pub fn listen(&self, listener: Listener) {
+    pub fn set_listener(&self, listener: TaskListener) {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
     }
 
     /// Lets a task run on its own, to its end or until it is stopped: `work` heeds that.
-    pub fn begin(&self, task: Task, work: impl Future<Output = (Status, String)> + Send + 'static) {
+    pub fn spawn(&self, task: Task, work: impl Future<Output = (TaskStatus, String)> + Send + 'static) {
         self.lock().insert(task.id.clone(), task.clone());
-        tell(&self.listener, &task);
+        notify_listener(&self.listener, &task);
         let listener = Arc::clone(&self.listener);
         tokio::spawn(async move {
             let (status, output) = work.await;
             *task.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
             task.status.send_replace(status);
-            tell(&listener, &task);
+            notify_listener(&listener, &task);
         });
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Task>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn tell(listener: &Mutex<Option<Listener>>, task: &Task) {
+fn notify_listener(listener: &Mutex<Option<TaskListener>>, task: &Task) {
     let listener = listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(listener) = listener {
         listener(task);
     }
 }
 
-impl fmt::Debug for Tasks {
+impl fmt::Debug for TaskList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tasks").field("list", &self.list()).finish_non_exhaustive()
     }
 }
 
-impl Drop for Tasks {
+impl Drop for TaskList {
     fn drop(&mut self) {
-        self.list().iter().for_each(|task| task.stop.cancel());
+        self.list().iter().for_each(|task| task.cancel.cancel());
     }
 }

@@ -6,16 +6,16 @@ use quipu_message::tool::TodoWriteInput;
 use quipu_message::tool::output::TodoWriteOutput;
 use serde_json::{Value, json};
 
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// Keeps the task list.
 #[derive(Debug, Clone, Copy)]
 pub struct TodoWrite;
 
 impl Tool for TodoWrite {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "TodoWrite".into(),
             description: "Writes the task list, which the user sees. Use it for work of three steps or more: give \
                           the whole list each time, have one task in progress, and mark each as completed as soon \
@@ -44,22 +44,22 @@ impl Tool for TodoWrite {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Changes
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, _: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place)) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place)) })
     }
 }
 
-fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
-    let list: TodoWriteInput = input(call_input)?;
-    let todos: Vec<Json> = list.todos.iter().map(Json::of).collect();
+fn run(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
+    let list: TodoWriteInput = parse_input(call_input)?;
+    let todos: Vec<Json> = list.todos.iter().map(Json::from_serialize).collect();
     // A list with nothing left to do is done with.
     let done = list.todos.iter().all(|todo| todo.status.text() == Some("completed"));
     let old_todos = place.set_todos(if done { Vec::new() } else { todos.clone() });
     let raw = TodoWriteOutput { old_todos, new_todos: todos, ..TodoWriteOutput::default() };
     let words = "Todos have been modified successfully. Go on with the current task, and keep the list up to date.";
-    Ok(Output::new(words, &raw))
+    Ok(ToolOutput::new(words, &raw))
 }

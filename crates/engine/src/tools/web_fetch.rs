@@ -10,35 +10,35 @@ use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::read::size;
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use super::read::format_size;
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-mod address;
+mod fetch_scope;
 mod html;
-mod pages;
+mod page_cache;
 mod proxy;
 
-pub use address::{Reach, Resolver, is_public};
-pub(crate) use pages::Pages;
+pub use fetch_scope::{FetchScope, ScopedResolver, is_public};
+pub(crate) use page_cache::PageCache;
 
 /// How long a page may take.
-const TIME: Duration = Duration::from_secs(30);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of a page is read, in bytes.
-const MOST_BYTES: usize = 10 << 20;
+const MAX_PAGE_BYTES: usize = 10 << 20;
 /// How much of a page is given on, in characters.
-const MOST_TEXT: usize = 100_000;
+const MAX_PAGE_CHARS: usize = 100_000;
 /// How often a page may lead to another.
-const MOST_REDIRECTS: usize = 5;
-const LONGEST_URL: usize = 2000;
+const MAX_REDIRECTS: usize = 5;
+const MAX_URL_BYTES: usize = 2000;
 
 /// Reads web pages.
 #[derive(Debug, Clone, Copy)]
 pub struct WebFetch;
 
 impl Tool for WebFetch {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "WebFetch".into(),
             description: "Reads a public web page as text and answers `prompt` about it. Pages behind a login and \
                           private addresses cannot be read. When a page leads to another host you are told, and can \
@@ -56,47 +56,47 @@ impl Tool for WebFetch {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Reads
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             tokio::select! {
-                output = run(call_input, place) => settle(output),
-                () = call.cancel.cancelled() => Output::failure("The fetch was stopped."),
+                output = run(call_input, place) => into_output(output),
+                () = call.cancel.cancelled() => ToolOutput::failure("The fetch was stopped."),
             }
         })
     }
 }
 
-async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
+async fn run(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
     let started = Instant::now();
-    let wanted: WebFetchInput = input(call_input)?;
-    let url = read_url(&wanted.url)?;
-    let page = match place.pages().find(&url, started) {
-        Some(page) => Fetched::Page(page),
+    let wanted: WebFetchInput = parse_input(call_input)?;
+    let url = parse_url(&wanted.url)?;
+    let page = match place.page_cache().get(&url, started) {
+        Some(page) => FetchResult::Page(page),
         None => {
-            let page = tokio::time::timeout(TIME, fetch(url.clone(), place));
-            page.await.map_err(|_| Output::failure(format!("{} did not answer in time.", wanted.url)))??
+            let page = tokio::time::timeout(FETCH_TIMEOUT, fetch(url.clone(), place));
+            page.await.map_err(|_| ToolOutput::failure(format!("{} did not answer in time.", wanted.url)))??
         }
     };
     let page = match page {
-        Fetched::Page(page) => {
-            place.pages().keep(url, &page, started);
+        FetchResult::Page(page) => {
+            place.page_cache().insert(url, &page, started);
             page
         }
-        Fetched::Elsewhere { status, to } => {
-            return Ok(Output::failure(format!(
+        FetchResult::OtherHost { status, to } => {
+            return Ok(ToolOutput::failure(format!(
                 "The page leads to another host ({status}). To go there, fetch this URL: {to}"
             )));
         }
     };
     let prompt = wanted.prompt.into_option().unwrap_or_default();
-    let result = match place.summarise() {
+    let result = match place.summariser() {
         Some(summarise) => summarise(prompt, page.text)
             .await
-            .map_err(|e| Output::failure(format!("The page was read, but no model could look at it: {e}.")))?,
+            .map_err(|e| ToolOutput::failure(format!("The page was read, but no model could look at it: {e}.")))?,
         None => page.text,
     };
     let raw = WebFetchOutput {
@@ -108,35 +108,35 @@ async fn run(call_input: Value, place: &Place) -> Result<Output, Output> {
         url: wanted.url,
         ..WebFetchOutput::default()
     };
-    Ok(Output::new(result, &raw))
+    Ok(ToolOutput::new(result, &raw))
 }
 
-fn read_url(text: &str) -> Result<Url, Output> {
-    let url = Url::parse(text).map_err(|e| Output::misuse(format!("Invalid URL {text:?}: {e}.")))?;
+fn parse_url(text: &str) -> Result<Url, ToolOutput> {
+    let url = Url::parse(text).map_err(|e| ToolOutput::tool_use_error(format!("Invalid URL {text:?}: {e}.")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Output::misuse("Only http and https can be fetched."));
+        return Err(ToolOutput::tool_use_error("Only http and https can be fetched."));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Output::misuse("A URL with a name and password in it is not fetched."));
+        return Err(ToolOutput::tool_use_error("A URL with a name and password in it is not fetched."));
     }
-    if text.len() > LONGEST_URL {
-        return Err(Output::misuse("The URL is too long."));
+    if text.len() > MAX_URL_BYTES {
+        return Err(ToolOutput::tool_use_error("The URL is too long."));
     }
     Ok(url)
 }
 
 /// What fetching gave.
-enum Fetched {
-    Page(Page),
+enum FetchResult {
+    Page(FetchedPage),
     /// The page leads to a host that nobody has permitted.
-    Elsewhere {
+    OtherHost {
         status: u16,
         to: Url,
     },
 }
 
 #[derive(Debug, Clone)]
-struct Page {
+struct FetchedPage {
     status: reqwest::StatusCode,
     bytes: usize,
     text: String,
@@ -145,85 +145,85 @@ struct Page {
 /// Fetches a page, following where it leads on the same host. Every address is looked at
 /// when it is connected to, so that a name cannot change between the look and the call. A
 /// proxy looks names up by itself: then only the name is looked at.
-async fn fetch(mut url: Url, place: &Place) -> Result<Fetched, Output> {
-    let reach = place.reach();
-    for _ in 0..=MOST_REDIRECTS {
-        address::check(&url, reach).map_err(|e| Output::failure(e.to_string()))?;
-        let client = client(proxy::of(&url, place.env()), reach)
-            .map_err(|e| Output::failure(format!("No connection can be made: {}.", e.without_url())))?;
-        let response = client.get(url.clone()).send().await.map_err(|e| failed(&url, &e))?;
+async fn fetch(mut url: Url, place: &Workspace) -> Result<FetchResult, ToolOutput> {
+    let reach = place.fetch_scope();
+    for _ in 0..=MAX_REDIRECTS {
+        fetch_scope::check_url(&url, reach).map_err(|e| ToolOutput::failure(e.to_string()))?;
+        let client = build_client(proxy::proxy_for(&url, place.env()), reach)
+            .map_err(|e| ToolOutput::failure(format!("No connection can be made: {}.", e.without_url())))?;
+        let response = client.get(url.clone()).send().await.map_err(|e| fetch_error(&url, &e))?;
         let status = response.status();
         if !status.is_redirection() {
-            return read(response, &url).await.map(Fetched::Page);
+            return read_page(response, &url).await.map(FetchResult::Page);
         }
         let target = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
         let Some(to) = target.and_then(|to| url.join(to).ok()) else {
-            return Err(Output::failure(format!("{url} leads elsewhere without saying where.")));
+            return Err(ToolOutput::failure(format!("{url} leads elsewhere without saying where.")));
         };
-        let to = read_url(to.as_str())?;
-        if !same_host(&url, &to) || (url.host_str() != to.host_str() && place.refuses_host(&to)) {
-            return Ok(Fetched::Elsewhere { status: status.as_u16(), to });
+        let to = parse_url(to.as_str())?;
+        if !is_same_host(&url, &to) || (url.host_str() != to.host_str() && place.is_host_denied(&to)) {
+            return Ok(FetchResult::OtherHost { status: status.as_u16(), to });
         }
         url = to;
     }
-    Err(Output::failure(format!("{url} leads from page to page without end.")))
+    Err(ToolOutput::failure(format!("{url} leads from page to page without end.")))
 }
 
 /// Whether two URLs are on one host, `www.` aside, and neither leaves TLS.
-fn same_host(a: &Url, b: &Url) -> bool {
+fn is_same_host(a: &Url, b: &Url) -> bool {
     let host = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
     let port = |url: &Url| url.port();
     host(a) == host(b) && port(a) == port(b) && (a.scheme() == b.scheme() || b.scheme() == "https")
 }
 
-fn client(proxy: Option<&str>, reach: Reach) -> reqwest::Result<Client> {
+fn build_client(proxy: Option<&str>, reach: FetchScope) -> reqwest::Result<Client> {
     let builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .user_agent(concat!("quipu-agent/", env!("CARGO_PKG_VERSION")))
-        .timeout(TIME);
+        .timeout(FETCH_TIMEOUT);
     match proxy {
         // The person has named it, wherever it is.
         Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy)?).build(),
-        None => builder.dns_resolver(address::Resolver(reach)).build(),
+        None => builder.dns_resolver(fetch_scope::ScopedResolver(reach)).build(),
     }
 }
 
-fn failed(url: &Url, error: &reqwest::Error) -> Output {
+fn fetch_error(url: &Url, error: &reqwest::Error) -> ToolOutput {
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         words = error.to_string();
         cause = error.source();
     }
-    Output::failure(format!("{url} cannot be fetched: {words}."))
+    ToolOutput::failure(format!("{url} cannot be fetched: {words}."))
 }
 
-async fn read(mut response: Response, url: &Url) -> Result<Page, Output> {
+async fn read_page(mut response: Response, url: &Url) -> Result<FetchedPage, ToolOutput> {
     let status = response.status();
     if !status.is_success() {
-        return Err(Output::failure(format!("{url} answered {status}.")));
+        return Err(ToolOutput::failure(format!("{url} answered {status}.")));
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_text =
         kind.starts_with("text/") || ["json", "xml", "javascript", "yaml"].iter().any(|part| kind.contains(part));
     if !is_text {
-        return Err(Output::failure(format!("{url} is {kind}, which is not text.")));
+        return Err(ToolOutput::failure(format!("{url} is {kind}, which is not text.")));
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|e| failed(url, &e))? {
+    while let Some(chunk) = response.chunk().await.map_err(|e| fetch_error(url, &e))? {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() > MOST_BYTES {
-            let most = size(MOST_BYTES as u64);
-            return Err(Output::failure(format!("{url} holds more than the {most} that are read.")));
+        if bytes.len() > MAX_PAGE_BYTES {
+            let most = format_size(MAX_PAGE_BYTES as u64);
+            return Err(ToolOutput::failure(format!("{url} holds more than the {most} that are read.")));
         }
     }
     let text = String::from_utf8_lossy(&bytes);
-    let text = if kind.contains("html") { html::text(&text) } else { text.into_owned() };
-    let text = match text.char_indices().nth(MOST_TEXT) {
+    let text = if kind.contains("html") { html::html_to_text(&text) } else { text.into_owned() };
+    let text = match text.char_indices().nth(MAX_PAGE_CHARS) {
         Some((end, _)) => format!("{}\n\n[The page goes on; this is its start.]", &text[..end]),
         None => text,
     };
-    Ok(Page { status, bytes: bytes.len(), text })
+    Ok(FetchedPage { status, bytes: bytes.len(), text })
 }

@@ -6,17 +6,17 @@ use quipu_message::tool::WriteInput;
 use quipu_message::tool::output::WriteOutput;
 use serde_json::{Value, json};
 
-use super::change::{Before, CURRENT, create, patch};
-use super::{input, settle};
-use crate::tool::{Call, Definition, Effect, Output, Place, Tool};
+use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// Writes files.
 #[derive(Debug, Clone, Copy)]
 pub struct Write;
 
 impl Tool for Write {
-    fn definition(&self) -> Definition {
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: "Write".into(),
             description: "Writes a whole file, new or in place of what is there. To change part of a file, use Edit."
                 .into(),
@@ -32,39 +32,39 @@ impl Tool for Write {
         }
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Changes
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Place, call: &'a Call) -> BoxFuture<'a, Output> {
-        Box::pin(async move { settle(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(call_input, place, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Place, call: &Call) -> Result<Output, Output> {
-    let WriteInput { file_path, content, .. } = input(call_input)?;
-    let target = call.target(&file_path, place);
+async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let WriteInput { file_path, content, .. } = parse_input(call_input)?;
+    let target = call.resolve_target(&file_path, place);
     let path = target.given.clone();
     let name = path.to_string_lossy().into_owned();
     if path.is_dir() {
-        return Err(Output::failure(format!("EISDIR: illegal operation on a directory, open '{name}'")));
+        return Err(ToolOutput::failure(format!("EISDIR: illegal operation on a directory, open '{name}'")));
     }
     let mut raw =
         WriteOutput { file_path: name.clone(), content, user_modified: false.into(), ..WriteOutput::default() };
-    let words = match Before::look(target.clone(), place).await? {
+    let words = match OriginalFile::read(target.clone(), place).await? {
         Some(before) => {
-            before.change(&raw.content, place).await?;
+            before.write(&raw.content, place).await?;
             raw.kind = "update".into();
-            raw.structured_patch = patch(&before.text, &raw.content);
+            raw.structured_patch = diff_hunks(&before.text, &raw.content);
             raw.original_file = before.text.into();
-            format!("The file {name} has been updated successfully. {CURRENT}")
+            format!("The file {name} has been updated successfully. {FILE_STATE_NOTE}")
         }
         None => {
-            create(&target, &raw.content, place).await?;
+            create_file(&target, &raw.content, place).await?;
             raw.kind = "create".into();
             raw.original_file = Maybe::Null;
-            format!("File created successfully at: {name} {CURRENT}")
+            format!("File created successfully at: {name} {FILE_STATE_NOTE}")
         }
     };
-    Ok(Output::new(words, &raw))
+    Ok(ToolOutput::new(words, &raw))
 }

@@ -2,17 +2,17 @@
 
 use std::process::Command;
 
-use quipu_engine::tool::{Call, Effect, Options, Tool as _};
+use quipu_engine::tool::{CallContext, Tool as _, ToolEffect, WorkspaceOptions};
 use quipu_engine::tools::bash::Bash;
-use quipu_engine::tools::tasks::Status;
+use quipu_engine::tools::tasks::TaskStatus;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::{Bench, bad, good, said};
+use crate::{TestWorkspace, error_text, output_text, success_text};
 
 /// A bench whose commands find the usual programs.
-fn bench() -> Bench {
-    Bench::with(Options { env: env(&[]), ..Options::default() })
+fn bash_workspace() -> TestWorkspace {
+    TestWorkspace::with_options(WorkspaceOptions { env: env(&[]), ..WorkspaceOptions::default() })
 }
 
 fn env(more: &[(&str, &str)]) -> std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString> {
@@ -21,66 +21,71 @@ fn env(more: &[(&str, &str)]) -> std::collections::BTreeMap<std::ffi::OsString, 
     more.chain([("PATH".into(), path)]).collect()
 }
 
-fn shell(command: &str) -> Value {
+fn bash_input(command: &str) -> Value {
     json!({"command": command})
 }
 
 #[tokio::test]
 async fn output_and_errors_come_in_order() {
-    let bench = bench();
-    let output = bench.run("Bash", shell("echo one; echo two >&2; echo three")).await;
+    let bench = bash_workspace();
+    let output = bench.run_tool("Bash", bash_input("echo one; echo two >&2; echo three")).await;
     let raw = json!({"stdout": "one\ntwo\nthree", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false});
     assert_eq!(output.raw.as_ref().unwrap().to_string(), raw.to_string());
-    assert_eq!(good(output), "one\ntwo\nthree");
+    assert_eq!(success_text(output), "one\ntwo\nthree");
 }
 
 #[tokio::test]
 async fn a_failure_says_its_exit_code() {
-    let bench = bench();
-    let output = bench.run("Bash", shell("echo out; echo err >&2; exit 3")).await;
+    let bench = bash_workspace();
+    let output = bench.run_tool("Bash", bash_input("echo out; echo err >&2; exit 3")).await;
     assert_eq!(output.raw, Some(json!("Error: Exit code 3\nout\nerr")));
-    assert_eq!(bad(output), "Exit code 3\nout\nerr");
-    assert_eq!(bad(bench.run("Bash", shell("exit 4")).await), "Exit code 4");
-    assert_eq!(bad(bench.run("Bash", shell("kill -9 $$")).await), "Exit code 137");
-    assert!(bad(bench.run("Bash", shell("echo 'unclosed")).await).starts_with("Exit code 2\n"));
-    assert!(bad(bench.run("Bash", shell("no-such-program-here")).await).starts_with("Exit code 127\n"));
+    assert_eq!(error_text(output), "Exit code 3\nout\nerr");
+    assert_eq!(error_text(bench.run_tool("Bash", bash_input("exit 4")).await), "Exit code 4");
+    assert_eq!(error_text(bench.run_tool("Bash", bash_input("kill -9 $$")).await), "Exit code 137");
+    assert!(error_text(bench.run_tool("Bash", bash_input("echo 'unclosed")).await).starts_with("Exit code 2\n"));
+    assert!(
+        error_text(bench.run_tool("Bash", bash_input("no-such-program-here")).await).starts_with("Exit code 127\n")
+    );
 }
 
 #[tokio::test]
 async fn some_exit_codes_are_answers() {
-    let bench = bench();
+    let bench = bash_workspace();
     bench.write("a", "x\n");
-    let output = bench.run("Bash", shell("cat a | grep y")).await;
+    let output = bench.run_tool("Bash", bash_input("cat a | grep y")).await;
     assert_eq!(output.raw.as_ref().unwrap()["returnCodeInterpretation"], "No matches found");
-    assert_eq!(good(output), "No matches found");
-    assert_eq!(good(bench.run("Bash", shell("test -f b")).await), "Condition is false");
-    assert!(bad(bench.run("Bash", shell("grep y b")).await).starts_with("Exit code 2\n"));
+    assert_eq!(success_text(output), "No matches found");
+    assert_eq!(success_text(bench.run_tool("Bash", bash_input("test -f b")).await), "Condition is false");
+    assert!(error_text(bench.run_tool("Bash", bash_input("grep y b")).await).starts_with("Exit code 2\n"));
 }
 
 #[tokio::test]
 async fn silence_is_said() {
-    let bench = bench();
-    let output = bench.run("Bash", shell("touch aa")).await;
+    let bench = bash_workspace();
+    let output = bench.run_tool("Bash", bash_input("touch aa")).await;
     let raw = json!({"stdout": "", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": true});
     assert_eq!(output.raw, Some(raw));
-    assert_eq!(good(output), "(Bash completed with no output)");
+    assert_eq!(success_text(output), "(Bash completed with no output)");
     assert!(bench.path("aa").exists());
 }
 
 #[tokio::test]
 async fn the_folder_is_kept_and_nothing_else() {
-    let bench = bench();
+    let bench = bash_workspace();
     bench.write("in/x", "");
-    good(bench.run("Bash", shell("cd in; X=1; export Y=2")).await);
-    assert_eq!(good(bench.run("Bash", shell("pwd; echo \"[$X$Y]\"")).await), format!("{}\n[]", bench.name("in")));
-    good(bench.run("Read", json!({"file_path": "x"})).await);
-    bad(bench.run("Bash", shell("cd ..; exit 3")).await);
-    assert_eq!(bench.place.cwd(), bench.place.root());
-    let gone = good(bench.run("Bash", shell("cd / && pwd")).await);
-    assert_eq!(gone, format!("/\nShell cwd was reset to {}", bench.place.root().display()));
-    assert_eq!(bench.place.cwd(), bench.place.root());
-    good(bench.run("Bash", shell("cd in; rm -r ../in")).await);
-    assert_eq!(good(bench.run("Bash", shell("pwd")).await), bench.place.root().to_str().unwrap());
+    success_text(bench.run_tool("Bash", bash_input("cd in; X=1; export Y=2")).await);
+    assert_eq!(
+        success_text(bench.run_tool("Bash", bash_input("pwd; echo \"[$X$Y]\"")).await),
+        format!("{}\n[]", bench.path_text("in"))
+    );
+    success_text(bench.run_tool("Read", json!({"file_path": "x"})).await);
+    error_text(bench.run_tool("Bash", bash_input("cd ..; exit 3")).await);
+    assert_eq!(bench.workspace.cwd(), bench.workspace.root());
+    let gone = success_text(bench.run_tool("Bash", bash_input("cd / && pwd")).await);
+    assert_eq!(gone, format!("/\nShell cwd was reset to {}", bench.workspace.root().display()));
+    assert_eq!(bench.workspace.cwd(), bench.workspace.root());
+    success_text(bench.run_tool("Bash", bash_input("cd in; rm -r ../in")).await);
+    assert_eq!(success_text(bench.run_tool("Bash", bash_input("pwd")).await), bench.workspace.root().to_str().unwrap());
 }
 
 #[tokio::test]
@@ -92,37 +97,40 @@ async fn secrets_of_ours_and_input_are_kept_from_commands() {
         ("MINE", "yes"),
         ("CDPATH", "/"),
     ];
-    let bench = Bench::with(Options { env: env(&more), ..Options::default() });
-    assert_eq!(good(bench.run("Bash", shell("env | grep -E 'ANTHROPIC|OAUTH|CDPATH|MINE'")).await), "MINE=yes");
-    assert_eq!(good(bench.run("Bash", shell("cat; echo end")).await), "end");
+    let bench = TestWorkspace::with_options(WorkspaceOptions { env: env(&more), ..WorkspaceOptions::default() });
+    assert_eq!(
+        success_text(bench.run_tool("Bash", bash_input("env | grep -E 'ANTHROPIC|OAUTH|CDPATH|MINE'")).await),
+        "MINE=yes"
+    );
+    assert_eq!(success_text(bench.run_tool("Bash", bash_input("cat; echo end")).await), "end");
 }
 
 #[tokio::test]
 async fn long_output_is_saved_and_shown_in_part() {
-    let bench = bench();
-    let output = bench.run("Bash", shell("seq 1 20000")).await;
+    let bench = bash_workspace();
+    let output = bench.run_tool("Bash", bash_input("seq 1 20000")).await;
     let raw = output.raw.clone().unwrap();
-    let words = good(output);
+    let words = success_text(output);
     assert!(words.starts_with("<persisted-output>\nOutput too large (106.3KB). Full output saved to: "), "{words}");
     assert!(words.ends_with("\n...\n</persisted-output>") && words.len() < 3000);
     let saved = std::fs::read_to_string(raw["persistedOutputPath"].as_str().unwrap()).unwrap();
     assert_eq!(saved.lines().count(), 20000);
     assert_eq!(raw["persistedOutputSize"].as_u64(), Some(saved.len() as u64));
-    let longer = bench.run("Bash", shell("seq 1 200000")).await.raw.unwrap();
+    let longer = bench.run_tool("Bash", bash_input("seq 1 200000")).await.raw.unwrap();
     let saved = std::fs::read_to_string(longer["persistedOutputPath"].as_str().unwrap()).unwrap();
     assert_eq!(saved.lines().count(), 200_000);
-    let failed = bad(bench.run("Bash", shell("seq 1 200000; exit 1")).await);
+    let failed = error_text(bench.run_tool("Bash", bash_input("seq 1 200000; exit 1")).await);
     assert!(
         failed.starts_with("Exit code 1\n1\n2\n") && failed.ends_with("\n200000") && failed.chars().count() < 31_000
     );
     assert!(failed.contains("characters left out"));
     let read = json!({"file_path": longer["persistedOutputPath"]});
-    let verdict = bench.judge(quipu_engine::permission::Mode::Default, &[], "Read", &read);
-    assert_eq!(crate::word(&verdict), "allow");
+    let verdict = bench.evaluate(quipu_engine::permission::PermissionMode::Default, &[], "Read", &read);
+    assert_eq!(crate::decision_word(&verdict), "allow");
 }
 
 /// Whether a process is there and has not ended.
-fn lives(pid: &str) -> bool {
+fn is_process_alive(pid: &str) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
     let state = String::from_utf8(state.stdout).unwrap();
     !state.trim().is_empty() && !state.trim().starts_with('Z')
@@ -130,22 +138,22 @@ fn lives(pid: &str) -> bool {
 
 #[tokio::test]
 async fn a_late_command_ends_with_its_children() {
-    let bench = bench();
+    let bench = bash_workspace();
     let command = "sleep 300 & echo $! > child; echo started; wait";
-    let output = bench.run("Bash", json!({"command": command, "timeout": 300})).await;
-    assert_eq!(bad(output), "Exit code 143\nCommand timed out after 300ms\nstarted");
-    assert!(!lives(&bench.text("child")));
+    let output = bench.run_tool("Bash", json!({"command": command, "timeout": 300})).await;
+    assert_eq!(error_text(output), "Exit code 143\nCommand timed out after 300ms\nstarted");
+    assert!(!is_process_alive(&bench.read_text("child")));
     let stubborn = "trap '' TERM; (trap '' TERM; sleep 300) & echo $! > child; echo started; wait; wait";
-    bad(bench.run("Bash", json!({"command": stubborn, "timeout": 300})).await);
-    assert!(!lives(&bench.text("child")));
+    error_text(bench.run_tool("Bash", json!({"command": stubborn, "timeout": 300})).await);
+    assert!(!is_process_alive(&bench.read_text("child")));
 }
 
 #[tokio::test]
 async fn a_stopped_command_ends_with_its_children() {
-    let bench = bench();
-    let call = Call::new("toolu_1");
+    let bench = bash_workspace();
+    let call = CallContext::new("toolu_1");
     let cancel = call.cancel.clone();
-    let command = shell("sleep 300 & echo $! > child; mkfifo ready; echo > ready; wait");
+    let command = bash_input("sleep 300 & echo $! > child; mkfifo ready; echo > ready; wait");
     let watch = async {
         // The command says by itself when it is time.
         while !bench.path("ready").exists() {
@@ -154,27 +162,30 @@ async fn a_stopped_command_ends_with_its_children() {
         tokio::fs::read(bench.path("ready")).await.unwrap();
         cancel.cancel();
     };
-    let (output, ()) = tokio::join!(bench.call("Bash", command, &call), watch);
+    let (output, ()) = tokio::join!(bench.run_tool_with("Bash", command, &call), watch);
     assert_eq!(output.raw.as_ref().unwrap()["interrupted"], true);
-    bad(output);
-    assert!(!lives(&bench.text("child")));
+    error_text(output);
+    assert!(!is_process_alive(&bench.read_text("child")));
 }
 
 #[tokio::test]
 async fn a_child_left_behind_does_not_hold_the_answer() {
-    let bench = bench();
-    assert_eq!(good(bench.run("Bash", shell("sleep 300 & echo $! > child; echo done")).await), "done");
-    let pid = bench.text("child");
-    assert!(lives(&pid));
+    let bench = bash_workspace();
+    assert_eq!(
+        success_text(bench.run_tool("Bash", bash_input("sleep 300 & echo $! > child; echo done")).await),
+        "done"
+    );
+    let pid = bench.read_text("child");
+    assert!(is_process_alive(&pid));
     Command::new("kill").arg(pid.trim()).status().unwrap();
 }
 
 #[tokio::test]
 async fn whoever_listens_hears_how_it_goes_on() {
-    let bench = bench();
+    let bench = bash_workspace();
     let (progress, mut heard) = mpsc::unbounded_channel();
-    let call = Call { progress: Some(progress), ..Call::new("toolu_7") };
-    let command = shell("echo first; mkfifo hold; cat hold");
+    let call = CallContext { progress: Some(progress), ..CallContext::new("toolu_7") };
+    let command = bash_input("echo first; mkfifo hold; cat hold");
     let listen = async {
         let told = heard.recv().await.unwrap();
         tokio::task::spawn_blocking({
@@ -185,24 +196,26 @@ async fn whoever_listens_hears_how_it_goes_on() {
         .unwrap();
         told
     };
-    let (output, told) = tokio::join!(bench.call("Bash", command, &call), listen);
-    assert_eq!(told.id.as_str(), "toolu_7");
-    assert!(good(output).contains("second"));
+    let (output, told) = tokio::join!(bench.run_tool_with("Bash", command, &call), listen);
+    assert_eq!(told.tool_use_id.as_str(), "toolu_7");
+    assert!(success_text(output).contains("second"));
 }
 
 #[tokio::test]
 async fn a_task_runs_in_the_background() {
-    let bench = bench();
+    let bench = bash_workspace();
     let command = "mkfifo hold; echo one; cat hold; exit 5";
-    let output = bench.run("Bash", json!({"command": command, "run_in_background": true, "description": "wait"})).await;
+    let output =
+        bench.run_tool("Bash", json!({"command": command, "run_in_background": true, "description": "wait"})).await;
     let id = output.raw.as_ref().unwrap()["backgroundTaskId"].as_str().unwrap().to_owned();
     assert!(
-        good(output).starts_with(&format!("Command running in background with ID: {id}. Output is being written to: "))
+        success_text(output)
+            .starts_with(&format!("Command running in background with ID: {id}. Output is being written to: "))
     );
     let ask = |block: bool, timeout: u64| json!({"task_id": id, "block": block, "timeout": timeout});
-    let running = bench.run("TaskOutput", ask(false, 0)).await.raw.unwrap();
+    let running = bench.run_tool("TaskOutput", ask(false, 0)).await.raw.unwrap();
     assert_eq!((&running["retrieval_status"], &running["task"]["status"]), (&json!("not_ready"), &json!("running")));
-    let late = bench.run("TaskOutput", ask(true, 10)).await.raw.unwrap();
+    let late = bench.run_tool("TaskOutput", ask(true, 10)).await.raw.unwrap();
     assert_eq!(late["retrieval_status"], "timeout");
     let hold = bench.path("hold");
     tokio::task::spawn_blocking(move || {
@@ -211,51 +224,56 @@ async fn a_task_runs_in_the_background() {
         }
         std::fs::write(hold, "two\n").unwrap();
     });
-    assert!(!bench.place.tasks().find(&id).unwrap().is_seen());
-    let done = bench.run("TaskOutput", ask(true, 600_000)).await;
-    assert!(bench.place.tasks().find(&id).unwrap().is_seen());
+    assert!(!bench.workspace.tasks().find(&id).unwrap().is_seen());
+    let done = bench.run_tool("TaskOutput", ask(true, 600_000)).await;
+    assert!(bench.workspace.tasks().find(&id).unwrap().is_seen());
     let raw = done.raw.clone().unwrap();
     let task = json!({"task_id": id, "task_type": "local_bash", "status": "failed", "description": "wait", "output": "one\ntwo", "exitCode": 5});
     assert_eq!(raw, json!({"retrieval_status": "success", "task": task}));
     assert!(
-        good(done).ends_with("<status>failed</status>\n\n<exit_code>5</exit_code>\n\n<output>\none\ntwo\n</output>")
+        success_text(done)
+            .ends_with("<status>failed</status>\n\n<exit_code>5</exit_code>\n\n<output>\none\ntwo\n</output>")
     );
-    assert!(bad(bench.run("TaskStop", json!({"task_id": id})).await).contains("not running (status: failed)"));
-    assert!(bad(bench.run("TaskOutput", json!({"task_id": "b0"})).await).contains("No task found with ID: b0"));
+    assert!(
+        error_text(bench.run_tool("TaskStop", json!({"task_id": id})).await).contains("not running (status: failed)")
+    );
+    assert!(
+        error_text(bench.run_tool("TaskOutput", json!({"task_id": "b0"})).await).contains("No task found with ID: b0")
+    );
 }
 
 #[tokio::test]
 async fn a_background_task_is_ended_with_its_children() {
-    let bench = bench();
+    let bench = bash_workspace();
     let start = async |n: u8| {
         let command = format!("sleep 300 & echo $! > child{n}.tmp; mv child{n}.tmp child{n}; wait");
-        let output = bench.run("Bash", json!({"command": command, "run_in_background": true})).await;
+        let output = bench.run_tool("Bash", json!({"command": command, "run_in_background": true})).await;
         while !bench.path(&format!("child{n}")).exists() {
             tokio::task::yield_now().await;
         }
         output.raw.unwrap()["backgroundTaskId"].as_str().unwrap().to_owned()
     };
     let (one, two) = (start(1).await, start(2).await);
-    let stopped = bench.run("TaskStop", json!({"task_id": one})).await;
+    let stopped = bench.run_tool("TaskStop", json!({"task_id": one})).await;
     assert_eq!(stopped.raw.as_ref().unwrap()["task_type"], "local_bash");
-    assert!(said(&stopped).starts_with(&format!("{{\"message\":\"Successfully stopped task: {one} (")));
-    assert!(!lives(&bench.text("child1")));
-    bench.place.tasks().stop_all().await;
-    assert_eq!(bench.place.tasks().find(&two).unwrap().status(), Status::Killed);
-    assert!(!lives(&bench.text("child2")));
+    assert!(output_text(&stopped).starts_with(&format!("{{\"message\":\"Successfully stopped task: {one} (")));
+    assert!(!is_process_alive(&bench.read_text("child1")));
+    bench.workspace.tasks().stop_all().await;
+    assert_eq!(bench.workspace.tasks().find(&two).unwrap().status(), TaskStatus::Killed);
+    assert!(!is_process_alive(&bench.read_text("child2")));
 }
 
 #[test]
 fn only_commands_that_read_may_run_beside_others() {
     for (command, effect) in [
-        ("ls -la && git status", Effect::Reads),
-        ("cat a 2>/dev/null | wc -l", Effect::Reads),
-        ("touch a", Effect::Changes),
-        ("cd x", Effect::Changes),
-        ("cat a > b", Effect::Changes),
-        ("ls $(rm x)", Effect::Changes),
-        ("'", Effect::Changes),
+        ("ls -la && git status", ToolEffect::ReadOnly),
+        ("cat a 2>/dev/null | wc -l", ToolEffect::ReadOnly),
+        ("touch a", ToolEffect::Mutating),
+        ("cd x", ToolEffect::Mutating),
+        ("cat a > b", ToolEffect::Mutating),
+        ("ls $(rm x)", ToolEffect::Mutating),
+        ("'", ToolEffect::Mutating),
     ] {
-        assert_eq!(Bash.effect(&shell(command)), effect, "{command}");
+        assert_eq!(Bash.effect(&bash_input(command)), effect, "{command}");
     }
 }

@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use quipu_engine::permission::{Mode, judge};
-use quipu_engine::sandbox::Profile;
-use quipu_engine::tool::{Call, Options};
+use quipu_engine::permission::{PermissionMode, evaluate};
+use quipu_engine::sandbox::SandboxProfile;
+use quipu_engine::tool::{CallContext, WorkspaceOptions};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::sandboxed::{kernel_can, sandbox};
-use crate::{Bench, rules, word};
+use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
+use crate::{TestWorkspace, decision_word, parse_rules};
 
 /// What commands are made of.
 const TOKENS: [&str; 76] = [
@@ -97,29 +97,29 @@ const TOKENS: [&str; 76] = [
 ];
 
 /// Numbers that look random and are the same each time.
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+impl Random {
+    fn next_below(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % sides
     }
 
-    fn command(&mut self) -> String {
-        let length = 2 + self.roll(9);
-        (0..length).map(|_| TOKENS[self.roll(TOKENS.len())]).collect()
+    fn random_command(&mut self) -> String {
+        let length = 2 + self.next_below(9);
+        (0..length).map(|_| TOKENS[self.next_below(TOKENS.len())]).collect()
     }
 }
 
 /// Programs `ok` and `evil`; the second leaves a mark.
-struct Stage {
+struct ShellWorld {
     programs: TempDir,
     mark: PathBuf,
 }
 
-impl Stage {
+impl ShellWorld {
     fn new() -> Self {
         let programs = tempfile::tempdir().unwrap();
         let mark = programs.path().join("mark");
@@ -135,26 +135,26 @@ impl Stage {
     }
 
     /// Whether a command runs `evil`.
-    fn runs_evil(&self, command: &str, bench: &Bench) -> bool {
+    fn runs_forbidden_program(&self, command: &str, bench: &TestWorkspace) -> bool {
         let _ = std::fs::remove_file(&self.mark);
         let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
         let mut shell = Command::new("timeout");
-        shell.args(["5", "bash", "-c", command]).env_clear().env("PATH", path).current_dir(bench.place.root());
+        shell.args(["5", "bash", "-c", command]).env_clear().env("PATH", path).current_dir(bench.workspace.root());
         shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         self.mark.exists()
     }
 }
 
-fn play(seed: u64, rounds: usize, mode: Mode, texts: &[&str]) -> usize {
-    let (bench, stage) = (Bench::new(), Stage::new());
-    let rules = rules(texts);
-    let mut dice = Dice(seed);
+fn count_allowed(seed: u64, rounds: usize, mode: PermissionMode, texts: &[&str]) -> usize {
+    let (bench, stage) = (TestWorkspace::new(), ShellWorld::new());
+    let rules = parse_rules(texts);
+    let mut dice = Random(seed);
     let mut run = 0;
     for _ in 0..rounds {
-        let command = dice.command();
-        let verdict = judge(mode, &rules, "Bash", &json!({"command": command}), &bench.place);
-        if command.contains("evil") && word(&verdict) == "allow" {
-            assert!(!stage.runs_evil(&command, &bench), "{mode}: {command:?}");
+        let command = dice.random_command();
+        let verdict = evaluate(mode, &rules, "Bash", &json!({"command": command}), &bench.workspace);
+        if command.contains("evil") && decision_word(&verdict) == "allow" {
+            assert!(!stage.runs_forbidden_program(&command, &bench), "{mode}: {command:?}");
             run += 1;
         }
     }
@@ -168,20 +168,20 @@ fn rounds() -> usize {
 
 #[test]
 fn the_stage_works() {
-    let (bench, stage) = (Bench::new(), Stage::new());
-    assert!(stage.runs_evil("ok && evil", &bench));
-    assert!(!stage.runs_evil("ok evil", &bench));
+    let (bench, stage) = (TestWorkspace::new(), ShellWorld::new());
+    assert!(stage.runs_forbidden_program("ok && evil", &bench));
+    assert!(!stage.runs_forbidden_program("ok evil", &bench));
 }
 
 #[test]
 fn what_an_allow_rule_lets_through_runs_nothing_else() {
-    let run = play(0x9E37_79B9_7F4A_7C15, rounds(), Mode::Default, &["allow Bash(ok:*)"]);
+    let run = count_allowed(0x9E37_79B9_7F4A_7C15, rounds(), PermissionMode::Default, &["allow Bash(ok:*)"]);
     assert!(run > 20, "only {run} commands were tried");
 }
 
 #[test]
 fn what_a_deny_rule_lets_through_does_not_run_what_it_names() {
-    let run = play(0xD1B5_4A32_D192_ED03, rounds(), Mode::BypassPermissions, &["deny Bash(evil:*)"]);
+    let run = count_allowed(0xD1B5_4A32_D192_ED03, rounds(), PermissionMode::BypassPermissions, &["deny Bash(evil:*)"]);
     assert!(run > 20, "only {run} commands were tried");
 }
 
@@ -193,45 +193,54 @@ async fn no_text_writes_anything_from_within_the_sandbox() {
     if !kernel_can() {
         return;
     }
-    let stage = Stage::new();
+    let stage = ShellWorld::new();
     let path = format!("{}:/usr/bin:/bin", stage.programs.path().display());
     let env = [("PATH".into(), path.into())].into_iter().collect();
-    let bench = Bench::real(Options { env, sandbox: sandbox(), ..Options::default() });
+    let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions {
+        env,
+        sandbox: real_sandbox_options(),
+        ..WorkspaceOptions::default()
+    });
     bench.write("kept", "kept");
-    let call = Call { profile: Profile::Read, ..Call::new("toolu_1") };
+    let call = CallContext { profile: SandboxProfile::Read, ..CallContext::new("toolu_1") };
     // The program runs, and is refused.
-    let output = bench.call("Bash", json!({"command": "ok && evil"}), &call).await;
-    assert!(crate::bad(output).contains(&stage.mark.display().to_string()));
-    let mut dice = Dice(0x2545_F491_4F6C_DD1D);
+    let output = bench.run_tool_with("Bash", json!({"command": "ok && evil"}), &call).await;
+    assert!(crate::error_text(output).contains(&stage.mark.display().to_string()));
+    let mut dice = Random(0x2545_F491_4F6C_DD1D);
     let mut left = rounds() / 10;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     while left > 0 {
-        let commands: Vec<String> = (0..left.min(BATCH)).map(|_| dice.command()).collect();
+        let commands: Vec<String> = (0..left.min(BATCH)).map(|_| dice.random_command()).collect();
         left -= commands.len();
         // Whatever bash makes of one, the next is run too.
         let lines = commands.iter().map(|command| format!("timeout 5 bash -c {} </dev/null\n", quoted(command)));
         let script =
             format!("{{ {}echo done > $TMPDIR/done; }} >/dev/null 2>&1; cat $TMPDIR/done", lines.collect::<String>());
-        let output = bench.call("Bash", json!({"command": script, "timeout": 600_000}), &call).await;
-        assert_eq!(crate::said(&output), "done", "{commands:?}");
+        let output = bench.run_tool_with("Bash", json!({"command": script, "timeout": 600_000}), &call).await;
+        assert_eq!(crate::output_text(&output), "done", "{commands:?}");
         assert!(!stage.mark.exists(), "one of {commands:?} ran and wrote");
-        let names = std::fs::read_dir(bench.place.root()).unwrap().flatten().map(|entry| entry.file_name());
+        let names = std::fs::read_dir(bench.workspace.root()).unwrap().flatten().map(|entry| entry.file_name());
         assert_eq!(names.collect::<Vec<_>>(), ["kept"], "one of {commands:?}");
-        assert_eq!(bench.text("kept"), "kept");
+        assert_eq!(bench.read_text("kept"), "kept");
     }
 }
 
 #[test]
 fn no_text_is_too_strange_to_judge() {
-    let bench = Bench::new();
-    let rules = rules(&["allow Bash(ok:*)", "deny Bash(evil *)", "ask Bash(a * b)", "deny Read(x)"]);
+    let bench = TestWorkspace::new();
+    let rules = parse_rules(&["allow Bash(ok:*)", "deny Bash(evil *)", "ask Bash(a * b)", "deny Read(x)"]);
     let strange: Vec<char> = "ok evil \\'\"`$(){}[]<>|&;#!~*?=-/.\n\t\r\0é漢😀\u{202e}\u{a0}E<<0159".chars().collect();
-    let mut dice = Dice(0xA076_1D64_78BD_642F);
+    let mut dice = Random(0xA076_1D64_78BD_642F);
     for _ in 0..rounds() {
-        let length = dice.roll(24);
-        let command: String = (0..length).map(|_| strange[dice.roll(strange.len())]).collect();
-        for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan] {
-            judge(mode, &rules, "Bash", &json!({"command": command}), &bench.place);
+        let length = dice.next_below(24);
+        let command: String = (0..length).map(|_| strange[dice.next_below(strange.len())]).collect();
+        for mode in [
+            PermissionMode::Default,
+            PermissionMode::AcceptEdits,
+            PermissionMode::BypassPermissions,
+            PermissionMode::Plan,
+        ] {
+            evaluate(mode, &rules, "Bash", &json!({"command": command}), &bench.workspace);
         }
     }
     for unit in [
@@ -251,8 +260,8 @@ fn no_text_is_too_strange_to_judge() {
         "\\",
     ] {
         let command = unit.repeat(5000);
-        judge(Mode::Default, &rules, "Bash", &json!({"command": command}), &bench.place);
+        evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": command}), &bench.workspace);
     }
     let hidden = format!("eval {} evil x", "a ".repeat(5000));
-    assert_eq!(bench.bash(Mode::Default, &["allow Bash", "deny Bash(evil:*)"], &hidden), "deny");
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &["allow Bash", "deny Bash(evil:*)"], &hidden), "deny");
 }

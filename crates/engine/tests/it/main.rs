@@ -2,59 +2,62 @@
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
 mod bash;
-mod change;
 mod differential;
-mod find;
-mod judging;
-mod read;
+mod edit_tools;
+mod permission_attacks;
+mod permission_decisions;
+mod permission_regressions;
+mod read_tool;
 mod recordings;
 mod red_team;
-mod review;
-mod sandboxed;
-mod security;
-mod web;
+mod sandboxed_commands;
+mod search_tools;
+mod web_fetch;
 
 use std::fs;
 use std::path::PathBuf;
 
-use quipu_engine::permission::{Behavior, Mode, Rule, Rules, Source, Verdict, judge};
-use quipu_engine::sandbox::{self, Level};
-use quipu_engine::tool::{Call, Options, Output, Place, check};
+use quipu_engine::permission::{Behavior, Decision, PermissionMode, Rule, RuleSet, RuleSource, evaluate};
+use quipu_engine::sandbox::{self, SandboxLevel};
+use quipu_engine::tool::{CallContext, ToolOutput, Workspace, WorkspaceOptions, validate_input};
 use quipu_engine::tools;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A folder of its own with a place in it.
-struct Bench {
+struct TestWorkspace {
     /// The folder and that of the outputs; they go when the bench goes.
     _folders: [TempDir; 2],
-    place: Place,
+    workspace: Workspace,
 }
 
-impl Bench {
+impl TestWorkspace {
     fn new() -> Self {
-        Self::with(Options::default())
+        Self::with_options(WorkspaceOptions::default())
     }
 
     /// A bench that judges as if the kernel could hold everything.
-    fn with(options: Options) -> Self {
-        let assumed = options.sandbox.assumed.clone().or(Some(Level::Full));
-        Self::real(Options { sandbox: sandbox::Options { assumed, ..options.sandbox.clone() }, ..options })
+    fn with_options(options: WorkspaceOptions) -> Self {
+        let assumed = options.sandbox.assumed_level.clone().or(Some(SandboxLevel::Full));
+        Self::with_real_sandbox(WorkspaceOptions {
+            sandbox: sandbox::SandboxOptions { assumed_level: assumed, ..options.sandbox.clone() },
+            ..options
+        })
     }
 
-    fn real(options: Options) -> Self {
+    fn with_real_sandbox(options: WorkspaceOptions) -> Self {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let outputs = Some(folders[1].path().to_owned());
-        let place = Place::new(folders[0].path(), Options { outputs, ..options });
-        Self { _folders: folders, place }
+        let place = Workspace::new(folders[0].path(), WorkspaceOptions { output_folder: outputs, ..options });
+        Self { _folders: folders, workspace: place }
     }
 
     /// A file of the folder.
     fn path(&self, name: &str) -> PathBuf {
-        self.place.root().join(name)
+        self.workspace.root().join(name)
     }
 
-    fn name(&self, name: &str) -> String {
+    fn path_text(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
     }
 
@@ -63,64 +66,64 @@ impl Bench {
         fs::write(self.path(name), content).unwrap();
     }
 
-    fn judge(&self, mode: Mode, texts: &[&str], tool: &str, input: &Value) -> Verdict {
-        judge(mode, &rules(texts), tool, input, &self.place)
+    fn evaluate(&self, mode: PermissionMode, texts: &[&str], tool: &str, input: &Value) -> Decision {
+        evaluate(mode, &parse_rules(texts), tool, input, &self.workspace)
     }
 
     /// The verdict on a shell command, in a word.
-    fn bash(&self, mode: Mode, texts: &[&str], command: &str) -> &'static str {
-        word(&self.judge(mode, texts, "Bash", &json!({"command": command})))
+    fn bash_decision(&self, mode: PermissionMode, texts: &[&str], command: &str) -> &'static str {
+        decision_word(&self.evaluate(mode, texts, "Bash", &json!({"command": command})))
     }
 
-    fn text(&self, name: &str) -> String {
+    fn read_text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    async fn run(&self, name: &str, input: Value) -> Output {
-        self.call(name, input, &Call::new("toolu_1")).await
+    async fn run_tool(&self, name: &str, input: Value) -> ToolOutput {
+        self.run_tool_with(name, input, &CallContext::new("toolu_1")).await
     }
 
-    async fn call(&self, name: &str, input: Value, call: &Call) -> Output {
-        let tool = tools::builtin().into_iter().find(|tool| tool.definition().name == name).unwrap();
-        match check(&tool.definition(), &input) {
-            Ok(()) => tool.run(input, &self.place, call).await,
+    async fn run_tool_with(&self, name: &str, input: Value, call: &CallContext) -> ToolOutput {
+        let tool = tools::builtin_tools().into_iter().find(|tool| tool.definition().name == name).unwrap();
+        match validate_input(&tool.definition(), &input) {
+            Ok(()) => tool.run(input, &self.workspace, call).await,
             Err(output) => *output,
         }
     }
 }
 
 /// Rules written as `allow Bash(ls:*)`, from the command line.
-fn rules(texts: &[&str]) -> Rules {
-    let mut rules = Rules::default();
+fn parse_rules(texts: &[&str]) -> RuleSet {
+    let mut rules = RuleSet::default();
     for text in texts {
         let (behavior, rule) = text.split_once(' ').unwrap();
-        rules.add(Behavior::read(behavior).unwrap(), Source::Flags, Rule::parse(rule).unwrap());
+        rules.add(Behavior::parse(behavior).unwrap(), RuleSource::Flags, Rule::parse(rule).unwrap());
     }
     rules
 }
 
 /// A verdict in a word.
-fn word(verdict: &Verdict) -> &'static str {
+fn decision_word(verdict: &Decision) -> &'static str {
     match verdict {
-        Verdict::Allow { .. } => "allow",
-        Verdict::Deny { .. } => "deny",
-        Verdict::Ask(_) => "ask",
+        Decision::Allow { .. } => "allow",
+        Decision::Deny { .. } => "deny",
+        Decision::Ask(_) => "ask",
     }
 }
 
 /// What the model is told.
-fn said(output: &Output) -> String {
+fn output_text(output: &ToolOutput) -> String {
     output.content.to_text()
 }
 
 /// What the model is told of a call that went well.
-fn good(output: Output) -> String {
-    assert!(!output.is_error, "{}", said(&output));
-    said(&output)
+fn success_text(output: ToolOutput) -> String {
+    assert!(!output.is_error, "{}", output_text(&output));
+    output_text(&output)
 }
 
 /// What the model is told of a call that did not.
-fn bad(output: Output) -> String {
-    assert!(output.is_error, "{}", said(&output));
-    said(&output)
+fn error_text(output: ToolOutput) -> String {
+    assert!(output.is_error, "{}", output_text(&output));
+    output_text(&output)
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use quipu_engine::tool::Options;
+use quipu_engine::tool::WorkspaceOptions;
 use quipu_engine::tools;
 use quipu_testkit as kit;
 use serde_json::Value;
 
-use crate::Bench;
+use crate::TestWorkspace;
 
 /// Tools whose results do not depend on who was asked.
 const COMPARED: [&str; 4] = ["Bash", "Edit", "Read", "Write"];
@@ -35,14 +35,14 @@ fn blocks<'a>(line: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value>
 
 #[tokio::test]
 async fn calls_of_the_recordings_give_the_recorded_results() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let mut compared = 0;
     for folder in FOLDERS {
         let text = std::fs::read_to_string(shared.join("recordings").join(folder).join("transcript.jsonl")).unwrap();
         let there = format!("/home/dev/{folder}");
         let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into();
-        let bench = Bench::with(Options { env, ..Options::default() });
-        let here = bench.place.root().to_str().unwrap().to_owned();
+        let bench = TestWorkspace::with_options(WorkspaceOptions { env, ..WorkspaceOptions::default() });
+        let here = bench.workspace.root().to_str().unwrap().to_owned();
         let moved = |value: &Value| serde_json::from_str::<Value>(&value.to_string().replace(&there, &here)).unwrap();
         let mut calls: BTreeMap<String, Value> = BTreeMap::new();
         for line in lines(&text) {
@@ -58,7 +58,7 @@ async fn calls_of_the_recordings_give_the_recorded_results() {
             let name = call["name"].as_str().unwrap();
             let (content, raw) = (moved(&result["content"]), moved(&line["toolUseResult"]));
             if !COMPARED.contains(&name) {
-                let known = tools::builtin().iter().any(|tool| tool.definition().name == name);
+                let known = tools::builtin_tools().iter().any(|tool| tool.definition().name == name);
                 assert!(known || content.to_string().contains("No such tool"), "{folder} {name}");
                 continue;
             }
@@ -66,7 +66,7 @@ async fn calls_of_the_recordings_give_the_recorded_results() {
             if let (Some(path), Some(text)) = (raw["file"]["filePath"].as_str(), raw["file"]["content"].as_str()) {
                 std::fs::write(path, text).unwrap();
             }
-            let output = bench.run(name, call["input"].clone()).await;
+            let output = bench.run_tool(name, call["input"].clone()).await;
             assert_eq!(output.is_error, result["is_error"].as_bool().unwrap_or(false), "{folder} {call}");
             let elided = |value: &Value| value.to_string().contains("<elided ");
             if !elided(&content) {

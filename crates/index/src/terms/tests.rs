@@ -1,13 +1,13 @@
 use super::*;
 
 #[track_caller]
-fn parse(query: &str) -> Terms {
-    Terms::parse(query).unwrap()
+fn parse(query: &str) -> SearchTerms {
+    SearchTerms::parse(query).unwrap()
 }
 
 #[test]
 fn the_index_is_asked_for_words_phrases_and_beginnings() {
-    let check = |query: &str, expect: &str| assert_eq!(parse(query).candidates().unwrap(), expect, "{query}");
+    let check = |query: &str, expect: &str| assert_eq!(parse(query).candidate_expression().unwrap(), expect, "{query}");
     check("tide Table", r#"(("tide")) AND (("table"))"#);
     check("getUserById", r#"((("get user by id" OR "getuserbyid")))"#);
     check(r#""the tide turns" noon"#, r#"("the tide turns") AND (("noon"))"#);
@@ -40,7 +40,9 @@ fn the_index_is_asked_for_words_phrases_and_beginnings() {
 
 #[test]
 fn words_side_by_side_are_asked_for_first() {
-    let check = |query: &str, expect: Option<&str>| assert_eq!(parse(query).adjacent().as_deref(), expect, "{query}");
+    let check = |query: &str, expect: Option<&str>| {
+        assert_eq!(parse(query).adjacent_expression().as_deref(), expect, "{query}")
+    };
     check("exit status 1", Some(r#""exit status 1""#));
     check("src/tide.rs", Some(r#""src tide rs""#));
     check("tide", None);
@@ -52,7 +54,7 @@ fn words_side_by_side_are_asked_for_first() {
 /// The text with its matches in brackets; `None` if it does not match.
 fn marked(query: &str, text: &str) -> Option<String> {
     let mut out = text.to_owned();
-    for (_, found) in parse(query).marks(text)?.into_iter().rev() {
+    for (_, found) in parse(query).find_matches(text)?.into_iter().rev() {
         out.insert(found.end, ']');
         out.insert(found.start, '[');
     }
@@ -99,10 +101,10 @@ fn a_text_is_tested_and_marked() {
 #[test]
 fn nothing_and_too_much_are_refused() {
     for query in ["", "  ", "\"\"", "-tide"] {
-        assert!(matches!(Terms::parse(query), Err(PatternError::Empty)), "{query}");
+        assert!(matches!(SearchTerms::parse(query), Err(PatternError::Empty)), "{query}");
     }
     let many: Vec<String> = (0..1000).map(|n| format!("w{n}")).collect();
-    assert!(matches!(Terms::parse(&many.join(" ")), Err(PatternError::TooManyTerms { .. })));
-    assert!(Terms::parse(&"tide ".repeat(1000)).is_ok());
-    assert!(Terms::parse(&"x".repeat(100_000)).is_ok());
+    assert!(matches!(SearchTerms::parse(&many.join(" ")), Err(PatternError::TooManyTerms { .. })));
+    assert!(SearchTerms::parse(&"tide ".repeat(1000)).is_ok());
+    assert!(SearchTerms::parse(&"x".repeat(100_000)).is_ok());
 }

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::Path;
 
 use quipu_conversation::price::Prices;
-use quipu_index::{By, Catalogue, Counter, Listed, Report, Window};
-use quipu_testkit::generate::tree;
+use quipu_index::{Catalogue, GroupBy, ListedSession, TimeWindow, UsageCounter, UsageReport};
+use quipu_testkit::generate::generate_tree;
 use tempfile::tempdir;
 
 use crate::{check_truth, line, now, report, sum, window};
@@ -22,17 +22,27 @@ fn refreshed(dir: &Path) -> Catalogue {
     catalogue
 }
 
-fn count(catalogue: &Catalogue, by: By, window: &Window) -> Report {
-    let mut counter = Counter::new(by, window);
-    catalogue.each_used(by, window, |used| counter.add(used)).unwrap();
+fn count(catalogue: &Catalogue, by: GroupBy, window: &TimeWindow) -> UsageReport {
+    let mut counter = UsageCounter::new(by, window);
+    catalogue.for_each_usage(by, window, |used| counter.add(used)).unwrap();
     counter.report(now())
 }
 
-const ALL: [By; 10] =
-    [By::Day, By::Week, By::Month, By::Session, By::Model, By::Project, By::Block, By::Tool, By::Agent, By::Turn];
+const ALL: [GroupBy; 10] = [
+    GroupBy::Day,
+    GroupBy::Week,
+    GroupBy::Month,
+    GroupBy::Session,
+    GroupBy::Model,
+    GroupBy::Project,
+    GroupBy::Block,
+    GroupBy::Tool,
+    GroupBy::Agent,
+    GroupBy::Turn,
+];
 
 /// Both ways of counting say the same, in every grouping.
-fn check(dir: &Path, catalogue: &Catalogue, window: &Window) {
+fn check(dir: &Path, catalogue: &Catalogue, window: &TimeWindow) {
     for by in ALL {
         let (ours, plain) = (count(catalogue, by, window), report(dir, by, window));
         assert_eq!(serde_json::to_value(&ours).unwrap(), serde_json::to_value(&plain).unwrap(), "{by:?}");
@@ -49,7 +59,7 @@ fn spent(id: &str, second: u32, output: u32) -> String {
 }
 
 fn output(catalogue: &Catalogue) -> u64 {
-    count(catalogue, By::Day, &window()).totals.tokens.output
+    count(catalogue, GroupBy::Day, &window()).totals.tokens.output
 }
 
 /// A project folder with nothing in it.
@@ -62,7 +72,7 @@ fn project(dir: &Path) -> std::path::PathBuf {
 #[test]
 fn every_report_equals_the_truth_with_the_index_too() {
     let dir = tempdir().unwrap();
-    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    let truth = generate_tree(dir.path(), 42, 6_000_000).unwrap();
     let catalogue = refreshed(dir.path());
     check_truth(&truth, |by| count(&catalogue, by, &window()));
     // And once more from what is kept.
@@ -95,14 +105,14 @@ fn a_new_index_is_opened_by_one_command_at_a_time() {
 #[test]
 fn a_window_that_cuts_a_quarter_of_an_hour_counts_its_messages() {
     let dir = tempdir().unwrap();
-    tree(dir.path(), 7, 2_000_000).unwrap();
+    generate_tree(dir.path(), 7, 2_000_000).unwrap();
     let catalogue = refreshed(dir.path());
-    let all = count(&catalogue, By::Day, &window());
+    let all = count(&catalogue, GroupBy::Day, &window());
     let (first, last) = all.totals.span.unwrap();
     let middle = first + last.duration_since(first) / 2;
     for (since, until) in [(Some(middle), None), (None, Some(middle)), (Some(first), Some(middle))] {
-        let cut = Window { since, until, ..window() };
-        let totals = count(&catalogue, By::Day, &cut).totals;
+        let cut = TimeWindow { since, until, ..window() };
+        let totals = count(&catalogue, GroupBy::Day, &cut).totals;
         assert!(totals.messages > 0 && totals.messages < all.totals.messages);
         check(dir.path(), &catalogue, &cut);
     }
@@ -158,7 +168,7 @@ fn a_copy_is_credited_to_whoever_is_left() {
     fs::write(&a, spent("m1", 1, 5)).unwrap();
     fs::write(&b, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
     let keys = |catalogue: &Catalogue| -> Vec<(String, u64)> {
-        let report = count(catalogue, By::Session, &window());
+        let report = count(catalogue, GroupBy::Session, &window());
         let mut keys: Vec<_> = report.rows.iter().map(|row| (row.key.clone().unwrap(), row.tokens.output)).collect();
         keys.sort();
         keys
@@ -183,7 +193,7 @@ fn subagents_count_for_their_session_wherever_their_files_lie() {
     let beside = spent("m3", 3, 11).replacen('{', r#"{"sessionId":"a","isSidechain":true,"#, 1);
     fs::write(folder.join("agent-y.jsonl"), &beside).unwrap();
     let catalogue = refreshed(dir.path());
-    let report = count(&catalogue, By::Session, &window());
+    let report = count(&catalogue, GroupBy::Session, &window());
     assert_eq!((report.rows.len(), report.rows[0].tokens.output), (1, 23));
     check(dir.path(), &catalogue, &window());
     fs::write(folder.join("agent-y.jsonl"), beside + &spent("m4", 4, 100)).unwrap();
@@ -199,7 +209,7 @@ fn other_prices_change_the_money_of_what_was_counted_before() {
     let dir = tempdir().unwrap();
     fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 1_000_000)).unwrap();
     let dear = |catalogue: &Catalogue| {
-        (count(catalogue, By::Day, &window()).totals.cost.as_f64(), catalogue.sessions().unwrap()[0].cost_usd)
+        (count(catalogue, GroupBy::Day, &window()).totals.cost.as_f64(), catalogue.sessions().unwrap()[0].cost_usd)
     };
     let before = dear(&refreshed(dir.path()));
     let text = "[[price]]\nmodels = [\"claude-opus-5-5\"]\neffective_from = 2020-01-01\nsource = \"mine\"\ninput = 0\noutput = 1\n";
@@ -222,7 +232,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
         .unwrap();
     fs::write(&database, "not a database at all, but long enough to be taken for one ".repeat(100)).unwrap();
     let catalogue = refreshed(dir.path());
-    assert!(catalogue.set_aside().is_some_and(|aside| fs::read(aside).unwrap().starts_with(b"not a database")));
+    assert!(catalogue.broken_database().is_some_and(|aside| fs::read(aside).unwrap().starts_with(b"not a database")));
     assert_eq!(output(&catalogue), 5);
 }
 
@@ -241,12 +251,12 @@ fn a_line_that_is_not_text_costs_one_line() {
 #[test]
 fn several_at_once_agree() {
     let dir = tempdir().unwrap();
-    let truth = tree(dir.path(), 3, 1_500_000).unwrap();
+    let truth = generate_tree(dir.path(), 3, 1_500_000).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 let catalogue = refreshed(dir.path());
-                assert_eq!(sum(&count(&catalogue, By::Day, &window()).totals), truth.total);
+                assert_eq!(sum(&count(&catalogue, GroupBy::Day, &window()).totals), truth.total);
             });
         }
     });
@@ -259,13 +269,13 @@ fn sessions_are_listed_with_their_forks() {
     fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
     fs::write(folder.join("b.jsonl"), spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
     let listed = refreshed(dir.path()).sessions().unwrap();
-    let b: &Listed = listed.iter().find(|session| session.session_id == "b").unwrap();
+    let b: &ListedSession = listed.iter().find(|session| session.session_id == "b").unwrap();
     assert_eq!((b.forked_from.as_deref(), b.messages, b.tokens.output), (Some("a"), 2, 12));
     // A fork whose entries have ids of their own says what they are copies of.
     let copy = spent("m1", 3, 5).replacen('{', r#"{"forkedFrom":{"sessionId":"a","messageUuid":"x"},"#, 1);
     fs::write(folder.join("c.jsonl"), copy).unwrap();
     let listed = refreshed(dir.path()).sessions().unwrap();
-    let c: &Listed = listed.iter().find(|session| session.session_id == "c").unwrap();
+    let c: &ListedSession = listed.iter().find(|session| session.session_id == "c").unwrap();
     assert_eq!(c.forked_from.as_deref(), Some("a"));
 }
 
@@ -298,15 +308,15 @@ fn one_session_is_brought_up_to_date_without_looking_at_the_others() {
     fs::write(&a, spent("m1", 1, 5)).unwrap();
     fs::write(&b, spent("m2", 2, 7)).unwrap();
     let mut catalogue = open(dir.path());
-    let status = catalogue.session(&a).unwrap().unwrap();
+    let status = catalogue.session_status(&a).unwrap().unwrap();
     assert_eq!((status.session.tokens.output, output(&catalogue)), (5, 5));
     assert_eq!(status.last_message.unwrap().tokens.input, 10);
     catalogue.refresh(&|_, _| ()).unwrap();
     append(&a, &spent("m3", 3, 20));
     append(&b, &spent("m4", 4, 100));
-    assert_eq!(catalogue.session(&a).unwrap().unwrap().session.tokens.output, 25);
+    assert_eq!(catalogue.session_status(&a).unwrap().unwrap().session.tokens.output, 25);
     assert_eq!(output(&catalogue), 32);
-    assert!(catalogue.session(&folder.join("none.jsonl")).unwrap().is_none());
+    assert!(catalogue.session_status(&folder.join("none.jsonl")).unwrap().is_none());
     check(dir.path(), &refreshed(dir.path()), &window());
 }
 
@@ -332,7 +342,7 @@ fn a_rewind_to_before_what_was_kept_has_its_turns_right() {
     // Back to the first answer, with another second prompt.
     append(&path, &(asked("v2", "\"m1-1\"") + &answered("w2", 50, "v2")));
     let catalogue = refreshed(dir.path());
-    let report = count(&catalogue, By::Turn, &window());
+    let report = count(&catalogue, GroupBy::Turn, &window());
     let second = report.rows.iter().find(|row| row.key.as_deref() == Some("a:2")).unwrap();
     assert_eq!((report.rows.len(), second.messages), (39, 2));
     assert_eq!(catalogue.sessions().unwrap()[0].turns, 2);

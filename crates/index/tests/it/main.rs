@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
 mod catalogue;
-mod complete;
 mod search;
+mod search_completeness;
 mod turns;
 mod vanished;
 
@@ -15,21 +15,23 @@ use jiff::ToSpan;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use quipu_conversation::price::Prices;
-use quipu_index::{By, Counter, Ledger, Report, Row, Unknown, Unpriced, Window, scan};
-use quipu_testkit::generate::{Sum, Truth, tree};
+use quipu_index::{
+    GroupBy, TimeWindow, UnpricedCount, UnpricedKind, UsageCounter, UsageLedger, UsageReport, UsageRow, scan_session,
+};
+use quipu_testkit::generate::{ExpectedSum, ExpectedUsage, generate_tree};
 use quipu_transcript::find;
 
-fn ledger(dir: &Path, by: By) -> Ledger {
-    let (projects, _) = find::projects(&[dir.to_owned()]);
-    let (histories, errors) = find::histories(&projects, &());
+fn ledger(dir: &Path, by: GroupBy) -> UsageLedger {
+    let (projects, _) = find::list_project_folders(&[dir.to_owned()]);
+    let (histories, errors) = find::list_session_files(&projects, &());
     assert!(errors.is_empty());
-    Ledger::new(histories.iter().map(|history| scan(history, by).0).collect())
+    UsageLedger::new(histories.iter().map(|history| scan_session(history, by).0).collect())
 }
 
 /// Counts straight from the files.
-fn report(dir: &Path, by: By, window: &Window) -> Report {
-    let mut counter = Counter::new(by, window);
-    ledger(dir, by).each(&Prices::bundled(), |used| counter.add(used));
+fn report(dir: &Path, by: GroupBy, window: &TimeWindow) -> UsageReport {
+    let mut counter = UsageCounter::new(by, window);
+    ledger(dir, by).for_each_usage(&Prices::bundled(), |used| counter.add(used));
     counter.report(now())
 }
 
@@ -37,17 +39,17 @@ fn now() -> Timestamp {
     "2026-11-15T12:00:00Z".parse().unwrap()
 }
 
-fn window() -> Window {
-    Window { zone: TimeZone::UTC, ..Window::default() }
+fn window() -> TimeWindow {
+    TimeWindow { zone: TimeZone::UTC, ..TimeWindow::default() }
 }
 
-fn sum(row: &Row) -> Sum {
-    Sum {
+fn sum(row: &UsageRow) -> ExpectedSum {
+    ExpectedSum {
         input: row.tokens.input,
         output: row.tokens.output,
-        write_5m: row.tokens.cache_write_5m,
-        write_1h: row.tokens.cache_write_1h,
-        read: row.tokens.cache_read,
+        cache_write_5m: row.tokens.cache_write_5m,
+        cache_write_1h: row.tokens.cache_write_1h,
+        cache_read: row.tokens.cache_read,
         searches: row.web_searches,
         messages: row.messages,
         nano_usd: (row.cost.as_f64() * 1e9).round() as u64,
@@ -55,33 +57,33 @@ fn sum(row: &Row) -> Sum {
     }
 }
 
-fn rows(report: &Report) -> BTreeMap<String, Sum> {
+fn rows(report: &UsageReport) -> BTreeMap<String, ExpectedSum> {
     report.rows.iter().map(|row| (row.key.clone().unwrap(), sum(row))).collect()
 }
 
 /// A report in each grouping equals the truth, to the token and the billionth of a dollar.
-fn check_truth(truth: &Truth, report: impl Fn(By) -> Report) {
-    let check = |by: By, expect: &BTreeMap<String, Sum>| {
+fn check_truth(truth: &ExpectedUsage, report: impl Fn(GroupBy) -> UsageReport) {
+    let check = |by: GroupBy, expect: &BTreeMap<String, ExpectedSum>| {
         let report = report(by);
         assert_eq!(sum(&report.totals), truth.total, "{by:?}");
         let rows = rows(&report);
         let differ: Vec<_> = expect.iter().filter(|(key, sum)| rows.get(*key) != Some(sum)).collect();
         assert!(differ.is_empty() && rows.len() == expect.len(), "{by:?} {differ:?}");
     };
-    check(By::Day, &truth.by_day);
-    check(By::Session, &truth.by_session);
-    check(By::Model, &truth.by_model);
-    check(By::Project, &truth.by_project);
-    check(By::Block, &truth.by_block);
-    check(By::Tool, &truth.by_tool);
-    check(By::Agent, &truth.by_agent);
-    check(By::Turn, &truth.by_turn);
-    for (by, len) in [(By::Month, 7), (By::Week, 10)] {
-        let mut expect: BTreeMap<String, Sum> = BTreeMap::new();
+    check(GroupBy::Day, &truth.by_day);
+    check(GroupBy::Session, &truth.by_session);
+    check(GroupBy::Model, &truth.by_model);
+    check(GroupBy::Project, &truth.by_project);
+    check(GroupBy::Block, &truth.by_block);
+    check(GroupBy::Tool, &truth.by_tool);
+    check(GroupBy::Agent, &truth.by_agent);
+    check(GroupBy::Turn, &truth.by_turn);
+    for (by, len) in [(GroupBy::Month, 7), (GroupBy::Week, 10)] {
+        let mut expect: BTreeMap<String, ExpectedSum> = BTreeMap::new();
         for (day, sum) in &truth.by_day {
             let day: jiff::civil::Date = day.parse().unwrap();
             let first =
-                if by == By::Month { day } else { day - i64::from(day.weekday().since(Weekday::Monday)).days() };
+                if by == GroupBy::Month { day } else { day - i64::from(day.weekday().since(Weekday::Monday)).days() };
             expect.entry(first.to_string()[..len].to_owned()).or_default().add(sum);
         }
         check(by, &expect);
@@ -91,7 +93,7 @@ fn check_truth(truth: &Truth, report: impl Fn(By) -> Report) {
 #[test]
 fn every_report_equals_the_truth_to_the_token_and_the_cent() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    let truth = generate_tree(dir.path(), 42, 6_000_000).unwrap();
     assert!(truth.files > 10, "{}", truth.files);
     assert!(truth.total.unpriced.len() == 1 && truth.total.searches > 5);
     assert!(truth.by_agent.len() == 2 && truth.by_tool.len() == 4);
@@ -99,14 +101,14 @@ fn every_report_equals_the_truth_to_the_token_and_the_cent() {
 }
 
 /// Writes sessions given as lines and counts them.
-fn count(sessions: &[(&str, &[String])]) -> Row {
+fn count(sessions: &[(&str, &[String])]) -> UsageRow {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("projects/-p");
     std::fs::create_dir_all(&folder).unwrap();
     for (name, lines) in sessions {
         std::fs::write(folder.join(format!("{name}.jsonl")), lines.join("\n") + "\n").unwrap();
     }
-    report(dir.path(), By::Day, &window()).totals
+    report(dir.path(), GroupBy::Day, &window()).totals
 }
 
 fn line(id: &str, time: u32, uuid: &str, usage: &str, more: &str) -> String {
@@ -184,7 +186,7 @@ fn fast_mode_without_a_price_is_told_from_a_model_without_one() {
     let fast = line("\"m\"", 1, "u", usage, "").replace("claude-opus-5-5", "claude-haiku-4-5");
     let plain = line("\"n\"", 1, "v", r#""input_tokens":1000000,"output_tokens":0"#, "");
     let row = count(&[("a", &[fast, plain.replace("claude-opus-5-5", "claude-haiku-4-5")])]);
-    let unknown = Unknown { reason: Unpriced::UnknownSpeed, messages: 1 };
+    let unknown = UnpricedCount { reason: UnpricedKind::UnknownSpeed, messages: 1 };
     assert_eq!(row.unpriced, BTreeMap::from([("claude-haiku-4-5 (fast mode)".to_owned(), unknown)]));
     assert_eq!(row.cost.as_f64(), 1.0);
 }
@@ -230,7 +232,7 @@ fn a_message_is_shared_among_the_tools_it_calls() {
     };
     let lines = [call(1, "Read"), call(2, "Bash"), call(3, "Read"), line("\"n\"", 4, "u4", r#""output_tokens":1"#, "")];
     std::fs::write(folder.join("a.jsonl"), lines.join("\n")).unwrap();
-    let rows: Vec<_> = report(dir.path(), By::Tool, &window()).rows;
+    let rows: Vec<_> = report(dir.path(), GroupBy::Tool, &window()).rows;
     let rows: Vec<_> = rows.iter().map(|row| (row.key.as_deref().unwrap(), row.messages, row.tokens.output)).collect();
     assert_eq!(rows, [("Bash", 0, 5), ("Read", 1, 6), ("(none)", 1, 1)]);
 }
@@ -289,7 +291,7 @@ fn blocks_begin_at_the_full_hour_and_end_after_five_hours() {
     };
     let lines = [at(1, "08:40:00"), at(2, "13:30:00"), at(3, "13:50:00"), at(4, "19:10:00")];
     std::fs::write(folder.join("a.jsonl"), lines.join("\n")).unwrap();
-    let report = report(dir.path(), By::Block, &window());
+    let report = report(dir.path(), GroupBy::Block, &window());
     let rows: Vec<_> = report.rows.iter().map(|row| (row.key.as_deref().unwrap(), row.messages)).collect();
     assert_eq!(rows, [("2026-11-15T08:00:00Z", 1), ("2026-11-15T13:00:00Z", 2), ("2026-11-15T19:00:00Z", 1)]);
 }

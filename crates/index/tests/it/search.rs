@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use quipu_conversation::price::Prices;
-use quipu_index::{Catalogue, Hit, Pattern, Query, Role, SessionKey, Terms, hits_at, places};
+use quipu_index::{Catalogue, Hit, Pattern, Query, SearchRole, SearchTerms, SessionKey, hits_in_line, matching_lines};
 use quipu_transcript::find;
 use tempfile::tempdir;
 
@@ -54,7 +54,7 @@ fn indexed(dir: &Path) -> Catalogue {
 }
 
 fn search(catalogue: &Catalogue, text: &str, query: Query) -> Vec<Hit> {
-    catalogue.search(&Terms::parse(text).unwrap(), &query).unwrap().hits
+    catalogue.search(&SearchTerms::parse(text).unwrap(), &query).unwrap().hits
 }
 
 fn found(catalogue: &Catalogue, text: &str) -> Vec<Hit> {
@@ -126,9 +126,9 @@ fn filters_narrow_what_is_found() {
     let catalogue = indexed(dir.path());
     let check = |text: &str, query: Query, expect: &[&str]| assert_eq!(ids(&search(&catalogue, text, query)), expect);
     let all = Query::default;
-    check("tide", Query { role: Some(Role::User), ..all() }, &["u1"]);
-    check("tide", Query { role: Some(Role::Assistant), ..all() }, &["a2", "a3"]);
-    check("noon", Query { role: Some(Role::Thinking), ..all() }, &["a1"]);
+    check("tide", Query { role: Some(SearchRole::User), ..all() }, &["u1"]);
+    check("tide", Query { role: Some(SearchRole::Assistant), ..all() }, &["a2", "a3"]);
+    check("noon", Query { role: Some(SearchRole::Thinking), ..all() }, &["a1"]);
     check("user", Query { tool: Some("bash".to_owned()), ..all() }, &["a2", "u2"]);
     let only =
         |project: &str| Some([SessionKey { project: project.to_owned(), id: "s".to_owned() }].into_iter().collect());
@@ -145,11 +145,11 @@ fn a_session_gives_no_more_hits_than_it_may() {
     let lines = |name: &str| (0..9).map(|n| user(&format!("{name}{n}"), &format!("\"tide {n}\""))).collect::<Vec<_>>();
     write(dir.path(), "s", &lines("s"));
     write(dir.path(), "t", &lines("t")[..2]);
-    let query = Query { per_session: 3, limit: 20, ..Query::default() };
-    let found = indexed(dir.path()).search(&Terms::parse("tide").unwrap(), &query).unwrap();
+    let query = Query { limit_per_session: 3, limit: 20, ..Query::default() };
+    let found = indexed(dir.path()).search(&SearchTerms::parse("tide").unwrap(), &query).unwrap();
     let count = |session: &str| found.hits.iter().filter(|hit| hit.session_id == session).count();
     assert_eq!((count("s"), count("t")), (3, 2));
-    assert_eq!(found.capped.into_iter().map(|key| key.id).collect::<Vec<_>>(), ["s"]);
+    assert_eq!(found.capped_sessions.into_iter().map(|key| key.id).collect::<Vec<_>>(), ["s"]);
 }
 
 #[test]
@@ -233,10 +233,10 @@ fn everything_the_screen_shows_is_found() {
     assert!(hits.iter().all(|hit| hit.snippet.contains("«gannet»")));
     let agent = hits.iter().find(|hit| hit.uuid.as_deref() == Some("o1")).unwrap();
     assert_eq!(agent.agent.as_deref(), Some("agent-own"));
-    let role = |role: Role| ids_of(search(&catalogue, "gannet", Query { role: Some(role), ..Query::default() }));
-    assert_eq!(role(Role::User), ["p1", "q1"], "what the user typed");
-    assert_eq!(role(Role::System), ["c1", "h1", "m1", "n1", "y1"]);
-    assert_eq!(ids(&search(&catalogue, "puffin", Query { role: Some(Role::User), ..Query::default() })), [""; 0]);
+    let role = |role: SearchRole| ids_of(search(&catalogue, "gannet", Query { role: Some(role), ..Query::default() }));
+    assert_eq!(role(SearchRole::User), ["p1", "q1"], "what the user typed");
+    assert_eq!(role(SearchRole::System), ["c1", "h1", "m1", "n1", "y1"]);
+    assert_eq!(ids(&search(&catalogue, "puffin", Query { role: Some(SearchRole::User), ..Query::default() })), [""; 0]);
     assert_eq!(ids(&found(&catalogue, "puffin")), ["p1"]);
 }
 
@@ -293,12 +293,13 @@ fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
     lines.push(user("e1", r#""one\ntwo \u62bd\u5956 \"three\" a\/b""#));
     lines.push(user("e2", r#""Vec<u8> -> \u003cdiv\u003e a\\b C:\\x => 🚀 RÉSUMÉ""#));
     write(dir.path(), "s", &lines);
-    let (projects, _) = find::projects(&[dir.path().to_owned()]);
-    let (histories, _) = find::histories(&projects, &());
+    let (projects, _) = find::list_project_folders(&[dir.path().to_owned()]);
+    let (histories, _) = find::list_session_files(&projects, &());
     let scan = |pattern: Pattern, query: Query, expect: &[&str]| {
-        let (places, errors) = places(&histories[0], &pattern);
+        let (places, errors) = matching_lines(&histories[0], &pattern);
         assert!(errors.is_empty());
-        let hits: Vec<Hit> = places.iter().flat_map(|place| hits_at(&histories[0], place, &pattern, &query)).collect();
+        let hits: Vec<Hit> =
+            places.iter().flat_map(|place| hits_in_line(&histories[0], place, &pattern, &query)).collect();
         assert_eq!(ids(&hits), expect, "{pattern:?}");
         hits
     };
@@ -325,7 +326,7 @@ fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
     assert_eq!(hits[0].snippet, "«12: fn» getUserById(user_id: u32) \"quoted\"");
     for (query, expect) in [("🚀", &["e2"][..]), ("->", &["e2"]), ("résumé", &["e2"]), ("TABLE.RS", &["a2", "a3"])]
     {
-        scan(Pattern::terms(Terms::parse(query).unwrap()), Query::default(), expect);
+        scan(Pattern::from_terms(SearchTerms::parse(query).unwrap()), Query::default(), expect);
     }
     for bad in [Pattern::regex("("), Pattern::regex(""), Pattern::exact("")] {
         assert!(bad.is_err());
@@ -342,12 +343,12 @@ fn a_session_is_capped_only_if_it_holds_more_hits() {
     // The index finds both, but one without its sign.
     fs::write(other.join("s.jsonl"), [say("d", "#104 fourth"), say("e", "104 fifth")].join("\n") + "\n").unwrap();
     let catalogue = indexed(dir.path());
-    let query = |per_session| Query { per_session, ..Query::default() };
-    let found = |per_session| catalogue.search(&Terms::parse("#104").unwrap(), &query(per_session)).unwrap();
+    let query = |per_session| Query { limit_per_session: per_session, ..Query::default() };
+    let found = |per_session| catalogue.search(&SearchTerms::parse("#104").unwrap(), &query(per_session)).unwrap();
     let one = found(1);
     assert_eq!(one.hits.len(), 2, "one of each project");
-    assert_eq!(one.capped, [SessionKey { project: "-home-dev-tidepool".into(), id: "s".into() }].into());
-    assert_eq!((found(3).hits.len(), found(3).capped.len()), (4, 0));
+    assert_eq!(one.capped_sessions, [SessionKey { project: "-home-dev-tidepool".into(), id: "s".into() }].into());
+    assert_eq!((found(3).hits.len(), found(3).capped_sessions.len()), (4, 0));
 }
 
 #[test]
@@ -384,8 +385,8 @@ fn a_path_whose_words_are_everywhere_is_found_in_the_index() {
     let catalogue = indexed(dir.path());
     let check = |text: &str, expect: &[&str]| {
         let query = Query { limit: 20, ..Query::default() };
-        let found = catalogue.search(&Terms::parse(text).unwrap(), &query).unwrap();
-        assert!(!found.is_partial, "{text} need not be looked for in the files");
+        let found = catalogue.search(&SearchTerms::parse(text).unwrap(), &query).unwrap();
+        assert!(!found.is_incomplete, "{text} need not be looked for in the files");
         assert_eq!(ids(&found.hits), expect, "{text}");
     };
     check("src/tide/ve.rs", &["capitals", "longer", "other_parts", "plain", "two_other_parts"]);

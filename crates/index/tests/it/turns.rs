@@ -4,28 +4,28 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::price::Prices;
-use quipu_conversation::{Node, Session, headline, number_of};
+use quipu_conversation::{MetricsBuilder, Node, headline, stable_hash};
 use quipu_message::View;
-use quipu_message::line::mend;
-use quipu_message::synthetic::MODEL;
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::synthetic::SYNTHETIC_MODEL;
 use quipu_testkit as kit;
-use quipu_transcript::{Lines, Outline, Piece, find, load};
+use quipu_transcript::{LineReader, RawLine, SessionOverview, find, load_session};
 
 /// Turns and name of a session, and the turn of each API message, counted line by line as the
 /// index does.
 fn counted(path: &Path) -> (u64, Option<String>, HashMap<u64, u32>) {
-    let mut session = Session::default();
-    let mut lines = Lines::new(std::fs::File::open(path).unwrap());
+    let mut session = MetricsBuilder::default();
+    let mut lines = LineReader::new(std::fs::File::open(path).unwrap());
     while let Some(piece) = lines.next().unwrap() {
-        let Piece::Line { bytes, .. } = piece else { continue };
+        let RawLine::Line { bytes, .. } = piece else { continue };
         let text = String::from_utf8_lossy(bytes);
-        if let Ok(view) = View::read(&mend(&text)) {
+        if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
             session.push(&view);
         }
     }
     let metrics = session.finish(&Prices::bundled());
     let title = headline(metrics.facts.title.as_deref(), metrics.facts.first_prompt.as_deref());
-    let messages = session.tally().messages().iter().filter(|message| message.agent.is_none());
+    let messages = session.usage_mut().messages().iter().filter(|message| message.agent.is_none());
     let turns = messages.filter_map(|message| Some((message.key?, message.turn))).collect();
     (metrics.turns, title.map(str::to_owned), turns)
 }
@@ -35,21 +35,22 @@ fn counted(path: &Path) -> (u64, Option<String>, HashMap<u64, u32>) {
 fn check(files: &[PathBuf]) {
     let (mut messages, mut elsewhere) = (0, Vec::new());
     let different = files.iter().filter_map(|path| {
-        let conversation = load(path).unwrap();
+        let conversation = load_session(path).unwrap();
         let (turns, title) = (conversation.turns().len() as u64, conversation.headline());
         let (counted, named, by_message) = counted(path);
         // What the program says in the model's name used nothing.
-        let is_model = |node: &&&Node| node.assistant().is_some_and(|a| a.message.model.text() != Some(MODEL));
+        let is_model =
+            |node: &&&Node| node.assistant().is_some_and(|a| a.message.model.text() != Some(SYNTHETIC_MODEL));
         for (n, turn) in (1..).zip(conversation.turns()) {
             for id in turn.nodes.iter().filter(is_model).filter_map(|node| node.message_id()) {
-                let Some(counted) = by_message.get(&number_of(id.as_bytes())) else { continue };
+                let Some(counted) = by_message.get(&stable_hash(id.as_bytes())) else { continue };
                 messages += 1;
                 if *counted != n {
                     elsewhere.push(format!("{}: {id} is of turn {n}, counted for {counted}", path.display()));
                 }
             }
         }
-        let outlined = Outline::read_whole(path).unwrap().headline().map(str::to_owned);
+        let outlined = SessionOverview::read_all_lines(path).unwrap().headline().map(str::to_owned);
         let is_same = turns == counted && (turns == 0 || title == named && title == outlined);
         (!is_same).then(|| format!("{}: {turns} {counted}, {title:?} {named:?} {outlined:?}", path.display()))
     });
@@ -60,18 +61,18 @@ fn check(files: &[PathBuf]) {
 
 #[test]
 fn every_reader_counts_the_same_turns_and_takes_the_same_title() {
-    let (sessions, _) = find::sessions(&[kit::fixture("demo")]);
+    let (sessions, _) = find::list_sessions(&[kit::fixture("demo")]);
     assert_eq!(sessions.len(), 6);
     check(&sessions.into_iter().map(|session| session.path).collect::<Vec<_>>());
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let is_transcript =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("transcript"));
-    let recorded: Vec<PathBuf> = kit::recorded_lines(&shared).into_iter().filter(is_transcript).collect();
+    let recorded: Vec<PathBuf> = kit::recorded_files(&shared).into_iter().filter(is_transcript).collect();
     assert!(recorded.len() > 50);
     check(&recorded);
     let is_session =
         |path: &PathBuf| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
-    let published: Vec<PathBuf> = kit::corpus(&shared, &["session"]).into_iter().filter(is_session).collect();
+    let published: Vec<PathBuf> = kit::corpus_files(&shared, &["session"]).into_iter().filter(is_session).collect();
     assert!(published.len() > 40);
     check(&published);
 }

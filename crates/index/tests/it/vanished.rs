@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::price::Prices;
-use quipu_index::{By, Catalogue, Counter, Ledger, Report, kept_usage, scan};
-use quipu_testkit::generate::{tree, vanish};
+use quipu_index::{Catalogue, GroupBy, UsageCounter, UsageLedger, UsageReport, archived_usage, scan_session};
+use quipu_testkit::generate::{delete_every_third, generate_tree};
 use quipu_transcript::find;
 use tempfile::tempdir;
 
@@ -13,22 +13,22 @@ use crate::{line, now, rows, sum, window};
 
 fn refreshed(dir: &Path) -> Catalogue {
     let catalogue = Catalogue::open(&dir.join("cache"), &[dir.to_owned()], Prices::bundled()).unwrap();
-    let mut catalogue = catalogue.with_data(&dir.join("data"));
+    let mut catalogue = catalogue.with_data_folder(&dir.join("data"));
     assert!(catalogue.refresh(&|_, _| ()).unwrap().is_empty());
-    assert!(catalogue.kept_error().is_none());
+    assert!(catalogue.archive_error().is_none());
     catalogue
 }
 
-fn count(catalogue: &Catalogue, by: By) -> Report {
+fn count(catalogue: &Catalogue, by: GroupBy) -> UsageReport {
     let window = window();
-    let mut counter = Counter::new(by, &window);
-    catalogue.each_used(by, &window, |used| counter.add(used)).unwrap();
+    let mut counter = UsageCounter::new(by, &window);
+    catalogue.for_each_usage(by, &window, |used| counter.add(used)).unwrap();
     counter.report(now())
 }
 
 /// Output tokens by session, and whether its files are gone.
 fn sessions(catalogue: &Catalogue) -> Vec<(String, u64, bool)> {
-    let rows = count(catalogue, By::Session).rows;
+    let rows = count(catalogue, GroupBy::Session).rows;
     let mut rows: Vec<_> =
         rows.iter().map(|row| (row.key.clone().unwrap(), row.tokens.output, row.vanished_messages > 0)).collect();
     rows.sort();
@@ -63,7 +63,7 @@ fn a_deleted_session_stays_counted_and_is_marked() {
     assert_eq!(sessions(&refreshed(dir.path())), gone, "and once more");
     let catalogue = refreshed(dir.path());
     assert_eq!(catalogue.sessions().unwrap().len(), 1);
-    assert_eq!(catalogue.vanished().unwrap().len(), 2);
+    assert_eq!(catalogue.vanished_sessions().unwrap().len(), 2);
     drop(catalogue);
     let kept = dir.path().join("data/usage.jsonl");
     #[cfg(unix)]
@@ -96,7 +96,7 @@ fn a_search_stays_counted_whose_result_only_the_deleted_copy_holds() {
     let [call, found] = search("m1", 1, 5);
     fs::write(folder.join("copy.jsonl"), &call).unwrap();
     fs::write(folder.join("whole.jsonl"), call + &found).unwrap();
-    let searches = |catalogue: &Catalogue| count(catalogue, By::Day).totals.web_searches;
+    let searches = |catalogue: &Catalogue| count(catalogue, GroupBy::Day).totals.web_searches;
     assert_eq!(searches(&refreshed(dir.path())), 1);
     fs::remove_file(folder.join("whole.jsonl")).unwrap();
     assert_eq!(searches(&refreshed(dir.path())), 1);
@@ -137,8 +137,9 @@ fn a_deleted_subagent_is_called_by_its_type_without_the_index_too() {
     fs::remove_file(agents.join("agent-1.jsonl")).unwrap();
     refreshed(dir.path());
     let mut counted = Vec::new();
-    let kept = kept_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap();
-    Ledger::new(kept).each(&Prices::bundled(), |used| counted.push((used.agent.to_owned(), used.tokens.output)));
+    let kept = archived_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap();
+    UsageLedger::new(kept)
+        .for_each_usage(&Prices::bundled(), |used| counted.push((used.agent.to_owned(), used.tokens.output)));
     counted.sort();
     assert_eq!(counted, [("Explore".to_owned(), 7), ("main".to_owned(), 5)]);
 }
@@ -152,9 +153,9 @@ fn other_config_folders_do_not_see_what_is_kept() {
     fs::remove_file(&file).unwrap();
     refreshed(dir.path());
     let catalogue = Catalogue::open(&dir.path().join("cache"), &[other.path().to_owned()], Prices::bundled()).unwrap();
-    let mut catalogue = catalogue.with_data(&dir.path().join("data"));
+    let mut catalogue = catalogue.with_data_folder(&dir.path().join("data"));
     catalogue.refresh(&|_, _| ()).unwrap();
-    assert_eq!(count(&catalogue, By::Day).totals.messages, 0);
+    assert_eq!(count(&catalogue, GroupBy::Day).totals.messages, 0);
 }
 
 #[test]
@@ -180,31 +181,31 @@ fn without_a_data_folder_the_index_alone_keeps_it_and_says_so() {
     fs::write(dir.path().join("data"), "a file, not a folder").unwrap();
     let open = || {
         let catalogue = Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], Prices::bundled());
-        let mut catalogue = catalogue.unwrap().with_data(&dir.path().join("data"));
+        let mut catalogue = catalogue.unwrap().with_data_folder(&dir.path().join("data"));
         catalogue.refresh(&|_, _| ()).unwrap();
         catalogue
     };
     open();
     fs::remove_file(&file).unwrap();
     let catalogue = open();
-    assert!(catalogue.kept_error().is_some());
+    assert!(catalogue.archive_error().is_some());
     assert_eq!(sessions(&catalogue), [("a".to_owned(), 5, true)]);
 }
 
 #[test]
 fn deleting_files_of_a_generated_tree_changes_no_total() {
     let dir = tempdir().unwrap();
-    let truth = tree(dir.path(), 42, 6_000_000).unwrap();
+    let truth = generate_tree(dir.path(), 42, 6_000_000).unwrap();
     refreshed(dir.path());
-    assert!(vanish(dir.path()).unwrap().len() > 2);
-    let check = |count: &dyn Fn(By) -> Report| {
+    assert!(delete_every_third(dir.path()).unwrap().len() > 2);
+    let check = |count: &dyn Fn(GroupBy) -> UsageReport| {
         for (by, expect) in [
-            (By::Day, &truth.by_day),
-            (By::Model, &truth.by_model),
-            (By::Project, &truth.by_project),
-            (By::Block, &truth.by_block),
-            (By::Tool, &truth.by_tool),
-            (By::Agent, &truth.by_agent),
+            (GroupBy::Day, &truth.by_day),
+            (GroupBy::Model, &truth.by_model),
+            (GroupBy::Project, &truth.by_project),
+            (GroupBy::Block, &truth.by_block),
+            (GroupBy::Tool, &truth.by_tool),
+            (GroupBy::Agent, &truth.by_agent),
         ] {
             let report = count(by);
             assert_eq!(sum(&report.totals), truth.total, "{by:?}");
@@ -221,12 +222,12 @@ fn deleting_files_of_a_generated_tree_changes_no_total() {
     // And counted from the files and what is kept, without any index.
     let window = window();
     check(&|by| {
-        let (projects, _) = find::projects(&[dir.path().to_owned()]);
-        let (histories, _) = find::histories(&projects, &());
-        let mut sessions: Vec<_> = histories.iter().map(|history| scan(history, by).0).collect();
-        sessions.extend(kept_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap());
-        let mut counter = Counter::new(by, &window);
-        Ledger::new(sessions).each(&Prices::bundled(), |used| counter.add(used));
+        let (projects, _) = find::list_project_folders(&[dir.path().to_owned()]);
+        let (histories, _) = find::list_session_files(&projects, &());
+        let mut sessions: Vec<_> = histories.iter().map(|history| scan_session(history, by).0).collect();
+        sessions.extend(archived_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap());
+        let mut counter = UsageCounter::new(by, &window);
+        UsageLedger::new(sessions).for_each_usage(&Prices::bundled(), |used| counter.add(used));
         counter.report(now())
     });
 }
@@ -248,7 +249,7 @@ fn a_folder_that_cannot_be_listed_has_not_vanished_and_hides_no_deletion_elsewhe
     }
     fs::remove_file(other.join("b.jsonl")).unwrap();
     let catalogue = Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], Prices::bundled()).unwrap();
-    let mut catalogue = catalogue.with_data(&dir.path().join("data"));
+    let mut catalogue = catalogue.with_data_folder(&dir.path().join("data"));
     assert_eq!(catalogue.refresh(&|_, _| ()).unwrap().len(), 1);
     assert_eq!(sessions(&catalogue), [("a".to_owned(), 5, false), ("b".to_owned(), 7, true)]);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();

@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use super::{Attachment, AttachmentLine};
-use crate::{Block, Content, Image, Json, Maybe, Source};
+use super::{Attachment, AttachmentEntry};
+use crate::{Block, Content, Image, Json, Maybe, MediaSource};
 
-impl AttachmentLine {
+impl AttachmentEntry {
     /// The blocks that a request holds for this line. Texts that do not come from the
     /// user stand in `<system-reminder>` tags. Empty for what describes the session as a
     /// whole (tools, skills, environment, date): an agent that goes on says that itself,
@@ -18,11 +18,11 @@ impl AttachmentLine {
         let texts = || rendered.iter().filter_map(|piece| piece.content.get()).map(Content::to_text);
         if !rendered.is_empty() {
             let is_said_again = self.rendered_role.text() == Some("system") && self.attachment.is_session_wide();
-            return if is_said_again { Vec::new() } else { texts().map(|text| reminder(&text)).collect() };
+            return if is_said_again { Vec::new() } else { texts().map(|text| reminder_block(&text)).collect() };
         }
         match &self.attachment {
             Attachment::QueuedCommand(queued) if queued.command_mode.text() == Some("task-notification") => {
-                queued.prompt.get().map(|prompt| reminder(&prompt.to_text())).into_iter().collect()
+                queued.prompt.get().map(|prompt| reminder_block(&prompt.to_text())).into_iter().collect()
             }
             Attachment::QueuedCommand(queued) => {
                 queued.prompt.get().cloned().map(Content::into_blocks).unwrap_or_default()
@@ -31,7 +31,7 @@ impl AttachmentLine {
                 let name = file.filename.text().or(file.display_path.text()).unwrap_or("a file");
                 file.content.get().map(|content| file_blocks(name, content)).unwrap_or_default()
             }
-            other => other.text().map(|text| reminder(&text)).into_iter().collect(),
+            other => other.legacy_text().map(|text| reminder_block(&text)).into_iter().collect(),
         }
     }
 }
@@ -68,9 +68,9 @@ impl Attachment {
 
     /// The text of an attachment that older files hold without it; `None` if the model
     /// is given nothing.
-    fn text(&self) -> Option<String> {
+    fn legacy_text(&self) -> Option<String> {
         let hook = |name: &Maybe<String>, event: &Maybe<String>| name.text().or(event.text()).unwrap_or("A").to_owned();
-        let words = |json: &Maybe<Json>| json.get().map(Json::words).filter(|words| !words.trim().is_empty());
+        let words = |json: &Maybe<Json>| json.get().map(Json::extract_text).filter(|words| !words.trim().is_empty());
         let path = |path: &Maybe<String>| path.text().unwrap_or("a file").to_owned();
         match self {
             Self::Directory(a) => {
@@ -82,12 +82,14 @@ impl Attachment {
             Self::EditedFile(a) => {
                 Some(format!("{} was changed outside of this conversation:\n{}", path(&a.filename), a.snippet.text()?))
             }
-            Self::NestedMemory(a) => Some(format!("Contents of {}:\n\n{}", path(&a.path), inner(a.content.get()?))),
+            Self::NestedMemory(a) => {
+                Some(format!("Contents of {}:\n\n{}", path(&a.path), extract_text(a.content.get()?)))
+            }
             Self::McpResource(a) => Some(format!(
                 "The user mentioned the resource {} of the MCP server {}:\n{}",
                 a.uri.text()?,
                 a.server.text().unwrap_or_default(),
-                inner(a.content.get()?)
+                extract_text(a.content.get()?)
             )),
             Self::HookContext(a) => {
                 Some(format!("{} hook additional context: {}", hook(&a.hook_name, &a.hook_event), words(&a.content)?))
@@ -106,14 +108,18 @@ impl Attachment {
             Self::HookStopped(a) => {
                 Some(format!("{} hook stopped the turn: {}", hook(&a.hook_name, &a.hook_event), words(&a.message)?))
             }
-            Self::TodoReminder(a) => listed("Task list", a.content.get()?),
-            Self::TaskReminder(a) => listed("Task list", a.content.get()?),
+            Self::TodoReminder(a) => format_task_list("Task list", a.content.get()?),
+            Self::TaskReminder(a) => format_task_list("Task list", a.content.get()?),
             Self::TaskStatus(a) => {
                 let what = a.description.text().map(|text| format!(" ({text})")).unwrap_or_default();
                 Some(format!("Background task {}{what}: {}", a.task_id.text()?, a.status.text()?))
             }
-            Self::Diagnostics(a) => Some(format!("Diagnostics of the editor:\n{}", diagnostics(a.files.get()?)?)),
-            Self::InvokedSkills(a) => Some(format!("Skills used in this session:\n\n{}", skills(a.skills.get()?)?)),
+            Self::Diagnostics(a) => {
+                Some(format!("Diagnostics of the editor:\n{}", format_diagnostics(a.files.get()?)?))
+            }
+            Self::InvokedSkills(a) => {
+                Some(format!("Skills used in this session:\n\n{}", format_skills(a.skills.get()?)?))
+            }
             Self::DateChange(a) => Some(format!("The date is now {}.", a.new_date.text()?)),
             Self::CriticalReminder(a) => a.content.get().cloned(),
             Self::SilentTurnReminder(a) => a.text.get().cloned(),
@@ -132,35 +138,35 @@ pub fn system_reminder(text: &str) -> String {
     }
 }
 
-fn reminder(text: &str) -> Block {
+fn reminder_block(text: &str) -> Block {
     Block::new_text(system_reminder(text))
 }
 
 /// A mentioned file: its text with line numbers, or its picture.
 fn file_blocks(name: &str, content: &Json) -> Vec<Block> {
-    let value = content.value();
+    let value = content.to_value();
     let file = &value["file"];
     if let Some(data) = file["base64"].as_str() {
         let media_type = file["type"].as_str().unwrap_or("image/png");
-        let source = Source {
+        let source = MediaSource {
             kind: "base64".to_owned(),
             media_type: Maybe::Value(media_type.to_owned()),
             data: Maybe::Value(data.to_owned()),
-            ..Source::default()
+            ..MediaSource::default()
         };
-        let intro = reminder(&format!("The user mentioned {name}."));
+        let intro = reminder_block(&format!("The user mentioned {name}."));
         return vec![intro, Block::Image(Box::new(Image { source, ..Image::default() }))];
     }
     let Some(text) = file["content"].as_str().or(value["content"].as_str()).or(value.as_str()) else {
-        return vec![reminder(&format!("The user mentioned {name}, which holds:\n{}", content.text()))];
+        return vec![reminder_block(&format!("The user mentioned {name}, which holds:\n{}", content.text()))];
     };
     let first = file["startLine"].as_u64().unwrap_or(1);
     let lines: Vec<String> = (first..).zip(text.lines()).map(|(n, line)| format!("{n}\t{line}")).collect();
-    vec![reminder(&format!("The user mentioned {name}, which holds:\n{}", lines.join("\n")))]
+    vec![reminder_block(&format!("The user mentioned {name}, which holds:\n{}", lines.join("\n")))]
 }
 
 /// The text inside content that may be a string or objects around it.
-fn inner(content: &Json) -> String {
+fn extract_text(content: &Json) -> String {
     fn find(value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.clone()),
@@ -169,12 +175,12 @@ fn inner(content: &Json) -> String {
             _ => None,
         }
     }
-    find(&content.value()).unwrap_or_else(|| content.text().to_owned())
+    find(&content.to_value()).unwrap_or_else(|| content.text().to_owned())
 }
 
 /// Tasks, one a line; `None` if there are none.
-fn listed(head: &str, tasks: &Json) -> Option<String> {
-    let tasks = tasks.value();
+fn format_task_list(head: &str, tasks: &Json) -> Option<String> {
+    let tasks = tasks.to_value();
     let line = |task: &Value| {
         let what = task["content"].as_str().or(task["subject"].as_str())?;
         Some(format!("- [{}] {what}", task["status"].as_str().unwrap_or("pending")))
@@ -184,9 +190,9 @@ fn listed(head: &str, tasks: &Json) -> Option<String> {
 }
 
 /// Problems by file, one a line.
-fn diagnostics(files: &Json) -> Option<String> {
+fn format_diagnostics(files: &Json) -> Option<String> {
     let mut lines = Vec::new();
-    for file in files.value().as_array()? {
+    for file in files.to_value().as_array()? {
         let uri = file["uri"].as_str().unwrap_or_default();
         for found in file["diagnostics"].as_array().into_iter().flatten() {
             let line = found["range"]["start"]["line"].as_u64().map_or(0, |line| line + 1);
@@ -198,8 +204,8 @@ fn diagnostics(files: &Json) -> Option<String> {
 }
 
 /// Names and texts of skills.
-fn skills(skills: &Json) -> Option<String> {
+fn format_skills(skills: &Json) -> Option<String> {
     let skill = |skill: &Value| Some(format!("### {}\n{}", skill["name"].as_str()?, skill["content"].as_str()?));
-    let texts: Vec<String> = skills.value().as_array()?.iter().filter_map(skill).collect();
+    let texts: Vec<String> = skills.to_value().as_array()?.iter().filter_map(skill).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

@@ -19,7 +19,7 @@ fn a_result_may_hold_any_value_and_keeps_its_bytes() {
 fn a_server_result_says_whether_it_failed_and_what_it_printed() {
     let outcome = |kind: &str, content: serde_json::Value| {
         let block = block(json!({"type": kind, "tool_use_id": "t", "content": content}));
-        let outcome = block.tool_outcome().unwrap();
+        let outcome = block.tool_call_result().unwrap();
         (outcome.is_error, outcome.content.map(|content| content.to_text()))
     };
     let cases = [

@@ -26,7 +26,7 @@ macro_rules! rule_updates {
             $(#[$meta])*
             pub struct $name ["type" = $tag] {
                 /// The rules.
-                rules: req Vec<RuleValue>,
+                rules: req Vec<PermissionRuleValue>,
                 /// `allow`, `deny` or `ask`.
                 behavior: req String,
                 /// Where they are kept.
@@ -47,7 +47,7 @@ rule_updates! {
 
 wire! {
     /// A rule: a tool, and what of it.
-    pub struct RuleValue {
+    pub struct PermissionRuleValue {
         /// The tool.
         tool_name: req String = "toolName",
         /// What the call must look like; none means any call.

@@ -16,9 +16,9 @@ open_enum! {
         /// Agent to host. A message for an MCP server inside the host.
         "mcp_message" => McpMessage(McpMessage),
         /// Agent to host. An MCP server asks the person something.
-        "elicitation" => Elicitation(Elicitation),
+        "elicitation" => Elicitation(ElicitationRequest),
         /// Agent to host. The program asks the person something.
-        "request_user_dialog" => UserDialog(UserDialog),
+        "request_user_dialog" => RequestUserDialog(RequestUserDialog),
         /// Host to agent. Opens the conversation.
         "initialize" => Initialize(Initialize),
         /// Host to agent. Stop the running turn.
@@ -152,7 +152,7 @@ wire! {
 
 wire! {
     /// An MCP server asks the person something. Agent to host.
-    pub struct Elicitation ["subtype" = "elicitation"] {
+    pub struct ElicitationRequest ["subtype" = "elicitation"] {
         /// The server.
         mcp_server_name: opt String,
         /// The question.
@@ -164,7 +164,7 @@ wire! {
 
 wire! {
     /// The program asks the person something. Agent to host.
-    pub struct UserDialog ["subtype" = "request_user_dialog"] {}
+    pub struct RequestUserDialog ["subtype" = "request_user_dialog"] {}
 }
 
 wire! {

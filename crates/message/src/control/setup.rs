@@ -118,12 +118,14 @@ wire! {
 
 impl McpServerConfig {
     /// Reads how a server is reached; without a type it is a program or an address.
-    pub fn read(json: &Json) -> serde_json::Result<Self> {
+    pub fn from_json(json: &Json) -> serde_json::Result<Self> {
         match json.read()? {
-            Self::Unknown(typeless) if typeless.tag().is_empty() => match crate::text::field(json.text(), "url")? {
-                Some(_) => json.read().map(Self::Http),
-                None => json.read().map(Self::Stdio),
-            },
+            Self::Unknown(typeless) if typeless.tag().is_empty() => {
+                match crate::text::find_string_field(json.text(), "url")? {
+                    Some(_) => json.read().map(Self::Http),
+                    None => json.read().map(Self::Stdio),
+                }
+            }
             typed => Ok(typed),
         }
     }

@@ -4,8 +4,8 @@ use super::*;
 
 struct Fixed(u32);
 
-impl Stamp for Fixed {
-    fn uuid(&mut self) -> Uuid {
+impl StampSource for Fixed {
+    fn new_uuid(&mut self) -> Uuid {
         self.0 += 1;
         format!("00000000-0000-4000-8000-{:012}", self.0).into()
     }
@@ -22,7 +22,7 @@ fn check(line: &impl Serialize, expect: serde_json::Value) {
 #[test]
 fn a_synthetic_answer_carries_a_full_zero_usage() {
     check(
-        &assistant("", &mut Fixed(0)),
+        &synthetic_assistant("", &mut Fixed(0)),
         json!({
             "type": "assistant", "uuid": "00000000-0000-4000-8000-000000000002",
             "timestamp": "2026-11-15T00:00:00.000Z", "isApiErrorMessage": false,
@@ -44,14 +44,15 @@ fn a_synthetic_answer_carries_a_full_zero_usage() {
 
 #[test]
 fn a_failed_call_says_what_failed() {
-    let line = api_error("API Error: 529", ErrorKind::Server, &mut Fixed(0));
+    let line = api_error_assistant("API Error: 529", AssistantErrorKind::Server, &mut Fixed(0));
     assert!(line.is_api_error());
     assert_eq!(line.error.text(), Some("server_error"));
 }
 
 #[test]
 fn a_tool_result_holds_both_forms_and_the_line_that_asked() {
-    let line = tool_result("t1".into(), "3 lines", true, Json::of(&json!({"n": 3})), "call".into(), &mut Fixed(0));
+    let line =
+        tool_result("t1".into(), "3 lines", true, Json::from_serialize(&json!({"n": 3})), "call".into(), &mut Fixed(0));
     check(
         &line,
         json!({

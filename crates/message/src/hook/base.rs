@@ -1,11 +1,11 @@
 //! What the events share.
 
-use crate::macros::{part, wire};
+use crate::macros::{embedded_fields, wire};
 use crate::{AgentId, Json, SessionId, ToolUseId};
 
-part! {
+embedded_fields! {
     /// What hooks of every event are told.
-    pub struct HookBase {
+    pub struct HookInputBase {
         /// The session.
         session_id: SessionId,
         /// The session's file.
@@ -35,7 +35,7 @@ wire! {
 
 wire! {
     /// The MCP server a tool belongs to.
-    pub struct McpOrigin {
+    pub struct HookMcpServer {
         /// The server.
         name: opt String,
         /// Who configured it: `sdk`, `user`, `project`, `plugin` …
@@ -45,7 +45,7 @@ wire! {
 
 wire! {
     /// One call of an answer, as a hook sees it.
-    pub struct HookCall {
+    pub struct HookToolCall {
         /// The tool.
         tool_name: req String,
         /// What the model called it with.
@@ -59,7 +59,7 @@ wire! {
 
 wire! {
     /// Work that goes on when a turn ends.
-    pub struct BackgroundTask {
+    pub struct HookBackgroundTask {
         /// The task.
         id: opt String,
         /// `shell`, `subagent`, `monitor`, `workflow` …

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Number;
 
-use super::base::{BackgroundTask, HookBase, HookCall, McpOrigin, SessionCron};
+use super::base::{HookBackgroundTask, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
 use super::specific::*;
 use crate::control::permission::PermissionUpdate;
 use crate::macros::{open_enum, wire};
@@ -20,23 +20,23 @@ pub trait HookEvent: DeserializeOwned + Serialize + Debug + Clone + Send + Sync 
     type Specific: Serialize + Debug + Clone + Send + Sync + 'static;
 
     /// Where and when it happened.
-    fn base(&self) -> &HookBase;
+    fn base(&self) -> &HookInputBase;
 }
 
 /// Declares every event: its name, its struct, and what only its hooks may answer.
-macro_rules! events {
-    ($( $(#[$meta:meta])* $name:literal $event:ident answers $specific:ident { $($fields:tt)* } )+) => {
+macro_rules! hook_events {
+    ($( $(#[$meta:meta])* $name:literal $event:ident outputs $specific:ident { $($fields:tt)* } )+) => {
         $(
             wire! {
                 $(#[$meta])*
-                pub struct $event ["hook_event_name" = $name] with base: HookBase { $($fields)* }
+                pub struct $event ["hook_event_name" = $name] with base: HookInputBase { $($fields)* }
             }
 
             impl HookEvent for $event {
                 const NAME: &'static str = $name;
                 type Specific = $specific;
 
-                fn base(&self) -> &HookBase {
+                fn base(&self) -> &HookInputBase {
                     &self.base
                 }
             }
@@ -52,11 +52,11 @@ macro_rules! events {
 }
 
 /// The name of every event.
-pub const EVENTS: &[&str] = HookInput::TAGS;
+pub const HOOK_EVENT_NAMES: &[&str] = HookInput::TAGS;
 
-events! {
+hook_events! {
     /// A tool is about to run.
-    "PreToolUse" PreToolUse answers PreToolUseSpecific {
+    "PreToolUse" PreToolUse outputs PreToolUseSpecific {
         /// The tool.
         tool_name: req String,
         /// What it is called with.
@@ -64,11 +64,11 @@ events! {
         /// The call.
         tool_use_id: opt ToolUseId,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin,
+        mcp_server: opt HookMcpServer,
     }
 
     /// A tool has run.
-    "PostToolUse" PostToolUse answers PostToolUseSpecific {
+    "PostToolUse" PostToolUse outputs PostToolUseSpecific {
         /// The tool.
         tool_name: req String,
         /// What it was called with.
@@ -80,11 +80,11 @@ events! {
         /// How long it ran.
         duration_ms: opt Number,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin,
+        mcp_server: opt HookMcpServer,
     }
 
     /// A tool has failed.
-    "PostToolUseFailure" PostToolUseFailure answers PostToolUseFailureSpecific {
+    "PostToolUseFailure" PostToolUseFailure outputs PostToolUseFailureSpecific {
         /// The tool.
         tool_name: req String,
         /// What it was called with.
@@ -98,17 +98,17 @@ events! {
         /// How long it ran.
         duration_ms: opt Number,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin,
+        mcp_server: opt HookMcpServer,
     }
 
     /// All calls of one answer have run.
-    "PostToolBatch" PostToolBatch answers PostToolBatchSpecific {
+    "PostToolBatch" PostToolBatch outputs PostToolBatchSpecific {
         /// The calls, with the input the model gave.
-        tool_calls: req Vec<HookCall>,
+        tool_calls: req Vec<HookToolCall>,
     }
 
     /// The person is told something.
-    "Notification" Notification answers NotificationSpecific {
+    "Notification" Notification outputs NotificationSpecific {
         /// The words.
         message: req String,
         /// What stands over them.
@@ -118,7 +118,7 @@ events! {
     }
 
     /// The person has said something.
-    "UserPromptSubmit" UserPromptSubmit answers UserPromptSubmitSpecific {
+    "UserPromptSubmit" UserPromptSubmit outputs UserPromptSubmitSpecific {
         /// What.
         prompt: req String,
         /// Who really: `user`, `sdk`, `system`, `loop_wakeup`, `schedule_wakeup`, `poll_event`.
@@ -128,7 +128,7 @@ events! {
     }
 
     /// A command is about to become a prompt.
-    "UserPromptExpansion" UserPromptExpansion answers UserPromptExpansionSpecific {
+    "UserPromptExpansion" UserPromptExpansion outputs UserPromptExpansionSpecific {
         /// `slash_command` or `mcp_prompt`.
         expansion_type: opt String,
         /// The command.
@@ -142,7 +142,7 @@ events! {
     }
 
     /// A session begins.
-    "SessionStart" SessionStart answers SessionStartSpecific {
+    "SessionStart" SessionStart outputs SessionStartSpecific {
         /// How: `startup`, `resume`, `clear`, `compact`, `fork`.
         source: req String,
         /// The model.
@@ -160,25 +160,25 @@ events! {
     }
 
     /// A session ends.
-    "SessionEnd" SessionEnd answers NoSpecific {
+    "SessionEnd" SessionEnd outputs NoSpecific {
         /// Why: `clear`, `resume`, `logout`, `prompt_input_exit`, `other`.
         reason: req String,
     }
 
     /// A turn is about to end.
-    "Stop" Stop answers StopSpecific {
+    "Stop" Stop outputs StopSpecific {
         /// Whether a hook has kept the turn going before.
         stop_hook_active: opt bool,
         /// The answer the turn would end with.
         last_assistant_message: opt String,
         /// What goes on in the background.
-        background_tasks: opt Vec<BackgroundTask>,
+        background_tasks: opt Vec<HookBackgroundTask>,
         /// When the session wakes up again.
         session_crons: opt Vec<SessionCron>,
     }
 
     /// A turn has ended by a failure of the API.
-    "StopFailure" StopFailure answers NoSpecific {
+    "StopFailure" StopFailure outputs NoSpecific {
         /// Which: `rate_limit`, `overloaded`, `authentication_failed` …
         error: req String,
         /// More about it.
@@ -188,10 +188,10 @@ events! {
     }
 
     /// A subagent begins; the base names it.
-    "SubagentStart" SubagentStart answers SubagentStartSpecific {}
+    "SubagentStart" SubagentStart outputs SubagentStartSpecific {}
 
     /// A subagent is about to end; the base names it.
-    "SubagentStop" SubagentStop answers SubagentStopSpecific {
+    "SubagentStop" SubagentStop outputs SubagentStopSpecific {
         /// Whether a hook has kept it going before.
         stop_hook_active: opt bool,
         /// Its file.
@@ -199,13 +199,13 @@ events! {
         /// The answer it would end with.
         last_assistant_message: opt String,
         /// What goes on in the background.
-        background_tasks: opt Vec<BackgroundTask>,
+        background_tasks: opt Vec<HookBackgroundTask>,
         /// When the session wakes up again.
         session_crons: opt Vec<SessionCron>,
     }
 
     /// The conversation is about to be summed up.
-    "PreCompact" PreCompact answers NoSpecific {
+    "PreCompact" PreCompact outputs NoSpecific {
         /// `manual` or `auto`.
         trigger: req String,
         /// What the person asked of the summary.
@@ -213,7 +213,7 @@ events! {
     }
 
     /// The conversation has been summed up.
-    "PostCompact" PostCompact answers NoSpecific {
+    "PostCompact" PostCompact outputs NoSpecific {
         /// `manual` or `auto`.
         trigger: req String,
         /// The summary.
@@ -221,7 +221,7 @@ events! {
     }
 
     /// Another model is about to take over.
-    "PreModelSwitch" PreModelSwitch answers PreModelSwitchSpecific {
+    "PreModelSwitch" PreModelSwitch outputs PreModelSwitchSpecific {
         /// The model so far.
         from_model: req String,
         /// The model from now on.
@@ -243,7 +243,7 @@ events! {
     }
 
     /// Another model has taken over.
-    "PostModelSwitch" PostModelSwitch answers PostModelSwitchSpecific {
+    "PostModelSwitch" PostModelSwitch outputs PostModelSwitchSpecific {
         /// The model so far.
         from_model: req String,
         /// The model from now on.
@@ -265,7 +265,7 @@ events! {
     }
 
     /// The person would be asked whether a tool may run.
-    "PermissionRequest" PermissionRequest answers PermissionRequestSpecific {
+    "PermissionRequest" PermissionRequest outputs PermissionRequestSpecific {
         /// The tool.
         tool_name: req String,
         /// What it is called with.
@@ -273,11 +273,11 @@ events! {
         /// Changes of the rules that would allow it.
         permission_suggestions: opt Vec<PermissionUpdate>,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin,
+        mcp_server: opt HookMcpServer,
     }
 
     /// A tool was refused without asking the person.
-    "PermissionDenied" PermissionDenied answers PermissionDeniedSpecific {
+    "PermissionDenied" PermissionDenied outputs PermissionDeniedSpecific {
         /// The tool.
         tool_name: req String,
         /// What it was called with.
@@ -287,17 +287,17 @@ events! {
         /// Why.
         reason: opt String,
         /// The server of an MCP tool.
-        mcp_server: opt McpOrigin,
+        mcp_server: opt HookMcpServer,
     }
 
     /// A project is set up.
-    "Setup" Setup answers SetupSpecific {
+    "Setup" Setup outputs SetupSpecific {
         /// `init` or `maintenance`.
         trigger: req String,
     }
 
     /// A teammate has nothing more to do.
-    "TeammateIdle" TeammateIdle answers NoSpecific {
+    "TeammateIdle" TeammateIdle outputs NoSpecific {
         /// Who.
         teammate_name: req String,
         /// The team.
@@ -305,7 +305,7 @@ events! {
     }
 
     /// A task was made.
-    "TaskCreated" TaskCreated answers NoSpecific {
+    "TaskCreated" TaskCreated outputs NoSpecific {
         /// The task.
         task_id: req String,
         /// What it is about.
@@ -319,7 +319,7 @@ events! {
     }
 
     /// A task is done.
-    "TaskCompleted" TaskCompleted answers NoSpecific {
+    "TaskCompleted" TaskCompleted outputs NoSpecific {
         /// The task.
         task_id: req String,
         /// What it is about.
@@ -333,7 +333,7 @@ events! {
     }
 
     /// An MCP server asks the person something.
-    "Elicitation" Elicitation answers ElicitationSpecific {
+    "Elicitation" Elicitation outputs ElicitationSpecific {
         /// The server.
         mcp_server_name: req String,
         /// The question.
@@ -349,7 +349,7 @@ events! {
     }
 
     /// The person has answered an MCP server.
-    "ElicitationResult" ElicitationResult answers ElicitationResultSpecific {
+    "ElicitationResult" ElicitationResult outputs ElicitationResultSpecific {
         /// The server.
         mcp_server_name: req String,
         /// The question's id.
@@ -363,7 +363,7 @@ events! {
     }
 
     /// A settings file has changed.
-    "ConfigChange" ConfigChange answers NoSpecific {
+    "ConfigChange" ConfigChange outputs NoSpecific {
         /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
         source: req String,
         /// The file.
@@ -371,19 +371,19 @@ events! {
     }
 
     /// A worktree is needed: the hook makes it and says where it is.
-    "WorktreeCreate" WorktreeCreate answers WorktreeCreateSpecific {
+    "WorktreeCreate" WorktreeCreate outputs WorktreeCreateSpecific {
         /// Its name.
         name: req String,
     }
 
     /// A worktree is no longer needed.
-    "WorktreeRemove" WorktreeRemove answers NoSpecific {
+    "WorktreeRemove" WorktreeRemove outputs NoSpecific {
         /// Where it is.
         worktree_path: req String,
     }
 
     /// A file of instructions was read.
-    "InstructionsLoaded" InstructionsLoaded answers NoSpecific {
+    "InstructionsLoaded" InstructionsLoaded outputs NoSpecific {
         /// The file.
         file_path: req String,
         /// Whose: `User`, `Project`, `Local`, `Managed`.
@@ -399,7 +399,7 @@ events! {
     }
 
     /// The working directory has changed.
-    "CwdChanged" CwdChanged answers CwdChangedSpecific {
+    "CwdChanged" CwdChanged outputs CwdChangedSpecific {
         /// Where it was.
         old_cwd: opt String,
         /// Where it is.
@@ -407,7 +407,7 @@ events! {
     }
 
     /// A watched file has changed.
-    "FileChanged" FileChanged answers FileChangedSpecific {
+    "FileChanged" FileChanged outputs FileChangedSpecific {
         /// The file.
         file_path: req String,
         /// `change`, `add` or `unlink`.
@@ -415,7 +415,7 @@ events! {
     }
 
     /// A folder was opened to the agent.
-    "DirectoryAdded" DirectoryAdded answers NoSpecific {
+    "DirectoryAdded" DirectoryAdded outputs NoSpecific {
         /// The folder.
         directory: req String,
         /// How: `slash_command` or `register_repo_root`.
@@ -423,7 +423,7 @@ events! {
     }
 
     /// More of an answer is about to be shown.
-    "MessageDisplay" MessageDisplay answers MessageDisplaySpecific {
+    "MessageDisplay" MessageDisplay outputs MessageDisplaySpecific {
         /// The turn.
         turn_id: opt String,
         /// The answer, by an id of its own.

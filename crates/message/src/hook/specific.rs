@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::control::{Allow, Deny};
-use crate::macros::{open_enum, open_words, wire};
+use crate::macros::{open_enum, open_str_enum, wire};
 use crate::{Json, Maybe};
 
 /// For events whose hooks have nothing more to answer than any hook.
@@ -17,13 +17,13 @@ impl Serialize for NoSpecific {
 }
 
 /// Can tell the model something beside.
-pub trait Informs: Default {
+pub trait HasAdditionalContext: Default {
     /// Tells it.
-    fn inform(&mut self, context: String);
+    fn set_additional_context(&mut self, context: String);
 }
 
 /// Can decide whether something may be done.
-pub trait Decides: Sized {
+pub trait CanDecide: Sized {
     /// It may.
     fn allow() -> Self;
     /// It may not, and why.
@@ -31,12 +31,12 @@ pub trait Decides: Sized {
 }
 
 /// Can leave the decision to the person.
-pub trait Asks: Decides {
+pub trait CanAsk: CanDecide {
     /// The person is asked, and told why.
     fn ask(reason: String) -> Self;
 }
 
-open_words! {
+open_str_enum! {
     /// Whether something may be done.
     pub enum PermissionDecision {
         /// It may, without asking.
@@ -50,7 +50,7 @@ open_words! {
     }
 }
 
-open_words! {
+open_str_enum! {
     /// How the person answers an MCP server.
     pub enum ElicitationAction {
         /// Fills the form in.
@@ -142,13 +142,13 @@ wire! {
     /// For hooks of `PermissionRequest`.
     pub struct PermissionRequestSpecific ["hookEventName" = "PermissionRequest"] {
         /// What the person need not be asked any more.
-        decision: req RequestDecision,
+        decision: req PermissionRequestDecision,
     }
 }
 
 open_enum! {
     /// What a hook answers in the person's place.
-    pub enum RequestDecision by "behavior" {
+    pub enum PermissionRequestDecision by "behavior" {
         /// The tool may run.
         "allow" => Allow(Allow),
         /// The tool may not run.
@@ -180,7 +180,7 @@ wire! {
     }
 }
 
-macro_rules! watchers {
+macro_rules! watch_path_outputs {
     ($( $(#[$meta:meta])* $specific:ident = $name:literal ),+ $(,)?) => { $(
         wire! {
             $(#[$meta])*
@@ -192,14 +192,14 @@ macro_rules! watchers {
     )+ };
 }
 
-watchers! {
+watch_path_outputs! {
     /// For hooks of `CwdChanged`.
     CwdChangedSpecific = "CwdChanged",
     /// For hooks of `FileChanged`.
     FileChangedSpecific = "FileChanged",
 }
 
-macro_rules! elicitations {
+macro_rules! elicitation_outputs {
     ($( $(#[$meta:meta])* $specific:ident = $name:literal ),+ $(,)?) => { $(
         wire! {
             $(#[$meta])*
@@ -226,14 +226,14 @@ macro_rules! elicitations {
     )+ };
 }
 
-elicitations! {
+elicitation_outputs! {
     /// For hooks of `Elicitation`.
     ElicitationSpecific = "Elicitation",
     /// For hooks of `ElicitationResult`.
     ElicitationResultSpecific = "ElicitationResult",
 }
 
-macro_rules! contexts {
+macro_rules! context_outputs {
     ($( $(#[$meta:meta])* $specific:ident = $name:literal ),+ $(,)?) => { $(
         wire! {
             $(#[$meta])*
@@ -245,7 +245,7 @@ macro_rules! contexts {
     )+ };
 }
 
-contexts! {
+context_outputs! {
     /// For hooks of `PostToolUseFailure`.
     PostToolUseFailureSpecific = "PostToolUseFailure",
     /// For hooks of `PostToolBatch`.
@@ -264,25 +264,25 @@ contexts! {
     SetupSpecific = "Setup",
 }
 
-macro_rules! informs {
+macro_rules! impl_additional_context {
     ($($specific:ident),+ $(,)?) => { $(
-        impl Informs for $specific {
-            fn inform(&mut self, context: String) {
+        impl HasAdditionalContext for $specific {
+            fn set_additional_context(&mut self, context: String) {
                 self.additional_context = Maybe::Value(context);
             }
         }
     )+ };
 }
 
-informs! {
+impl_additional_context! {
     PreToolUseSpecific, PostToolUseSpecific, PostToolUseFailureSpecific, PostToolBatchSpecific, NotificationSpecific,
     UserPromptSubmitSpecific, UserPromptExpansionSpecific, SessionStartSpecific, StopSpecific, SubagentStartSpecific,
     SubagentStopSpecific, PostModelSwitchSpecific, SetupSpecific,
 }
 
-macro_rules! decides {
+macro_rules! impl_permission_decision {
     ($($specific:ident),+ $(,)?) => { $(
-        impl Decides for $specific {
+        impl CanDecide for $specific {
             fn allow() -> Self {
                 Self { permission_decision: PermissionDecision::Allow.into(), ..Self::default() }
             }
@@ -293,7 +293,7 @@ macro_rules! decides {
             }
         }
 
-        impl Asks for $specific {
+        impl CanAsk for $specific {
             fn ask(reason: String) -> Self {
                 let permission_decision = PermissionDecision::Ask.into();
                 Self { permission_decision, permission_decision_reason: reason.into(), ..Self::default() }
@@ -302,15 +302,15 @@ macro_rules! decides {
     )+ };
 }
 
-decides!(PreToolUseSpecific, PreModelSwitchSpecific);
+impl_permission_decision!(PreToolUseSpecific, PreModelSwitchSpecific);
 
-impl Decides for PermissionRequestSpecific {
+impl CanDecide for PermissionRequestSpecific {
     fn allow() -> Self {
-        Self { decision: RequestDecision::Allow(Box::default()), ..Self::default() }
+        Self { decision: PermissionRequestDecision::Allow(Box::default()), ..Self::default() }
     }
 
     fn deny(reason: String) -> Self {
         let deny = Deny { message: reason.into(), ..Deny::default() };
-        Self { decision: RequestDecision::Deny(Box::new(deny)), ..Self::default() }
+        Self { decision: PermissionRequestDecision::Deny(Box::new(deny)), ..Self::default() }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::control::RequestBody;
-use crate::{Entry, Maybe, same_json};
+use crate::{Entry, Maybe, is_same_json};
 
 macro_rules! check_by_name {
     ($($event:ident)+) => {
@@ -20,7 +20,7 @@ macro_rules! check_by_name {
                     let event: $event = serde_json::from_str(text).unwrap();
                     assert_eq!($event::NAME, stringify!($event));
                     assert_eq!(event.extra.iter().count(), 0, "{:?}", event.extra);
-                    assert_eq!(same_json(text, &serde_json::to_string(&event).unwrap()), Some(true), "{text}");
+                    assert_eq!(is_same_json(text, &serde_json::to_string(&event).unwrap()), Some(true), "{text}");
                     assert_eq!(input, HookInput::$event(Box::new(event)));
                 } )+
                 other => panic!("{other} is no event"),
@@ -188,8 +188,8 @@ fn inputs() -> Vec<(&'static str, Value)> {
 
 #[test]
 fn every_event_reads_as_its_type_and_comes_back() {
-    assert_eq!(CHECKED, EVENTS);
-    assert_eq!(inputs().iter().map(|(event, _)| *event).collect::<Vec<_>>(), EVENTS);
+    assert_eq!(CHECKED, HOOK_EVENT_NAMES);
+    assert_eq!(inputs().iter().map(|(event, _)| *event).collect::<Vec<_>>(), HOOK_EVENT_NAMES);
     for (event, own) in inputs() {
         check(&input(event, own));
     }
@@ -211,7 +211,7 @@ fn what_newer_versions_say_survives() {
     let text = input("Stop", json!({"stop_hook_active": true, "mood": {"calm": 1}}));
     let stop: Stop = serde_json::from_str(&text).unwrap();
     assert_eq!(stop.extra.get("mood").unwrap().text(), r#"{"calm":1}"#);
-    assert_eq!(same_json(&text, &serde_json::to_string(&stop).unwrap()), Some(true));
+    assert_eq!(is_same_json(&text, &serde_json::to_string(&stop).unwrap()), Some(true));
 
     let text = input("MoonRise", json!({"phase": "full"}));
     let unheard: HookInput = serde_json::from_str(&text).unwrap();
@@ -230,7 +230,7 @@ fn an_event_without_what_it_is_about_is_an_error_that_names_it() {
 
 #[test]
 fn every_recorded_input_reads_as_its_type_and_comes_back() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let recordings = shared.join("recordings");
     let mut seen = Vec::new();
     let commands = fs::read_to_string(recordings.join("27_settings_hooks/hook_inputs.log")).unwrap();
@@ -251,31 +251,34 @@ fn every_recorded_input_reads_as_its_type_and_comes_back() {
 
 #[test]
 fn recorded_answers_are_what_the_builders_write() {
-    let says = |answer: Json, text: &str| assert_eq!(same_json(answer.text(), text), Some(true), "{answer:?}");
+    let says = |answer: Json, text: &str| assert_eq!(is_same_json(answer.text(), text), Some(true), "{answer:?}");
     says(
-        AnswerTo::<UserPromptSubmit>::nothing().context("ctx from prompt hook").to_json(),
+        HookOutputFor::<UserPromptSubmit>::empty().with_additional_context("ctx from prompt hook").to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"ctx from prompt hook"}}"#,
     );
     says(
-        PreToolUseAnswer::allow()
-            .with_input(json!({"command": "echo rewritten"}))
-            .context("ctx from pre hook")
+        PreToolUseOutput::allow()
+            .with_updated_input(json!({"command": "echo rewritten"}))
+            .with_additional_context("ctx from pre hook")
             .to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow",
             "updatedInput":{"command":"echo rewritten"},"additionalContext":"ctx from pre hook"}}"#,
     );
     says(
-        AnswerTo::<PostToolUse>::nothing().say("sys msg").context("ctx from post hook").to_json(),
+        HookOutputFor::<PostToolUse>::empty()
+            .with_system_message("sys msg")
+            .with_additional_context("ctx from post hook")
+            .to_json(),
         r#"{"systemMessage":"sys msg",
             "hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"ctx from post hook"}}"#,
     );
     says(
-        PreToolUseAnswer::deny("policy says no").to_json(),
+        PreToolUseOutput::deny("policy says no").to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",
             "permissionDecisionReason":"policy says no"}}"#,
     );
     says(
-        AnswerTo::<Stop>::nothing().block("keep going once").to_json(),
+        HookOutputFor::<Stop>::empty().block("keep going once").to_json(),
         r#"{"decision":"block","reason":"keep going once"}"#,
     );
 }
@@ -283,52 +286,52 @@ fn recorded_answers_are_what_the_builders_write() {
 #[test]
 fn an_answer_has_only_the_keys_that_were_set() {
     let says = |answer: Json, text: &str| assert_eq!(answer.text(), text);
-    says(AnswerTo::<SessionEnd>::nothing().to_json(), "{}");
+    says(HookOutputFor::<SessionEnd>::empty().to_json(), "{}");
     says(
-        AnswerTo::<SessionEnd>::default().say("bye").quiet().to_json(),
+        HookOutputFor::<SessionEnd>::default().with_system_message("bye").suppress_output().to_json(),
         r#"{"suppressOutput":true,"systemMessage":"bye"}"#,
     );
-    says(AnswerTo::<Setup>::nothing().stop("enough").to_json(), r#"{"continue":false,"stopReason":"enough"}"#);
-    says(AnswerTo::<PreCompact>::later().to_json(), r#"{"async":true}"#);
+    says(HookOutputFor::<Setup>::empty().stop("enough").to_json(), r#"{"continue":false,"stopReason":"enough"}"#);
+    says(HookOutputFor::<PreCompact>::asynchronous().to_json(), r#"{"async":true}"#);
     says(
-        AnswerTo::<PreCompact>::later().within(Duration::from_secs(5)).to_json(),
+        HookOutputFor::<PreCompact>::asynchronous().with_async_timeout(Duration::from_secs(5)).to_json(),
         r#"{"async":true,"asyncTimeout":5000}"#,
     );
     says(
-        PreToolUseAnswer::ask("sure?").to_json(),
+        PreToolUseOutput::ask("sure?").to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"sure?"}}"#,
     );
     // A new input alone decides nothing.
     says(
-        PreToolUseAnswer::nothing().with_input(json!({"a": 1})).to_json(),
+        PreToolUseOutput::empty().with_updated_input(json!({"a": 1})).to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"a":1}}}"#,
     );
     says(
-        AnswerTo::<PostToolUse>::nothing().with_output(json!("***")).to_json(),
+        HookOutputFor::<PostToolUse>::empty().with_updated_tool_output(json!("***")).to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":"***"}}"#,
     );
     says(
-        AnswerTo::<PreModelSwitch>::deny("too dear").to_json(),
+        HookOutputFor::<PreModelSwitch>::deny("too dear").to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PreModelSwitch","permissionDecision":"deny","permissionDecisionReason":"too dear"}}"#,
     );
     says(
-        AnswerTo::<PermissionRequest>::allow().to_json(),
+        HookOutputFor::<PermissionRequest>::allow().to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}"#,
     );
     says(
-        AnswerTo::<PermissionRequest>::allow_with(json!({"a": 1})).to_json(),
+        HookOutputFor::<PermissionRequest>::allow_with_input(json!({"a": 1})).to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":{"a":1}}}}"#,
     );
     says(
-        AnswerTo::<PermissionRequest>::deny("no").to_json(),
+        HookOutputFor::<PermissionRequest>::deny("no").to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"no"}}}"#,
     );
     says(
-        AnswerTo::<Elicitation>::from(ElicitationSpecific::accept(json!({"account": "savings"}))).to_json(),
+        HookOutputFor::<Elicitation>::from(ElicitationSpecific::accept(json!({"account": "savings"}))).to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"account":"savings"}}}"#,
     );
     says(
-        AnswerTo::<ElicitationResult>::from(ElicitationResultSpecific::decline()).to_json(),
+        HookOutputFor::<ElicitationResult>::from(ElicitationResultSpecific::decline()).to_json(),
         r#"{"hookSpecificOutput":{"hookEventName":"ElicitationResult","action":"decline"}}"#,
     );
 }
@@ -340,9 +343,9 @@ where
 {
     let mut wire = json!({"hookEventName": E::NAME});
     wire.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    let specific: E::Specific = Json::of(&wire).read().unwrap();
-    let answer = AnswerTo::<E>::from(specific).to_json();
-    assert_eq!(answer.value(), json!({"hookSpecificOutput": wire}));
+    let specific: E::Specific = Json::from_serialize(&wire).read().unwrap();
+    let answer = HookOutputFor::<E>::from(specific).to_json();
+    assert_eq!(answer.to_value(), json!({"hookSpecificOutput": wire}));
 }
 
 #[test]
@@ -387,9 +390,10 @@ fn what_only_one_event_may_answer_says_which_event() {
 
 #[test]
 fn one_who_knows_no_event_reads_what_every_hook_writes() {
-    let said: HookOutput = PreToolUseAnswer::deny("no").stop("enough").say("refused").to_json().read().unwrap();
+    let said: AnyHookOutput =
+        PreToolUseOutput::deny("no").stop("enough").with_system_message("refused").to_json().read().unwrap();
     let specific = said.specific.get().unwrap();
     assert_eq!(specific.permission_decision, Maybe::Value(PermissionDecision::Deny));
     assert_eq!(specific.permission_decision_reason.text(), Some("no"));
-    assert_eq!((said.common.go_on, said.common.stop_reason.text()), (Maybe::Value(false), Some("enough")));
+    assert_eq!((said.common.should_continue, said.common.stop_reason.text()), (Maybe::Value(false), Some("enough")));
 }

@@ -3,54 +3,54 @@ use serde_json::Value;
 
 use super::*;
 
-const ODD: &str = r#"{"parentUuid":null , "n":1e5,"big":12345678901234567890123,"s":"caf\u00e9 a\/b","a":1,"a":2,"cut":"\ud83d","ok":"\ud83d\ude00","sessionId":"old","new":{ "future":true }}"#;
+const UNUSUAL_LINE: &str = r#"{"parentUuid":null , "n":1e5,"big":12345678901234567890123,"s":"caf\u00e9 a\/b","a":1,"a":2,"cut":"\ud83d","ok":"\ud83d\ude00","sessionId":"old","new":{ "future":true }}"#;
 
 #[track_caller]
-fn spliced(text: &str, path: &[&str], value: &str, expect: &str) {
+fn check_splice(text: &str, path: &[&str], value: &str, expect: &str) {
     let value: &RawValue = serde_json::from_str(value).unwrap();
-    let line = Line::parse(text).unwrap().with(path, value).unwrap();
+    let line = Line::parse(text).unwrap().with_field(path, value).unwrap();
     assert_eq!(line.as_str(), expect);
 }
 
 #[test]
 fn bytes_come_back() {
-    assert_eq!(Line::parse(ODD).unwrap().as_str(), ODD);
+    assert_eq!(Line::parse(UNUSUAL_LINE).unwrap().as_str(), UNUSUAL_LINE);
 }
 
 #[test]
 fn one_field_changes_and_nothing_else() {
-    spliced(ODD, &["sessionId"], r#""new""#, &ODD.replace(r#""old""#, r#""new""#));
-    spliced(ODD, &["new", "future"], "0", &ODD.replace("true", "0"));
-    spliced(ODD, &["a"], "3", &ODD.replace(r#""a":2"#, r#""a":3"#));
+    check_splice(UNUSUAL_LINE, &["sessionId"], r#""new""#, &UNUSUAL_LINE.replace(r#""old""#, r#""new""#));
+    check_splice(UNUSUAL_LINE, &["new", "future"], "0", &UNUSUAL_LINE.replace("true", "0"));
+    check_splice(UNUSUAL_LINE, &["a"], "3", &UNUSUAL_LINE.replace(r#""a":2"#, r#""a":3"#));
 }
 
 #[test]
 fn a_missing_field_is_added_at_the_end() {
-    spliced(r#"{"a":1 }"#, &["b"], "2", r#"{"a":1,"b":2 }"#);
-    spliced(r#"{ }"#, &["b"], "2", r#"{"b":2 }"#);
-    spliced(r#"{"m":{},"z":0}"#, &["m", "b"], "2", r#"{"m":{"b":2},"z":0}"#);
+    check_splice(r#"{"a":1 }"#, &["b"], "2", r#"{"a":1,"b":2 }"#);
+    check_splice(r#"{ }"#, &["b"], "2", r#"{"b":2 }"#);
+    check_splice(r#"{"m":{},"z":0}"#, &["m", "b"], "2", r#"{"m":{"b":2},"z":0}"#);
 }
 
 #[test]
 fn a_path_through_a_number_is_refused() {
-    let error = Line::parse(r#"{"a":1}"#).unwrap().with(&["a", "b"], &2).unwrap_err();
+    let error = Line::parse(r#"{"a":1}"#).unwrap().with_field(&["a", "b"], &2).unwrap_err();
     assert_eq!(error.to_string(), "cannot set a.b: a is not an object");
 }
 
 #[test]
 fn lone_surrogates_read_and_stay() {
-    let value: Value = serde_json::from_str(&mend(ODD)).unwrap();
+    let value: Value = serde_json::from_str(&replace_lone_surrogates(UNUSUAL_LINE)).unwrap();
     assert_eq!(value["cut"], "\u{FFFD}");
     assert_eq!(value["ok"], "😀");
-    assert!(matches!(mend(r#"{"a":"\\ud83d"}"#), Cow::Borrowed(_)));
-    assert!(matches!(mend(r#"{"a":"\ud83d\ude00"}"#), Cow::Borrowed(_)));
+    assert!(matches!(replace_lone_surrogates(r#"{"a":"\\ud83d"}"#), Cow::Borrowed(_)));
+    assert!(matches!(replace_lone_surrogates(r#"{"a":"\ud83d\ude00"}"#), Cow::Borrowed(_)));
 }
 
 #[test]
 fn a_copy_has_other_ids_wherever_it_names_a_line_and_says_what_it_copies() {
     let copied = |text: &str| {
         let mut rename = |id: &str| Uuid::from(id.to_uppercase());
-        Line::parse(text).unwrap().copy_of(&"old".into(), &mut rename).unwrap().as_str().to_owned()
+        Line::parse(text).unwrap().copy_with_new_ids(&"old".into(), &mut rename).unwrap().as_str().to_owned()
     };
     assert_eq!(
         copied(
@@ -100,14 +100,14 @@ proptest! {
         };
         let line = Line::parse(&frame(&old)).unwrap();
         prop_assert_eq!(line.as_str(), frame(&old));
-        let changed = line.with(&["z"], &new).unwrap();
+        let changed = line.with_field(&["z"], &new).unwrap();
         prop_assert_eq!(changed.as_str(), frame(&new));
     }
 
     #[test]
     fn mending_never_changes_what_is_already_readable(text in "\\PC{0,40}") {
         let json = serde_json::to_string(&text).unwrap();
-        let mended = mend(&json);
+        let mended = replace_lone_surrogates(&json);
         prop_assert_eq!(&*mended, &*json);
     }
 }

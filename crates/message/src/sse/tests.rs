@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Outcome = (Vec<Result<Event, Oversize>>, Result<(), Cut>);
+type Outcome = (Vec<Result<Event, EventTooLarge>>, Result<(), IncompleteEvent>);
 
 fn run<'a>(mut parser: Parser, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
     let events = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
@@ -23,7 +23,7 @@ fn check(input: &str, expected: &[(&str, &str)]) {
 }
 
 fn check_cut(input: &str, event: Option<&str>, data: &str, line: &str) {
-    let cut = Cut { event: event.map(str::to_owned), data: data.to_owned(), line: line.to_owned() };
+    let cut = IncompleteEvent { event: event.map(str::to_owned), data: data.to_owned(), line: line.to_owned() };
     assert_eq!(run(Parser::new(), [input.as_bytes()]).1, Err(cut), "{input:?}");
 }
 
@@ -149,7 +149,7 @@ fn a_comment_or_an_id_alone_is_nothing_to_cut() {
 
 #[test]
 fn a_cut_says_what_was_lost() {
-    let cut = Cut { event: Some("ping".into()), data: "ab".into(), line: "d".into() };
+    let cut = IncompleteEvent { event: Some("ping".into()), data: "ab".into(), line: "d".into() };
     assert_eq!(cut.to_string(), "stream ended inside a \"ping\" event (3 bytes held)");
 }
 
@@ -158,7 +158,7 @@ fn an_event_over_the_limit_is_skipped_and_the_next_one_comes() {
     let stream = b"data: ok\n\nevent: big\ndata: 123456789\ndata: more\n\ndata: ok\n\n";
     let (events, end) = run(Parser::with_limit(16), [&stream[..]]);
     let ok = Event { data: "ok".into(), ..Event::default() };
-    assert_eq!(events, [Ok(ok.clone()), Err(Oversize { limit: 16 }), Ok(ok)]);
+    assert_eq!(events, [Ok(ok.clone()), Err(EventTooLarge { limit: 16 }), Ok(ok)]);
     assert_eq!(end, Ok(()));
 }
 
@@ -175,14 +175,14 @@ fn an_endless_line_is_not_held() {
 fn many_short_lines_count_together() {
     let stream = "data: x\n".repeat(100);
     let (events, _) = run(Parser::with_limit(50), [stream.as_bytes()]);
-    assert_eq!(events, [Err(Oversize { limit: 50 })]);
+    assert_eq!(events, [Err(EventTooLarge { limit: 50 })]);
 }
 
 #[test]
 fn an_event_is_written_as_it_is_read() {
     let mut out = String::new();
-    write(&Event { event: Some("ping".into()), data: "{}".into(), ..Event::default() }, &mut out);
-    write(&Event { data: "a\n\nb\r\nc\rd".into(), id: Some("7".into()), ..Event::default() }, &mut out);
+    write_event(&Event { event: Some("ping".into()), data: "{}".into(), ..Event::default() }, &mut out);
+    write_event(&Event { data: "a\n\nb\r\nc\rd".into(), id: Some("7".into()), ..Event::default() }, &mut out);
     let expected = "event: ping\ndata: {}\n\nid: 7\ndata: a\ndata: \ndata: b\ndata: c\ndata: d\n\n";
     assert_eq!(out, expected);
 }
@@ -191,7 +191,7 @@ fn an_event_is_written_as_it_is_read() {
 fn a_written_name_cannot_smuggle_in_another_field() {
     let mut out = String::new();
     let event = Event { event: Some("a\ndata: b".into()), data: "c".into(), ..Event::default() };
-    write(&event, &mut out);
+    write_event(&event, &mut out);
     check(&out, &[("a data: b", "c")]);
 }
 
@@ -221,7 +221,7 @@ proptest! {
     fn any_split_of_the_bytes_gives_the_same_events(
         bytes in stream(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
-        limit in prop_oneof![Just(DEFAULT_LIMIT), 0usize..40],
+        limit in prop_oneof![Just(DEFAULT_MAX_EVENT_BYTES), 0usize..40],
     ) {
         let whole = run(Parser::with_limit(limit), [&bytes[..]]);
         prop_assert_eq!(&run(Parser::with_limit(limit), bytes.chunks(1)), &whole);
@@ -246,7 +246,7 @@ proptest! {
             })
             .collect();
         let mut out = String::new();
-        written.iter().for_each(|event| write(event, &mut out));
+        written.iter().for_each(|event| write_event(event, &mut out));
         prop_assert_eq!(events(out.as_bytes()), written);
     }
 }

@@ -1,29 +1,29 @@
 use super::*;
 
-fn check(text: &str, expected: Option<Synthetic>) {
-    assert_eq!(Synthetic::of(text), expected, "{text:?}");
+fn check(text: &str, expected: Option<SyntheticText>) {
+    assert_eq!(SyntheticText::from_text(text), expected, "{text:?}");
     assert_eq!(is_synthetic(text), expected.is_some(), "{text:?}");
 }
 
 #[test]
 fn the_five_are_recognised() {
-    check("[Request interrupted by user]", Some(Synthetic::Interrupt));
-    check("[Request interrupted by user for tool use]", Some(Synthetic::InterruptForToolUse));
-    check("The user doesn't want to take this action right now. Stop.", Some(Synthetic::Cancel));
-    check("The user doesn't want to proceed with this tool use. Anything.", Some(Synthetic::Reject));
-    check("No response requested.", Some(Synthetic::NoResponseRequested));
+    check("[Request interrupted by user]", Some(SyntheticText::Interrupt));
+    check("[Request interrupted by user for tool use]", Some(SyntheticText::InterruptForToolUse));
+    check("The user doesn't want to take this action right now. Stop.", Some(SyntheticText::Cancel));
+    check("The user doesn't want to proceed with this tool use. Anything.", Some(SyntheticText::Reject));
+    check("No response requested.", Some(SyntheticText::NoResponseRequested));
 }
 
 #[test]
 fn the_prefixes_alone_are_enough() {
-    check(CANCEL_PREFIX, Some(Synthetic::Cancel));
-    check(REJECT_PREFIX, Some(Synthetic::Reject));
+    check(CANCEL_PREFIX, Some(SyntheticText::Cancel));
+    check(REJECT_PREFIX, Some(SyntheticText::Reject));
 }
 
 #[test]
 fn the_line_end_that_api_requests_add_is_allowed() {
-    check("[Request interrupted by user]\n", Some(Synthetic::Interrupt));
-    check("[Request interrupted by user for tool use]\n", Some(Synthetic::InterruptForToolUse));
+    check("[Request interrupted by user]\n", Some(SyntheticText::Interrupt));
+    check("[Request interrupted by user for tool use]\n", Some(SyntheticText::InterruptForToolUse));
 }
 
 #[test]
@@ -40,7 +40,13 @@ fn a_text_that_only_mentions_them_is_a_persons() {
 
 #[test]
 fn the_other_fixed_texts_are_not_among_the_five() {
-    for text in [NO_CONTENT, MISSING_RESULT, MODEL, &subagent_reject(), &automatic_denial("a rule forbids it")] {
+    for text in [
+        NO_CONTENT,
+        MISSING_RESULT,
+        SYNTHETIC_MODEL,
+        &subagent_reject_text(),
+        &automatic_denial_text("a rule forbids it"),
+    ] {
         check(text, None);
     }
 }
@@ -48,23 +54,30 @@ fn the_other_fixed_texts_are_not_among_the_five() {
 #[test]
 fn each_maker_is_recognised_by_its_recogniser_only() {
     let texts = [
-        cancel(),
-        reject(None),
-        reject(Some("use the other file")),
-        stopped(),
-        subagent_reject(),
-        automatic_denial("outside the project"),
+        cancel_text(),
+        reject_text(None),
+        reject_text(Some("use the other file")),
+        stopped_text(),
+        subagent_reject_text(),
+        automatic_denial_text("outside the project"),
         MISSING_RESULT.to_owned(),
     ];
     let seen: Vec<_> = texts
         .iter()
-        .map(|text| (Synthetic::of(text), is_subagent_reject(text), is_automatic_denial(text), is_missing_result(text)))
+        .map(|text| {
+            (
+                SyntheticText::from_text(text),
+                is_subagent_reject(text),
+                is_automatic_denial(text),
+                is_missing_result(text),
+            )
+        })
         .collect();
     let expected = [
-        (Some(Synthetic::Cancel), false, false, false),
-        (Some(Synthetic::Reject), false, false, false),
-        (Some(Synthetic::Reject), false, false, false),
-        (Some(Synthetic::Reject), false, false, false),
+        (Some(SyntheticText::Cancel), false, false, false),
+        (Some(SyntheticText::Reject), false, false, false),
+        (Some(SyntheticText::Reject), false, false, false),
+        (Some(SyntheticText::Reject), false, false, false),
         (None, true, false, false),
         (None, false, true, false),
         (None, false, false, true),
@@ -82,44 +95,46 @@ fn the_missing_result_placeholder_is_exact() {
 
 #[test]
 fn feedback_is_what_the_person_said() {
-    assert_eq!(feedback(&reject(Some("first\n\nsecond"))), Some("first\n\nsecond"));
-    assert_eq!(feedback(&reject(Some("the user said:\nno"))), Some("the user said:\nno"));
+    assert_eq!(rejection_feedback(&reject_text(Some("first\n\nsecond"))), Some("first\n\nsecond"));
+    assert_eq!(rejection_feedback(&reject_text(Some("the user said:\nno"))), Some("the user said:\nno"));
     let real = "The user doesn't want to proceed with this tool use. The tool use was rejected \
                 (eg. if …). To tell you how to proceed, the user said:\nlet's talk about this";
-    assert_eq!(feedback(real), Some("let's talk about this"));
+    assert_eq!(rejection_feedback(real), Some("let's talk about this"));
     let subagent = "Permission for this tool use was denied. Rejected. the user said:\nnot now";
-    assert_eq!(feedback(subagent), Some("not now"));
+    assert_eq!(rejection_feedback(subagent), Some("not now"));
 }
 
 #[test]
 fn what_a_program_says_for_the_person_is_told_by_its_beginning() {
-    assert!(is_automatic("<tick>09:00</tick>") && is_automatic(" <goal>ship</goal>"));
-    assert!(!is_automatic("what is a <tick>?"));
+    assert!(is_automatic_prompt("<tick>09:00</tick>") && is_automatic_prompt(" <goal>ship</goal>"));
+    assert!(!is_automatic_prompt("what is a <tick>?"));
 }
 
 #[test]
 fn without_words_there_is_no_feedback() {
-    for text in [reject(None), reject(Some("")), reject(Some(" \n")), cancel(), subagent_reject()] {
-        assert_eq!(feedback(&text), None, "{text}");
+    for text in
+        [reject_text(None), reject_text(Some("")), reject_text(Some(" \n")), cancel_text(), subagent_reject_text()]
+    {
+        assert_eq!(rejection_feedback(&text), None, "{text}");
     }
-    assert_eq!(feedback("the user said:\nhello"), None);
-    assert_eq!(reject(Some(" ")), reject(None));
+    assert_eq!(rejection_feedback("the user said:\nhello"), None);
+    assert_eq!(reject_text(Some(" ")), reject_text(None));
 }
 
 #[test]
 fn an_automatic_denial_gives_the_reason_the_honest_way_and_the_limit() {
-    let text = automatic_denial(" the rule `deny rm` matches. ");
+    let text = automatic_denial_text(" the rule `deny rm` matches. ");
     assert!(text.starts_with("Permission for this action has been denied. Reason: the rule `deny rm` matches. Work"));
     assert!(text.contains("different tool or approach is welcome"), "{text}");
     assert!(text.contains("Do not work around"), "{text}");
     assert!(text.contains("let them decide"), "{text}");
     assert!(!text.contains("  "), "{text}");
-    assert!(automatic_denial("").contains("Reason: none given. "));
+    assert!(automatic_denial_text("").contains("Reason: none given. "));
 }
 
 #[test]
 fn a_summary_begins_as_other_readers_expect() {
-    let text = summary("The pier is twelve planks long.");
+    let text = compact_summary_text("The pier is twelve planks long.");
     assert!(text.starts_with("This session is being continued from a previous conversation that ran out of context."));
     assert!(text.contains("\n\nThe pier is twelve planks long.\n\n"), "{text}");
 }

@@ -160,13 +160,13 @@ wire! {
         /// `success`, `timeout` or `not_ready`.
         retrieval_status: req String,
         /// The task.
-        task: req Task,
+        task: req TaskDetails,
     }
 }
 
 wire! {
     /// A background task.
-    pub struct Task {
+    pub struct TaskDetails {
         /// Which.
         task_id: req String,
         /// `local_bash` for shell commands.
@@ -263,7 +263,7 @@ wire! {
     pub struct WebSearchOutput {
         /// The query.
         query: req String,
-        /// In their order: [`WebSearchFound`], and texts the model wrote.
+        /// In their order: [`WebSearchHits`], and texts the model wrote.
         results: req Vec<Json>,
         /// How long it took, in seconds.
         duration_seconds: opt Number = "durationSeconds",
@@ -274,7 +274,7 @@ wire! {
 
 wire! {
     /// What one search found.
-    pub struct WebSearchFound {
+    pub struct WebSearchHits {
         /// The search.
         tool_use_id: req ToolUseId,
         /// The pages.

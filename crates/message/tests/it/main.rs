@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use quipu_message::line::mend;
-use quipu_message::{Block, Entry, Head, ReadError, View, same_json};
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::{Block, Entry, Head, ReadError, View, is_same_json};
 use quipu_testkit as kit;
 
 #[derive(Default, Debug)]
-struct Tally {
+struct LineCounts {
     lines: usize,
     not_json: usize,
     unknown: BTreeMap<String, usize>,
-    faults: Vec<String>,
+    problems: Vec<String>,
 }
 
-fn tally(files: &[PathBuf]) -> Tally {
-    let mut tally = Tally::default();
+fn count_lines(files: &[PathBuf]) -> LineCounts {
+    let mut tally = LineCounts::default();
     for path in files {
         for (n, line) in fs::read(path).unwrap().split(|&b| b == b'\n').enumerate() {
             let Ok(text) = std::str::from_utf8(line) else { continue };
@@ -30,16 +30,19 @@ fn tally(files: &[PathBuf]) -> Tally {
             match Entry::read(text) {
                 Err(ReadError::NotJson(_)) => tally.not_json += 1,
                 Err(ReadError::Foreign) => *tally.unknown.entry("foreign".into()).or_default() += 1,
-                Err(error @ ReadError::Malformed(_)) => tally.faults.push(format!("{place}: {error}")),
+                Err(error @ ReadError::Malformed(_)) => tally.problems.push(format!("{place}: {error}")),
                 Ok(entry) => {
-                    if !entry.is_modelled() || entry.unknown_blocks() > 0 || entry.unknown_attachment().is_some() {
+                    if !entry.is_known_kind()
+                        || entry.count_unknown_blocks() > 0
+                        || entry.unknown_attachment().is_some()
+                    {
                         *tally.unknown.entry(entry.kind()).or_default() += 1;
                     }
                     let back = serde_json::to_string(&entry).unwrap();
-                    if same_json(&mend(text), &back) != Some(true) {
-                        tally.faults.push(format!("{place}: {} does not come back", entry.kind()));
+                    if is_same_json(&replace_lone_surrogates(text), &back) != Some(true) {
+                        tally.problems.push(format!("{place}: {} does not come back", entry.kind()));
                     }
-                    let mended = mend(text);
+                    let mended = replace_lone_surrogates(text);
                     let (head, view) = (Head::read(&mended).unwrap(), View::read(&mended).unwrap());
                     assert_eq!(head.kind.as_deref(), Some(entry.tag()), "{place}");
                     assert_eq!(view.uuid, head.uuid, "{place}");
@@ -54,12 +57,12 @@ fn tally(files: &[PathBuf]) -> Tally {
 
 #[test]
 fn every_recorded_and_published_line_has_a_model_and_comes_back() {
-    let Some(shared) = kit::shared() else { return };
-    let mut files = kit::recorded_lines(&shared);
-    files.extend(kit::corpus(&shared, &["session", "stream-json"]));
-    let tally = tally(&files);
+    let Some(shared) = kit::shared_dir() else { return };
+    let mut files = kit::recorded_files(&shared);
+    files.extend(kit::corpus_files(&shared, &["session", "stream-json"]));
+    let tally = count_lines(&files);
     assert!(tally.lines > 13_000, "only {} lines", tally.lines);
-    assert!(tally.faults.is_empty(), "{:#?}", tally.faults);
+    assert!(tally.problems.is_empty(), "{:#?}", tally.problems);
     // Recording 21 holds `--output-format json --verbose`: one array, not lines.
     let foreign = tally.unknown.get("foreign").copied().unwrap_or_default();
     assert_eq!(tally.unknown.len(), usize::from(foreign > 0), "{:?}", tally.unknown);
@@ -75,7 +78,7 @@ fn nested(open: &str) -> String {
 fn what_nests_without_end_is_kept_whole() {
     let text = nested(r#"{"type":"tool_result","tool_use_id":"a","content":["#);
     let block: Block = serde_json::from_str(&text).unwrap();
-    assert_eq!(block.unknown_blocks(), 1);
+    assert_eq!(block.count_unknown_blocks(), 1);
     assert_eq!(serde_json::to_string(&block).unwrap(), text);
 
     let text = nested(r#"{"type":"transcript_mirror","filePath":"x","entries":["#);

@@ -2,34 +2,38 @@
 
 use std::fs;
 
-use super::{Check, Status};
+use super::{CheckResult, CheckStatus};
 
 /// The kernels that brought each version of Landlock's interface: 1, 2, 3 …
 const LANDLOCK_KERNELS: [(u32, u32); 7] = [(5, 13), (5, 19), (6, 2), (6, 7), (6, 10), (6, 12), (6, 15)];
 
 /// What the agent's sandbox can use here.
-pub(super) fn checks() -> Vec<Check> {
+pub(super) fn sandbox_checks() -> Vec<CheckResult> {
     if !cfg!(target_os = "linux") {
-        return vec![Check::new("sandbox", Status::Missing, "only known on Linux")];
+        return vec![CheckResult::new("sandbox", CheckStatus::Missing, "only known on Linux")];
     }
-    vec![landlock(), user_namespaces()]
+    vec![check_landlock(), check_user_namespaces()]
 }
 
-fn landlock() -> Check {
+fn check_landlock() -> CheckResult {
     let missing = |text: &str| {
         let hint = "commands that only read ask for permission here instead of running in a sandbox";
-        Check::new("landlock", Status::Missing, text).hint(hint)
+        CheckResult::new("landlock", CheckStatus::Missing, text).with_hint(hint)
     };
-    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
     let version = landlock_version(&release);
-    match read("/sys/kernel/security/lsm") {
+    match read_trimmed("/sys/kernel/security/lsm") {
         Some(modules) if !modules.split(',').any(|module| module == "landlock") => {
             missing("not enabled in this kernel")
         }
         _ if version == 0 => missing(&format!("kernel {release} is too old")),
-        Some(_) => Check::new("landlock", Status::Ok, format!("enabled, version {version} (kernel {release})")),
+        Some(_) => {
+            CheckResult::new("landlock", CheckStatus::Ok, format!("enabled, version {version} (kernel {release})"))
+        }
         // The list is only there where securityfs is mounted, which containers rarely do.
-        None => Check::new("landlock", Status::Ok, format!("version {version}, if enabled (kernel {release})")),
+        None => {
+            CheckResult::new("landlock", CheckStatus::Ok, format!("version {version}, if enabled (kernel {release})"))
+        }
     }
 }
 
@@ -40,9 +44,9 @@ fn landlock_version(release: &str) -> usize {
     LANDLOCK_KERNELS.iter().filter(|first| kernel >= **first).count()
 }
 
-fn user_namespaces() -> Check {
-    let is = |path: &str, value: &str| read(path).is_some_and(|text| text == value);
-    let missing = |text: &str| Check::new("user_namespaces", Status::Missing, text);
+fn check_user_namespaces() -> CheckResult {
+    let is = |path: &str, value: &str| read_trimmed(path).is_some_and(|text| text == value);
+    let missing = |text: &str| CheckResult::new("user_namespaces", CheckStatus::Missing, text);
     if is("/proc/sys/user/max_user_namespaces", "0") {
         return missing("switched off (user.max_user_namespaces is 0)");
     }
@@ -53,12 +57,12 @@ fn user_namespaces() -> Check {
         return missing("restricted (kernel.apparmor_restrict_unprivileged_userns is 1)");
     }
     match fs::metadata("/proc/self/ns/user") {
-        Ok(_) => Check::new("user_namespaces", Status::Ok, "available"),
+        Ok(_) => CheckResult::new("user_namespaces", CheckStatus::Ok, "available"),
         Err(_) => missing("not in this kernel"),
     }
 }
 
-fn read(path: &str) -> Option<String> {
+fn read_trimmed(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 

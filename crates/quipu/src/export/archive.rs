@@ -7,36 +7,37 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use quipu_conversation::price::Prices;
-use quipu_index::Listed;
-use quipu_render::{Archived, archive_html, archive_markdown};
-use quipu_transcript::{load, measure};
+use quipu_index::ListedSession;
+use quipu_render::{ArchiveItem, archive_html, archive_markdown};
+use quipu_transcript::{load_session, measure};
 use serde_json::json;
 
-use super::{Document, masked, write};
-use crate::args::{ExportArgs, ExportFormat, Global};
-use crate::error::{Failure, note, warn};
+use super::{ExportedSession, masked_note, write_file};
+use crate::args::{ExportArgs, ExportFormat, GlobalArgs};
+use crate::error::{Failure, print_note, print_warning};
 use crate::output::Output;
-use crate::time::{local_time, now};
+use crate::time::{format_local_time, now};
 use crate::{catalogue, format, ls, parallel, prices};
 
-pub(super) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result<ExitCode> {
+pub(super) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let folder = args.to.as_path();
     if folder == Path::new("-") || folder.is_file() {
         let hint = "name a folder; it is created if it does not exist";
         return Err(Failure::usage("usage.export_folder", "--all writes many files", hint));
     }
     let filter = args.filters.resolve(&now(), global)?;
-    let mut rows = catalogue::sessions(global)?;
+    let mut rows = catalogue::list_sessions(global)?;
     rows.retain(|row| filter.matches(row));
     if rows.is_empty() {
         return Err(Failure::error("session.none", "no session matches the filters", "`quipu ls` lists sessions"));
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let (format, prices) = (args.format.unwrap_or(ExportFormat::Html), prices::load()?);
-    let files = files(&rows, format);
-    let sessions: Vec<(&Listed, &String)> = rows.iter().zip(&files).collect();
-    let written =
-        parallel::each(&sessions, "exporting", global, |(row, file)| export(row, file, folder, args, format, &prices));
+    let files = file_names(&rows, format);
+    let sessions: Vec<(&ListedSession, &String)> = rows.iter().zip(&files).collect();
+    let written = parallel::map_files(&sessions, "exporting", global, |(row, file)| {
+        export_session(row, file, folder, args, format, &prices)
+    });
     let (mut archived, mut exported, mut counts) = (Vec::new(), Vec::new(), BTreeMap::new());
     for (row, written) in rows.iter().zip(written) {
         match written {
@@ -45,7 +46,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result
                 exported.push(row);
                 document.redactor.counts().iter().for_each(|(kind, n)| *counts.entry(*kind).or_default() += n);
             }
-            Err(error) => warn(&format!("{}: {error:#}", row.path.display())),
+            Err(error) => print_warning(&format!("{}: {error:#}", row.path.display())),
         }
     }
     let list = folder.join(format!("index.{}", extension(format)));
@@ -53,55 +54,55 @@ pub(super) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Result
     let text = match format {
         ExportFormat::Html => archive_html(&title, &archived),
         ExportFormat::Markdown => archive_markdown(&title, &archived),
-        ExportFormat::Json => listed(&archived, &exported)?,
+        ExportFormat::Json => list_json(&archived, &exported)?,
     };
-    write(&list, text.as_bytes())?;
+    write_file(&list, text.as_bytes())?;
     if global.json {
-        output.json(&json!({ "path": list, "sessions": archived.len(), "masked": counts }))?;
+        output.print_json(&json!({ "path": list, "sessions": archived.len(), "masked": counts }))?;
     }
-    note(global, &format!("{title} written; the list is {}", list.display()));
+    print_note(global, &format!("{title} written; the list is {}", list.display()));
     if args.redact {
-        note(global, &masked(&counts));
+        print_note(global, &masked_note(&counts));
     }
     Ok(if archived.len() == rows.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn export(
-    row: &Listed,
+fn export_session(
+    row: &ListedSession,
     file: &str,
     folder: &Path,
     args: &ExportArgs,
     format: ExportFormat,
     prices: &Prices,
-) -> Result<(Archived, Document)> {
-    let (conversation, metrics) = (load(&row.path)?, measure(&row.path)?.finish(prices));
-    let mut document = Document::new(&conversation, &metrics, args, format)?;
+) -> Result<(ArchiveItem, ExportedSession)> {
+    let (conversation, metrics) = (load_session(&row.path)?, measure(&row.path)?.finish(prices));
+    let mut document = ExportedSession::new(&conversation, &metrics, args, format)?;
     let path = folder.join(file);
     fs::create_dir_all(path.parent().unwrap_or(folder))?;
-    write(&path, std::mem::take(&mut document.text).as_bytes())?;
-    let archived = Archived {
+    write_file(&path, std::mem::take(&mut document.text).as_bytes())?;
+    let archived = ArchiveItem {
         file: file.to_owned(),
-        title: document.about.title.clone().unwrap_or_else(|| ls::short_id(row).to_owned()),
-        project: document.masked_if_asked(args, format::project(row.cwd.as_deref(), &row.project)),
-        last: row.ended_at.as_deref().map(local_time).unwrap_or_default(),
+        title: document.details.title.clone().unwrap_or_else(|| ls::short_id(row).to_owned()),
+        project: document.mask_if_requested(args, format::project(row.cwd.as_deref(), &row.project)),
+        last_active: row.ended_at.as_deref().map(format_local_time).unwrap_or_default(),
         turns: format::thousands(row.turns),
         cost: format::cost(row.cost_usd, row.unpriced_models.len()),
     };
     Ok((archived, document))
 }
 
-impl Document {
+impl ExportedSession {
     /// A text of the list, masked where that is asked for.
-    fn masked_if_asked(&mut self, args: &ExportArgs, text: &str) -> String {
-        if args.redact { self.redactor.text(text).into_owned() } else { text.to_owned() }
+    fn mask_if_requested(&mut self, args: &ExportArgs, text: &str) -> String {
+        if args.redact { self.redactor.redact_text(text).into_owned() } else { text.to_owned() }
     }
 }
 
 /// The file of each session: its project and its id, which no two of them share.
-fn files(rows: &[Listed], format: ExportFormat) -> Vec<String> {
+fn file_names(rows: &[ListedSession], format: ExportFormat) -> Vec<String> {
     let mut taken = HashSet::new();
-    let mut name = |row: &Listed| {
-        let [project, id] = [format::project(row.cwd.as_deref(), &row.project), &row.session_id].map(file_name);
+    let mut name = |row: &ListedSession| {
+        let [project, id] = [format::project(row.cwd.as_deref(), &row.project), &row.session_id].map(safe_file_name);
         (1..)
             .map(|n| if n == 1 { format!("{project}/{id}") } else { format!("{project}-{n}/{id}") })
             .find(|name| taken.insert(name.to_lowercase()))
@@ -112,7 +113,7 @@ fn files(rows: &[Listed], format: ExportFormat) -> Vec<String> {
 }
 
 /// A name that is one in every file system: letters, digits, `-`, `_` and dots within.
-fn file_name(text: &str) -> String {
+fn safe_file_name(text: &str) -> String {
     let is_kept = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = text.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
     let name = name.trim_matches(['.', '-']);
@@ -128,8 +129,8 @@ fn extension(format: ExportFormat) -> &'static str {
 }
 
 /// The list as JSON.
-fn listed(archived: &[Archived], rows: &[&Listed]) -> Result<String> {
-    let one = |(one, row): (&Archived, &&Listed)| {
+fn list_json(archived: &[ArchiveItem], rows: &[&ListedSession]) -> Result<String> {
+    let one = |(one, row): (&ArchiveItem, &&ListedSession)| {
         json!({
             "file": one.file, "session_id": row.session_id, "title": one.title, "project": one.project,
             "started_at": row.started_at, "ended_at": row.ended_at, "turns": row.turns, "cost_usd": row.cost_usd,
@@ -145,12 +146,12 @@ mod tests {
     #[test]
     fn every_session_has_a_file_of_its_own_inside_the_folder() {
         let row = |cwd: &str, id: &str| {
-            let mut row = Listed::default();
+            let mut row = ListedSession::default();
             (row.cwd, row.session_id) = (Some(cwd.to_owned()), id.to_owned());
             row
         };
         let rows = [row("/a/tide", "1"), row("/b/tide", "1"), row("/c/抽奖 (2)", "../../x"), row("/c/..", "..")];
         let expect = ["tide/1.md", "tide-2/1.md", "抽奖--2/x.md", "session/session.md"];
-        assert_eq!(files(&rows, ExportFormat::Markdown), expect);
+        assert_eq!(file_names(&rows, ExportFormat::Markdown), expect);
     }
 }

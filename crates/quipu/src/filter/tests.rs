@@ -24,12 +24,12 @@ fn a_dot_is_this_folder_and_those_below_it() {
     assert!(in_project(".", "-x", below.to_str()));
     assert!(!in_project(".", "-x", Some(&beside)));
     assert!(in_project("..", "-x", here.to_str()));
-    assert!(in_project(".", &project_folder(&here.to_string_lossy()), None));
+    assert!(in_project(".", &project_folder_name(&here.to_string_lossy()), None));
 }
 
 #[test]
 fn a_session_is_told_from_another_with_the_same_id() {
-    let filter = Filter { session: Some(key(Path::new("/x/projects/-a/id.jsonl"))), ..Filter::default() };
+    let filter = Filter { session: Some(session_key(Path::new("/x/projects/-a/id.jsonl"))), ..Filter::default() };
     assert!(filter.matches_session("-a", "id", || None));
     assert!(!filter.matches_session("-b", "id", || None));
 }

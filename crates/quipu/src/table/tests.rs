@@ -9,14 +9,14 @@ fn sample() -> Table {
     ];
     let mut table = Table::new(columns);
     let row = |cells: [&str; 4]| cells.map(str::to_owned);
-    table.row(row(["a1", "2026-11-15", "3", "A smooth tide curve"]));
-    table.row(row(["b2", "2026-11-14", "1200", "年会抽奖脚本\nfor all"]));
+    table.push_row(row(["a1", "2026-11-15", "3", "A smooth tide curve"]));
+    table.push_row(row(["b2", "2026-11-14", "1200", "年会抽奖脚本\nfor all"]));
     table
 }
 
 #[track_caller]
 fn check(columns: Option<usize>, expect: &str) {
-    let mut output = Output::piped();
+    let mut output = Output::plain();
     output.columns = columns;
     let text = sample().render(&output);
     assert_eq!(text, expect);

@@ -3,33 +3,33 @@
 //!
 //! What differs is listed, with reasons, in `docs/compat.md`; the list is exact.
 
-mod announced;
+mod announcements;
 mod background;
-mod chain;
-mod compat;
+mod bad_input;
+mod compat_docs;
 mod control;
-mod drive;
+mod entry_chain;
 mod flags;
-mod folder;
-mod guard;
+mod hardening;
+mod host_options;
 mod interrupt;
-mod killed;
-mod locked;
-mod logged;
-mod managed;
-mod media;
-mod models;
-mod modes;
-mod options;
-mod own;
-mod prompts;
+mod kill;
+mod line_shape;
+mod locked_session;
+mod managed_settings;
+mod mcp_servers;
+mod model_parameters;
+mod oversized_media;
+mod permission_modes;
+mod play_recording;
+mod prompt_expansion;
 mod recording;
-mod request;
-mod rough;
-mod sandboxed;
-mod servers;
-mod shape;
-mod stage;
+mod request_log;
+mod request_shape;
+mod sandbox;
+mod scripted_agent;
+mod scripted_cases;
+mod work_folder;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -77,7 +77,7 @@ recordings! {
 
 #[test]
 fn every_recording_is_played_or_excused() {
-    let Some(shared) = quipu_testkit::shared() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let folders = std::fs::read_dir(shared.join("recordings")).unwrap().flatten().filter(|e| e.path().is_dir());
     let found: BTreeSet<String> = folders.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     let played = PLAYED.iter().map(|name| name[1..].to_owned());
@@ -87,31 +87,31 @@ fn every_recording_is_played_or_excused() {
 
 #[test]
 fn only_recordings_that_are_played_have_differences_listed() {
-    for name in compat::listed() {
+    for name in compat_docs::listed() {
         assert!(PLAYED.contains(&format!("r{name}").as_str()), "docs/compat.md lists {name}, which is not played");
     }
 }
 
 /// Plays a recording and compares what comes of it.
 fn play(test: &str) {
-    let Some(shared) = quipu_testkit::shared() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let name = &test[1..];
     let recording = Recording::load(&shared.join("recordings").join(name));
-    let played = drive::play(&recording);
+    let played = play_recording::play(&recording);
     let mut found = String::new();
-    let pairs = shape::compare(&recording, &played).into_iter().chain(request::compare(&recording, &played));
+    let pairs = line_shape::compare(&recording, &played).into_iter().chain(request_shape::compare(&recording, &played));
     let mut told = BTreeSet::new();
     for (what, theirs, ours) in pairs {
-        let mut difference = compat::difference(&theirs, &ours);
+        let mut difference = compat_docs::difference(&theirs, &ours);
         if what.starts_with("request ") {
-            difference = request::without_history(&difference, &mut told);
+            difference = request_shape::without_history(&difference, &mut told);
         }
         if !difference.is_empty() {
             writeln!(found, "{what}:\n{difference}").unwrap();
         }
     }
     let found = found.trim_end();
-    let listed = compat::of(name);
+    let listed = compat_docs::of(name);
     assert!(
         found == listed,
         "{name} differs from the recording otherwise than docs/compat.md says.\n\nfound:\n{found}\n\nlisted:\n{listed}\n\nstderr:\n{}",

@@ -14,9 +14,9 @@ fn check(paths: &[PathBuf]) -> Value {
 
 #[test]
 fn recordings_and_published_sessions_hold_nothing_unknown() {
-    let Some(shared) = kit::shared() else { return };
-    let mut paths = kit::recorded_lines(&shared);
-    paths.extend(kit::corpus(&shared, &["session", "stream-json"]));
+    let Some(shared) = kit::shared_dir() else { return };
+    let mut paths = kit::recorded_files(&shared);
+    paths.extend(kit::corpus_files(&shared, &["session", "stream-json"]));
     let report = check(&paths);
     let field = |name: &str| report[name].as_u64().unwrap();
     assert_eq!(field("files"), paths.len() as u64);
@@ -31,11 +31,11 @@ fn recordings_and_published_sessions_hold_nothing_unknown() {
 
 #[test]
 fn other_files_are_counted_and_never_crash() {
-    let Some(shared) = kit::shared() else { return };
-    let mut paths = kit::files(&shared.join("recordings"), |p| {
+    let Some(shared) = kit::shared_dir() else { return };
+    let mut paths = kit::files_under(&shared.join("recordings"), |p| {
         p.ends_with("stdin.jsonl") || p.ends_with("api.jsonl") || p.ends_with("io.jsonl")
     });
-    paths.extend(kit::files(&shared.join("corpus/data"), |_| true));
+    paths.extend(kit::files_under(&shared.join("corpus/data"), |_| true));
     let report = check(&paths);
     assert_eq!(report["roundtrip_failures"], 0);
     assert!(report["foreign"].as_u64() > Some(300) && report["unknown"].as_u64() > Some(90));

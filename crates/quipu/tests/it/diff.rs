@@ -72,8 +72,9 @@ fn a_session_that_changed_nothing_says_so() {
 
 #[test]
 fn published_sessions_can_be_diffed() {
-    let Some(shared) = kit::shared() else { return };
-    let sessions = kit::files(&shared.join("corpus/data"), |path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    let Some(shared) = kit::shared_dir() else { return };
+    let sessions =
+        kit::files_under(&shared.join("corpus/data"), |path| path.extension().is_some_and(|ext| ext == "jsonl"));
     let (mut all, mut incomplete) = (0, 0);
     for path in sessions.iter().step_by(5) {
         let out = quipu().args(["diff", "--json"]).arg(path).assert().success();

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::pty::OnTerminal;
+use crate::terminal_output::OnTerminal;
 
 /// A config folder, and a project in it.
 struct Sessions {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use quipu_testkit::generate::tree;
+use quipu_testkit::generate::generate_tree;
 use serde_json::Value;
 
 fn usage(dir: &Path, cache: &Path) -> Command {
@@ -24,7 +24,7 @@ fn totals(mut command: Command) -> Value {
 #[test]
 fn killed_at_any_moment_the_next_command_is_right() {
     let dir = tempfile::tempdir().unwrap();
-    tree(dir.path(), 11, 8_000_000).unwrap();
+    generate_tree(dir.path(), 11, 8_000_000).unwrap();
     let mut plain = usage(dir.path(), dir.path());
     plain.arg("--no-index");
     let truth = totals(plain);
@@ -54,7 +54,7 @@ fn killed_at_any_moment_the_next_command_is_right() {
 #[test]
 fn two_commands_at_once_are_right() {
     let dir = tempfile::tempdir().unwrap();
-    tree(dir.path(), 12, 4_000_000).unwrap();
+    generate_tree(dir.path(), 12, 4_000_000).unwrap();
     let cache = tempfile::tempdir().unwrap();
     let all: Vec<Value> = std::thread::scope(|scope| {
         let run = || totals(usage(dir.path(), cache.path()));
@@ -72,7 +72,7 @@ fn two_commands_at_once_are_right() {
 #[test]
 fn without_a_place_for_the_index_the_command_still_answers() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 13, 300_000).unwrap();
+    let truth = generate_tree(dir.path(), 13, 300_000).unwrap();
     let file = dir.path().join("a-file");
     fs::write(&file, "").unwrap();
     let out = usage(dir.path(), &file).output().unwrap();
@@ -84,7 +84,7 @@ fn without_a_place_for_the_index_the_command_still_answers() {
 #[test]
 fn a_broken_index_is_set_aside_with_a_message() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 14, 300_000).unwrap();
+    let truth = generate_tree(dir.path(), 14, 300_000).unwrap();
     let cache = tempfile::tempdir().unwrap();
     totals(usage(dir.path(), cache.path()));
     for file in fs::read_dir(cache.path().join("quipu")).unwrap().flatten() {
@@ -102,7 +102,7 @@ fn a_broken_index_is_set_aside_with_a_message() {
 fn a_file_that_grows_while_it_is_counted_ends_up_right() {
     use std::io::Write;
     let dir = tempfile::tempdir().unwrap();
-    tree(dir.path(), 15, 1_000_000).unwrap();
+    generate_tree(dir.path(), 15, 1_000_000).unwrap();
     let folder = dir.path().join("projects/-growing");
     fs::create_dir_all(&folder).unwrap();
     let cache = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn a_file_that_grows_while_it_is_counted_ends_up_right() {
 #[test]
 fn a_full_disk_is_no_obstacle() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 16, 2_000_000).unwrap();
+    let truth = generate_tree(dir.path(), 16, 2_000_000).unwrap();
     let cache = tempfile::tempdir().unwrap();
     // No file may grow beyond 64 blocks, which the system reports as it does a full disk.
     let mut command = Command::new("sh");
@@ -146,7 +146,7 @@ fn a_full_disk_is_no_obstacle() {
 fn damage_met_while_reading_sets_the_index_aside_and_goes_on() {
     use std::os::unix::fs::FileExt;
     let dir = tempfile::tempdir().unwrap();
-    tree(dir.path(), 17, 2_000_000).unwrap();
+    generate_tree(dir.path(), 17, 2_000_000).unwrap();
     let (cache, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let truth = totals(usage(dir.path(), cache.path()));
     let database = |cache: &Path| {
@@ -171,10 +171,10 @@ fn damage_met_while_reading_sets_the_index_aside_and_goes_on() {
 #[test]
 fn deleted_sessions_stay_in_the_report_and_no_index_says_what_it_leaves_out() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 18, 3_000_000).unwrap();
+    let truth = generate_tree(dir.path(), 18, 3_000_000).unwrap();
     let cache = tempfile::tempdir().unwrap();
     totals(usage(dir.path(), cache.path()));
-    quipu_testkit::generate::vanish(dir.path()).unwrap();
+    quipu_testkit::generate::delete_every_third(dir.path()).unwrap();
     let report = totals(usage(dir.path(), cache.path()));
     assert_eq!(report["output_tokens"], truth.total.output);
     assert_eq!(report["vanished"], true);

@@ -61,7 +61,7 @@ fn filters_and_orders_apply() {
 
 #[test]
 fn a_fork_names_the_session_it_comes_from() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("projects/-home-dev");
     std::fs::create_dir_all(&project).unwrap();

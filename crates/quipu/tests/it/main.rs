@@ -8,10 +8,11 @@ mod diff;
 mod export;
 mod filter;
 mod follow;
-mod housekeeping;
 mod index;
 mod ls;
-mod pty;
+mod manage;
+#[cfg(unix)]
+mod pty_runner;
 mod sdk;
 mod search;
 mod secrets;
@@ -20,8 +21,7 @@ mod show;
 #[cfg(unix)]
 mod snapshots;
 mod statusline;
-#[cfg(unix)]
-mod terminal;
+mod terminal_output;
 mod usage;
 
 use std::fs;

@@ -3,13 +3,13 @@
 //!
 //! `QUIPU_SDK_RECORD=1` makes the recordings anew, from `quipu-agent`.
 
-mod agents;
+mod agent_under_test;
 mod contexts;
 mod examples;
-mod suite;
-mod tee;
+mod recording_transport;
+mod scenarios;
 
-use agents::Agents;
+use agent_under_test::AgentUnderTest;
 
 /// A test of each story for each agent.
 macro_rules! stories {
@@ -18,8 +18,8 @@ macro_rules! stories {
             $(
                 #[tokio::test]
                 async fn $story() {
-                    let mut agents = super::Agents::fake(stringify!($story));
-                    super::suite::$story(&mut agents).await;
+                    let mut agents = super::AgentUnderTest::fake(stringify!($story));
+                    super::scenarios::$story(&mut agents).await;
                     agents.finish().await;
                 }
             )+
@@ -30,8 +30,8 @@ macro_rules! stories {
                 #[tokio::test]
                 async fn $story() {
                     let program = env!("CARGO_BIN_EXE_quipu-agent");
-                    let mut agents = super::Agents::program(stringify!($story), program).await;
-                    super::suite::$story(&mut agents).await;
+                    let mut agents = super::AgentUnderTest::program(stringify!($story), program).await;
+                    super::scenarios::$story(&mut agents).await;
                     agents.finish().await;
                 }
             )+
@@ -43,8 +43,8 @@ macro_rules! stories {
                 async fn $story() {
                     // Only `make interop` names one.
                     let Some(program) = std::env::var_os("QUIPU_SDK_CLI") else { return };
-                    let mut agents = super::Agents::program(stringify!($story), program).await;
-                    super::suite::$story(&mut agents).await;
+                    let mut agents = super::AgentUnderTest::program(stringify!($story), program).await;
+                    super::scenarios::$story(&mut agents).await;
                     agents.finish().await;
                 }
             )+

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::quipu;
 
 fn demo() -> Vec<PathBuf> {
-    let sessions = kit::files(&kit::fixture("demo"), |p| {
+    let sessions = kit::files_under(&kit::fixture("demo"), |p| {
         p.extension().is_some_and(|e| e == "jsonl") && !p.to_string_lossy().contains("subagents")
     });
     assert_eq!(sessions.len(), 6);

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use quipu_testkit as kit;
 use tempfile::TempDir;
 
-use crate::terminal::{Printed, in_pipe, on_terminal, until};
+use crate::pty_runner::{CapturedOutput, in_pipe, on_terminal, until};
 
 /// The file in the home folder that is the standard input of commands, if it is there.
 const STDIN: &str = "stdin.json";
@@ -53,7 +53,7 @@ impl Home {
         self.shown_by(args, |command, columns| until(command, columns, last))
     }
 
-    fn shown_by(&self, args: &[&str], run: impl Fn(&mut Command, Option<u16>) -> Printed) -> String {
+    fn shown_by(&self, args: &[&str], run: impl Fn(&mut Command, Option<u16>) -> CapturedOutput) -> String {
         let mut text = format!("$ quipu {}\n", args.join(" "));
         if args.contains(&"--json") {
             return text + "\n" + &self.section(&json(run(&mut self.quipu(args), None)));
@@ -73,8 +73,8 @@ impl Home {
         text
     }
 
-    fn section(&self, printed: &Printed) -> String {
-        let Printed { stdout, stderr, code } = printed;
+    fn section(&self, printed: &CapturedOutput) -> String {
+        let CapturedOutput { stdout, stderr, code } = printed;
         let mut text = stdout.clone();
         if !stderr.is_empty() {
             let _ = write!(text, "── stderr\n{stderr}");
@@ -101,12 +101,12 @@ fn without_ports(text: &str) -> String {
 }
 
 /// JSON on lines of its own, so that a change shows where it is.
-fn json(printed: Printed) -> Printed {
+fn json(printed: CapturedOutput) -> CapturedOutput {
     let pretty = |text: &str| {
         let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
         value.map_or(text.to_owned(), |value| format!("{value:#}\n"))
     };
-    Printed { stdout: pretty(&printed.stdout), stderr: pretty(&printed.stderr), code: printed.code }
+    CapturedOutput { stdout: pretty(&printed.stdout), stderr: pretty(&printed.stderr), code: printed.code }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -1,7 +1,7 @@
 //! `quipu usage`
 
 use quipu_testkit as kit;
-use quipu_testkit::generate::tree;
+use quipu_testkit::generate::generate_tree;
 use serde_json::Value;
 
 use crate::quipu;
@@ -20,12 +20,12 @@ fn usage(dir: &std::path::Path, args: &[&str]) -> Value {
 #[test]
 fn totals_equal_the_truth_in_every_report() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 7, 1_500_000).unwrap();
+    let truth = generate_tree(dir.path(), 7, 1_500_000).unwrap();
     for group in ["daily", "weekly", "monthly", "session", "model", "project", "block", "tool", "agent", "turn"] {
         let report = usage(dir.path(), &[group]);
         let totals = &report["totals"];
         assert_eq!(totals["output_tokens"], truth.total.output, "{group}");
-        assert_eq!(totals["cache_read_tokens"], truth.total.read, "{group}");
+        assert_eq!(totals["cache_read_tokens"], truth.total.cache_read, "{group}");
         assert_eq!(totals["messages"], truth.total.messages, "{group}");
         let cost = totals["cost_usd"].as_f64().unwrap();
         assert!((cost - truth.total.nano_usd as f64 / 1e9).abs() < 1e-9, "{group}");
@@ -223,7 +223,7 @@ fn the_examples_of_the_documentation_are_price_files() {
     let config = tempfile::tempdir().unwrap();
     std::fs::create_dir(config.path().join("quipu")).unwrap();
     for page in ["docs/prices.md", "README.md", "README.zh.md"] {
-        let text = std::fs::read_to_string(kit::root().join(page)).unwrap();
+        let text = std::fs::read_to_string(kit::repository_root().join(page)).unwrap();
         let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
         std::fs::write(config.path().join("quipu/prices.toml"), example.unwrap()).unwrap();
         let mut command = quipu();
@@ -235,7 +235,7 @@ fn the_examples_of_the_documentation_are_price_files() {
 #[test]
 fn statistics_count_each_message_and_the_time_it_was_sent() {
     let dir = tempfile::tempdir().unwrap();
-    let truth = tree(dir.path(), 9, 1_500_000).unwrap();
+    let truth = generate_tree(dir.path(), 9, 1_500_000).unwrap();
     let run = |args: &[&str]| -> Value {
         let mut command = quipu();
         let out = command.env("TZ", "UTC").arg("--claude-dir").arg(dir.path()).args(["stats", "--json"]).args(args);

@@ -1,17 +1,17 @@
 //! Foreign text on its way into a page: the only ways in.
 
-use crate::clean::{clean, one_line};
+use crate::sanitize::{sanitize, sanitize_line};
 
 /// Text between tags.
-pub(super) fn text(text: &str) -> String {
-    let text = clean(text);
+pub(super) fn escape_text(text: &str) -> String {
+    let text = sanitize(text);
     let mut out = String::with_capacity(text.len() + text.len() / 16);
-    push_text(&text, &mut out);
+    push_escaped(&text, &mut out);
     out
 }
 
 /// Adds cleaned text between tags.
-pub(super) fn push_text(text: &str, out: &mut String) {
+pub(super) fn push_escaped(text: &str, out: &mut String) {
     let mut copied = 0;
     for (at, byte) in text.bytes().enumerate() {
         let entity = match byte {
@@ -30,14 +30,14 @@ pub(super) fn push_text(text: &str, out: &mut String) {
 }
 
 /// The value of an attribute, to stand in double quotes.
-pub(super) fn attribute(value: &str) -> String {
-    text(&one_line(value))
+pub(super) fn escape_attribute(value: &str) -> String {
+    escape_text(&sanitize_line(value))
 }
 
 /// The part after `#` that leads to an item.
-pub(super) fn fragment(id: &str) -> String {
+pub(super) fn encode_fragment(id: &str) -> String {
     let mut out = String::with_capacity(id.len());
-    for byte in one_line(id).bytes() {
+    for byte in sanitize_line(id).bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
@@ -48,16 +48,16 @@ pub(super) fn fragment(id: &str) -> String {
 }
 
 /// An address that a link may lead to, escaped; none for any other scheme.
-pub(super) fn address(url: &str) -> Option<String> {
-    let url = clean(url);
+pub(super) fn safe_href(url: &str) -> Option<String> {
+    let url = sanitize(url);
     let url = url.trim();
     let (scheme, _) = url.split_once(':')?;
     let known = ["http", "https", "mailto"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    (known && !url.contains(char::is_whitespace)).then(|| text(url))
+    (known && !url.contains(char::is_whitespace)).then(|| escape_text(url))
 }
 
 /// A picture's bytes as an address, when they are a picture of a kind we trust.
-pub(super) fn picture(source: &quipu_message::Source) -> Option<String> {
+pub(super) fn image_data_url(source: &quipu_message::MediaSource) -> Option<String> {
     let kind = source.media_type.text()?;
     let known = matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     let data = source.data.text().filter(|_| known && source.kind == "base64")?;

@@ -1,18 +1,18 @@
 use quipu_conversation::Conversation;
 
 use super::Html;
-use super::escape::{address, fragment};
-use super::prose;
+use super::escape::{encode_fragment, safe_href};
+use super::from_markdown;
 
-fn shown(markdown: &str) -> String {
+fn rendered(markdown: &str) -> String {
     let mut out = String::new();
-    prose::push(markdown, &mut out);
+    from_markdown::push_markdown(markdown, &mut out);
     out.trim_end().to_owned()
 }
 
 #[track_caller]
 fn check(markdown: &str, expect: &str) {
-    assert_eq!(shown(markdown), expect);
+    assert_eq!(rendered(markdown), expect);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn links_lead_to_the_web_or_to_mail() {
         "//e.org",
         "&#106;avascript:x",
     ] {
-        assert_eq!(address(hostile), None, "{hostile}");
+        assert_eq!(safe_href(hostile), None, "{hostile}");
     }
 }
 
@@ -61,7 +61,7 @@ fn code_is_escaped_and_coloured() {
 
 #[test]
 fn an_id_cannot_leave_its_attribute() {
-    assert_eq!(fragment("a\" b<"), "a%22%20b%3C");
+    assert_eq!(encode_fragment("a\" b<"), "a%22%20b%3C");
     let mut talk = Conversation::default();
     talk.push_line(1, r#"{"type":"user","uuid":"x\" onload=\"y","message":{"role":"user","content":"hi"}}"#);
     let page = Html::default().render(&talk.for_ui());

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-use quipu_message::line::mend;
+use quipu_message::line::replace_lone_surrogates;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::assigned::kind_under;
-use super::{find_secrets, is_encoded};
+use super::assignment::secret_kind_for_key;
+use super::{find_secrets, is_base64_data};
 
 /// Calls `found` with the kind and the value of each credential in a line.
 ///
 /// A line of JSON is searched string by string, with escapes resolved and each value
 /// judged by its key; any other line as it is.
-pub fn secrets_in_line(line: &str, found: &mut dyn FnMut(&'static str, &str)) {
-    let readable = mend(line);
+pub fn find_secrets_in_line(line: &str, found: &mut dyn FnMut(&'static str, &str)) {
+    let readable = replace_lone_surrogates(line);
     let mut json = serde_json::Deserializer::from_str(&readable);
     let mut kept = Vec::new();
     let mut keep = |kind: &'static str, value: &str| kept.push((kind, value.to_owned()));
-    let walked = Strings { key: None, found: &mut keep }.deserialize(&mut json).and_then(|()| json.end());
+    let walked = StringVisitor { key: None, found: &mut keep }.deserialize(&mut json).and_then(|()| json.end());
     match walked {
         Ok(()) => kept.iter().for_each(|(kind, value)| found(kind, value)),
         Err(_) => find_secrets(line).into_iter().for_each(|secret| found(secret.kind, &line[secret.range])),
@@ -25,12 +25,12 @@ pub fn secrets_in_line(line: &str, found: &mut dyn FnMut(&'static str, &str)) {
 }
 
 /// Searches the strings of a JSON value; `key` is the one it stands under.
-struct Strings<'f> {
+struct StringVisitor<'f> {
     key: Option<&'f str>,
     found: &'f mut dyn FnMut(&'static str, &str),
 }
 
-impl<'de> DeserializeSeed<'de> for Strings<'_> {
+impl<'de> DeserializeSeed<'de> for StringVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -38,7 +38,7 @@ impl<'de> DeserializeSeed<'de> for Strings<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Strings<'_> {
+impl<'de> Visitor<'de> for StringVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,12 +46,12 @@ impl<'de> Visitor<'de> for Strings<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        if is_encoded(text) {
+        if is_base64_data(text) {
             return Ok(());
         }
         let secrets = find_secrets(text);
         let is_whole = secrets.first().is_some_and(|secret| secret.range == (0..text.len()));
-        if !is_whole && let Some(kind) = self.key.and_then(|key| kind_under(key, text)) {
+        if !is_whole && let Some(kind) = self.key.and_then(|key| secret_kind_for_key(key, text)) {
             (self.found)(kind, text);
             return Ok(());
         }
@@ -62,13 +62,13 @@ impl<'de> Visitor<'de> for Strings<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Strings { key: self.key, found: &mut *self.found })?.is_some() {}
+        while seq.next_element_seed(StringVisitor { key: self.key, found: &mut *self.found })?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            map.next_value_seed(Strings { key: Some(&key), found: &mut *self.found })?;
+            map.next_value_seed(StringVisitor { key: Some(&key), found: &mut *self.found })?;
         }
         Ok(())
     }

@@ -3,15 +3,15 @@ use super::*;
 
 /// A made-up value, the same in every run. The tests put their secrets together from
 /// parts, so that this file holds none.
-fn made_up(len: usize) -> String {
-    made_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", len)
+fn generate_token(len: usize) -> String {
+    generate_from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", len)
 }
 
-fn hex(len: usize) -> String {
-    made_of("0123456789abcdef", len)
+fn generate_hex(len: usize) -> String {
+    generate_from("0123456789abcdef", len)
 }
 
-fn made_of(alphabet: &str, len: usize) -> String {
+fn generate_from(alphabet: &str, len: usize) -> String {
     let mut state = 4_u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -20,20 +20,20 @@ fn made_of(alphabet: &str, len: usize) -> String {
     (0..len).map(|_| next()).collect()
 }
 
-fn found(text: &str) -> Vec<(&'static str, &str)> {
+fn found_values(text: &str) -> Vec<(&'static str, &str)> {
     find_secrets(text).into_iter().map(|secret| (secret.kind, &text[secret.range])).collect()
 }
 
 /// `text` holds exactly one secret, of this kind, which is the text where `{}` stands.
 #[track_caller]
-fn finds(kind: &str, template: &str, secret: &str) {
+fn check_found(kind: &str, template: &str, secret: &str) {
     let text = template.replace("{}", secret);
-    assert_eq!(found(&text), [(kind, secret)], "in {text}");
+    assert_eq!(found_values(&text), [(kind, secret)], "in {text}");
 }
 
 #[track_caller]
-fn finds_nothing(text: &str) {
-    assert_eq!(found(text), [], "in {text}");
+fn check_nothing_found(text: &str) {
+    assert_eq!(found_values(text), [], "in {text}");
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn every_rule_compiles() {
 
 #[test]
 fn tokens_of_services_are_found() {
-    let m = made_up;
-    let h = hex;
+    let m = generate_token;
+    let h = generate_hex;
     let cases = [
         ("Anthropic key", ["sk-ant-", "api03-"].concat() + &m(40)),
         ("OpenAI key", "sk-".to_owned() + &m(48)),
@@ -90,63 +90,71 @@ fn tokens_of_services_are_found() {
         ("RubyGems key", "rubygems_".to_owned() + &h(48)),
     ];
     for (kind, token) in &cases {
-        finds(kind, "run it with {} and wait", token);
-        finds(kind, "\"{}\"", token);
-        finds(kind, "API_TOKEN={}\n", token);
-        finds(kind, "see {}", token);
+        check_found(kind, "run it with {} and wait", token);
+        check_found(kind, "\"{}\"", token);
+        check_found(kind, "API_TOKEN={}\n", token);
+        check_found(kind, "see {}", token);
     }
 }
 
 #[test]
 fn secrets_that_their_surroundings_tell_are_found() {
-    finds(
+    check_found(
         "Slack webhook",
         "https://hooks.slack.com/services/{}",
-        &format!("T0{}/B0{}/{}", 1234567, 7654321, made_up(24)),
+        &format!("T0{}/B0{}/{}", 1234567, 7654321, generate_token(24)),
     );
-    finds("Discord webhook", "https://discord.com/api/webhooks/{}", &format!("123456789012345678/{}", made_up(68)));
-    finds("bearer token", "Authorization: Bearer {}", "abcdefghijklmnop123");
-    finds("basic authorization", "Authorization: Basic {}", "dXNlcjpwYXNzd29yZA==");
-    finds("basic authorization", r#"{"auths":{"host":{"auth":"{}"}}}"#, "dXNlcjpwYXNzd29yZA==");
-    finds("password in an address", "postgres://sam:{}@db/x", "hunter2");
-    finds("password in an address", "redis://:{}@cache:6379", "hunter2");
-    finds("password", "curl -s -u sam:{} https://example.org", "hunter2");
-    finds("password", "curl --user 'sam:{}' https://example.org", "hunter2");
-    finds("password", "sshpass -p {} ssh host", "hunter2");
-    finds("password", "machine host login sam password {}", "hunter2");
-    finds("password", "machine host\n  login sam\n  password {}\n", "hunter2");
-    finds("cookie", "Cookie: {}", "session=abc123; theme=dark");
-    finds("cookie", "Set-Cookie: {}", "id=a3fWa; Secure; HttpOnly");
-    finds("Azure SAS signature", "https://x.blob.core.windows.net/c?sv=2024&sig={}", &(made_up(42) + "%3D"));
-    let pem = |kind: &str| format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----", made_up(64));
+    check_found(
+        "Discord webhook",
+        "https://discord.com/api/webhooks/{}",
+        &format!("123456789012345678/{}", generate_token(68)),
+    );
+    check_found("bearer token", "Authorization: Bearer {}", "abcdefghijklmnop123");
+    check_found("basic authorization", "Authorization: Basic {}", "dXNlcjpwYXNzd29yZA==");
+    check_found("basic authorization", r#"{"auths":{"host":{"auth":"{}"}}}"#, "dXNlcjpwYXNzd29yZA==");
+    check_found("password in an address", "postgres://sam:{}@db/x", "hunter2");
+    check_found("password in an address", "redis://:{}@cache:6379", "hunter2");
+    check_found("password", "curl -s -u sam:{} https://example.org", "hunter2");
+    check_found("password", "curl --user 'sam:{}' https://example.org", "hunter2");
+    check_found("password", "sshpass -p {} ssh host", "hunter2");
+    check_found("password", "machine host login sam password {}", "hunter2");
+    check_found("password", "machine host\n  login sam\n  password {}\n", "hunter2");
+    check_found("cookie", "Cookie: {}", "session=abc123; theme=dark");
+    check_found("cookie", "Set-Cookie: {}", "id=a3fWa; Secure; HttpOnly");
+    check_found(
+        "Azure SAS signature",
+        "https://x.blob.core.windows.net/c?sv=2024&sig={}",
+        &(generate_token(42) + "%3D"),
+    );
+    let pem = |kind: &str| format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----", generate_token(64));
     for kind in ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
-        finds("private key", "before\n{}\nafter", &pem(kind));
+        check_found("private key", "before\n{}\nafter", &pem(kind));
     }
-    finds("private key", "{}", "-----BEGIN PRIVATE KEY-----\ncut off");
+    check_found("private key", "{}", "-----BEGIN PRIVATE KEY-----\ncut off");
 }
 
 #[test]
 fn values_that_their_names_tell_are_found() {
-    finds("secret", "AWS_SECRET_ACCESS_KEY={}", &(made_up(20) + "/" + &made_up(19)));
-    finds("secret", "aws_secret_access_key = {}", &made_up(40));
-    finds("secret", "SECRET_KEY = '{}'", &format!("django-insecure-{}!@#$", made_up(30)));
-    finds("secret", "AccountName=x;AccountKey={};EndpointSuffix=y", &(made_up(86) + "=="));
-    finds("secret", r#""private_key_id": "{}""#, &hex(40));
-    finds("secret", "API_KEY={}", "abcdef123456");
-    finds("secret", "export const apiKey: string = \"{}\"", &made_up(20));
-    finds("secret", r#"{\"api_key\":\"{}\"}"#, &made_up(20));
-    finds("secret", "tool --api-key {} run", &made_up(20));
-    finds("secret", "X-Api-Key: {}", &hex(32));
-    finds("password", "DB_PASSWORD={}", "correct-horse");
-    finds("password", "PASSWORD='{}'", "several words of it");
-    finds("password", "password: \"{}\"", "hunter2");
-    finds("password", "password: {}", "hunter2");
-    finds("password", "smtp_pass={}", "s3cr");
-    finds("password", "mysql --password={}", "hunter2");
-    finds("password", "psql --password {} -h db", "hunter2");
-    finds("password", "'db_passwd' => '{}',", "hunter2");
-    finds("random value", "SENDER={}", &made_up(32));
-    finds("random value", "\"sender\": \"{}\"", &made_up(40));
+    check_found("secret", "AWS_SECRET_ACCESS_KEY={}", &(generate_token(20) + "/" + &generate_token(19)));
+    check_found("secret", "aws_secret_access_key = {}", &generate_token(40));
+    check_found("secret", "SECRET_KEY = '{}'", &format!("django-insecure-{}!@#$", generate_token(30)));
+    check_found("secret", "AccountName=x;AccountKey={};EndpointSuffix=y", &(generate_token(86) + "=="));
+    check_found("secret", r#""private_key_id": "{}""#, &generate_hex(40));
+    check_found("secret", "API_KEY={}", "abcdef123456");
+    check_found("secret", "export const apiKey: string = \"{}\"", &generate_token(20));
+    check_found("secret", r#"{\"api_key\":\"{}\"}"#, &generate_token(20));
+    check_found("secret", "tool --api-key {} run", &generate_token(20));
+    check_found("secret", "X-Api-Key: {}", &generate_hex(32));
+    check_found("password", "DB_PASSWORD={}", "correct-horse");
+    check_found("password", "PASSWORD='{}'", "several words of it");
+    check_found("password", "password: \"{}\"", "hunter2");
+    check_found("password", "password: {}", "hunter2");
+    check_found("password", "smtp_pass={}", "s3cr");
+    check_found("password", "mysql --password={}", "hunter2");
+    check_found("password", "psql --password {} -h db", "hunter2");
+    check_found("password", "'db_passwd' => '{}',", "hunter2");
+    check_found("random value", "SENDER={}", &generate_token(32));
+    check_found("random value", "\"sender\": \"{}\"", &generate_token(40));
 }
 
 #[test]
@@ -175,44 +183,44 @@ fn ordinary_text_is_left_alone() {
         "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
         "[password] password: [secret] DB_PASSWORD=[password]",
     ] {
-        finds_nothing(text);
+        check_nothing_found(text);
     }
 }
 
 #[test]
 fn hashes_signatures_ids_and_media_are_left_alone() {
-    let m = made_up;
-    finds_nothing(&format!("\"integrity\": \"sha512-{}==\"", m(86)));
-    finds_nothing(&format!("sha256: {}, etag=\"{}\", \"hash\":\"{}\"", hex(64), m(32), m(40)));
-    finds_nothing(&format!("{{\"id\":\"toolu_01{}\",\"requestId\":\"req_011{}\"}}", m(22), m(21)));
-    finds_nothing(&format!("\"signature\": \"{}\"", m(300)));
-    finds_nothing(&format!("data:image/png;base64,{}AKIA{}/{}", m(400), "A1B2C3D4E5F6G7H8", m(400)));
-    finds_nothing(&format!("{}/ghp_{}", m(700), m(36)));
+    let m = generate_token;
+    check_nothing_found(&format!("\"integrity\": \"sha512-{}==\"", m(86)));
+    check_nothing_found(&format!("sha256: {}, etag=\"{}\", \"hash\":\"{}\"", generate_hex(64), m(32), m(40)));
+    check_nothing_found(&format!("{{\"id\":\"toolu_01{}\",\"requestId\":\"req_011{}\"}}", m(22), m(21)));
+    check_nothing_found(&format!("\"signature\": \"{}\"", m(300)));
+    check_nothing_found(&format!("data:image/png;base64,{}AKIA{}/{}", m(400), "A1B2C3D4E5F6G7H8", m(400)));
+    check_nothing_found(&format!("{}/ghp_{}", m(700), m(36)));
     let line = format!("{{\"signature\":\"{}\",\"data\":\"{}\",\"uuid\":\"{}\"}}", m(60), m(60), m(36));
-    secrets_in_line(&line, &mut |kind, value| panic!("{kind}: {value}"));
+    find_secrets_in_line(&line, &mut |kind, value| panic!("{kind}: {value}"));
 }
 
 #[track_caller]
-fn in_line(line: &str) -> Vec<(&'static str, String)> {
+fn found_in_line(line: &str) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    secrets_in_line(line, &mut |kind, value| found.push((kind, value.to_owned())));
+    find_secrets_in_line(line, &mut |kind, value| found.push((kind, value.to_owned())));
     found
 }
 
 #[test]
 fn a_line_is_searched_string_by_string() {
-    assert_eq!(in_line(r#"{"a":[{"password":"hunter2"}]}"#), [("password", "hunter2".to_owned())]);
+    assert_eq!(found_in_line(r#"{"a":[{"password":"hunter2"}]}"#), [("password", "hunter2".to_owned())]);
     let escaped = r#"{"text":"he said:\nDB_PASSWORD=\"hun ter2\"\n"}"#;
-    assert_eq!(in_line(escaped), [("password", "hun ter2".to_owned())]);
-    assert_eq!(in_line("{torn \"password\":\"hunter2\""), [("password", "hunter2".to_owned())]);
-    assert_eq!(in_line(r#"{"text":"\ud800 PASSWORD=hunter2"}"#), [("password", "hunter2".to_owned())]);
-    assert_eq!(in_line(&format!("{}\"password\":\"hunter2\"{}", "[{\"x\":".repeat(200), "}]")).len(), 1);
+    assert_eq!(found_in_line(escaped), [("password", "hun ter2".to_owned())]);
+    assert_eq!(found_in_line("{torn \"password\":\"hunter2\""), [("password", "hunter2".to_owned())]);
+    assert_eq!(found_in_line(r#"{"text":"\ud800 PASSWORD=hunter2"}"#), [("password", "hunter2".to_owned())]);
+    assert_eq!(found_in_line(&format!("{}\"password\":\"hunter2\"{}", "[{\"x\":".repeat(200), "}]")).len(), 1);
 }
 
 #[test]
 fn of_findings_that_overlap_one_is_left() {
-    let token = "ghp_".to_owned() + &made_up(36);
-    assert_eq!(found(&format!("GITHUB_TOKEN={token}")), [("GitHub token", &*token)]);
+    let token = "ghp_".to_owned() + &generate_token(36);
+    assert_eq!(found_values(&format!("GITHUB_TOKEN={token}")), [("GitHub token", &*token)]);
     let cookie = format!("a={token}; b=secret-session-1");
-    assert_eq!(found(&format!("Cookie: {cookie}")), [("GitHub token", &*cookie)]);
+    assert_eq!(found_values(&format!("Cookie: {cookie}")), [("GitHub token", &*cookie)]);
 }

@@ -44,7 +44,7 @@ const PLACEHOLDER_PARTS: &[&str] =
     &["your", "placeholder", "redacted", "process.env", "environ", "getenv", "example.com", "...", "…", "xxx", "***"];
 
 /// Whether a value only says where a secret would be: `xxxx`, `****`, `<token>`, `[secret]`.
-pub(super) fn is_blank(value: &str) -> bool {
+pub(super) fn is_placeholder(value: &str) -> bool {
     let filler = value.bytes().filter(|b| matches!(b, b'x' | b'X' | b'*' | b'.')).count();
     let marked = value.trim_start_matches([':', '=', ',', ';']).starts_with(['<', '[', '{']);
     filler * 10 >= value.len() * 7 || marked || value.contains("${")
@@ -55,7 +55,7 @@ pub(super) fn is_password(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let variable = value.strip_prefix(['$', '%', '@', '&', '#', ':']).is_some_and(is_identifier);
     value.len() >= 3
-        && !is_blank(value)
+        && !is_placeholder(value)
         && !variable
         && !value.starts_with(['(', '|', '\\'])
         && !value.starts_with("$(")
@@ -64,10 +64,10 @@ pub(super) fn is_password(value: &str) -> bool {
 }
 
 /// Whether a value has letters and digits, and more than a few different ones.
-pub(super) fn is_mixed(value: &str) -> bool {
+pub(super) fn has_letters_and_digits(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-    digits >= 2 && letters >= 2 && !is_blank(value)
+    digits >= 2 && letters >= 2 && !is_placeholder(value)
 }
 
 /// Whether base64 of `user:password`.
@@ -78,7 +78,7 @@ pub(super) fn is_basic_auth(value: &str) -> bool {
 
 /// Whether a value named as a secret looks like one: a part of it mixes letters and
 /// digits, or it has no words in it at all.
-pub(super) fn is_key(value: &str) -> bool {
+pub(super) fn is_key_like(value: &str) -> bool {
     let parts = || value.split(|c: char| !c.is_ascii_alphanumeric());
     let mixed = |part: &str| {
         part.len() >= 6
@@ -97,7 +97,7 @@ pub(super) fn is_key(value: &str) -> bool {
 
 /// Whether a value is random whatever its name: long, of small and capital letters and
 /// digits that take turns as no word does. Hashes in hex are not.
-pub(super) fn is_random(value: &str) -> bool {
+pub(super) fn is_random_value(value: &str) -> bool {
     let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
     let alphanumeric = count(u8::is_ascii_alphanumeric);
     value.len() >= RANDOM_MIN_BYTES
@@ -107,7 +107,7 @@ pub(super) fn is_random(value: &str) -> bool {
         && alphanumeric * 10 >= value.len() * 9
         && class_changes(value) * 100 >= value.len() * 45
         && entropy(value) >= 4.0
-        && !is_blank(value)
+        && !is_placeholder(value)
 }
 
 /// The length from which a value can be recognised as random.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::clean::clean;
+use crate::sanitize::sanitize;
 
 /// A piece of text in one style. Its text is clean and has no line breaks.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,7 @@ pub(super) struct Span {
 impl Span {
     /// The only way text gets on a row: cleaned, tabs widened.
     pub(super) fn new(style: Style, text: &str) -> Self {
-        Self { style, text: clean(text).replace('\t', "    ").replace('\n', " ") }
+        Self { style, text: sanitize(text).replace('\t', "    ").replace('\n', " ") }
     }
 
     pub(super) fn plain(text: &str) -> Self {
@@ -38,7 +38,7 @@ pub(super) fn width(row: &[Span]) -> usize {
 }
 
 /// Writes a row and its line break, with our own colours or none.
-pub(super) fn write(row: &[Span], color: bool, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn write_row(row: &[Span], color: bool, out: &mut dyn Write) -> fmt::Result {
     let end = row.iter().rposition(|span| !span.text.trim_end_matches(' ').is_empty()).map_or(0, |i| i + 1);
     for (i, span) in row[..end].iter().enumerate() {
         let text = if i + 1 == end { span.text.trim_end_matches(' ') } else { &span.text };
@@ -59,7 +59,7 @@ pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
     let flat: String = row.iter().map(|span| &*span.text).collect();
     let mut ranges = Vec::new();
     let (mut start, mut end, mut used) = (0, 0, 0);
-    for segment in segments(&flat) {
+    for segment in break_segments(&flat) {
         let text = &flat[segment.clone()];
         let (word, whole) = (text.trim_end_matches(' ').width(), text.width());
         if used + word > most && end > start {
@@ -85,11 +85,11 @@ pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
     }
     // The spaces at a break are neither shown nor counted.
     let shown = |r: std::ops::Range<usize>| r.start..r.start + flat[r].trim_end_matches(' ').len();
-    ranges.into_iter().map(|range| slice(row, shown(range))).collect()
+    ranges.into_iter().map(|range| slice_row(row, shown(range))).collect()
 }
 
 /// Breaks a row wherever the columns end, as code needs it.
-pub(super) fn chop(row: &[Span], most: usize) -> Vec<Row> {
+pub(super) fn hard_wrap(row: &[Span], most: usize) -> Vec<Row> {
     let mut rows = vec![Row::new()];
     let mut used = 0;
     for span in row {
@@ -97,28 +97,28 @@ pub(super) fn chop(row: &[Span], most: usize) -> Vec<Row> {
         for (at, c) in span.text.char_indices() {
             let columns = c.width().unwrap_or(0);
             if used + columns > most.max(2) {
-                push(&mut rows, span, start..at);
+                push_span(&mut rows, span, start..at);
                 rows.push(Row::new());
                 (start, used) = (at, 0);
             }
             used += columns;
         }
-        push(&mut rows, span, start..span.text.len());
+        push_span(&mut rows, span, start..span.text.len());
     }
     rows
 }
 
 /// Cuts a row to one of at most `most` columns, marked when something is missing.
-pub(super) fn cut(row: &[Span], most: usize) -> Row {
+pub(super) fn truncate_row(row: &[Span], most: usize) -> Row {
     if width(row) <= most {
         return row.to_vec();
     }
-    let mut first = chop(row, most.saturating_sub(1)).swap_remove(0);
+    let mut first = hard_wrap(row, most.saturating_sub(1)).swap_remove(0);
     first.push(Span::new(Style::new().dimmed(), "…"));
     first
 }
 
-fn push(rows: &mut [Row], span: &Span, range: std::ops::Range<usize>) {
+fn push_span(rows: &mut [Row], span: &Span, range: std::ops::Range<usize>) {
     if let Some(row) = rows.last_mut()
         && !range.is_empty()
     {
@@ -127,7 +127,7 @@ fn push(rows: &mut [Row], span: &Span, range: std::ops::Range<usize>) {
 }
 
 /// The part of a row that a range of its flat text covers.
-fn slice(row: &[Span], range: std::ops::Range<usize>) -> Row {
+fn slice_row(row: &[Span], range: std::ops::Range<usize>) -> Row {
     let mut cut = Row::new();
     let mut offset = 0;
     for span in row {
@@ -145,12 +145,12 @@ fn slice(row: &[Span], range: std::ops::Range<usize>) -> Row {
 }
 
 /// The pieces a line may be broken between; spaces belong to the piece before.
-fn segments(text: &str) -> Vec<std::ops::Range<usize>> {
+fn break_segments(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut pieces = Vec::new();
     let mut start = 0;
     let mut before: Option<char> = None;
     for (at, c) in text.char_indices() {
-        if before.is_some_and(|before| may_break(before, c)) {
+        if before.is_some_and(|before| can_break(before, c)) {
             pieces.push(start..at);
             start = at;
         }
@@ -162,11 +162,14 @@ fn segments(text: &str) -> Vec<std::ops::Range<usize>> {
     pieces
 }
 
-fn may_break(before: char, after: char) -> bool {
+fn can_break(before: char, after: char) -> bool {
     if after == ' ' {
         return false;
     }
-    before == ' ' || (is_ideograph(before) || is_ideograph(after)) && !closes(after) && !opens(before)
+    before == ' '
+        || (is_ideograph(before) || is_ideograph(after))
+            && !is_closing_punctuation(after)
+            && !is_opening_punctuation(before)
 }
 
 /// Whether lines may break beside it without a space, as in Chinese and Japanese.
@@ -176,18 +179,18 @@ pub(super) fn is_ideograph(c: char) -> bool {
 }
 
 /// Punctuation that must not begin a line.
-fn closes(c: char) -> bool {
+fn is_closing_punctuation(c: char) -> bool {
     "，。、；：？！）】」』》〉〕”’…·,.;:?!)]}ー々".contains(c)
 }
 
 /// Punctuation that must not end a line.
-fn opens(c: char) -> bool {
+fn is_opening_punctuation(c: char) -> bool {
     "（【「『《〈〔“‘([{".contains(c)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Span, chop, cut, wrap};
+    use super::{Span, hard_wrap, truncate_row, wrap};
 
     fn texts(rows: Vec<super::Row>) -> Vec<String> {
         rows.iter().map(|row| row.iter().map(Span::text).collect::<String>().trim_end().to_owned()).collect()
@@ -203,8 +206,8 @@ mod tests {
     #[test]
     fn ideographs_take_two_columns_and_keep_their_punctuation() {
         assert_eq!(texts(wrap(&[Span::plain("每人最多中一次奖，不重复")], 16)), ["每人最多中一次", "奖，不重复"]);
-        assert_eq!(texts(chop(&[Span::plain("抽奖脚本")], 5)), ["抽奖", "脚本"]);
-        assert_eq!(texts(vec![cut(&[Span::plain("抽奖脚本")], 6)]), ["抽奖…"]);
+        assert_eq!(texts(hard_wrap(&[Span::plain("抽奖脚本")], 5)), ["抽奖", "脚本"]);
+        assert_eq!(texts(vec![truncate_row(&[Span::plain("抽奖脚本")], 6)]), ["抽奖…"]);
     }
 
     #[test]

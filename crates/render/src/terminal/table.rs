@@ -2,7 +2,7 @@
 
 use pulldown_cmark::Alignment;
 
-use super::paint::{BOLD, DIM};
+use super::palette::{BOLD, DIM};
 use super::row::{Row, Span, width, wrap};
 
 /// A table being gathered, cell by cell.
@@ -13,14 +13,14 @@ pub(super) struct Table {
 }
 
 /// A column is never made narrower than this.
-const NARROWEST: usize = 6;
+const MIN_COLUMN_WIDTH: usize = 6;
 
 impl Table {
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, rows: Vec::new(), current: Vec::new() }
     }
 
-    pub(super) fn cell(&mut self, cell: Row) {
+    pub(super) fn push_cell(&mut self, cell: Row) {
         self.current.push(cell);
     }
 
@@ -29,8 +29,8 @@ impl Table {
     }
 
     /// Draws the table in at most `room` columns, if its columns can be that narrow.
-    pub(super) fn rows(self, room: usize) -> Vec<Row> {
-        let widths = self.widths(room);
+    pub(super) fn into_rows(self, room: usize) -> Vec<Row> {
+        let widths = self.column_widths(room);
         let rule = |left: &str, middle: &str, right: &str| {
             let bars: Vec<String> = widths.iter().map(|w| "─".repeat(w + 2)).collect();
             vec![Span::new(DIM, &format!("{left}{}{right}", bars.join(middle)))]
@@ -48,7 +48,7 @@ impl Table {
                 for (c, w) in widths.iter().enumerate() {
                     let cell = cells[c].get(line).unwrap_or(&empty);
                     let alignment = self.alignments.get(c).copied().unwrap_or(Alignment::None);
-                    out.extend(padded(cell, *w, alignment, i == 0));
+                    out.extend(pad_cell(cell, *w, alignment, i == 0));
                     out.push(Span::new(DIM, "│"));
                 }
                 drawn.push(out);
@@ -59,14 +59,14 @@ impl Table {
     }
 
     /// Takes columns from the widest until the table fits.
-    fn widths(&self, room: usize) -> Vec<usize> {
+    fn column_widths(&self, room: usize) -> Vec<usize> {
         let columns = self.alignments.len();
         let room = room.saturating_sub(3 * columns + 1);
         let widest = |c: usize| self.rows.iter().filter_map(|row| row.get(c)).map(|cell| width(cell)).max();
         let mut widths: Vec<usize> = (0..columns).map(|c| widest(c).unwrap_or(0).clamp(1, room.max(1))).collect();
         while widths.iter().sum::<usize>() > room {
             match widths.iter_mut().max() {
-                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                Some(widest) if *widest > MIN_COLUMN_WIDTH => *widest -= 1,
                 _ => break,
             }
         }
@@ -74,7 +74,7 @@ impl Table {
     }
 }
 
-fn padded(cell: &[Span], columns: usize, alignment: Alignment, is_head: bool) -> Row {
+fn pad_cell(cell: &[Span], columns: usize, alignment: Alignment, is_head: bool) -> Row {
     let spare = columns.saturating_sub(width(cell));
     let left = match alignment {
         Alignment::Right => spare,

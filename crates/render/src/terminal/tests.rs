@@ -1,9 +1,9 @@
 use quipu_conversation::Conversation;
 
-use super::{Terminal, Thinking};
+use super::{Terminal, ThinkingDisplay};
 
 /// The items of some lines.
-fn story(lines: &[&str]) -> Vec<quipu_conversation::ScreenItem> {
+fn items_from_lines(lines: &[&str]) -> Vec<quipu_conversation::ScreenItem> {
     let mut talk = Conversation::default();
     for (i, line) in lines.iter().enumerate() {
         talk.push_line(i as u64 + 1, line);
@@ -11,18 +11,18 @@ fn story(lines: &[&str]) -> Vec<quipu_conversation::ScreenItem> {
     talk.for_ui()
 }
 
-fn narrow() -> Terminal {
+fn narrow_terminal() -> Terminal {
     Terminal { width: 44, ..Terminal::default() }
 }
 
 #[track_caller]
 fn check(terminal: &Terminal, lines: &[&str], expect: &str) {
-    let shown = terminal.render(&story(lines));
+    let shown = terminal.render(&items_from_lines(lines));
     assert_eq!(shown, expect, "\n{shown}");
 }
 
 /// A line in which the model says `text`.
-fn says(text: &str) -> String {
+fn assistant_line(text: &str) -> String {
     let uuid: String = text.chars().filter(char::is_ascii_alphabetic).take(5).collect();
     let text = serde_json::to_string(text).unwrap();
     format!(
@@ -30,10 +30,10 @@ fn says(text: &str) -> String {
     )
 }
 
-const ASKED: &str = r#"{"type":"user","uuid":"a","timestamp":"2026-11-15T09:14:00Z","message":{"role":"user","content":"> **上下文资料**\n> \n> - 📄 `src/main.rs`\n\nplease read this and say what it does"}}"#;
+const USER_LINE: &str = r#"{"type":"user","uuid":"a","timestamp":"2026-11-15T09:14:00Z","message":{"role":"user","content":"> **上下文资料**\n> \n> - 📄 `src/main.rs`\n\nplease read this and say what it does"}}"#;
 
 /// Two lines: a call of a tool, and its result.
-fn call(name: &str, input: &str, result: &str, is_error: bool) -> [String; 2] {
+fn tool_call_lines(name: &str, input: &str, result: &str, is_error: bool) -> [String; 2] {
     let result = serde_json::to_string(result).unwrap();
     [
         format!(
@@ -47,15 +47,15 @@ fn call(name: &str, input: &str, result: &str, is_error: bool) -> [String; 2] {
 
 #[track_caller]
 fn check_call(name: &str, input: &str, result: &str, expect: &str) {
-    let [call, answer] = call(name, input, result, false);
-    check(&narrow(), &[&call, &answer], &format!("▌ m\n{expect}"));
+    let [call, answer] = tool_call_lines(name, input, result, false);
+    check(&narrow_terminal(), &[&call, &answer], &format!("▌ m\n{expect}"));
 }
 
 #[test]
 fn speakers_are_named_once_and_the_day_is_told_once() {
     check(
-        &narrow(),
-        &[ASKED, &says("It prints *hello*."), &says("Nothing `else`.")],
+        &narrow_terminal(),
+        &[USER_LINE, &assistant_line("It prints *hello*."), &assistant_line("Nothing `else`.")],
         "▌ you  2026-11-15 09:14
   [📄 src/main.rs]
   please read this and say what it does
@@ -71,8 +71,8 @@ fn speakers_are_named_once_and_the_day_is_told_once() {
 #[test]
 fn markdown_is_laid_out() {
     check(
-        &narrow(),
-        &[&says(
+        &narrow_terminal(),
+        &[&assistant_line(
             "# Title\n\none two three four five six seven eight nine\n\n- a list item that is long enough to wrap around\n  - [x] done\n- b\n\n1. x\n2. y\n\n> quoted words\n\n```rust\nfn main() {}\n```\n\n| 名 | n |\n|:--|--:|\n| 抽奖 | 1 |\n\nsee [here](https://example.org) and <https://e.org>\n\n---\n\n<b>raw</b>",
         )],
         "▌ claude-opus-5-5  2026-11-15 09:15
@@ -112,8 +112,8 @@ fn markdown_is_laid_out() {
 #[test]
 fn a_wide_table_is_wrapped_into_its_columns() {
     check(
-        &narrow(),
-        &[&says("| key | what it means |\n|--|--|\n| a | a long explanation that does not fit in one row |")],
+        &narrow_terminal(),
+        &[&assistant_line("| key | what it means |\n|--|--|\n| a | a long explanation that does not fit in one row |")],
         "▌ claude-opus-5-5  2026-11-15 09:15
   ┌─────┬──────────────────────────────────┐
   │ key │ what it means                    │
@@ -148,9 +148,9 @@ fn a_command_shows_its_output_without_escapes_and_cut() {
 
 #[test]
 fn a_failure_says_so_in_words() {
-    let [call, answer] = call("Bash", r#"{"command":"false"}"#, "<tool_use_error>no</tool_use_error>", true);
-    check(&narrow(), &[&call, &answer], "▌ m\n  ✗ failed Bash $ false\n    no\n");
-    check(&narrow(), &[&call], "▌ m\n  … pending Bash $ false\n");
+    let [call, answer] = tool_call_lines("Bash", r#"{"command":"false"}"#, "<tool_use_error>no</tool_use_error>", true);
+    check(&narrow_terminal(), &[&call, &answer], "▌ m\n  ✗ failed Bash $ false\n    no\n");
+    check(&narrow_terminal(), &[&call], "▌ m\n  … pending Bash $ false\n");
 }
 
 #[test]
@@ -185,16 +185,16 @@ fn known_tools_have_their_own_form() {
 #[test]
 fn thinking_is_folded_shown_or_hidden() {
     let line = r#"{"type":"assistant","uuid":"b","message":{"role":"assistant","model":"m","content":[{"type":"thinking","thinking":"first\nsecond\n\nthird"}]}}"#;
-    check(&narrow(), &[line], "▌ m\n  ∴ first (+2 lines)\n");
-    let full = Terminal { thinking: Thinking::Full, ..narrow() };
+    check(&narrow_terminal(), &[line], "▌ m\n  ∴ first (+2 lines)\n");
+    let full = Terminal { thinking: ThinkingDisplay::Full, ..narrow_terminal() };
     check(&full, &[line], "▌ m\n  ∴ first\n    second\n\n    third\n");
-    check(&Terminal { thinking: Thinking::Hidden, ..narrow() }, &[line], "");
+    check(&Terminal { thinking: ThinkingDisplay::Hidden, ..narrow_terminal() }, &[line], "");
 }
 
 #[test]
 fn what_cannot_be_read_is_shown_as_such() {
     check(
-        &narrow(),
+        &narrow_terminal(),
         &["{", r#"{"type":"hologram","uuid":"x","parentUuid":null,"beam":7}"#],
         "  ! line 1: not JSON: EOF while parsing an
     object at line 1 column 1
@@ -206,8 +206,8 @@ fn what_cannot_be_read_is_shown_as_such() {
 
 #[test]
 fn colours_are_our_own() {
-    let terminal = Terminal { color: true, ..narrow() };
-    let shown = terminal.render(&story(&[&says("a **b** \x1b[5mc")]));
+    let terminal = Terminal { color: true, ..narrow_terminal() };
+    let shown = terminal.render(&items_from_lines(&[&assistant_line("a **b** \x1b[5mc")]));
     assert_eq!(
         shown,
         "\x1b[1m\x1b[35m▌ claude-opus-5-5\x1b[0m\x1b[2m  2026-11-15 09:15\x1b[0m\n  a \x1b[1mb\x1b[0m c\n"
@@ -216,9 +216,9 @@ fn colours_are_our_own() {
 
 #[test]
 fn item_by_item_is_the_same_as_all_at_once() {
-    let items = story(&[ASKED, &says("one"), &says("two")]);
-    let terminal = narrow();
-    let (mut flow, mut shown) = (terminal.flow(), String::new());
-    items.iter().for_each(|item| flow.item(item, &mut shown).unwrap());
+    let items = items_from_lines(&[USER_LINE, &assistant_line("one"), &assistant_line("two")]);
+    let terminal = narrow_terminal();
+    let (mut flow, mut shown) = (terminal.renderer(), String::new());
+    items.iter().for_each(|item| flow.render_item(item, &mut shown).unwrap());
     assert_eq!(shown, terminal.render(&items));
 }

@@ -1,55 +1,59 @@
 //! Tool cards: a line that says what was done, and what came of it.
 
 use anstyle::Style;
-use quipu_conversation::{Status, ToolCard};
+use quipu_conversation::{ToolCard, ToolStatus};
 
-use super::flow::{Flow, plain};
-use super::paint::{self, BAD, BOLD, DIM, GOOD, PLAIN, WAITING};
-use super::prose;
-use super::row::{Row, Span, chop, cut, wrap};
-use crate::call::{Call, Part, Progress};
-use crate::code::{Language, highlight};
-use crate::diff::{DiffLine, Sign};
-use crate::speaker::source_label;
+use super::from_markdown;
+use super::palette::{self, BOLD, DIM, ERROR, PENDING, PLAIN, SUCCESS};
+use super::renderer::{TerminalRenderer, plain_rows};
+use super::row::{Row, Span, hard_wrap, truncate_row, wrap};
+use crate::diff::{DiffLine, DiffLineKind};
+use crate::highlight::{Language, highlight};
+use crate::speaker::image_source_label;
+use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView};
 
 /// Rows of a result before it is cut.
-const RESULT: usize = 8;
+const MAX_RESULT_ROWS: usize = 8;
 /// Rows of a change or a plan before it is cut: it says more per row.
-const CHANGE: usize = 24;
+const MAX_CHANGE_ROWS: usize = 24;
 /// Rows the line itself may take.
-const TITLE: usize = 3;
+const MAX_TITLE_ROWS: usize = 3;
 /// The indent of what stands under the line.
-const UNDER: &str = "  ";
+const PART_INDENT: &str = "  ";
 
-impl Flow {
-    pub(super) fn tool(&mut self, card: &ToolCard, room: usize) -> Vec<Row> {
-        let base = self.terminal.base.clone().unwrap_or_default();
-        let call = Call::new(card, &base);
-        let mut rows = self.title(card, &call, room);
-        let inner = room.saturating_sub(UNDER.len()).max(16);
-        if !call.is_quiet || self.terminal.full {
+impl TerminalRenderer {
+    pub(super) fn tool_rows(&mut self, card: &ToolCard, room: usize) -> Vec<Row> {
+        let base = self.terminal.base_folder.clone().unwrap_or_default();
+        let call = ToolCallView::from_card(card, &base);
+        let mut rows = self.title_rows(card, &call, room);
+        let inner = room.saturating_sub(PART_INDENT.len()).max(16);
+        if !call.is_collapsed || self.terminal.show_full {
             for (i, part) in call.parts.iter().enumerate() {
-                if i > 0 && matches!(part, Part::Prose(_)) {
+                if i > 0 && matches!(part, ToolCallPart::Markdown(_)) {
                     rows.push(Row::new());
                 }
-                rows.extend(self.part(part, inner).into_iter().map(|row| indented(Span::plain(UNDER), row)));
+                rows.extend(
+                    self.part_rows(part, inner).into_iter().map(|row| prepend_span(Span::plain(PART_INDENT), row)),
+                );
             }
         }
         if let Some(subagent) = &card.subagent {
-            let mut flow = self.inside(inner.saturating_sub(2).max(16));
+            let mut flow = self.for_subagent(inner.saturating_sub(2).max(16));
             for at in 0..subagent.items.len() {
-                let framed = flow.rows(&subagent.items[at..]).into_iter();
-                rows.extend(framed.map(|row| indented(Span::plain(UNDER), indented(Span::new(DIM, "│ "), row))));
+                let framed = flow.item_rows(&subagent.items[at..]).into_iter();
+                rows.extend(
+                    framed.map(|row| prepend_span(Span::plain(PART_INDENT), prepend_span(Span::new(DIM, "│ "), row))),
+                );
             }
         }
         rows
     }
 
-    fn title(&self, card: &ToolCard, call: &Call<'_>, room: usize) -> Vec<Row> {
+    fn title_rows(&self, card: &ToolCard, call: &ToolCallView<'_>, room: usize) -> Vec<Row> {
         let (style, glyph, word) = match card.status {
-            Status::Success => (GOOD, "✓", "ok"),
-            Status::Failed => (BAD, "✗", "failed"),
-            Status::Pending => (WAITING, "…", "pending"),
+            ToolStatus::Success => (SUCCESS, "✓", "ok"),
+            ToolStatus::Failed => (ERROR, "✗", "failed"),
+            ToolStatus::Pending => (PENDING, "…", "pending"),
         };
         let mut row = vec![Span::new(style, glyph), Span::plain(" ")];
         if !self.terminal.color {
@@ -63,47 +67,55 @@ impl Flow {
             row.push(Span::new(DIM, &format!(" ({})", call.note)));
         }
         let mut rows = wrap(&row, room.saturating_sub(2));
-        if rows.len() > TITLE && !self.terminal.full {
-            rows.truncate(TITLE);
-            rows[TITLE - 1].push(Span::new(DIM, " …"));
+        if rows.len() > MAX_TITLE_ROWS && !self.terminal.show_full {
+            rows.truncate(MAX_TITLE_ROWS);
+            rows[MAX_TITLE_ROWS - 1].push(Span::new(DIM, " …"));
         }
         for row in rows.iter_mut().skip(1) {
-            row.insert(0, Span::plain(UNDER));
+            row.insert(0, Span::plain(PART_INDENT));
         }
         rows
     }
 
-    fn part(&mut self, part: &Part<'_>, room: usize) -> Vec<Row> {
+    fn part_rows(&mut self, part: &ToolCallPart<'_>, room: usize) -> Vec<Row> {
         match part {
-            Part::Command(command) => {
+            ToolCallPart::Command(command) => {
                 let mark = |i| if i == 0 { Span::new(DIM, "$ ") } else { Span::plain("  ") };
-                let rows = self.lines(command, PLAIN, room.saturating_sub(2));
-                self.limited(rows.into_iter().enumerate().map(|(i, row)| indented(mark(i), row)).collect(), RESULT)
+                let rows = self.line_rows(command, PLAIN, room.saturating_sub(2));
+                self.truncate_rows(
+                    rows.into_iter().enumerate().map(|(i, row)| prepend_span(mark(i), row)).collect(),
+                    MAX_RESULT_ROWS,
+                )
             }
-            Part::Code { text, path } => self.code(text, path, room),
-            Part::Diff(lines) => {
-                let rows = lines.iter().flat_map(|line| self.diff_line(line, room)).collect();
-                self.limited(rows, CHANGE)
+            ToolCallPart::Code { text, path } => self.code_rows(text, path, room),
+            ToolCallPart::Diff(lines) => {
+                let rows = lines.iter().flat_map(|line| self.diff_line_rows(line, room)).collect();
+                self.truncate_rows(rows, MAX_CHANGE_ROWS)
             }
-            Part::Tasks(tasks) => tasks.iter().flat_map(|(progress, task)| task_rows(*progress, task, room)).collect(),
-            Part::Prose(text) => {
-                let rows = prose::rows(text, room, self.terminal.color);
-                self.limited(rows, CHANGE)
+            ToolCallPart::Tasks(tasks) => {
+                tasks.iter().flat_map(|(progress, task)| task_rows(*progress, task, room)).collect()
             }
-            Part::Output(text) => self.output(text, DIM, room),
-            Part::Failure(text) => self.output(text, BAD, room),
-            Part::Json(json) => {
+            ToolCallPart::Markdown(text) => {
+                let rows = from_markdown::markdown_rows(text, room, self.terminal.color);
+                self.truncate_rows(rows, MAX_CHANGE_ROWS)
+            }
+            ToolCallPart::Output(text) => self.output_rows(text, DIM, room),
+            ToolCallPart::Failure(text) => self.output_rows(text, ERROR, room),
+            ToolCallPart::Json(json) => {
                 let row = [Span::new(DIM, json)];
-                if self.terminal.full { wrap(&row, room) } else { vec![cut(&row, room)] }
+                if self.terminal.show_full { wrap(&row, room) } else { vec![truncate_row(&row, room)] }
             }
-            Part::Picture(image) => {
-                vec![cut(&[Span::new(paint::TAG, &format!("[{}]", source_label(&image.source)))], room)]
+            ToolCallPart::Image(image) => {
+                vec![truncate_row(
+                    &[Span::new(palette::TAG, &format!("[{}]", image_source_label(&image.source)))],
+                    room,
+                )]
             }
-            Part::Question { text, options, answer } => {
+            ToolCallPart::Question { text, options, answer } => {
                 let mut rows = wrap(&[Span::new(BOLD, text)], room);
                 match answer {
                     Some(answer) => {
-                        rows.extend(wrap(&[Span::new(GOOD, "→ "), Span::plain(answer)], room));
+                        rows.extend(wrap(&[Span::new(SUCCESS, "→ "), Span::plain(answer)], room));
                     }
                     None => rows.extend(wrap(&[Span::new(DIM, &options.join(" · "))], room)),
                 }
@@ -112,29 +124,34 @@ impl Flow {
         }
     }
 
-    fn output(&self, text: &str, style: Style, room: usize) -> Vec<Row> {
-        if self.terminal.full {
-            return self.lines(text, style, room);
+    fn output_rows(&self, text: &str, style: Style, room: usize) -> Vec<Row> {
+        if self.terminal.show_full {
+            return self.line_rows(text, style, room);
         }
         // Only what is shown is measured.
         let total = text.lines().count();
-        let shown = if total > RESULT + 1 { RESULT } else { total };
-        let mut rows: Vec<Row> = text.lines().take(shown).map(|line| cut(&[Span::new(style, line)], room)).collect();
+        let shown = if total > MAX_RESULT_ROWS + 1 { MAX_RESULT_ROWS } else { total };
+        let mut rows: Vec<Row> =
+            text.lines().take(shown).map(|line| truncate_row(&[Span::new(style, line)], room)).collect();
         if total > shown {
             rows.push(vec![Span::new(DIM, &format!("… +{} lines", total - shown))]);
         }
         rows
     }
 
-    fn code(&mut self, text: &str, path: &str, room: usize) -> Vec<Row> {
+    fn code_rows(&mut self, text: &str, path: &str, room: usize) -> Vec<Row> {
         let total = text.lines().count();
-        let shown = if self.terminal.full || total <= RESULT + 1 { total } else { RESULT };
+        let shown = if self.terminal.show_full || total <= MAX_RESULT_ROWS + 1 { total } else { MAX_RESULT_ROWS };
         let end = text.split_inclusive('\n').take(shown).map(str::len).sum();
-        let language = Language::of_path(path).filter(|_| self.terminal.color);
+        let language = Language::from_path(path).filter(|_| self.terminal.color);
         let mut rows = Vec::new();
         for line in highlight(&text[..end], language) {
-            let row: Row = line.into_iter().map(|(tone, text)| Span::new(paint::tone(tone), text)).collect();
-            if self.terminal.full { rows.extend(chop(&row, room)) } else { rows.push(cut(&row, room)) }
+            let row: Row = line.into_iter().map(|(tone, text)| Span::new(palette::token_style(tone), text)).collect();
+            if self.terminal.show_full {
+                rows.extend(hard_wrap(&row, room))
+            } else {
+                rows.push(truncate_row(&row, room))
+            }
         }
         if total > shown {
             rows.push(vec![Span::new(DIM, &format!("… +{} lines", total - shown))]);
@@ -142,43 +159,43 @@ impl Flow {
         rows
     }
 
-    fn diff_line(&self, line: &DiffLine, room: usize) -> Vec<Row> {
-        let (style, strong) = match line.sign {
-            Sign::Same | Sign::Gap => (DIM, DIM),
-            Sign::Gone => (BAD, BAD.bold().underline()),
-            Sign::New => (GOOD, GOOD.bold().underline()),
+    fn diff_line_rows(&self, line: &DiffLine, room: usize) -> Vec<Row> {
+        let (style, strong) = match line.kind {
+            DiffLineKind::Unchanged | DiffLineKind::Gap => (DIM, DIM),
+            DiffLineKind::Removed => (ERROR, ERROR.bold().underline()),
+            DiffLineKind::Added => (SUCCESS, SUCCESS.bold().underline()),
         };
-        let mut row = vec![Span::new(style, &format!("{} ", line.sign.mark()))];
+        let mut row = vec![Span::new(style, &format!("{} ", line.kind.mark()))];
         let parts = line.parts.iter();
         row.extend(parts.map(|(emphasised, text)| Span::new(if *emphasised { strong } else { style }, text)));
-        if self.terminal.full { chop(&row, room) } else { vec![cut(&row, room)] }
+        if self.terminal.show_full { hard_wrap(&row, room) } else { vec![truncate_row(&row, room)] }
     }
 
     /// Text as it was written: cut at the edge, or chopped when all is wanted.
-    fn lines(&self, text: &str, style: Style, room: usize) -> Vec<Row> {
+    fn line_rows(&self, text: &str, style: Style, room: usize) -> Vec<Row> {
         let rows = text.lines().map(|line| [Span::new(style, line)]);
-        if self.terminal.full {
-            rows.flat_map(|row| chop(&row, room)).collect()
+        if self.terminal.show_full {
+            rows.flat_map(|row| hard_wrap(&row, room)).collect()
         } else {
-            rows.map(|row| cut(&row, room)).collect()
+            rows.map(|row| truncate_row(&row, room)).collect()
         }
     }
 }
 
-fn task_rows(progress: Progress, task: &str, room: usize) -> Vec<Row> {
+fn task_rows(progress: TodoStatus, task: &str, room: usize) -> Vec<Row> {
     let (mark, style) = match progress {
-        Progress::Open => ("☐ ", PLAIN),
-        Progress::Doing => ("▸ ", BOLD),
-        Progress::Done => ("☑ ", DIM),
+        TodoStatus::Pending => ("☐ ", PLAIN),
+        TodoStatus::InProgress => ("▸ ", BOLD),
+        TodoStatus::Completed => ("☑ ", DIM),
     };
-    let mut rows = plain(task, style, room.saturating_sub(2));
+    let mut rows = plain_rows(task, style, room.saturating_sub(2));
     for (i, row) in rows.iter_mut().enumerate() {
-        row.insert(0, if i == 0 { Span::new(style, mark) } else { Span::plain(UNDER) });
+        row.insert(0, if i == 0 { Span::new(style, mark) } else { Span::plain(PART_INDENT) });
     }
     rows
 }
 
-fn indented(mark: Span, mut row: Row) -> Row {
+fn prepend_span(mark: Span, mut row: Row) -> Row {
     row.insert(0, mark);
     row
 }

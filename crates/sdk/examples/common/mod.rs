@@ -3,23 +3,23 @@
 
 use std::path::PathBuf;
 
-use quipu_api::answer::{Answerer, Script};
+use quipu_api::mock::{MockServer, Script};
 use quipu_sdk::{Entry, Options};
 
-pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type ExampleResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Somewhere to work, and a model to work with.
-pub(crate) struct Stage {
+pub(crate) struct ExampleSetup {
     folder: tempfile::TempDir,
-    answerer: Option<Answerer>,
+    mock_server: Option<MockServer>,
     cli: Option<PathBuf>,
 }
 
-impl Stage {
+impl ExampleSetup {
     /// Reads the arguments: `--cli PATH` is the agent to start, `--live` asks your own
     /// model instead of the script.
     pub(crate) async fn new(script: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut stage = Self { folder: tempfile::tempdir()?, answerer: None, cli: None };
+        let mut stage = Self { folder: tempfile::tempdir()?, mock_server: None, cli: None };
         let mut args = std::env::args().skip(1);
         let mut live = false;
         while let Some(arg) = args.next() {
@@ -30,7 +30,7 @@ impl Stage {
             }
         }
         if !live {
-            stage.answerer = Some(Answerer::start(Script::parse(script)?).await?);
+            stage.mock_server = Some(MockServer::start(Script::parse(script)?).await?);
         }
         Ok(stage)
     }
@@ -41,7 +41,7 @@ impl Stage {
         if let Some(cli) = &self.cli {
             options = options.cli(cli);
         }
-        if let Some(answerer) = &self.answerer {
+        if let Some(answerer) = &self.mock_server {
             options = options
                 .env("ANTHROPIC_BASE_URL", answerer.url())
                 .env("ANTHROPIC_API_KEY", "any")

@@ -25,7 +25,7 @@ fn more(options: Options, expect: &[&str]) {
 fn options_become_flags() {
     let o = Options::new;
     more(o(), &[]);
-    check(o().system_prompt(SystemPrompt::Own), &[]);
+    check(o().system_prompt(SystemPrompt::AgentDefault), &[]);
     check(o().system_prompt("You are a poet."), &["--system-prompt=You are a poet."]);
     check(o().system_prompt(SystemPrompt::Append("Be brief.".into())), &["--append-system-prompt=Be brief."]);
     check(o().system_prompt(SystemPrompt::File("p.md".into())), &["--system-prompt-file=p.md"]);
@@ -36,10 +36,10 @@ fn options_become_flags() {
         &["--allowedTools=Read,Bash(ls:*)", "--disallowedTools=Write"],
     );
     more(o().model("m").fallback_model("n").beta("b"), &["--model=m", "--fallback-model=n", "--betas=b"]);
-    more(o().thinking(Thinking::Adaptive), &["--thinking=adaptive"]);
-    more(o().thinking(Thinking::Disabled), &["--thinking=disabled"]);
+    more(o().thinking(ThinkingMode::Adaptive), &["--thinking=adaptive"]);
+    more(o().thinking(ThinkingMode::Disabled), &["--thinking=disabled"]);
     more(
-        o().thinking(Thinking::Budget(9)).thinking_display("omitted"),
+        o().thinking(ThinkingMode::Budget(9)).thinking_display("omitted"),
         &["--max-thinking-tokens=9", "--thinking-display=omitted"],
     );
     more(o().effort(Effort::XHigh), &["--effort=xhigh"]);
@@ -74,17 +74,17 @@ fn options_become_flags() {
 fn skills_bring_what_they_need() {
     more(Options::new().skills(Skills::All), &["--allowedTools=Skill", "--setting-sources=user,project"]);
     more(Options::new().skills(["pdf"]).setting_sources([]), &["--allowedTools=Skill(pdf)", "--setting-sources="]);
-    let (hello, _) = Options::new().skills(["pdf"]).introduce();
+    let (hello, _) = Options::new().skills(["pdf"]).to_initialize();
     assert_eq!(hello.skills.get(), Some(&vec!["pdf".to_owned()]));
     for odd in ["", " pdf", "a,b", "a(b)", "*"] {
-        assert_eq!(Options::new().skills([odd]).check().unwrap_err().code(), "sdk.options", "{odd}");
+        assert_eq!(Options::new().skills([odd]).validate().unwrap_err().code(), "sdk.options", "{odd}");
     }
 }
 
 #[test]
 fn servers_here_and_elsewhere_are_one_configuration() {
     let program = McpServerConfig::Stdio(Box::new(McpStdio { command: "srv".into(), ..McpStdio::default() }));
-    let options = Options::new().mcp("away", program).mcp_server(mcp::Server::new("here"));
+    let options = Options::new().mcp_server_config("away", program).mcp_server(mcp::Server::new("here"));
     let expect =
         r#"--mcp-config={"mcpServers":{"away":{"type":"stdio","command":"srv"},"here":{"type":"sdk","name":"here"}}}"#;
     more(options, &[expect]);
@@ -110,7 +110,7 @@ fn a_sandbox_joins_the_settings() {
 #[test]
 fn options_that_cannot_go_together_are_named() {
     let check = |options: Options, word: &str| {
-        let error = options.check().unwrap_err();
+        let error = options.validate().unwrap_err();
         assert!(error.to_string().contains(word), "{error}");
     };
     check(Options::new().resume("a").continue_latest(), "continue_latest");
@@ -130,12 +130,12 @@ fn the_environment_says_who_asks() {
     assert_eq!(get("CLAUDE_CODE_SDK_READS_SESSION_STATE"), Some("1"));
     assert_eq!(get("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"), Some("true"));
     assert_eq!((get("PWD"), get("A"), get("CLAUDE_AGENT_SDK_CLIENT_APP")), (Some("/w"), Some("b"), Some("me/1")));
-    assert_eq!(command.without_env, ["CLAUDECODE"]);
+    assert_eq!(command.env_remove, ["CLAUDECODE"]);
 }
 
 #[test]
 fn the_agent_is_told_of_hooks_and_subagents() {
-    let nothing = |event: &str| Hook::raw(event, |_, _| async { Ok(Json::default()) });
+    let nothing = |event: &str| Hook::on_event(event, |_, _| async { Ok(Json::default()) });
     let agent = AgentDefinition { description: "d".into(), prompt: "p".into(), ..AgentDefinition::default() };
     let options = Options::new()
         .hook(nothing("Stop"))
@@ -143,7 +143,7 @@ fn the_agent_is_told_of_hooks_and_subagents() {
         .hook(nothing("Stop"))
         .agent("helper", agent)
         .forward_subagent_text();
-    let (hello, callbacks) = options.introduce();
+    let (hello, callbacks) = options.to_initialize();
     let hello = serde_json::to_value(&hello).unwrap();
     let expect = json!({
         "subtype": "initialize",
@@ -160,7 +160,7 @@ fn the_agent_is_told_of_hooks_and_subagents() {
     assert_eq!(hello, expect);
     assert_eq!(callbacks.hooks.len(), 3);
     assert_eq!(
-        serde_json::to_value(Options::new().introduce().0).unwrap(),
+        serde_json::to_value(Options::new().to_initialize().0).unwrap(),
         json!({ "subtype": "initialize", "hooks": null })
     );
 }

@@ -1,13 +1,13 @@
 use super::*;
 
 async fn read(input: &'static [u8], longest: usize) -> Vec<(char, String)> {
-    let mut lines = Lines::new(input, longest);
+    let mut lines = AsyncLineReader::new(input, longest);
     let mut found = Vec::new();
     while let Some(piece) = lines.next().await.unwrap() {
         let (kind, bytes) = match piece {
-            Piece::Line(bytes) => ('=', bytes),
-            Piece::TooLong(bytes) => ('>', bytes),
-            Piece::Torn(bytes) => ('~', bytes),
+            ReadLine::Line(bytes) => ('=', bytes),
+            ReadLine::TooLong(bytes) => ('>', bytes),
+            ReadLine::Torn(bytes) => ('~', bytes),
         };
         found.push((kind, String::from_utf8(bytes.to_vec()).unwrap()));
     }
@@ -41,10 +41,10 @@ async fn what_is_passed_over_is_not_kept() {
         }
         far.write_all(b"\nafter\n").await.unwrap();
     });
-    let mut lines = Lines::new(near, 100_000);
-    let Some(Piece::TooLong(head)) = lines.next().await.unwrap() else { panic!("not too long") };
-    assert_eq!(head.len(), SHOWN);
-    assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
-    assert_eq!(lines.next().await.unwrap(), Some(Piece::Line(BytesMut::from("after"))));
+    let mut lines = AsyncLineReader::new(near, 100_000);
+    let Some(ReadLine::TooLong(head)) = lines.next().await.unwrap() else { panic!("not too long") };
+    assert_eq!(head.len(), MAX_SHOWN_BYTES);
+    assert!(lines.buffer.capacity() < 4 * READ_CHUNK_BYTES, "{}", lines.buffer.capacity());
+    assert_eq!(lines.next().await.unwrap(), Some(ReadLine::Line(BytesMut::from("after"))));
     writer.await.unwrap();
 }

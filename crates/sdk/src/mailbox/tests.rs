@@ -8,7 +8,7 @@ const TINY: &str = r#"{"type":"assistant","message":{"role":"assistant","content
 /// How many tiny messages there is room for.
 fn room(mailbox: &Mailbox) -> usize {
     let tiny = || Received { entry: Entry::read(TINY).unwrap(), line: TINY.to_owned() };
-    let put = || mailbox.put(tiny()).now_or_never().is_some();
+    let put = || mailbox.push(tiny()).now_or_never().is_some();
     (0..10_000).take_while(|_| put()).count()
 }
 
@@ -16,14 +16,14 @@ fn room(mailbox: &Mailbox) -> usize {
 fn small_messages_are_counted_with_what_they_take() {
     let mailbox = Mailbox::new(100 * 1024);
     assert_eq!(room(&mailbox), 95);
-    assert!(mailbox.take().now_or_never().is_some());
+    assert!(mailbox.pop().now_or_never().is_some());
     assert_eq!(room(&mailbox), 1);
-    let expecting = mailbox.expect_answer();
+    let expecting = mailbox.expect_response();
     assert_eq!(room(&mailbox), 753 - 95);
     drop(expecting);
-    mailbox.take().now_or_never();
+    mailbox.pop().now_or_never();
     assert_eq!(room(&mailbox), 0, "there is more than enough without an answer to wait for");
-    mailbox.forget();
+    mailbox.abandon();
     assert_eq!(room(&mailbox), 10_000, "nobody listens");
 }
 
@@ -33,7 +33,7 @@ fn the_end_is_told_once_after_all_that_came_before() {
     room(&mailbox);
     mailbox.end(Some(Error::Closed));
     mailbox.end(None);
-    assert!(matches!(mailbox.take().now_or_never(), Some(Some(Ok(_)))));
-    assert!(matches!(mailbox.take().now_or_never(), Some(Some(Err(Error::Closed)))));
-    assert!(matches!(mailbox.take().now_or_never(), Some(None)));
+    assert!(matches!(mailbox.pop().now_or_never(), Some(Some(Ok(_)))));
+    assert!(matches!(mailbox.pop().now_or_never(), Some(Some(Err(Error::Closed)))));
+    assert!(matches!(mailbox.pop().now_or_never(), Some(None)));
 }

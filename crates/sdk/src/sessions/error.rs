@@ -62,7 +62,7 @@ impl SessionError {
 impl From<LabelError> for SessionError {
     fn from(error: LabelError) -> Self {
         match error {
-            LabelError::Blank { what: "title" } => Self::NoTitle,
+            LabelError::Blank { field: "title" } => Self::NoTitle,
             LabelError::Blank { .. } => Self::NoTag,
             LabelError::Append(error) => error.into(),
         }

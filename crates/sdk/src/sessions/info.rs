@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use quipu_message::{SessionId, Uuid};
-use quipu_transcript::Outline;
+use quipu_transcript::SessionOverview;
 use quipu_transcript::find::SessionFile;
 
 /// Which sessions of a list are wanted.
@@ -20,7 +20,7 @@ pub struct ListOptions {
 #[derive(Debug, Clone, Default)]
 pub struct ForkOptions {
     /// The last entry to copy, with the path that leads to it; none copies everything.
-    pub at: Option<Uuid>,
+    pub up_to: Option<Uuid>,
     /// The fork's title; none takes the original's, or its first prompt, with ` (fork)`.
     pub title: Option<String>,
 }
@@ -60,7 +60,7 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    pub(super) fn new(file: SessionFile, outline: Outline, directory: Option<String>) -> Self {
+    pub(super) fn new(file: SessionFile, outline: SessionOverview, directory: Option<String>) -> Self {
         let SessionFile { path, id, project, modified, bytes } = file;
         Self {
             summary: outline.sdk_summary().unwrap_or_default().to_owned(),

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 
 /// The roots of all worktrees of the repository that a directory is in; none when it is
 /// in no repository, or in one with a single worktree.
-pub(super) fn beside(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn repository_worktrees(directory: &Path) -> Vec<PathBuf> {
     let Some((root, git)) = directory.ancestors().find_map(|root| Some((root, git_folder(root)?))) else {
         return Vec::new();
     };
     // A linked worktree names the folder that all worktrees share.
-    let common = read(&git.join("commondir")).map_or_else(|| git.clone(), |common| from(&git, &common));
+    let common = read_trimmed(&git.join("commondir")).map_or_else(|| git.clone(), |common| resolve_path(&git, &common));
     let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let mut roots: Vec<PathBuf> = linked
-        .filter_map(|entry| Some(from(&entry.path(), &read(&entry.path().join("gitdir"))?).parent()?.to_owned()))
+        .filter_map(|entry| {
+            Some(resolve_path(&entry.path(), &read_trimmed(&entry.path().join("gitdir"))?).parent()?.to_owned())
+        })
         .collect();
     if roots.is_empty() {
         return Vec::new();
@@ -32,17 +34,17 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let target = read(&git)?;
-    Some(from(root, target.strip_prefix("gitdir:")?.trim()))
+    let target = read_trimmed(&git)?;
+    Some(resolve_path(root, target.strip_prefix("gitdir:")?.trim()))
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_trimmed(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
 /// A path as a file in `folder` names it, with its dots and links taken out where it is
 /// there.
-fn from(folder: &Path, path: &str) -> PathBuf {
+fn resolve_path(folder: &Path, path: &str) -> PathBuf {
     let path = folder.join(path);
     path.canonicalize().unwrap_or(path)
 }

@@ -12,19 +12,19 @@ use super::{Connection, Peer, Transport};
 use crate::{Error, Exit};
 
 /// The host's end of a connection inside one process.
-pub struct Memory {
+pub struct MemoryTransport {
     stream: DuplexStream,
-    gone: CancellationToken,
+    closed: CancellationToken,
 }
 
 /// The agent's end: what is written here is heard by the host, what the host says is
 /// read here. Dropping it is how the agent ends.
-pub struct FarEnd {
+pub struct MemoryPeer {
     stream: DuplexStream,
-    gone: CancellationToken,
+    closed: CancellationToken,
 }
 
-impl Memory {
+impl MemoryTransport {
     /// Both ends; up to `buffer` bytes wait in each direction.
     ///
     /// ```
@@ -32,24 +32,24 @@ impl Memory {
     /// let (near, far) = Memory::pair(64 * 1024);
     /// # let _: (Memory, quipu_sdk::transport::FarEnd) = (near, far);
     /// ```
-    pub fn pair(buffer: usize) -> (Self, FarEnd) {
+    pub fn pair(buffer: usize) -> (Self, MemoryPeer) {
         let (near, far) = tokio::io::duplex(buffer);
         let gone = CancellationToken::new();
-        (Self { stream: near, gone: gone.clone() }, FarEnd { stream: far, gone })
+        (Self { stream: near, closed: gone.clone() }, MemoryPeer { stream: far, closed: gone })
     }
 }
 
-impl FarEnd {
+impl MemoryPeer {
     /// Cancelled when the host wants the agent to end at once.
-    pub fn killed(&self) -> CancellationToken {
-        self.gone.clone()
+    pub fn kill_token(&self) -> CancellationToken {
+        self.closed.clone()
     }
 }
 
-impl Transport for Memory {
+impl Transport for MemoryTransport {
     fn connect(self: Box<Self>) -> BoxFuture<'static, Result<Connection, Error>> {
         let (reader, writer) = tokio::io::split(self.stream);
-        let peer = Gone(self.gone);
+        let peer = MemoryPeerHandle(self.closed);
         Box::pin(std::future::ready(Ok(Connection {
             reader: Box::new(reader),
             writer: Box::new(writer),
@@ -60,9 +60,9 @@ impl Transport for Memory {
 }
 
 /// The agent's end, seen from the host.
-struct Gone(CancellationToken);
+struct MemoryPeerHandle(CancellationToken);
 
-impl Peer for Gone {
+impl Peer for MemoryPeerHandle {
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async {
             self.0.cancelled().await;
@@ -79,25 +79,25 @@ impl Peer for Gone {
     }
 }
 
-impl Drop for Gone {
+impl Drop for MemoryPeerHandle {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-impl Drop for FarEnd {
+impl Drop for MemoryPeer {
     fn drop(&mut self) {
-        self.gone.cancel();
+        self.closed.cancel();
     }
 }
 
-impl AsyncRead for FarEnd {
+impl AsyncRead for MemoryPeer {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for FarEnd {
+impl AsyncWrite for MemoryPeer {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
     }

@@ -26,7 +26,7 @@ pub struct Subprocess {
     /// What to put into its environment beside ours.
     pub env: BTreeMap<OsString, OsString>,
     /// What to take out of it.
-    pub without_env: Vec<OsString>,
+    pub env_remove: Vec<OsString>,
     /// The folder it runs in.
     pub cwd: Option<PathBuf>,
 }
@@ -46,14 +46,14 @@ impl Subprocess {
         let mut command = Command::new(program);
         command.args(&self.args).envs(&self.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        for name in &self.without_env {
+        for name in &self.env_remove {
             if !self.env.contains_key(name) {
                 command.env_remove(name);
             }
         }
         if let Some(cwd) = &self.cwd {
             if !cwd.is_dir() {
-                return Err(Error::options(format!("{} is no folder to work in", cwd.display())));
+                return Err(Error::invalid_options(format!("{} is no folder to work in", cwd.display())));
             }
             command.current_dir(cwd);
         }
@@ -68,47 +68,47 @@ impl Subprocess {
             reader: Box::new(stdout),
             writer: Box::new(stdin),
             stderr: Some(Box::new(stderr)),
-            peer: Box::new(Process { child, left: Family::default(), ending: false }),
+            peer: Box::new(ChildProcess { child, descendants: Descendants::default(), is_terminating: false }),
         })
     }
 }
 
 /// A program that runs.
-struct Process {
+struct ChildProcess {
     child: Child,
     /// What it has left behind that must end too.
-    left: Family,
+    descendants: Descendants,
     /// It was asked to end.
-    ending: bool,
+    is_terminating: bool,
 }
 
 /// Processes that must not outlive the agent.
 #[cfg(target_os = "linux")]
-type Family = super::tree::Tree;
+type Descendants = super::process_tree::ProcessTree;
 /// Where processes cannot be listed, the group is all that is known.
 #[cfg(not(target_os = "linux"))]
 type Family = ();
 
-impl Process {
+impl ChildProcess {
     /// Remembers what the program has started.
-    fn note_family(&mut self) {
+    fn record_descendants(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(pid) = self.child.id() {
-            self.left.add_descendants(pid);
+            self.descendants.add_descendants(pid);
         }
     }
 
     /// Remembers what is left of the group of the program, which was `pid`.
-    fn note_group(&mut self, pid: u32) {
+    fn record_group(&mut self, pid: u32) {
         #[cfg(target_os = "linux")]
-        self.left.add_group(pid);
+        self.descendants.add_group(pid);
         #[cfg(not(target_os = "linux"))]
         let _ = pid;
     }
 
-    fn kill_family(&mut self) {
+    fn kill_descendants(&mut self) {
         #[cfg(target_os = "linux")]
-        self.left.kill();
+        self.descendants.kill();
     }
 
     #[cfg(unix)]
@@ -121,7 +121,7 @@ impl Process {
     }
 }
 
-impl Peer for Process {
+impl Peer for ChildProcess {
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async {
             let pid = self.child.id();
@@ -132,17 +132,17 @@ impl Peer for Process {
             let signal = None;
             // What an agent leaves behind that ends by itself is its own business.
             if let Some(pid) = pid
-                && (self.ending || signal.is_some())
+                && (self.is_terminating || signal.is_some())
             {
-                self.note_group(pid);
+                self.record_group(pid);
             }
             Ok(Exit { code: status.code(), signal, stderr: String::new() })
         })
     }
 
     fn terminate(&mut self) {
-        self.ending = true;
-        self.note_family();
+        self.is_terminating = true;
+        self.record_descendants();
         #[cfg(unix)]
         self.signal(rustix::process::Signal::TERM);
         #[cfg(not(unix))]
@@ -153,15 +153,15 @@ impl Peer for Process {
         // What is stopped starts nothing while it is looked at.
         #[cfg(unix)]
         self.signal(rustix::process::Signal::STOP);
-        self.note_family();
+        self.record_descendants();
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);
         let _ = self.child.start_kill();
-        self.kill_family();
+        self.kill_descendants();
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
     }

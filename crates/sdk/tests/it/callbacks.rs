@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use quipu_sdk::hook::{HookAnswer, PreToolUse, PreToolUseAnswer, Stop};
+use quipu_sdk::hook::{HookOutput, PreToolUse, PreToolUseOutput, Stop};
 use quipu_sdk::{Decision, Hook, mcp};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::stage::{brisk, greeted, pair, said};
+use crate::scripted_agent::{assistant_line, connected, scripted_agent, short_timeouts};
 
 fn may(tool: &str, id: &str) -> Value {
     json!({ "subtype": "can_use_tool", "tool_name": tool, "input": { "command": "ls" }, "tool_use_id": id })
@@ -17,7 +17,7 @@ fn may(tool: &str, id: &str) -> Value {
 
 #[tokio::test]
 async fn decisions_travel_as_the_agent_reads_them() {
-    let options = brisk().can_use_tool(|call, _| async move {
+    let options = short_timeouts().can_use_tool(|call, _| async move {
         match call.tool_name.as_str() {
             "Bash" => Decision::allow(),
             "Edit" => Decision::allow_with(&json!({ "path": "other" })),
@@ -26,9 +26,9 @@ async fn decisions_travel_as_the_agent_reads_them() {
             _ => Decision::interrupt("stop it"),
         }
     });
-    let (_client, mut agent) = greeted(options).await;
+    let (_client, mut agent) = connected(options).await;
     let mut check = async |request: Value, expect: Value| {
-        assert_eq!(agent.ask("q", request).await["response"], expect);
+        assert_eq!(agent.request("q", request).await["response"], expect);
     };
     check(may("Bash", "1"), json!({ "behavior": "allow", "updatedInput": { "command": "ls" } })).await;
     check(may("Edit", "2"), json!({ "behavior": "allow", "updatedInput": { "path": "other" } })).await;
@@ -44,44 +44,44 @@ async fn decisions_travel_as_the_agent_reads_them() {
 async fn several_questions_are_open_at_once_and_messages_come_meanwhile() {
     let gate = Arc::new(Semaphore::new(0));
     let waits = Arc::clone(&gate);
-    let options = brisk().can_use_tool(move |_, _| {
+    let options = short_timeouts().can_use_tool(move |_, _| {
         let waits = Arc::clone(&waits);
         async move {
             waits.acquire().await.unwrap().forget();
             Decision::allow()
         }
     });
-    let (mut client, mut agent) = greeted(options).await;
+    let (mut client, mut agent) = connected(options).await;
     for n in 0..50 {
         let id = format!("q{n}");
-        agent.say(&json!({ "type": "control_request", "request_id": id, "request": may("Bash", &id) })).await;
+        agent.send(&json!({ "type": "control_request", "request_id": id, "request": may("Bash", &id) })).await;
     }
-    agent.say(&said("still talking")).await;
+    agent.send(&assistant_line("still talking")).await;
     assert!(client.next().await.unwrap().is_some(), "a question must not hold up the messages behind it");
     gate.add_permits(50);
     let mut answered = std::collections::BTreeSet::new();
     while answered.len() < 50 {
-        answered.insert(agent.hear().await.unwrap()["response"]["request_id"].to_string());
+        answered.insert(agent.receive().await.unwrap()["response"]["request_id"].to_string());
     }
 }
 
 #[tokio::test]
 async fn a_callback_that_panics_costs_its_own_answer_alone() {
-    let options = brisk()
+    let options = short_timeouts()
         .can_use_tool(|call, _| async move {
             assert_ne!(call.tool_name, "Bash", "not this one");
             Decision::allow()
         })
         .hook(Hook::on(|_: Stop, _| async { panic!("a hook") }))
         .on_bad_line(|_| panic!("a listener"));
-    let (mut client, mut agent) = greeted(options).await;
-    assert_eq!(agent.ask("a", may("Bash", "1")).await["error"], "the callback panicked");
+    let (mut client, mut agent) = connected(options).await;
+    assert_eq!(agent.request("a", may("Bash", "1")).await["error"], "the callback panicked");
     let stop = json!({ "hook_event_name": "Stop", "session_id": "s", "transcript_path": "t", "cwd": "/", "stop_hook_active": false });
     let due = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": stop });
-    assert_eq!(agent.ask("b", due).await["error"], "the callback panicked");
+    assert_eq!(agent.request("b", due).await["error"], "the callback panicked");
     agent.write(b"nonsense\n").await;
-    assert_eq!(agent.ask("c", may("Read", "2")).await["response"]["behavior"], "allow");
-    agent.say(&said("alive")).await;
+    assert_eq!(agent.request("c", may("Read", "2")).await["response"]["behavior"], "allow");
+    agent.send(&assistant_line("alive")).await;
     assert!(client.next().await.unwrap().is_some());
 }
 
@@ -97,7 +97,7 @@ async fn a_question_that_is_withdrawn_is_not_answered() {
     let counts = Arc::clone(&dropped);
     let begun = Arc::new(Semaphore::new(0));
     let begins = Arc::clone(&begun);
-    let options = brisk().can_use_tool(move |call, context| {
+    let options = short_timeouts().can_use_tool(move |call, context| {
         let (counts, begins) = (Arc::clone(&counts), Arc::clone(&begins));
         async move {
             if call.tool_name == "Read" {
@@ -109,59 +109,59 @@ async fn a_question_that_is_withdrawn_is_not_answered() {
             std::future::pending().await
         }
     });
-    let (_client, mut agent) = greeted(options).await;
-    agent.say(&json!({ "type": "control_request", "request_id": "gone", "request": may("Bash", "1") })).await;
+    let (_client, mut agent) = connected(options).await;
+    agent.send(&json!({ "type": "control_request", "request_id": "gone", "request": may("Bash", "1") })).await;
     begun.acquire().await.unwrap().forget();
-    agent.say(&json!({ "type": "control_cancel_request", "request_id": "gone" })).await;
-    agent.say(&json!({ "type": "control_request", "request_id": "here", "request": may("Read", "2") })).await;
-    assert_eq!(agent.hear().await.unwrap()["response"]["request_id"], "here");
-    crate::stage::until("the callback is dropped", || dropped.load(Ordering::SeqCst) == 1).await;
+    agent.send(&json!({ "type": "control_cancel_request", "request_id": "gone" })).await;
+    agent.send(&json!({ "type": "control_request", "request_id": "here", "request": may("Read", "2") })).await;
+    assert_eq!(agent.receive().await.unwrap()["response"]["request_id"], "here");
+    crate::scripted_agent::wait_until("the callback is dropped", || dropped.load(Ordering::SeqCst) == 1).await;
 }
 
 #[tokio::test]
 async fn late_is_no() {
-    let slow = Hook::raw("Stop", |_, _| std::future::pending()).timeout(Duration::from_millis(20));
-    let options = brisk()
+    let slow = Hook::on_event("Stop", |_, _| std::future::pending()).timeout(Duration::from_millis(20));
+    let options = short_timeouts()
         .can_use_tool(|_, _| std::future::pending::<Decision>())
         .permission_timeout(Duration::from_millis(20))
         .hook(slow);
-    let (near, mut agent) = pair();
+    let (near, mut agent) = scripted_agent();
     let connecting = tokio::spawn(quipu_sdk::Client::connect_over(near, options));
-    let hello = agent.hear().await.unwrap();
+    let hello = agent.receive().await.unwrap();
     let hooks = json!({ "Stop": [{ "matcher": null, "hookCallbackIds": ["hook_0"], "timeout": 0.02 }] });
     assert_eq!(hello["request"]["hooks"], hooks);
-    agent.answer(&hello, json!({ "commands": [] })).await;
+    agent.respond(&hello, json!({ "commands": [] })).await;
     let _client = connecting.await.unwrap().unwrap();
-    let refused = agent.ask("a", may("Bash", "1")).await;
+    let refused = agent.request("a", may("Bash", "1")).await;
     assert_eq!(refused["response"]["behavior"], "deny");
     let due = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": {} });
-    assert_eq!(agent.ask("b", due).await["error"], "the hook took too long");
+    assert_eq!(agent.request("b", due).await["error"], "the hook took too long");
 }
 
 #[tokio::test]
 async fn without_a_callback_a_permission_request_is_an_error() {
-    let (_client, mut agent) = greeted(brisk()).await;
-    assert_eq!(agent.ask("a", may("Bash", "1")).await["subtype"], "error");
+    let (_client, mut agent) = connected(short_timeouts()).await;
+    assert_eq!(agent.request("a", may("Bash", "1")).await["subtype"], "error");
 }
 
 #[tokio::test]
 async fn hooks_are_told_what_happened_and_may_change_it() {
-    let options = brisk()
+    let options = short_timeouts()
         .hook(
             Hook::on(|call: PreToolUse, _| async move {
                 match call.tool_name.as_str() {
-                    "Bash" => PreToolUseAnswer::deny("policy"),
-                    _ => HookAnswer::nothing(),
+                    "Bash" => PreToolUseOutput::deny("policy"),
+                    _ => HookOutput::empty(),
                 }
             })
             .matching("Bash|Read"),
         )
-        .hook(Hook::on(|_: Stop, context: quipu_sdk::Context| async move {
+        .hook(Hook::on(|_: Stop, context: quipu_sdk::CallbackContext| async move {
             // A hook may ask the agent something in its turn.
             let mode = context.handle.set_permission_mode("plan").await;
-            HookAnswer::nothing().say(mode.map_or_else(|error| error.to_string(), |set| set.mode))
+            HookOutput::empty().with_system_message(mode.map_or_else(|error| error.to_string(), |set| set.mode))
         }));
-    let (_client, mut agent) = greeted(options).await;
+    let (_client, mut agent) = connected(options).await;
     let base = json!({ "session_id": "s", "transcript_path": "t", "cwd": "/" });
     let due = |id: &str, more: Value| {
         let mut input = base.clone();
@@ -169,18 +169,18 @@ async fn hooks_are_told_what_happened_and_may_change_it() {
         json!({ "subtype": "hook_callback", "callback_id": id, "input": input })
     };
     let call = |tool: &str| json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": {}, "tool_use_id": "1" });
-    let denied = agent.ask("a", due("hook_0", call("Bash"))).await["response"].clone();
+    let denied = agent.request("a", due("hook_0", call("Bash"))).await["response"].clone();
     assert_eq!(
         denied["hookSpecificOutput"],
         json!({ "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "policy" })
     );
-    assert_eq!(agent.ask("b", due("hook_0", call("Read"))).await["response"], json!({}));
+    assert_eq!(agent.request("b", due("hook_0", call("Read"))).await["response"], json!({}));
     let stop = due("hook_1", json!({ "hook_event_name": "Stop", "stop_hook_active": false }));
-    agent.say(&json!({ "type": "control_request", "request_id": "c", "request": stop })).await;
-    let question = agent.hear().await.unwrap();
+    agent.send(&json!({ "type": "control_request", "request_id": "c", "request": stop })).await;
+    let question = agent.receive().await.unwrap();
     assert_eq!(question["request"]["subtype"], "set_permission_mode");
-    agent.answer(&question, json!({ "mode": "plan" })).await;
-    assert_eq!(agent.hear().await.unwrap()["response"]["response"], json!({ "systemMessage": "plan" }));
+    agent.respond(&question, json!({ "mode": "plan" })).await;
+    assert_eq!(agent.receive().await.unwrap()["response"]["response"], json!({ "systemMessage": "plan" }));
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -205,7 +205,7 @@ async fn mcp_tools_run_beside_each_other_and_may_fail() {
             assert_ne!(wait.others, 0, "stumbled");
             async { Ok::<_, String>("went") }
         });
-    let (_client, mut agent) = greeted(brisk().mcp_server(server)).await;
+    let (_client, mut agent) = connected(short_timeouts().mcp_server(server)).await;
     let call = |id: u32, tool: &str, arguments: Value| {
         let params = json!({ "name": tool, "arguments": arguments });
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
@@ -214,24 +214,24 @@ async fn mcp_tools_run_beside_each_other_and_may_fail() {
     // Nobody has said hello to the server: the host does so itself.
     for id in 1..=3 {
         let request = call(id, "meet", json!({ "others": 2 }));
-        agent.say(&json!({ "type": "control_request", "request_id": format!("m{id}"), "request": request })).await;
+        agent.send(&json!({ "type": "control_request", "request_id": format!("m{id}"), "request": request })).await;
     }
     for _ in 0..3 {
-        let answer = agent.hear().await.unwrap();
+        let answer = agent.receive().await.unwrap();
         let result = &answer["response"]["response"]["mcp_response"]["result"];
         assert_eq!(result["content"][0]["text"], "met 2", "{answer}");
     }
     for tool in ["fall", "stumble"] {
-        let fell = agent.ask(tool, call(4, tool, json!({ "others": 0 }))).await;
+        let fell = agent.request(tool, call(4, tool, json!({ "others": 0 }))).await;
         let result = &fell["response"]["mcp_response"]["result"];
         assert_eq!(
             (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
             (Some(true), Some("the tool panicked"))
         );
     }
-    let wrong = agent.ask("w", call(5, "meet", json!({ "others": "two" }))).await;
+    let wrong = agent.request("w", call(5, "meet", json!({ "others": "two" }))).await;
     assert_eq!(wrong["response"]["mcp_response"]["result"]["isError"], true);
-    let missing = agent.ask("n", call(6, "sing", json!({}))).await;
+    let missing = agent.request("n", call(6, "sing", json!({}))).await;
     assert!(missing["response"]["mcp_response"]["error"]["message"].as_str().unwrap().contains("sing"), "{missing}");
 }
 
@@ -253,7 +253,7 @@ async fn a_tool_call_that_is_withdrawn_is_dropped_either_way() {
             std::future::pending::<Result<String, String>>().await
         }
     });
-    let (client, mut agent) = greeted(brisk().mcp_server(server)).await;
+    let (client, mut agent) = connected(short_timeouts().mcp_server(server)).await;
     let message = |message: Value| json!({ "subtype": "mcp_message", "server_name": "desk", "message": message });
     let call = |id: u32| {
         let params = json!({ "name": "wait", "arguments": { "others": 1 } });
@@ -261,22 +261,22 @@ async fn a_tool_call_that_is_withdrawn_is_dropped_either_way() {
     };
     let request = |id: &str, request: Value| json!({ "type": "control_request", "request_id": id, "request": request });
     // Withdrawn as MCP does it: the call has an answer.
-    agent.say(&request("a", call(1))).await;
+    agent.send(&request("a", call(1))).await;
     begun.acquire().await.unwrap().forget();
     let params = json!({ "requestId": 1 });
     let cancel = message(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
-    agent.say(&request("b", cancel)).await;
-    let answers = [agent.hear().await.unwrap(), agent.hear().await.unwrap()];
+    agent.send(&request("b", cancel)).await;
+    let answers = [agent.receive().await.unwrap(), agent.receive().await.unwrap()];
     let of_call = answers.iter().find(|answer| answer["response"]["request_id"] == "a").unwrap();
     assert_eq!(of_call["response"]["response"]["mcp_response"]["error"]["code"], -32800, "{of_call}");
     dropped.acquire().await.unwrap().forget();
     // Withdrawn as the control protocol does it: nobody wants an answer.
-    agent.say(&request("c", call(2))).await;
+    agent.send(&request("c", call(2))).await;
     begun.acquire().await.unwrap().forget();
-    agent.say(&json!({ "type": "control_cancel_request", "request_id": "c" })).await;
+    agent.send(&json!({ "type": "control_cancel_request", "request_id": "c" })).await;
     dropped.acquire().await.unwrap().forget();
     // And at the end of the conversation.
-    agent.say(&request("d", call(3))).await;
+    agent.send(&request("d", call(3))).await;
     begun.acquire().await.unwrap().forget();
     drop(client);
     dropped.acquire().await.unwrap().forget();

@@ -1,11 +1,11 @@
 //! The SDK, as programs use it.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
-mod adversary;
+mod agent_failures;
 mod callbacks;
-mod ending;
+mod cancellation;
 mod query;
 mod replay;
+mod scripted_agent;
 mod sessions;
-mod stage;
-mod trouble;
+mod shutdown;

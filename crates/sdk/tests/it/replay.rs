@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quipu_sdk::control::{PermissionUpdate, RequestBody, Verdict};
-use quipu_sdk::transport::Memory;
+use quipu_sdk::control::{HostDecision, PermissionUpdate, RequestBody};
+use quipu_sdk::transport::MemoryTransport;
 use quipu_sdk::{Client, Decision, Entry, Error, Hook, Json, Options, mcp};
-use quipu_testkit::fake::{self, Step};
+use quipu_testkit::fake_agent::{self, Step};
 use serde_json::Value;
 
 /// What a replay showed.
@@ -23,37 +23,37 @@ struct Replayed {
 
 async fn replay(steps: Vec<Step>) -> Replayed {
     let dropped = Arc::new(AtomicUsize::new(0));
-    let (near, far) = Memory::pair(1 << 16);
-    let agent = tokio::spawn(fake::play(steps.clone(), far));
+    let (near, far) = MemoryTransport::pair(1 << 16);
+    let agent = tokio::spawn(fake_agent::play(steps.clone(), far));
     let mut client = Client::connect_over(near, options(&steps, &dropped)).await.unwrap();
-    let greeting = steps.iter().position(|step| matches!(step, Step::Say(line) if line["type"] == "control_response"));
+    let greeting = steps.iter().position(|step| matches!(step, Step::Send(line) if line["type"] == "control_response"));
     let greeted_by_fake = !steps.iter().any(is_initialize);
     let from = if greeted_by_fake { 0 } else { greeting.unwrap() + 1 };
     let (mut messages, mut asked) = (0, Vec::new());
     for step in &steps[from..] {
         match step {
-            Step::Hear(line) if line["type"] == "user" => {
+            Step::Expect(line) if line["type"] == "user" => {
                 let Entry::User(user) = read(line) else { panic!("{line}") };
                 client.send_message(*user).await.unwrap();
             }
-            Step::Hear(line) if line["type"] == "control_request" => {
+            Step::Expect(line) if line["type"] == "control_request" => {
                 let body: RequestBody = Json::from(line["request"].clone()).read().unwrap();
                 let (handle, question) = (client.handle(), body.clone());
-                let answer = tokio::spawn(async move { handle.ask_raw(&question).await });
+                let answer = tokio::spawn(async move { handle.request_raw(&question).await });
                 // Questions reach the agent in the order they were asked.
                 tokio::task::yield_now().await;
                 asked.push((body, answer, recorded_answer(&steps, line)));
             }
             // The callbacks say these.
-            Step::Hear(line) if line["type"] == "control_response" => {}
-            Step::Hear(line) => client.send_line(line).await.unwrap(),
-            Step::Say(line) if line["type"].as_str().unwrap().starts_with("control_") => {}
-            Step::Say(line) => {
+            Step::Expect(line) if line["type"] == "control_response" => {}
+            Step::Expect(line) => client.send_line(line).await.unwrap(),
+            Step::Send(line) if line["type"].as_str().unwrap().starts_with("control_") => {}
+            Step::Send(line) => {
                 let heard = client.next().await.unwrap_or_else(|error| panic!("{error} instead of {line}"));
                 assert_eq!(heard, Some(read(line)));
                 messages += 1;
             }
-            Step::Write(_) => unreachable!("recordings have none"),
+            Step::WriteBytes(_) => unreachable!("recordings have none"),
         }
     }
     let answers = asked.len();
@@ -71,12 +71,12 @@ fn read(line: &Value) -> Entry {
 }
 
 fn is_initialize(step: &Step) -> bool {
-    matches!(step, Step::Hear(line) if line["request"]["subtype"] == "initialize")
+    matches!(step, Step::Expect(line) if line["request"]["subtype"] == "initialize")
 }
 
 fn recorded_answer(steps: &[Step], question: &Value) -> Option<Value> {
     steps.iter().find_map(|step| match step {
-        Step::Say(line) if line["response"]["request_id"] == question["request_id"] => Some(line["response"].clone()),
+        Step::Send(line) if line["response"]["request_id"] == question["request_id"] => Some(line["response"].clone()),
         _ => None,
     })
 }
@@ -86,9 +86,9 @@ fn check_answer(question: &RequestBody, answer: Result<Json, Error>, recorded: O
     let what = question.tag();
     match (answer, recorded) {
         (Ok(answer), Some(recorded)) if recorded["subtype"] == "success" => {
-            assert_eq!(answer.value(), recorded.get("response").cloned().unwrap_or_default(), "{what}");
+            assert_eq!(answer.to_value(), recorded.get("response").cloned().unwrap_or_default(), "{what}");
             let typed = if answer.is_null() { Json::parse("{}").unwrap() } else { answer };
-            question.is_answered_by(&typed).unwrap_or_else(|| panic!("{what} has no type")).unwrap();
+            question.check_response(&typed).unwrap_or_else(|| panic!("{what} has no type")).unwrap();
         }
         (Err(Error::Refused { error, code, .. }), Some(recorded)) if recorded["subtype"] == "error" => {
             assert_eq!(error, recorded["error"], "{what}");
@@ -109,12 +109,12 @@ fn options(steps: &[Step], dropped: &Arc<AtomicUsize>) -> Options {
     let find = Arc::new(find);
     let mut options = Options::new().mcp_server(calculator());
     let hello = steps.iter().find(|step| is_initialize(step));
-    if let Some(Step::Hear(line)) = hello {
+    if let Some(Step::Expect(line)) = hello {
         for (event, matchers) in line["request"]["hooks"].as_object().into_iter().flatten() {
             for matcher in matchers.as_array().unwrap() {
                 let find = Arc::clone(&find);
-                let hook = Hook::raw(event.clone(), move |input, _| {
-                    let input = input.value();
+                let hook = Hook::on_event(event.clone(), move |input, _| {
+                    let input = input.to_value();
                     let answer = find(&|body| body["input"] == input).unwrap();
                     std::future::ready(Ok(Json::from(answer["response"].clone())))
                 });
@@ -152,7 +152,7 @@ impl Drop for Dropped {
 
 fn host_answer(step: &Step) -> Option<(String, Value)> {
     match step {
-        Step::Hear(line) if line["type"] == "control_response" => {
+        Step::Expect(line) if line["type"] == "control_response" => {
             Some((line["response"]["request_id"].as_str()?.to_owned(), line["response"].clone()))
         }
         _ => None,
@@ -161,7 +161,7 @@ fn host_answer(step: &Step) -> Option<(String, Value)> {
 
 fn question(step: &Step) -> Option<(String, Value)> {
     match step {
-        Step::Say(line) if line["type"] == "control_request" => {
+        Step::Send(line) if line["type"] == "control_request" => {
             Some((line["request_id"].as_str()?.to_owned(), line["request"].clone()))
         }
         _ => None,
@@ -169,15 +169,17 @@ fn question(step: &Step) -> Option<(String, Value)> {
 }
 
 fn decision(answer: &Value) -> Decision {
-    match Verdict::of(&Json::from(answer["response"].clone())) {
-        Verdict::Allow(allow) => {
+    match HostDecision::from_json(&Json::from(answer["response"].clone())) {
+        HostDecision::Allow(allow) => {
             let updates: Vec<PermissionUpdate> =
                 allow.updated_permissions.get().map(|json| json.read().unwrap()).unwrap_or_default();
             Decision::Allow { input: allow.updated_input.into_option(), updates }
         }
-        Verdict::Deny(deny) if deny.interrupt.is_true() => Decision::interrupt(deny.message.text().unwrap_or_default()),
-        Verdict::Deny(deny) => Decision::deny(deny.message.text().unwrap_or_default()),
-        Verdict::Invalid { reason } => Decision::deny(reason),
+        HostDecision::Deny(deny) if deny.interrupt.is_true() => {
+            Decision::interrupt(deny.message.text().unwrap_or_default())
+        }
+        HostDecision::Deny(deny) => Decision::deny(deny.message.text().unwrap_or_default()),
+        HostDecision::Invalid { reason } => Decision::deny(reason),
     }
 }
 
@@ -198,8 +200,8 @@ fn calculator() -> mcp::Server {
 
 /// Replays a recording and looks at what came of it.
 async fn check(name: &str, expect: impl FnOnce(Replayed)) {
-    let Some(shared) = quipu_testkit::shared() else { return };
-    let steps = fake::recorded(&shared.join("recordings").join(name));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let steps = fake_agent::recorded_steps(&shared.join("recordings").join(name));
     assert!(steps.len() > 4, "{name}");
     expect(replay(steps).await);
 }
@@ -265,7 +267,7 @@ async fn every_control_exchange_has_a_typed_answer() {
 
 #[tokio::test]
 async fn the_table_of_control_exchanges_is_typed() {
-    let Some(shared) = quipu_testkit::shared() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let table = std::fs::read(shared.join("recordings/50_control_all_subtypes/control_table.json")).unwrap();
     let table: Vec<Value> = serde_json::from_slice(&table).unwrap();
     let mut typed = 0;
@@ -274,7 +276,7 @@ async fn the_table_of_control_exchanges_is_typed() {
         if row["response"]["subtype"] == "success" {
             let answer = row["response"].get("response").filter(|answer| !answer.is_null());
             let answer = Json::from(answer.cloned().unwrap_or_else(|| serde_json::json!({})));
-            question.is_answered_by(&answer).unwrap_or_else(|| panic!("{row}")).unwrap();
+            question.check_response(&answer).unwrap_or_else(|| panic!("{row}")).unwrap();
             typed += 1;
         }
     }
@@ -323,8 +325,8 @@ async fn an_agent_that_knows_a_server_already_only_calls_its_tools() {
 
 #[tokio::test]
 async fn everything_written_is_told_when_mirrored() {
-    let Some(shared) = quipu_testkit::shared() else { return };
-    let steps = fake::recorded(&shared.join("recordings/58_sdk_session_store_mirror"));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let steps = fake_agent::recorded_steps(&shared.join("recordings/58_sdk_session_store_mirror"));
     // Two runs stand in this recording, one after the other.
     let second = 1 + steps[1..].iter().position(is_initialize).unwrap();
     for run in [&steps[..second], &steps[second..]] {

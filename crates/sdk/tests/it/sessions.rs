@@ -9,7 +9,7 @@ use quipu_conversation::Conversation;
 use quipu_message::{Entry, SessionId};
 use quipu_sdk::sessions::{ForkOptions, ListOptions, SessionError, SessionInfo, Sessions};
 use quipu_testkit as kit;
-use quipu_transcript::{Check, Durability, Entries, Facts, Recorder, Resumed, load};
+use quipu_transcript::{Check, Durability, Entries, EnvelopeDefaults, Recorder, TranscriptState, load_session};
 use tempfile::TempDir;
 
 const TIDE: &str = "05ef09b2-9c3d-4897-965b-0c47c2889d7b";
@@ -19,7 +19,7 @@ const NEW: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 /// A copy of the demo sessions, written one minute after another in the order of their ids.
 fn demo() -> (TempDir, Sessions) {
     let dir = tempfile::tempdir().unwrap();
-    for from in kit::files(&kit::fixture("demo"), |_| true) {
+    for from in kit::files_under(&kit::fixture("demo"), |_| true) {
         let to = dir.path().join(from.strip_prefix(kit::fixture("demo")).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(&from, &to).unwrap();
@@ -132,7 +132,7 @@ fn a_project_has_the_sessions_of_its_directory() {
 fn a_long_directory_is_found_under_another_hash() {
     let (dir, sessions, path) = session(&user("a", None, "hi"));
     let deep = format!("/home/sam/{}", "deep/".repeat(50));
-    let name = quipu_transcript::find::project_folder(deep.trim_end_matches('/'));
+    let name = quipu_transcript::find::project_folder_name(deep.trim_end_matches('/'));
     let other = dir.path().join("projects").join(format!("{}-another", &name[..200]));
     fs::rename(path.parent().unwrap(), &other).unwrap();
     assert_eq!(ids(&list(&sessions.in_project(&deep))), ["aaaaaaaa"]);
@@ -152,7 +152,8 @@ fn a_project_has_the_sessions_of_its_worktrees() {
     fs::write(made.join("gitdir"), format!("{}\n", side.join(".git").display())).unwrap();
     let config = root.join("config");
     for (n, place) in [&main, &side, &main.join("app"), &root.join("stranger")].into_iter().enumerate() {
-        let folder = config.join("projects").join(quipu_transcript::find::project_folder(&place.to_string_lossy()));
+        let folder =
+            config.join("projects").join(quipu_transcript::find::project_folder_name(&place.to_string_lossy()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(format!("{n}.jsonl"));
         fs::write(&path, user("a", None, "hi").replace("\"cwd\":\"/home/sam/app\",", "")).unwrap();
@@ -227,7 +228,10 @@ fn a_torn_line_is_set_aside_before_a_title_is_written() {
     assert_eq!(sessions.info(&new()).unwrap().title.as_deref(), Some("Whole"));
     assert_eq!(texts(&sessions.messages(&new()).unwrap()), ["hi"]);
     let talk = sessions.load(&new()).unwrap();
-    assert_eq!(talk.faults().iter().map(|fault| (fault.line, fault.code)).collect::<Vec<_>>(), [(2, "line.not_json")]);
+    assert_eq!(
+        talk.problems().iter().map(|fault| (fault.line, fault.code)).collect::<Vec<_>>(),
+        [(2, "line.not_json")]
+    );
     assert!(fs::read_to_string(path).unwrap().contains("\"mess\n{\"type\":\"custom-title\""));
 }
 
@@ -362,7 +366,7 @@ fn a_deleted_session_takes_its_subagents_with_it_and_nothing_else() {
     fs::copy(agent, project.join("agent-beside.jsonl")).unwrap();
     fs::write(project.join("agent-beside.meta.json"), "{}").unwrap();
     sessions.delete(&TIDE.into()).unwrap();
-    let left = kit::files(&project, |_| true);
+    let left = kit::files_under(&project, |_| true);
     let left: Vec<_> = left.iter().map(|path| path.strip_prefix(&project).unwrap().to_str().unwrap()).collect();
     let (old, old_agent) = (format!("{OLD}.jsonl"), format!("{OLD}/subagents/agent-2d98ce6.jsonl"));
     assert_eq!(left, ["1efa34bf-6374-460f-8194-49e38c3f2f78.jsonl", &old_agent, &old]);
@@ -378,7 +382,7 @@ fn a_session_is_not_deleted_under_a_write_and_its_recorder_hears_of_it_later() {
     assert_eq!(sessions.delete(&new()).unwrap_err().code(), "delete.busy");
     assert!(path.exists());
     drop(writer);
-    let mut recorder = Recorder::resume(&path, Facts::default(), Durability::default()).unwrap();
+    let mut recorder = Recorder::resume(&path, EnvelopeDefaults::default(), Durability::default()).unwrap();
     sessions.delete(&new()).unwrap();
     let Ok(said) = Entry::read(&user("b", Some("a"), "still there?")) else { panic!("a user line") };
     assert_eq!(recorder.record(&[said]).unwrap_err().code(), "append.deleted");
@@ -406,7 +410,7 @@ fn a_fork_is_the_same_conversation_under_other_ids() {
         let text = fs::read_to_string(&forked.path).unwrap();
         let mark = format!("\"forkedFrom\":{{\"sessionId\":\"{}\",\"messageUuid\":\"", info.id);
         let copies = text.lines().filter(|line| line.contains(&mark)).count();
-        assert_eq!(copies, Resumed::read(&forked.path).unwrap().known.len());
+        assert_eq!(copies, TranscriptState::read(&forked.path).unwrap().uuids.len());
         let report = Check { roundtrip: true }.run(Entries::open(&forked.path).unwrap(), "fork");
         assert_eq!((report.malformed, report.roundtrip_failures), (0, 0));
         assert_eq!(fs::read(&info.path).unwrap(), before);
@@ -429,7 +433,7 @@ fn a_fork_at_a_line_has_the_path_to_it_and_its_own_title() {
     let lines = user("a", None, "one") + &user("b", Some("a"), "two") + &user("c", Some("a"), "three");
     let replaced = format!("{{\"type\":\"content-replacement\",\"sessionId\":\"{NEW}\",\"replacements\":[1]}}\n");
     let (_dir, sessions, path) = session(&(lines + &replaced));
-    let at = |uuid: &str| ForkOptions { at: Some(uuid.into()), title: Some(" Mine ".to_owned()) };
+    let at = |uuid: &str| ForkOptions { up_to: Some(uuid.into()), title: Some(" Mine ".to_owned()) };
     let fork = sessions.fork(&new(), &at("b")).unwrap();
     assert_eq!(texts(&sessions.messages(&fork).unwrap()), ["one", "two"]);
     assert_eq!(sessions.info(&fork).unwrap().title.as_deref(), Some("Mine"));
@@ -440,7 +444,7 @@ fn a_fork_at_a_line_has_the_path_to_it_and_its_own_title() {
     assert_eq!(sessions.fork(&new(), &at("nowhere")).unwrap_err().code(), "append.no_entry");
     fs::write(&path, "{\"type\":\"mode\",\"mode\":\"normal\"}\n").unwrap();
     assert_eq!(sessions.fork(&new(), &ForkOptions::default()).unwrap_err().code(), "append.nothing_to_fork");
-    assert_eq!(kit::files(path.parent().unwrap(), |_| true).len(), 2, "a fork that fails leaves no file");
+    assert_eq!(kit::files_under(path.parent().unwrap(), |_| true).len(), 2, "a fork that fails leaves no file");
 }
 
 #[test]
@@ -451,7 +455,7 @@ fn a_folder_that_cannot_be_read_is_named_and_the_rest_is_listed() {
     assert_eq!(list(&sessions).len(), 6);
     let broken = tempfile::tempdir().unwrap();
     fs::write(broken.path().join("projects"), "not a folder").unwrap();
-    let both = Sessions::in_dirs([dir.path().to_owned(), broken.path().to_owned()]);
+    let both = Sessions::from_dirs([dir.path().to_owned(), broken.path().to_owned()]);
     let (listed, errors) = both.list(&ListOptions::default());
     assert_eq!(
         (listed.len(), errors.iter().map(|error| error.code()).collect::<Vec<_>>()),
@@ -463,14 +467,14 @@ fn a_folder_that_cannot_be_read_is_named_and_the_rest_is_listed() {
 
 #[test]
 fn every_real_session_is_listed_read_renamed_and_forked() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("projects/-corpus");
     fs::create_dir_all(&project).unwrap();
-    let mut files = kit::corpus(&shared, &["session"]);
+    let mut files = kit::corpus_files(&shared, &["session"]);
     files
-        .extend(kit::recorded_lines(&shared).into_iter().filter(|path| path.to_string_lossy().contains("/transcript")));
-    files.extend(kit::files(&kit::fixture("broken"), |path| path.extension().is_some_and(|ext| ext == "jsonl")));
+        .extend(kit::recorded_files(&shared).into_iter().filter(|path| path.to_string_lossy().contains("/transcript")));
+    files.extend(kit::files_under(&kit::fixture("broken"), |path| path.extension().is_some_and(|ext| ext == "jsonl")));
     let sessions = Sessions::new(dir.path());
     let mut said = 0;
     for (n, from) in files.iter().enumerate() {
@@ -492,7 +496,7 @@ fn every_real_session_is_listed_read_renamed_and_forked() {
         assert_eq!(sessions.messages(&id).unwrap().len(), messages.len(), "{name}");
         match sessions.fork(&id, &ForkOptions::default()) {
             Ok(fork) => {
-                let (old, new) = (load(&path).unwrap(), sessions.load(&fork).unwrap());
+                let (old, new) = (load_session(&path).unwrap(), sessions.load(&fork).unwrap());
                 assert_eq!(old.for_api(), new.for_api(), "{name}");
                 sessions.delete(&fork).unwrap();
             }
@@ -501,5 +505,5 @@ fn every_real_session_is_listed_read_renamed_and_forked() {
         sessions.delete(&id).unwrap();
     }
     assert!(files.len() > 60 && said > 1000, "{} files, {said} messages", files.len());
-    assert!(kit::files(dir.path(), |path| fs::metadata(path).unwrap().len() > 0).is_empty());
+    assert!(kit::files_under(dir.path(), |path| fs::metadata(path).unwrap().len() > 0).is_empty());
 }

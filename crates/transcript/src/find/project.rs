@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Longer names are cut here and told apart by a hash.
-const LONGEST: usize = 200;
+const MAX_FOLDER_NAME_LEN: usize = 200;
 
 /// The folder under `projects/` that holds the sessions of a directory: every
 /// UTF-16 unit that is not an ASCII letter or digit becomes a dash; a name longer
@@ -16,35 +16,35 @@ const LONGEST: usize = 200;
 /// use quipu_transcript::find::project_folder;
 /// assert_eq!(project_folder("/home/dev/My_App.v2"), "-home-dev-My-App-v2");
 /// ```
-pub fn project_folder(path: &str) -> String {
+pub fn project_folder_name(path: &str) -> String {
     let dash = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
         _ => '-',
     };
     let name: String = path.encode_utf16().map(dash).collect();
-    if name.len() <= LONGEST {
+    if name.len() <= MAX_FOLDER_NAME_LEN {
         return name;
     }
     let hash = path.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-    format!("{}-{}", &name[..LONGEST], base36(hash.unsigned_abs()))
+    format!("{}-{}", &name[..MAX_FOLDER_NAME_LEN], to_base36(hash.unsigned_abs()))
 }
 
 /// The folder that holds the sessions of a directory, when there is one. Programs do not
 /// agree on the hash of a long name, so one with another hash is taken, too.
-pub fn project_of(config_dir: &Path, directory: &Path) -> Option<PathBuf> {
+pub fn find_project_folder(config_dir: &Path, directory: &Path) -> Option<PathBuf> {
     let projects = config_dir.join("projects");
-    let name = project_folder(&directory.to_string_lossy());
+    let name = project_folder_name(&directory.to_string_lossy());
     let exact = projects.join(&name);
     if exact.is_dir() {
         return Some(exact);
     }
-    let cut = name.get(..=LONGEST)?;
+    let cut = name.get(..=MAX_FOLDER_NAME_LEN)?;
     let entries = fs::read_dir(projects).into_iter().flatten().flatten();
     let alike = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(cut));
     entries.map(|entry| entry.path()).filter(alike).filter(|path| path.is_dir()).min()
 }
 
-fn base36(mut n: u32) -> String {
+fn to_base36(mut n: u32) -> String {
     let mut digits = Vec::new();
     loop {
         digits.push(char::from_digit(n % 36, 36).unwrap_or('0'));
@@ -61,7 +61,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, folder: &str) {
-        assert_eq!(project_folder(path), folder);
+        assert_eq!(project_folder_name(path), folder);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use quipu_message::SessionId;
 
-use super::{histories, projects};
+use super::{list_project_folders, list_session_files};
 use crate::problem::FileError;
 
 /// A session's file.
@@ -26,25 +26,25 @@ pub struct SessionFile {
 
 /// The session files of some config folders: `projects/<project>/<session>.jsonl`.
 /// Newest first. Folders that cannot be read are named beside.
-pub fn sessions(config_dirs: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
-    let (projects, mut errors) = projects(config_dirs);
-    let (found, more) = sessions_in(&projects);
+pub fn list_sessions(config_dirs: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
+    let (projects, mut errors) = list_project_folders(config_dirs);
+    let (found, more) = list_sessions_in(&projects);
     errors.extend(more);
     (found, errors)
 }
 
 /// The session files of some project folders, newest first. Folders that cannot be read
 /// are named beside.
-pub fn sessions_in(projects: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
+pub fn list_sessions_in(projects: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for project in projects {
-        found.extend(list(project, &mut errors).into_iter().filter_map(SessionFile::at));
+        found.extend(list_folder(project, &mut errors).into_iter().filter_map(SessionFile::from_path));
     }
     found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
     (found, errors)
 }
 
-fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
+fn list_folder(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
         Err(source) => {
@@ -56,7 +56,7 @@ fn list(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
 
 impl SessionFile {
     /// The session file at a path; `None` if there is none.
-    pub fn at(path: PathBuf) -> Option<Self> {
+    pub fn from_path(path: PathBuf) -> Option<Self> {
         if path.extension()? != "jsonl" {
             return None;
         }
@@ -103,7 +103,7 @@ impl ResolveError {
 
 /// Finds the file of a session by its id or a unique prefix of it, in any case. An id wins
 /// over those it is a prefix of.
-pub fn resolve<'a>(
+pub fn resolve_session<'a>(
     spec: &str,
     sessions: impl IntoIterator<Item = (&'a str, &'a Path)>,
 ) -> Result<PathBuf, ResolveError> {
@@ -126,10 +126,10 @@ pub fn resolve<'a>(
 /// prefix of that, in the sessions of some project folders.
 pub fn resolve_subagent(spec: &str, projects: &[PathBuf]) -> Result<PathBuf, ResolveError> {
     let name = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let (histories, _) = histories(projects, &());
+    let (histories, _) = list_session_files(projects, &());
     let files = histories.into_iter().flat_map(|history| history.files).filter(|file| file.is_subagent);
     let named: Vec<(String, PathBuf)> = files.map(|file| (name(&file.path), file.path)).collect();
-    resolve(spec, named.iter().map(|(name, path)| (name.as_str(), path.as_path())))
+    resolve_session(spec, named.iter().map(|(name, path)| (name.as_str(), path.as_path())))
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     #[track_caller]
     fn check(spec: &str, expect: Result<&str, &[&str]>) {
         let sessions = [("05ef09b2", "a"), ("05ff", "b"), ("05ff-1", "c"), ("768d", "d"), ("768d", "e")];
-        let found = resolve(spec, sessions.map(|(id, path)| (id, Path::new(path))));
+        let found = resolve_session(spec, sessions.map(|(id, path)| (id, Path::new(path))));
         let expect = match expect {
             Ok(path) => Ok(PathBuf::from(path)),
             Err([]) => Err(ResolveError::NotFound { spec: spec.to_owned() }),

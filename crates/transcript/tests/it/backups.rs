@@ -22,8 +22,8 @@ fn the_first_backup_of_a_file_is_the_file_before_the_session() {
     ];
     let session = project.join("s1.jsonl");
     fs::write(&session, lines.join("\n") + "\n").unwrap();
-    let backups = FileBackups::new(&session);
-    let first = |path| backups.first(path, "/srv/app");
+    let backups = FileBackups::read(&session);
+    let first = |path| backups.original_content(path, "/srv/app");
     assert_eq!(first("/srv/app/a.txt"), Some(Some("first".to_owned())));
     assert_eq!(first("/etc/new"), Some(None));
     assert_eq!((first("/srv/app/gone"), first("/srv/app/evil"), first("/srv/app/other")), (None, None, None));

@@ -14,9 +14,9 @@ use quipu_message::Uuid;
 use quipu_transcript::{Durability, Entries, Journal, Recorder};
 use tempfile::tempdir;
 
-use crate::writing::{Counter, answer, compact_boundary, entry, facts, has_problem, person};
+use crate::support::{SequentialStamps, assistant, compact_boundary, envelope_defaults, has_problem, to_entry, user};
 
-fn writer(path: &Path, name: &str) -> Child {
+fn spawn_writer(path: &Path, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["crash::writer_child", "--exact", "--nocapture", "--test-threads=1"])
         .env("QUIPU_CRASH_WRITER", path)
@@ -32,18 +32,18 @@ fn writer(path: &Path, name: &str) -> Child {
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn writer_child() {
     let Some(path) = std::env::var_os("QUIPU_CRASH_WRITER") else { return };
-    let mut stamp = Counter(std::env::var("QUIPU_CRASH_NAME").unwrap().parse::<u64>().unwrap() << 24);
-    let durability = Durability { sync: true, delay: Duration::from_millis(2) };
-    let mut recorder = Recorder::resume(path.as_ref(), facts(), durability).unwrap();
+    let mut stamp = SequentialStamps(std::env::var("QUIPU_CRASH_NAME").unwrap().parse::<u64>().unwrap() << 24);
+    let durability = Durability { sync: true, max_delay: Duration::from_millis(2) };
+    let mut recorder = Recorder::resume(path.as_ref(), envelope_defaults(), durability).unwrap();
     let mut say = std::io::stdout();
     for n in 0.. {
         let words = "words ".repeat(1 + n * 37 % 4000);
-        let asked = recorder.record(&[entry(person(&words, &mut stamp))]).unwrap().unwrap();
+        let asked = recorder.record(&[to_entry(user(&words, &mut stamp))]).unwrap().unwrap();
         // One write: a line cut by the kill is no acknowledgement.
         say.write_all(format!("ack {asked}\n").as_bytes()).unwrap();
-        recorder.queue(answer(&words, &mut stamp)).unwrap();
+        recorder.queue_assistant(assistant(&words, &mut stamp)).unwrap();
         if n % 17 == 16 {
-            let summary = person("in short", &mut stamp);
+            let summary = user("in short", &mut stamp);
             let boundary = compact_boundary(&summary, &[asked], &mut stamp);
             let head = recorder.compact(boundary, summary).unwrap().unwrap();
             say.write_all(format!("ack {head}\n").as_bytes()).unwrap();
@@ -51,7 +51,7 @@ fn writer_child() {
     }
 }
 
-fn acknowledged(mut child: Child) -> HashSet<Uuid> {
+fn read_acknowledged(mut child: Child) -> HashSet<Uuid> {
     child.kill().unwrap();
     let mut said = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_to_string(&mut said).unwrap();
@@ -71,7 +71,8 @@ fn no_acknowledged_entry_is_lost_when_writers_are_killed() {
     let mut killed_here = 0;
     let mut random = 0x9E37_79B9_u64;
     while done < kills {
-        let children = [writer(&path, &(done * 2 + 1).to_string()), writer(&path, &(done * 2 + 2).to_string())];
+        let children =
+            [spawn_writer(&path, &(done * 2 + 1).to_string()), spawn_writer(&path, &(done * 2 + 2).to_string())];
         // Wait until both are at work, then a random moment more.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let start = Instant::now();
@@ -81,19 +82,20 @@ fn no_acknowledged_entry_is_lost_when_writers_are_killed() {
         }
         std::thread::sleep(Duration::from_micros(random >> 40 & 0x7FFF));
         for child in children {
-            let said = acknowledged(child);
+            let said = read_acknowledged(child);
             acks += said.len();
             expected.extend(said);
             done += 1;
             killed_here += 1;
         }
-        let (read, unreadable) = look(&path, &expected);
+        let (read, unreadable) = check_file(&path, &expected);
         assert!(unreadable <= killed_here, "{unreadable} unreadable lines after {killed_here} kills");
         // The next append is whole.
-        let mut recorder = Recorder::resume(&path, facts(), Durability::default()).unwrap();
-        expected.extend(recorder.record(&[entry(person("after the kill", &mut Counter(done << 40)))]).unwrap());
+        let mut recorder = Recorder::resume(&path, envelope_defaults(), Durability::default()).unwrap();
+        expected
+            .extend(recorder.record(&[to_entry(user("after the kill", &mut SequentialStamps(done << 40)))]).unwrap());
         recorder.close().unwrap();
-        let (after, _) = look(&path, &expected);
+        let (after, _) = check_file(&path, &expected);
         assert_eq!(after, read + 1);
         // A new file now and then, or looking at it takes all the time.
         if after > 2000 || done >= kills {
@@ -108,7 +110,7 @@ fn no_acknowledged_entry_is_lost_when_writers_are_killed() {
 }
 
 /// Counts entries and unreadable lines; every expected entry must be there.
-fn look(path: &Path, expected: &HashSet<Uuid>) -> (usize, usize) {
+fn check_file(path: &Path, expected: &HashSet<Uuid>) -> (usize, usize) {
     let (mut read, mut unreadable) = (HashSet::new(), 0);
     for item in Entries::open(path).unwrap() {
         match item {

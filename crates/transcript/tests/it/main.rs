@@ -1,34 +1,34 @@
 //! Reading and checking: our own broken files, and every real one.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test says what must hold")]
 
+mod append_errors;
 mod backups;
+mod check_links;
 mod crash;
-mod faults;
 mod follow;
-mod links;
 mod record;
 mod repair;
 mod state_machine;
-mod tail;
-mod writing;
+mod support;
+mod torn_tail;
 
 use std::io::Read;
 
 use proptest::prelude::*;
 use quipu_testkit as kit;
-use quipu_transcript::{Check, Ending, Entries, Lines, Piece, Report, load};
+use quipu_transcript::{Check, CheckReport, Entries, LineEnding, LineReader, RawLine, load_session};
 
-fn check(bytes: &[u8]) -> Report {
+fn check_bytes(bytes: &[u8]) -> CheckReport {
     Check { roundtrip: true }.run(Entries::new(bytes, "-"), "-")
 }
 
-fn codes(report: &Report) -> Vec<(&str, u64, u64)> {
+fn codes(report: &CheckReport) -> Vec<(&str, u64, u64)> {
     report.problems.iter().map(|p| (p.code, p.line, p.offset)).collect()
 }
 
 #[track_caller]
-fn finds(bytes: &[u8], lines: u64, malformed: u64, expect: &[(&str, u64, u64)]) {
-    let report = check(bytes);
+fn assert_problems(bytes: &[u8], lines: u64, malformed: u64, expect: &[(&str, u64, u64)]) {
+    let report = check_bytes(bytes);
     assert_eq!(codes(&report), expect);
     assert_eq!((report.lines, report.malformed, report.bytes), (lines, malformed, bytes.len() as u64));
     assert_eq!(report.roundtrip_failures, 0);
@@ -38,19 +38,24 @@ const MODE: &str = r#"{"type":"mode","mode":"default","sessionId":"s"}"#;
 
 #[test]
 fn bad_lines_are_named_with_their_place_and_the_rest_is_read() {
-    finds(format!("{MODE}\nnot json\n{MODE}\n").as_bytes(), 3, 1, &[("line.not_json", 2, 49)]);
-    finds(format!("{MODE}\n{{\"type\":\"mo").as_bytes(), 2, 1, &[("line.torn", 2, 49)]);
-    finds(format!("{MODE}\n\n{MODE}\n").as_bytes(), 3, 0, &[("line.blank", 2, 49)]);
-    finds(format!("{MODE}\r\n{MODE}\r\n").as_bytes(), 2, 0, &[("file.crlf", 1, 0)]);
-    finds(format!("\u{FEFF}{MODE}\n").as_bytes(), 1, 0, &[("file.bom", 1, 0)]);
-    finds(format!("{MODE}\n\0\0\0\0\n").as_bytes(), 2, 1, &[("line.nul", 2, 49)]);
-    finds(MODE.as_bytes(), 1, 0, &[("file.no_final_newline", 1, 0)]);
-    finds(format!("{MODE}\r").as_bytes(), 1, 0, &[("file.no_final_newline", 1, 0)]);
-    finds(b"{\"type\":\"mode\",\"mode\":\"\xFF\"}\n", 1, 1, &[("line.not_utf8", 1, 0)]);
-    finds(b"{\"type\":\"assistant\"}\n", 1, 1, &[("entry.malformed", 1, 0)]);
-    finds(b"{\"type\":\"hologram\"}\n", 1, 0, &[("entry.unknown", 1, 0)]);
-    finds(b"[1,2]\n7\n{\"a\":1}\n", 3, 0, &[("line.foreign", 1, 0), ("line.foreign", 2, 6), ("line.foreign", 3, 8)]);
-    finds(b"", 0, 0, &[]);
+    assert_problems(format!("{MODE}\nnot json\n{MODE}\n").as_bytes(), 3, 1, &[("line.not_json", 2, 49)]);
+    assert_problems(format!("{MODE}\n{{\"type\":\"mo").as_bytes(), 2, 1, &[("line.torn", 2, 49)]);
+    assert_problems(format!("{MODE}\n\n{MODE}\n").as_bytes(), 3, 0, &[("line.blank", 2, 49)]);
+    assert_problems(format!("{MODE}\r\n{MODE}\r\n").as_bytes(), 2, 0, &[("file.crlf", 1, 0)]);
+    assert_problems(format!("\u{FEFF}{MODE}\n").as_bytes(), 1, 0, &[("file.bom", 1, 0)]);
+    assert_problems(format!("{MODE}\n\0\0\0\0\n").as_bytes(), 2, 1, &[("line.nul", 2, 49)]);
+    assert_problems(MODE.as_bytes(), 1, 0, &[("file.no_final_newline", 1, 0)]);
+    assert_problems(format!("{MODE}\r").as_bytes(), 1, 0, &[("file.no_final_newline", 1, 0)]);
+    assert_problems(b"{\"type\":\"mode\",\"mode\":\"\xFF\"}\n", 1, 1, &[("line.not_utf8", 1, 0)]);
+    assert_problems(b"{\"type\":\"assistant\"}\n", 1, 1, &[("entry.malformed", 1, 0)]);
+    assert_problems(b"{\"type\":\"hologram\"}\n", 1, 0, &[("entry.unknown", 1, 0)]);
+    assert_problems(
+        b"[1,2]\n7\n{\"a\":1}\n",
+        3,
+        0,
+        &[("line.foreign", 1, 0), ("line.foreign", 2, 6), ("line.foreign", 3, 8)],
+    );
+    assert_problems(b"", 0, 0, &[]);
 }
 
 #[test]
@@ -60,7 +65,7 @@ fn odd_but_legal_json_comes_back() {
         r#"{"type":"mode","mode":"a","big":123456789012345678901234567890,"e":1e400}"#,
         r#"{ "type" : "mode" , "mode" : "a" , "mode" : "b" }"#,
     ] {
-        let report = check(format!("{text}\n").as_bytes());
+        let report = check_bytes(format!("{text}\n").as_bytes());
         assert_eq!((report.roundtrip_failures, report.malformed), (0, 0), "{text}: {report:?}");
     }
 }
@@ -68,7 +73,7 @@ fn odd_but_legal_json_comes_back() {
 #[test]
 fn ten_thousand_levels_are_read() {
     let deep = format!("{{\"type\":\"mode\",\"mode\":\"a\",\"deep\":{}{}}}\n", "[".repeat(10_000), "]".repeat(10_000));
-    let report = check(deep.as_bytes());
+    let report = check_bytes(deep.as_bytes());
     assert_eq!(codes(&report), [("line.not_compared", 1, 0)]);
     assert_eq!(report.kinds["mode"], 1);
 }
@@ -76,19 +81,22 @@ fn ten_thousand_levels_are_read() {
 #[test]
 fn a_line_too_long_to_hold_costs_one_line_and_still_counts() {
     let long = std::io::repeat(b'x').take(5000);
-    let mut lines = Lines::with_longest(b"a\n".chain(long).chain(&b"\r\nb\n"[..]), 1000);
-    assert!(matches!(lines.next().unwrap(), Some(Piece::Line { number: 1, .. })));
-    assert_eq!(lines.next().unwrap(), Some(Piece::TooLong { number: 2, offset: 2, len: 5000, ending: Ending::CrLf }));
-    assert!(matches!(lines.next().unwrap(), Some(Piece::Line { number: 3, offset: 5004, bytes: b"b", .. })));
+    let mut lines = LineReader::with_max_line_bytes(b"a\n".chain(long).chain(&b"\r\nb\n"[..]), 1000);
+    assert!(matches!(lines.next().unwrap(), Some(RawLine::Line { number: 1, .. })));
+    assert_eq!(
+        lines.next().unwrap(),
+        Some(RawLine::TooLong { number: 2, offset: 2, len: 5000, ending: LineEnding::CrLf })
+    );
+    assert!(matches!(lines.next().unwrap(), Some(RawLine::Line { number: 3, offset: 5004, bytes: b"b", .. })));
     assert_eq!(lines.next().unwrap(), None);
 }
 
 #[test]
 fn every_demo_file_is_clean_but_for_what_it_shows_on_purpose() {
-    let mut total = Report::default();
-    for path in kit::files(&kit::fixture("demo"), |p| p.extension().is_some_and(|e| e == "jsonl")) {
-        total.add(Check { roundtrip: true }.run(Entries::open(&path).unwrap(), &path.display().to_string()));
-        assert!(!load(&path).unwrap().for_ui().is_empty(), "{}", path.display());
+    let mut total = CheckReport::default();
+    for path in kit::files_under(&kit::fixture("demo"), |p| p.extension().is_some_and(|e| e == "jsonl")) {
+        total.merge(Check { roundtrip: true }.run(Entries::open(&path).unwrap(), &path.display().to_string()));
+        assert!(!load_session(&path).unwrap().for_ui().is_empty(), "{}", path.display());
     }
     assert_eq!((total.malformed, total.foreign, total.roundtrip_failures, total.unproven_messages), (0, 0, 0, 0));
     assert!(
@@ -99,7 +107,7 @@ fn every_demo_file_is_clean_but_for_what_it_shows_on_purpose() {
 
 #[test]
 fn every_broken_file_is_read_to_its_end() {
-    for path in kit::files(&kit::fixture("broken"), |p| p.extension().is_some_and(|e| e != "md")) {
+    for path in kit::files_under(&kit::fixture("broken"), |p| p.extension().is_some_and(|e| e != "md")) {
         let report = Check { roundtrip: true }.run(Entries::open(&path).unwrap(), "x");
         assert_eq!(report.bytes, path.metadata().unwrap().len(), "{}", path.display());
         assert_eq!(report.roundtrip_failures, 0, "{}: {report:?}", path.display());
@@ -108,10 +116,10 @@ fn every_broken_file_is_read_to_its_end() {
 
 #[test]
 fn every_real_file_is_read_to_its_end() {
-    let Some(shared) = kit::shared() else { return };
+    let Some(shared) = kit::shared_dir() else { return };
     let everything = |p: &std::path::Path| p.extension().is_some_and(|e| e == "jsonl" || e == "json");
-    let mut files = kit::files(&shared.join("corpus/data"), everything);
-    files.extend(kit::files(&shared.join("recordings"), everything));
+    let mut files = kit::files_under(&shared.join("corpus/data"), everything);
+    files.extend(kit::files_under(&shared.join("recordings"), everything));
     for path in files {
         let report = Check { roundtrip: true }.run(Entries::open(&path).unwrap(), "x");
         assert_eq!(report.bytes, path.metadata().unwrap().len(), "{}", path.display());
@@ -122,14 +130,14 @@ fn every_real_file_is_read_to_its_end() {
 proptest! {
     #[test]
     fn bytes_in_are_bytes_out(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(0xEF), any::<u8>()], 0..200)) {
-        let mut lines = Lines::new(&bytes[..]);
+        let mut lines = LineReader::new(&bytes[..]);
         let mut out = Vec::new();
         while let Some(piece) = lines.next().unwrap() {
-            prop_assert_eq!(match &piece { Piece::Line { offset, .. } | Piece::TooLong { offset, .. } => *offset }, out.len() as u64);
-            let size = piece.size();
+            prop_assert_eq!(match &piece { RawLine::Line { offset, .. } | RawLine::TooLong { offset, .. } => *offset }, out.len() as u64);
+            let size = piece.byte_len();
             let before = out.len() as u64;
-            let Piece::Line { bytes, ending, bom, .. } = piece else { unreachable!("no line is that long") };
-            if bom {
+            let RawLine::Line { bytes, ending, has_bom, .. } = piece else { unreachable!("no line is that long") };
+            if has_bom {
                 out.extend_from_slice(b"\xEF\xBB\xBF");
             }
             out.extend_from_slice(bytes);

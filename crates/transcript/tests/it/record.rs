@@ -2,24 +2,27 @@
 
 use std::time::Duration;
 
-use quipu_message::turn::Assistant;
+use quipu_message::user_assistant::Assistant;
 use quipu_message::{Entry, Json, Maybe, factory};
-use quipu_transcript::{AppendError, Durability, Fork, Recorder, Resumed, load};
+use quipu_transcript::{AppendError, Durability, Fork, Recorder, TranscriptState, load_session};
 use tempfile::tempdir;
 
-use crate::writing::{Counter, answer, chain, compact_boundary, entry, facts, fast, has_problem, person};
+use crate::support::{
+    SequentialStamps, assistant, compact_boundary, envelope_defaults, fast_durability, has_problem, read_chain,
+    to_entry, user,
+};
 
 #[test]
 fn only_what_is_new_is_written_and_the_last_id_comes_back() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
-    let (one, two) = (entry(person("one", &mut stamp)), entry(person("two", &mut stamp)));
+    let mut stamp = SequentialStamps(0);
+    let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
+    let (one, two) = (to_entry(user("one", &mut stamp)), to_entry(user("two", &mut stamp)));
     let first = recorder.record(std::slice::from_ref(&one)).unwrap();
     let last = recorder.record(&[one.clone(), two]).unwrap();
     recorder.close().unwrap();
-    let chain = chain(&path);
+    let chain = read_chain(&path);
     assert_eq!(chain.len(), 2);
     assert_eq!((chain[0].1.clone(), chain[1].1.clone()), (None, first));
     assert_eq!(last.as_ref(), Some(&chain[1].0));
@@ -29,33 +32,33 @@ fn only_what_is_new_is_written_and_the_last_id_comes_back() {
 fn recorded_entries_move_the_start_only_as_a_prefix() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
-    let old: Vec<Entry> = (0..3).map(|n| entry(person(&n.to_string(), &mut stamp))).collect();
+    let mut stamp = SequentialStamps(0);
+    let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
+    let old: Vec<Entry> = (0..3).map(|n| to_entry(user(&n.to_string(), &mut stamp))).collect();
     recorder.record(&old).unwrap();
     let uuid = |e: &Entry| e.envelope().unwrap().uuid.get().cloned();
     // Only the first stands before the new one, so the new one hangs on it.
-    let new = entry(person("new", &mut stamp));
+    let new = to_entry(user("new", &mut stamp));
     recorder.record(&[old[0].clone(), new.clone(), old[1].clone(), old[2].clone()]).unwrap();
     recorder.close().unwrap();
-    assert_eq!(chain(&path).last().unwrap(), &(uuid(&new).unwrap(), uuid(&old[0])));
+    assert_eq!(read_chain(&path).last().unwrap(), &(uuid(&new).unwrap(), uuid(&old[0])));
 }
 
 #[test]
 fn a_flood_of_answers_is_written_as_it_comes() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
-    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
+    let mut stamp = SequentialStamps(0);
+    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
     for n in 0..300 {
-        recorder.queue(answer(&n.to_string(), &mut stamp)).unwrap();
+        recorder.queue_assistant(assistant(&n.to_string(), &mut stamp)).unwrap();
     }
-    while chain(&path).len() < 256 {
+    while read_chain(&path).len() < 256 {
         std::thread::yield_now();
     }
     recorder.close().unwrap();
-    let chain = chain(&path);
+    let chain = read_chain(&path);
     assert_eq!(chain.len(), 300);
     assert!(chain.windows(2).all(|pair| pair[1].1.as_ref() == Some(&pair[0].0)), "one chain");
 }
@@ -64,17 +67,17 @@ fn a_flood_of_answers_is_written_as_it_comes() {
 fn a_queued_answer_is_written_as_it_is_at_the_end_of_its_wait() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
-    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
-    recorder.record(&[entry(person("go", &mut stamp))]).unwrap();
-    let queued = recorder.queue(answer("partial", &mut stamp)).unwrap();
+    let mut stamp = SequentialStamps(0);
+    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+    recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap();
+    let queued = recorder.queue_assistant(assistant("partial", &mut stamp)).unwrap();
     assert!(queued.update(|line| line.message.stop_reason = Maybe::Value("end_turn".into())));
-    assert_eq!(chain(&path).len(), 1, "still waiting");
-    recorder.record(&[entry(person("next", &mut stamp))]).unwrap();
+    assert_eq!(read_chain(&path).len(), 1, "still waiting");
+    recorder.record(&[to_entry(user("next", &mut stamp))]).unwrap();
     assert!(!queued.update(|_| ()), "written");
     recorder.close().unwrap();
-    let chain = chain(&path);
+    let chain = read_chain(&path);
     assert_eq!(chain[2].1.as_ref(), Some(&chain[1].0), "the prompt hangs on the answer before it");
     assert!(std::fs::read_to_string(&path).unwrap().contains(r#""stop_reason":"end_turn""#));
 }
@@ -83,11 +86,11 @@ fn a_queued_answer_is_written_as_it_is_at_the_end_of_its_wait() {
 fn a_queued_answer_is_written_without_being_asked_for() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let durability = Durability { sync: false, delay: Duration::from_millis(1) };
-    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
-    recorder.queue(answer("soon", &mut stamp)).unwrap();
-    while chain(&path).is_empty() {
+    let mut stamp = SequentialStamps(0);
+    let durability = Durability { sync: false, max_delay: Duration::from_millis(1) };
+    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+    recorder.queue_assistant(assistant("soon", &mut stamp)).unwrap();
+    while read_chain(&path).is_empty() {
         std::thread::yield_now();
     }
     recorder.close().unwrap();
@@ -97,20 +100,20 @@ fn a_queued_answer_is_written_without_being_asked_for() {
 fn results_of_parallel_calls_hang_on_their_own_calls() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
-    recorder.record(&[entry(person("go", &mut stamp))]).unwrap();
-    let calls: Vec<_> = (0..2).map(|_| answer("call", &mut stamp)).collect();
+    let mut stamp = SequentialStamps(0);
+    let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
+    recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap();
+    let calls: Vec<_> = (0..2).map(|_| assistant("call", &mut stamp)).collect();
     let ids: Vec<_> = calls.iter().map(|c| c.envelope.uuid.get().unwrap().clone()).collect();
     for call in calls {
-        recorder.queue(call).unwrap();
+        recorder.queue_assistant(call).unwrap();
     }
     for id in ids.iter().rev() {
         let result = factory::tool_result("t".into(), "done", false, Json::default(), id.clone(), &mut stamp);
-        recorder.record(&[entry(result)]).unwrap();
+        recorder.record(&[to_entry(result)]).unwrap();
     }
     recorder.close().unwrap();
-    let chain = chain(&path);
+    let chain = read_chain(&path);
     assert_eq!((chain[3].1.as_ref(), chain[4].1.as_ref()), (Some(&ids[1]), Some(&ids[0])));
 }
 
@@ -118,55 +121,56 @@ fn results_of_parallel_calls_hang_on_their_own_calls() {
 fn a_session_is_resumed_rewound_forked_and_compacted() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
-    let first = recorder.record(&[entry(person("one", &mut stamp))]).unwrap().unwrap();
-    recorder.queue(answer("first", &mut stamp)).unwrap();
+    let mut stamp = SequentialStamps(0);
+    let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
+    let first = recorder.record(&[to_entry(user("one", &mut stamp))]).unwrap().unwrap();
+    recorder.queue_assistant(assistant("first", &mut stamp)).unwrap();
     recorder.close().unwrap();
 
-    let mut recorder = Recorder::resume(&path, facts(), fast()).unwrap();
-    recorder.record(&[entry(person("two", &mut stamp))]).unwrap();
-    recorder.rewind(&first).unwrap();
-    recorder.queue(answer("second try", &mut stamp)).unwrap();
-    let kept = recorder.record(&[entry(person("three", &mut stamp))]).unwrap().unwrap();
+    let mut recorder = Recorder::resume(&path, envelope_defaults(), fast_durability()).unwrap();
+    recorder.record(&[to_entry(user("two", &mut stamp))]).unwrap();
+    recorder.rewind_to(&first).unwrap();
+    recorder.queue_assistant(assistant("second try", &mut stamp)).unwrap();
+    let kept = recorder.record(&[to_entry(user("three", &mut stamp))]).unwrap().unwrap();
     let texts = |path: &std::path::Path| -> Vec<String> {
-        load(path).unwrap().for_api().iter().map(|m| m.content.to_text()).collect()
+        load_session(path).unwrap().for_api().iter().map(|m| m.content.to_text()).collect()
     };
     assert_eq!(texts(&path), ["one", "second try", "three"]);
 
     let fork = dir.path().join("fork.jsonl");
     let session = "f0f0f0f0-0000-4000-8000-000000000000".into();
-    let run = |to: &std::path::Path, at| Fork { from: &path, to, session_id: &session, prompt_id: "p", at }.run();
+    let run =
+        |to: &std::path::Path, at| Fork { from: &path, to, session_id: &session, prompt_id: "p", last_uuid: at }.run();
     assert_eq!(run(&fork, None).unwrap(), 5);
     assert_eq!(texts(&fork), ["one", "second try", "three"]);
-    assert!(!std::fs::read_to_string(&fork).unwrap().contains(facts().session_id.as_str()));
+    assert!(!std::fs::read_to_string(&fork).unwrap().contains(envelope_defaults().session_id.as_str()));
     assert_eq!(run(&fork, None).unwrap_err().code(), "append.cannot_create");
     let at = dir.path().join("at.jsonl");
     assert_eq!(run(&at, Some(&first)).unwrap(), 1);
     assert_eq!(texts(&at), ["one"]);
 
-    let summary = person("In short.", &mut stamp);
+    let summary = user("In short.", &mut stamp);
     let boundary = compact_boundary(&summary, &[kept], &mut stamp);
     recorder.compact(boundary, summary).unwrap();
-    recorder.record(&[entry(person("four", &mut stamp))]).unwrap();
+    recorder.record(&[to_entry(user("four", &mut stamp))]).unwrap();
     recorder.close().unwrap();
     assert_eq!(texts(&path), ["In short.\nthree\nfour"]);
-    let resumed = Resumed::read(&path).unwrap();
-    assert_eq!(resumed.session_id, Some(facts().session_id));
-    assert_eq!(resumed.known.len(), 8);
+    let resumed = TranscriptState::read(&path).unwrap();
+    assert_eq!(resumed.session_id, Some(envelope_defaults().session_id));
+    assert_eq!(resumed.uuids.len(), 8);
 }
 
 #[test]
 fn a_clock_that_goes_backwards_changes_nothing() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
-    let mut stamp = Counter(50_000);
-    recorder.record(&[entry(person("late", &mut stamp))]).unwrap();
-    let mut stamp = Counter(10);
-    recorder.record(&[entry(person("early", &mut stamp))]).unwrap();
+    let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
+    let mut stamp = SequentialStamps(50_000);
+    recorder.record(&[to_entry(user("late", &mut stamp))]).unwrap();
+    let mut stamp = SequentialStamps(10);
+    recorder.record(&[to_entry(user("early", &mut stamp))]).unwrap();
     recorder.close().unwrap();
-    let shown: Vec<_> = load(&path).unwrap().for_ui().into_iter().filter_map(|i| i.text).collect();
+    let shown: Vec<_> = load_session(&path).unwrap().for_ui().into_iter().filter_map(|i| i.text).collect();
     assert_eq!(shown, ["late", "early"]);
 }
 
@@ -174,19 +178,19 @@ fn a_clock_that_goes_backwards_changes_nothing() {
 fn an_answer_that_is_withdrawn_in_time_is_not_written() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
-    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
-    let asked = recorder.record(&[entry(person("go", &mut stamp))]).unwrap().unwrap();
-    let early = recorder.queue(answer("written early", &mut stamp)).unwrap();
+    let mut stamp = SequentialStamps(0);
+    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+    let asked = recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap().unwrap();
+    let early = recorder.queue_assistant(assistant("written early", &mut stamp)).unwrap();
     recorder.flush().unwrap();
-    let late = recorder.queue(answer("still waiting", &mut stamp)).unwrap();
+    let late = recorder.queue_assistant(assistant("still waiting", &mut stamp)).unwrap();
     assert!(!early.withdraw() && late.withdraw());
-    recorder.rewind(&asked).unwrap();
-    let again = recorder.queue(answer("the second try", &mut stamp)).unwrap();
+    recorder.rewind_to(&asked).unwrap();
+    let again = recorder.queue_assistant(assistant("the second try", &mut stamp)).unwrap();
     assert!(again.update(|_| ()));
     recorder.close().unwrap();
-    let chain = chain(&path);
+    let chain = read_chain(&path);
     assert_eq!(chain.len(), 3);
     assert_eq!((&chain[1].1, &chain[2].1), (&Some(asked.clone()), &Some(asked)), "two tries after one prompt");
 }
@@ -195,20 +199,20 @@ fn an_answer_that_is_withdrawn_in_time_is_not_written() {
 fn the_end_of_an_answer_is_written_though_the_answer_was() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let durability = Durability { sync: false, delay: Duration::from_secs(3600) };
-    let mut recorder = Recorder::create(&path, facts(), durability).unwrap();
-    recorder.record(&[entry(person("go", &mut stamp))]).unwrap();
-    let queued = recorder.queue(answer("done", &mut stamp)).unwrap();
+    let mut stamp = SequentialStamps(0);
+    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+    recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap();
+    let queued = recorder.queue_assistant(assistant("done", &mut stamp)).unwrap();
     let stopped = |line: &mut Assistant| line.message.stop_reason = Maybe::Value("max_tokens".into());
     recorder.flush().unwrap();
-    recorder.finish(&[&queued], stopped).unwrap();
-    recorder.record(&[entry(person("next", &mut stamp))]).unwrap();
+    recorder.finish_assistant(&[&queued], stopped).unwrap();
+    recorder.record(&[to_entry(user("next", &mut stamp))]).unwrap();
     recorder.close().unwrap();
-    let chain = chain(&path);
+    let chain = read_chain(&path);
     assert_eq!((chain.len(), &chain[1]), (4, &chain[2]), "the same line again");
     assert_eq!(chain[3].1.as_ref(), Some(&chain[2].0));
-    let talk = load(&path).unwrap();
+    let talk = load_session(&path).unwrap();
     let answers: Vec<_> = talk.path().into_iter().filter_map(|node| node.assistant()).collect();
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].message.stop_reason.text(), Some("max_tokens"));
@@ -219,23 +223,23 @@ fn the_end_of_an_answer_is_written_though_the_answer_was() {
 fn recording_returns_while_another_program_holds_the_lock() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut stamp = Counter(0);
-    let mut recorder = Recorder::create(&path, facts(), fast()).unwrap();
+    let mut stamp = SequentialStamps(0);
+    let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
     let other = std::fs::File::open(&path).unwrap();
     let (told, heard) = std::sync::mpsc::channel();
-    let record = |recorder: &mut Recorder, stamp: &mut Counter| {
+    let record = |recorder: &mut Recorder, stamp: &mut SequentialStamps| {
         let told = told.clone();
         let done = Box::new(move |written: Result<(), AppendError>| told.send(written.map_err(|e| e.code())).unwrap());
-        recorder.record_then(&[entry(person("words", stamp))], done).unwrap();
+        recorder.record_then(&[to_entry(user("words", stamp))], done).unwrap();
     };
     other.lock().unwrap();
     record(&mut recorder, &mut stamp);
-    assert!(heard.try_recv().is_err() && chain(&path).is_empty());
+    assert!(heard.try_recv().is_err() && read_chain(&path).is_empty());
     other.unlock().unwrap();
     assert_eq!(heard.recv().unwrap(), Ok(()));
     other.lock().unwrap();
     record(&mut recorder, &mut stamp);
     drop(recorder);
     assert_eq!(heard.recv().unwrap(), Err("append.locked"));
-    assert_eq!(chain(&path).len(), 1);
+    assert_eq!(read_chain(&path).len(), 1);
 }

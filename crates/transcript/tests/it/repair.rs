@@ -47,7 +47,7 @@ fn a_broken_file_is_mended_and_kept() {
 #[test]
 fn every_broken_fixture_is_clean_after_repair() {
     let dir = tempdir().unwrap();
-    for source in kit::files(&kit::fixture("broken"), |p| p.extension().is_some_and(|e| e == "jsonl")) {
+    for source in kit::files_under(&kit::fixture("broken"), |p| p.extension().is_some_and(|e| e == "jsonl")) {
         let path = dir.path().join(source.file_name().unwrap());
         fs::copy(&source, &path).unwrap();
         repair(&path).unwrap();

@@ -1,46 +1,46 @@
 //! Here-documents: text for a command, in which substitutions may hide.
 
-use super::{Confusion, Heredoc, Reader};
+use super::{Heredoc, Parser, ShellParseError};
 
-impl Reader {
+impl Parser {
     /// Reads what follows `<<`: the word that will end the body.
-    pub(super) fn heredoc(&mut self) -> Result<(), Confusion> {
-        let tabs = self.take("-");
-        self.spaces();
-        let start = self.at;
-        let word = self.word()?;
-        if !word.plain {
-            return Err(Confusion("a here-document ends in a word that is not plain"));
+    pub(super) fn parse_heredoc_start(&mut self) -> Result<(), ShellParseError> {
+        let tabs = self.eat("-");
+        self.skip_blanks();
+        let start = self.position;
+        let word = self.parse_word()?;
+        if !word.is_literal {
+            return Err(ShellParseError("a here-document ends in a word that is not plain"));
         }
-        let literal = self.source(start) != word.text;
-        self.heredocs.push(Heredoc { end: word.text, literal, tabs });
+        let literal = self.source_from(start) != word.text;
+        self.heredocs.push(Heredoc { delimiter: word.text, is_literal: literal, strips_tabs: tabs });
         Ok(())
     }
 
     /// Reads the bodies that begin at this line.
-    pub(super) fn bodies(&mut self) -> Result<(), Confusion> {
+    pub(super) fn parse_heredoc_bodies(&mut self) -> Result<(), ShellParseError> {
         for heredoc in std::mem::take(&mut self.heredocs) {
-            let body = self.body(&heredoc)?;
-            if !heredoc.literal {
-                self.substitutions(&body)?;
+            let body = self.parse_heredoc_body(&heredoc)?;
+            if !heredoc.is_literal {
+                self.parse_substitutions(&body)?;
             }
-            self.script.inputs.push(body);
+            self.script.stdin_texts.push(body);
         }
         Ok(())
     }
 
-    fn body(&mut self, heredoc: &Heredoc) -> Result<String, Confusion> {
+    fn parse_heredoc_body(&mut self, heredoc: &Heredoc) -> Result<String, ShellParseError> {
         let mut body = String::new();
         loop {
             if self.peek().is_none() {
-                return Err(Confusion("a here-document has no end"));
+                return Err(ShellParseError("a here-document has no end"));
             }
-            let rest = &self.chars[self.at..];
+            let rest = &self.chars[self.position..];
             let length = rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());
             let line: String = rest[..length].iter().collect();
-            self.at = (self.at + length + 1).min(self.chars.len());
-            let line = if heredoc.tabs { line.trim_start_matches('\t') } else { &line };
-            if line == heredoc.end {
+            self.position = (self.position + length + 1).min(self.chars.len());
+            let line = if heredoc.strips_tabs { line.trim_start_matches('\t') } else { &line };
+            if line == heredoc.delimiter {
                 return Ok(body);
             }
             body.push_str(line);
@@ -49,10 +49,10 @@ impl Reader {
     }
 
     /// Follows the commands inside a body.
-    fn substitutions(&mut self, body: &str) -> Result<(), Confusion> {
+    fn parse_substitutions(&mut self, body: &str) -> Result<(), ShellParseError> {
         let mut inner = Self { chars: body.chars().collect(), depth: self.depth, ..Self::default() };
-        inner.quoted(&mut String::new(), None)?;
-        self.add(inner.script);
+        inner.parse_double_quoted(&mut String::new(), None)?;
+        self.merge_script(inner.script);
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 use super::parse;
 
 /// The commands in a text, each with `!` before words that the shell changes.
-fn parts(command: &str) -> Vec<String> {
-    let parts = parse(command).unwrap_or_else(|e| panic!("{command}: {e}")).parts;
-    let show = |part: &super::Part| {
-        let words = part.words.iter().map(|w| if w.plain { w.quoted() } else { format!("!{}", w.text) });
+fn parse_commands(command: &str) -> Vec<String> {
+    let parts = parse(command).unwrap_or_else(|e| panic!("{command}: {e}")).commands;
+    let show = |part: &super::SimpleCommand| {
+        let words = part.words.iter().map(|w| if w.is_literal { w.quoted() } else { format!("!{}", w.text) });
         let set = part.assignments.iter().map(|a| format!("set {a}"));
-        let files = part.redirects.iter().map(|r| format!("{}{}", if r.writes { ">" } else { "<" }, r.target.text));
+        let files = part.redirects.iter().map(|r| format!("{}{}", if r.is_write { ">" } else { "<" }, r.target.text));
         set.chain(words).chain(files).collect::<Vec<_>>().join(" ")
     };
     parts.iter().map(show).collect()
@@ -14,7 +14,7 @@ fn parts(command: &str) -> Vec<String> {
 
 #[test]
 fn every_command_of_a_text_is_found() {
-    let check = |command: &str, expected: &[&str]| assert_eq!(parts(command), expected, "{command}");
+    let check = |command: &str, expected: &[&str]| assert_eq!(parse_commands(command), expected, "{command}");
     check("a b; c && d || e | f & g\nh", &["a b", "c", "d", "e", "f", "g", "h"]);
     check("a |& b", &["a", "b"]);
     check("(a; b) && { c; }", &["a", "b", "c"]);
@@ -33,7 +33,7 @@ fn every_command_of_a_text_is_found() {
 
 #[test]
 fn quotes_are_taken_off_and_expansions_seen() {
-    let check = |command: &str, expected: &str| assert_eq!(parts(command), [expected], "{command}");
+    let check = |command: &str, expected: &str| assert_eq!(parse_commands(command), [expected], "{command}");
     check(r#"'a' "b" c\d e''f"#, "a b cd ef");
     check(r#"a "b c" '$x' "\$y""#, "a 'b c' '$x' '$y'");
     check("a $x ${y} \"$z\" $1 $?", "a !$x !${y} !\"$z\" !$1 !$?");
@@ -46,7 +46,7 @@ fn quotes_are_taken_off_and_expansions_seen() {
 
 #[test]
 fn redirections_name_their_files() {
-    let check = |command: &str, expected: &str| assert_eq!(parts(command), [expected], "{command}");
+    let check = |command: &str, expected: &str| assert_eq!(parse_commands(command), [expected], "{command}");
     check("a > f 2>&1", "a >f");
     check("a >>f <g 2>/dev/null", "a >f <g >/dev/null");
     check("a &> f", "a >f");
@@ -60,10 +60,10 @@ fn redirections_name_their_files() {
 
 #[test]
 fn here_documents_hide_nothing() {
-    assert_eq!(parts("cat <<EOF\nhi $(a)\nEOF\nb"), ["a", "cat", "b"]);
-    assert_eq!(parts("cat <<'EOF' > f\nhi $(a)\nEOF\n"), ["cat >f"]);
-    assert_eq!(parts("cat <<-EOF\n\tx\n\tEOF\nb"), ["cat", "b"]);
-    assert_eq!(parts("a \"$(cat <<'E'\n) ' \"\nE\n)\""), ["cat", "a !\"$(cat <<'E'\n) ' \"\nE\n)\""]);
+    assert_eq!(parse_commands("cat <<EOF\nhi $(a)\nEOF\nb"), ["a", "cat", "b"]);
+    assert_eq!(parse_commands("cat <<'EOF' > f\nhi $(a)\nEOF\n"), ["cat >f"]);
+    assert_eq!(parse_commands("cat <<-EOF\n\tx\n\tEOF\nb"), ["cat", "b"]);
+    assert_eq!(parse_commands("a \"$(cat <<'E'\n) ' \"\nE\n)\""), ["cat", "a !\"$(cat <<'E'\n) ' \"\nE\n)\""]);
 }
 
 #[test]

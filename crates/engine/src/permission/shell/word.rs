@@ -1,55 +1,55 @@
 //! Words: quotes taken off, expansions noticed, substitutions followed.
 
-use super::{Confusion, Reader, Script, Word, parse};
+use super::{Parser, Script, ShellParseError, Word, parse};
 
 /// What ends a word.
-const ENDS: [char; 10] = [' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')'];
+const WORD_TERMINATORS: [char; 10] = [' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')'];
 
-impl Reader {
+impl Parser {
     /// Reads one word, which may be empty only when it is quoted.
-    pub(super) fn word(&mut self) -> Result<Word, Confusion> {
-        let start = self.at;
+    pub(super) fn parse_word(&mut self) -> Result<Word, ShellParseError> {
+        let start = self.position;
         let mut text = String::new();
         let mut plain = true;
         while let Some(c) = self.peek() {
-            if ENDS.contains(&c) {
+            if WORD_TERMINATORS.contains(&c) {
                 break;
             }
-            self.at += 1;
+            self.position += 1;
             match c {
                 '\\' => match self.peek() {
-                    None => return Err(Confusion("it ends in a backslash")),
-                    Some('\n') => self.at += 1,
+                    None => return Err(ShellParseError("it ends in a backslash")),
+                    Some('\n') => self.position += 1,
                     Some(next) => {
                         text.push(next);
-                        self.at += 1;
+                        self.position += 1;
                     }
                 },
                 '\'' => loop {
                     match self.peek() {
-                        None => return Err(Confusion("a quote is not closed")),
-                        Some('\'') => break self.at += 1,
+                        None => return Err(ShellParseError("a quote is not closed")),
+                        Some('\'') => break self.position += 1,
                         Some(inner) => {
                             text.push(inner);
-                            self.at += 1;
+                            self.position += 1;
                         }
                     }
                 },
-                '"' => plain &= self.quoted(&mut text, Some('"'))?,
-                '$' | '`' => plain &= self.expansion(c, &mut text, false)?,
+                '"' => plain &= self.parse_double_quoted(&mut text, Some('"'))?,
+                '$' | '`' => plain &= self.parse_expansion(c, &mut text, false)?,
                 '*' | '?' => {
                     plain = false;
                     text.push(c);
                 }
-                '~' if self.at == start + 1 => {
+                '~' if self.position == start + 1 => {
                     plain = false;
                     text.push(c);
                 }
                 // Alone these are words of their own: the command `[`, a group, an empty pair.
-                '[' | '{' if self.at == start + 1 && self.ends_here() => text.push(c),
-                '{' if self.at == start + 1 && self.is_pair() => {
+                '[' | '{' if self.position == start + 1 && self.is_at_word_end() => text.push(c),
+                '{' if self.position == start + 1 && self.is_empty_braces() => {
                     text.push_str("{}");
-                    self.at += 1;
+                    self.position += 1;
                 }
                 '[' | '{' => {
                     plain = false;
@@ -58,76 +58,80 @@ impl Reader {
                 _ => text.push(c),
             }
         }
-        if self.at == start {
-            return Err(Confusion("a word is missing"));
+        if self.position == start {
+            return Err(ShellParseError("a word is missing"));
         }
-        let text = if plain { text } else { self.source(start) };
-        Ok(Word { text, plain })
+        let text = if plain { text } else { self.source_from(start) };
+        Ok(Word { text, is_literal: plain })
     }
 
     /// Whether `}` follows and ends the word, as in `find -exec x {} +`.
-    fn is_pair(&self) -> bool {
-        self.follows("}") && self.chars.get(self.at + 1).is_none_or(|c| ENDS.contains(c))
+    fn is_empty_braces(&self) -> bool {
+        self.starts_with("}") && self.chars.get(self.position + 1).is_none_or(|c| WORD_TERMINATORS.contains(c))
     }
 
-    fn ends_here(&self) -> bool {
-        self.peek().is_none_or(|c| ENDS.contains(&c))
+    fn is_at_word_end(&self) -> bool {
+        self.peek().is_none_or(|c| WORD_TERMINATORS.contains(&c))
     }
 
     /// Reads what stands between double quotes, up to `end` or the end of the text.
     /// Tells whether the shell changes nothing in it.
-    pub(super) fn quoted(&mut self, text: &mut String, end: Option<char>) -> Result<bool, Confusion> {
+    pub(super) fn parse_double_quoted(
+        &mut self,
+        text: &mut String,
+        end: Option<char>,
+    ) -> Result<bool, ShellParseError> {
         let mut plain = true;
         while let Some(c) = self.peek() {
-            self.at += 1;
+            self.position += 1;
             match c {
                 c if Some(c) == end => return Ok(plain),
                 '\\' => match self.peek() {
-                    Some('\n') => self.at += 1,
+                    Some('\n') => self.position += 1,
                     Some(next @ ('$' | '`' | '"' | '\\')) => {
                         text.push(next);
-                        self.at += 1;
+                        self.position += 1;
                     }
                     _ => text.push('\\'),
                 },
-                '$' | '`' => plain &= self.expansion(c, text, true)?,
+                '$' | '`' => plain &= self.parse_expansion(c, text, true)?,
                 _ => text.push(c),
             }
         }
-        if end.is_none() { Ok(plain) } else { Err(Confusion("a quote is not closed")) }
+        if end.is_none() { Ok(plain) } else { Err(ShellParseError("a quote is not closed")) }
     }
 
     /// Reads what follows a dollar sign or a backtick. Tells whether it was just that sign.
-    fn expansion(&mut self, sign: char, text: &mut String, in_quotes: bool) -> Result<bool, Confusion> {
+    fn parse_expansion(&mut self, sign: char, text: &mut String, in_quotes: bool) -> Result<bool, ShellParseError> {
         if sign == '`' {
-            self.backticks()?;
+            self.parse_backticks()?;
             return Ok(false);
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         match self.peek() {
-            Some('(') if self.follows("((") => return Err(Confusion("it has arithmetic")),
+            Some('(') if self.starts_with("((") => return Err(ShellParseError("it has arithmetic")),
             Some('(') => {
-                self.at += 1;
-                self.list(Some(')'))?;
+                self.position += 1;
+                self.parse_list(Some(')'))?;
             }
             Some('{') => {
-                self.at += 1;
-                let start = self.at;
+                self.position += 1;
+                let start = self.position;
                 while self.peek().is_some_and(is_name) {
-                    self.at += 1;
+                    self.position += 1;
                 }
-                if self.at == start || !self.take("}") {
-                    return Err(Confusion("it has an expansion that is not followed"));
+                if self.position == start || !self.eat("}") {
+                    return Err(ShellParseError("it has an expansion that is not followed"));
                 }
             }
-            Some('\'' | '"') if !in_quotes => return Err(Confusion("it has a quote that is not followed")),
-            Some('[') => return Err(Confusion("it has arithmetic")),
+            Some('\'' | '"') if !in_quotes => return Err(ShellParseError("it has a quote that is not followed")),
+            Some('[') => return Err(ShellParseError("it has arithmetic")),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 while self.peek().is_some_and(is_name) {
-                    self.at += 1;
+                    self.position += 1;
                 }
             }
-            Some(c) if c.is_ascii_digit() || "?$!#@*-".contains(c) => self.at += 1,
+            Some(c) if c.is_ascii_digit() || "?$!#@*-".contains(c) => self.position += 1,
             _ => {
                 text.push('$');
                 return Ok(true);
@@ -137,40 +141,40 @@ impl Reader {
     }
 
     /// Reads a command between backticks, whose opening one is read.
-    fn backticks(&mut self) -> Result<(), Confusion> {
+    fn parse_backticks(&mut self) -> Result<(), ShellParseError> {
         let mut inner = String::new();
         loop {
             match self.peek() {
-                None => return Err(Confusion("a backtick is not closed")),
-                Some('`') => break self.at += 1,
+                None => return Err(ShellParseError("a backtick is not closed")),
+                Some('`') => break self.position += 1,
                 Some('\\') => {
-                    self.at += 1;
+                    self.position += 1;
                     match self.peek() {
                         Some(c @ ('`' | '\\' | '$')) => inner.push(c),
                         // Inside double quotes the shell treats this differently.
-                        Some('"') => return Err(Confusion("it has a quote that is not followed")),
+                        Some('"') => return Err(ShellParseError("it has a quote that is not followed")),
                         Some(c) => inner.extend(['\\', c]),
-                        None => return Err(Confusion("a backtick is not closed")),
+                        None => return Err(ShellParseError("a backtick is not closed")),
                     }
-                    self.at += 1;
+                    self.position += 1;
                 }
                 Some(c) => {
                     inner.push(c);
-                    self.at += 1;
+                    self.position += 1;
                 }
             }
         }
-        if self.depth >= super::DEEPEST {
-            return Err(Confusion("it is nested too deep"));
+        if self.depth >= super::MAX_NESTING {
+            return Err(ShellParseError("it is nested too deep"));
         }
-        self.add(parse(&inner)?);
+        self.merge_script(parse(&inner)?);
         Ok(())
     }
 
     /// Adds what was found in an inner text.
-    pub(super) fn add(&mut self, inner: Script) {
-        self.script.parts.extend(inner.parts);
-        self.script.repeats |= inner.repeats;
-        self.script.inputs.extend(inner.inputs);
+    pub(super) fn merge_script(&mut self, inner: Script) {
+        self.script.commands.extend(inner.commands);
+        self.script.has_loop |= inner.has_loop;
+        self.script.stdin_texts.extend(inner.stdin_texts);
     }
 }

@@ -8,13 +8,13 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::{LaunchError, Policy, failed};
+use super::{LaunchError, Policy, step_error};
 
-const NOTHING: Option<&str> = None;
+const NO_VALUE: Option<&str> = None;
 
 /// Moves to namespaces of its own: users, mounts, System V IPC, and processes from the
 /// next one started on.
-pub(super) fn separate() -> io::Result<()> {
+pub(super) fn enter_namespaces() -> io::Result<()> {
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let flags =
         CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
@@ -25,27 +25,27 @@ pub(super) fn separate() -> io::Result<()> {
 }
 
 /// Makes everything read-only but the writable folders, and covers what may not be seen.
-pub(super) fn arrange(policy: &Policy) -> Result<(), LaunchError> {
+pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    mount(NOTHING, "/", NOTHING, private, NOTHING).map_err(failed("separating mounts"))?;
+    mount(NO_VALUE, "/", NO_VALUE, private, NO_VALUE).map_err(step_error("separating mounts"))?;
     // What covers is made while the temporary folder is still a plain one.
-    let (file, folder) = (policy.temp.join(".covered-file"), policy.temp.join(".covered-folder"));
+    let (file, folder) = (policy.temp_folder.join(".covered-file"), policy.temp_folder.join(".covered-folder"));
     if !policy.covered.is_empty() {
-        cover(&file, &folder).map_err(failed("making what covers"))?;
+        create_covers(&file, &folder).map_err(step_error("making what covers"))?;
     }
-    let writable: Vec<&PathBuf> = policy.write.iter().chain([&policy.temp]).collect();
+    let writable: Vec<&PathBuf> = policy.writable.iter().chain([&policy.temp_folder]).collect();
     let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
     for path in &writable {
-        mount(Some(path.as_path()), path.as_path(), NOTHING, bind, NOTHING)
-            .map_err(failed("mounting what is writable"))?;
+        mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
+            .map_err(step_error("mounting what is writable"))?;
     }
     for path in &policy.read_only {
-        mount(Some(path.as_path()), path.as_path(), NOTHING, bind, NOTHING)
-            .map_err(failed("mounting what is guarded"))?;
+        mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
+            .map_err(step_error("mounting what is guarded"))?;
     }
-    let table = fs::read_to_string("/proc/self/mountinfo").map_err(failed("reading the mounts"))?;
+    let table = fs::read_to_string("/proc/self/mountinfo").map_err(step_error("reading the mounts"))?;
     for line in table.lines() {
-        let Some((point, flags)) = mount_point(line) else { continue };
+        let Some((point, flags)) = parse_mount_line(line) else { continue };
         // The nearest decides: a guarded file is inside a writable folder.
         let depth = |paths: &mut dyn Iterator<Item = &Path>| {
             paths.filter(|path| point.starts_with(path)).map(|path| path.components().count()).max()
@@ -56,7 +56,7 @@ pub(super) fn arrange(policy: &Policy) -> Result<(), LaunchError> {
             continue;
         }
         let flags = flags | MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-        match mount(NOTHING, &point, NOTHING, flags, NOTHING) {
+        match mount(NO_VALUE, &point, NO_VALUE, flags, NO_VALUE) {
             // What lies under another mount, or in a folder that may not be entered, cannot be reached.
             Ok(()) | Err(nix::Error::ENOENT | nix::Error::EACCES) => {}
             Err(error) => {
@@ -70,15 +70,15 @@ pub(super) fn arrange(policy: &Policy) -> Result<(), LaunchError> {
             Ok(data) if data.is_dir() => &folder,
             Ok(_) => &file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(failed("covering")(error)),
+            Err(error) => return Err(step_error("covering")(error)),
         };
-        mount(Some(cover), path, NOTHING, MsFlags::MS_BIND, NOTHING).map_err(failed("covering"))?;
+        mount(Some(cover), path, NO_VALUE, MsFlags::MS_BIND, NO_VALUE).map_err(step_error("covering"))?;
     }
     Ok(())
 }
 
 /// Makes the file and the folder that nobody without capabilities may open.
-fn cover(file: &Path, folder: &Path) -> io::Result<()> {
+fn create_covers(file: &Path, folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(file, "")?;
     fs::create_dir(folder)?;
@@ -86,9 +86,9 @@ fn cover(file: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// A mount and the flags it must keep, of a line of `mountinfo`.
-fn mount_point(line: &str) -> Option<(PathBuf, MsFlags)> {
+fn parse_mount_line(line: &str) -> Option<(PathBuf, MsFlags)> {
     let mut fields = line.split(' ').skip(4);
-    let (point, options) = (unescaped(fields.next()?), fields.next()?);
+    let (point, options) = (unescape_path(fields.next()?), fields.next()?);
     let flag = |option: &str| match option {
         "nosuid" => MsFlags::MS_NOSUID,
         "nodev" => MsFlags::MS_NODEV,
@@ -102,7 +102,7 @@ fn mount_point(line: &str) -> Option<(PathBuf, MsFlags)> {
 }
 
 /// A path of `mountinfo`, where spaces and the like are written `\040`.
-fn unescaped(text: &str) -> std::ffi::OsString {
+fn unescape_path(text: &str) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let bytes = text.as_bytes();
     let mut path = Vec::with_capacity(bytes.len());
@@ -133,9 +133,9 @@ pub(super) fn keep_capability() -> io::Result<()> {
 }
 
 /// Mounts a `/proc` that shows the processes of the namespace alone.
-pub(super) fn own_proc() -> io::Result<()> {
+pub(super) fn mount_proc() -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
-    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NOTHING)?)
+    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NO_VALUE)?)
 }
 
 /// Gives every capability up, also those that a program run as root would regain.
@@ -162,7 +162,7 @@ mod tests {
     fn a_mount_keeps_its_flags() {
         let line = r"28 27 0:25 / /mnt/a\040b ro,nosuid,nodev,relatime - tmpfs x ro,size=4k,mode=755";
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_RELATIME;
-        assert_eq!(mount_point(line), Some((PathBuf::from("/mnt/a b"), flags)));
-        assert_eq!(mount_point("28 27"), None);
+        assert_eq!(parse_mount_line(line), Some((PathBuf::from("/mnt/a b"), flags)));
+        assert_eq!(parse_mount_line("28 27"), None);
     }
 }

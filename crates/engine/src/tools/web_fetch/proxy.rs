@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use url::Url;
 
 /// The proxy on the way to a URL, unless it is excepted.
-pub(super) fn of<'a>(url: &Url, env: &'a BTreeMap<OsString, OsString>) -> Option<&'a str> {
+pub(super) fn proxy_for<'a>(url: &Url, env: &'a BTreeMap<OsString, OsString>) -> Option<&'a str> {
     let set = |name: &str| {
         let named = |name: &str| env.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::trim);
         named(name).or_else(|| named(&name.to_lowercase())).filter(|value| !value.is_empty())
@@ -15,11 +15,11 @@ pub(super) fn of<'a>(url: &Url, env: &'a BTreeMap<OsString, OsString>) -> Option
     let proxy = set(own).or_else(|| set("ALL_PROXY"))?;
     let host = url.host_str().unwrap_or_default();
     let except = set("NO_PROXY").unwrap_or_default();
-    (!except.split(',').any(|name| excepts(name.trim(), host))).then_some(proxy)
+    (!except.split(',').any(|name| is_excepted(name.trim(), host))).then_some(proxy)
 }
 
 /// Whether an exception is for a host: its own name, that of a domain above it, or all.
-fn excepts(name: &str, host: &str) -> bool {
+fn is_excepted(name: &str, host: &str) -> bool {
     let name = name.strip_prefix("*.").unwrap_or(name).trim_start_matches('.').to_ascii_lowercase();
     let above = || host.strip_suffix(&name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     name == "*" || !name.is_empty() && above()
@@ -32,7 +32,7 @@ mod tests {
     #[track_caller]
     fn check(url: &str, vars: &[(&str, &str)], expect: Option<&str>) {
         let env = vars.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        assert_eq!(of(&Url::parse(url).unwrap(), &env), expect, "{url} {vars:?}");
+        assert_eq!(proxy_for(&Url::parse(url).unwrap(), &env), expect, "{url} {vars:?}");
     }
 
     #[test]

@@ -14,17 +14,19 @@ use crate::flags::DebugFlags;
 
 /// What the targets of our own events begin with. Those of other crates are not shown:
 /// they may hold keys.
-const OURS: &str = "quipu::";
+const TARGET_PREFIX: &str = "quipu::";
 
 /// Shows events from now on, if a flag asks for it.
-pub(crate) fn start(flags: &DebugFlags) -> Result<(), EngineError> {
+pub(crate) fn install_log(flags: &DebugFlags) -> Result<(), EngineError> {
     if flags.debug.is_none() && flags.debug_file.is_none() && !flags.debug_to_stderr {
         return Ok(());
     }
     let out: Box<dyn Write + Send> = match &flags.debug_file {
         Some(path) => {
-            let bad =
-                |error| EngineError::Flag { flag: "--debug-file", reason: format!("{}: {error}", path.display()) };
+            let bad = |error| EngineError::InvalidFlag {
+                flag: "--debug-file",
+                reason: format!("{}: {error}", path.display()),
+            };
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             folder.map_or(Ok(()), std::fs::create_dir_all).map_err(bad)?;
             let mut open = OpenOptions::new();
@@ -34,7 +36,8 @@ pub(crate) fn start(flags: &DebugFlags) -> Result<(), EngineError> {
         }
         None => Box::new(std::io::stderr()),
     };
-    let log = DebugLog { filter: Filter::parse(flags.debug.as_deref().unwrap_or_default()), out: Mutex::new(out) };
+    let log =
+        DebugLog { filter: CategoryFilter::parse(flags.debug.as_deref().unwrap_or_default()), out: Mutex::new(out) };
     // It is set once, here.
     let _ = tracing::subscriber::set_global_default(log);
     Ok(())
@@ -42,42 +45,42 @@ pub(crate) fn start(flags: &DebugFlags) -> Result<(), EngineError> {
 
 /// Which categories are shown.
 #[derive(Debug, PartialEq, Eq)]
-struct Filter {
+struct CategoryFilter {
     /// These alone; all if empty.
-    only: Vec<String>,
+    included: Vec<String>,
     /// Never these.
-    without: Vec<String>,
+    excluded: Vec<String>,
 }
 
-impl Filter {
+impl CategoryFilter {
     /// Reads `api,hooks` or `!mcp,!sandbox`.
     fn parse(text: &str) -> Self {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let (without, only): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with('!'));
         let owned = |words: Vec<&str>| words.into_iter().map(|word| word.trim_start_matches('!').to_owned()).collect();
-        Self { only: owned(only), without: owned(without) }
+        Self { included: owned(only), excluded: owned(without) }
     }
 
-    fn shows(&self, category: &str) -> bool {
+    fn includes(&self, category: &str) -> bool {
         let named = |words: &[String]| words.iter().any(|word| word == category);
-        (self.only.is_empty() || named(&self.only)) && !named(&self.without)
+        (self.included.is_empty() || named(&self.included)) && !named(&self.excluded)
     }
 }
 
 /// Writes each event as a line.
 struct DebugLog {
-    filter: Filter,
+    filter: CategoryFilter,
     out: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Subscriber for DebugLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().strip_prefix(OURS).is_some_and(|category| self.filter.shows(category))
+        metadata.target().strip_prefix(TARGET_PREFIX).is_some_and(|category| self.filter.includes(category))
     }
 
     fn event(&self, event: &Event<'_>) {
-        let category = event.metadata().target().trim_start_matches(OURS);
-        let mut line = Line(format!("{:.3} [{category}]", jiff::Timestamp::now()));
+        let category = event.metadata().target().trim_start_matches(TARGET_PREFIX);
+        let mut line = LogLine(format!("{:.3} [{category}]", jiff::Timestamp::now()));
         event.record(&mut line);
         line.0.push('\n');
         // A log that cannot be written is no reason to stop.
@@ -95,9 +98,9 @@ impl Subscriber for DebugLog {
 }
 
 /// A line being written: the message, then the fields.
-struct Line(String);
+struct LogLine(String);
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let text = match field.name() {
             "message" => format!("{value:?}"),
@@ -116,8 +119,8 @@ mod tests {
     #[test]
     fn a_filter_names_categories_or_leaves_some_out() {
         let shown = |text: &str| {
-            let filter = Filter::parse(text);
-            ["api", "hooks", "mcp"].into_iter().filter(|name| filter.shows(name)).collect::<Vec<_>>()
+            let filter = CategoryFilter::parse(text);
+            ["api", "hooks", "mcp"].into_iter().filter(|name| filter.includes(name)).collect::<Vec<_>>()
         };
         assert_eq!(shown(""), ["api", "hooks", "mcp"]);
         assert_eq!(shown("api, mcp"), ["api", "mcp"]);

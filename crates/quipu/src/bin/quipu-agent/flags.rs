@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, ValueEnum};
 use quipu_engine::options::Autocompact;
 
-const OUTPUT: &str = "Input and output";
-const SESSION: &str = "Sessions";
-const MODEL: &str = "The model and its answer";
-const TOOLS: &str = "Tools and permissions";
-const SETTINGS: &str = "Settings and prompts";
-const DEBUG: &str = "Debugging";
+const OUTPUT_HEADING: &str = "Input and output";
+const SESSION_HEADING: &str = "Sessions";
+const MODEL_HEADING: &str = "The model and its answer";
+const TOOLS_HEADING: &str = "Tools and permissions";
+const SETTINGS_HEADING: &str = "Settings and prompts";
+const DEBUG_HEADING: &str = "Debugging";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,24 +51,24 @@ pub(crate) struct Flags {
     #[arg(short = 'v', long)]
     pub(crate) version: bool,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFlags,
     #[command(flatten)]
-    pub(crate) session: Session,
+    pub(crate) session: SessionFlags,
     #[command(flatten)]
-    pub(crate) model: Model,
+    pub(crate) model: ModelFlags,
     #[command(flatten)]
-    pub(crate) tools: Tools,
+    pub(crate) tools: ToolFlags,
     #[command(flatten)]
-    pub(crate) settings: Settings,
+    pub(crate) settings: SettingsFlags,
     #[command(flatten)]
     pub(crate) debug: DebugFlags,
     #[command(flatten)]
-    pub(crate) ignored: crate::ignored::Ignored,
+    pub(crate) ignored: crate::ignored_flags::IgnoredFlags,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = OUTPUT)]
-pub(crate) struct Output {
+#[command(next_help_heading = OUTPUT_HEADING)]
+pub(crate) struct OutputFlags {
     /// Output: text, json, or stream-json (a line for everything that happens)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
@@ -94,7 +94,7 @@ pub(crate) struct Output {
     #[arg(long)]
     pub(crate) session_mirror: bool,
     /// Suggest the next prompt, from the second turn on
-    #[arg(long, num_args = 0..=1, default_missing_value = "on", value_name = "on|off", value_parser = switch)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "on", value_name = "on|off", value_parser = parse_switch)]
     pub(crate) prompt_suggestions: Option<bool>,
     /// With stream-json input: load the plugins that the first line, `initialize`, names
     #[arg(long)]
@@ -105,8 +105,8 @@ pub(crate) struct Output {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = SESSION)]
-pub(crate) struct Session {
+#[command(next_help_heading = SESSION_HEADING)]
+pub(crate) struct SessionFlags {
     /// Continue the session of this id or title, or in this file
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
@@ -134,8 +134,8 @@ pub(crate) struct Session {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = MODEL)]
-pub(crate) struct Model {
+#[command(next_help_heading = MODEL_HEADING)]
+pub(crate) struct ModelFlags {
     /// The model: a name of the API, or opus, sonnet, haiku
     #[arg(long)]
     pub(crate) model: Option<String>,
@@ -150,10 +150,10 @@ pub(crate) struct Model {
     pub(crate) max_thinking_tokens: Option<u64>,
     /// Thinking: disabled turns it off; adaptive and enabled turn it on, as the model takes it
     #[arg(long, value_enum)]
-    pub(crate) thinking: Option<Thinking>,
+    pub(crate) thinking: Option<ThinkingArg>,
     /// How thinking is shown
     #[arg(long, value_enum)]
-    pub(crate) thinking_display: Option<Display>,
+    pub(crate) thinking_display: Option<ThinkingDisplayArg>,
     /// Token budget of the whole task, which the API passes on to the model
     #[arg(long, value_name = "TOKENS")]
     pub(crate) task_budget: Option<u64>,
@@ -164,7 +164,7 @@ pub(crate) struct Model {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) max_turns: Option<u64>,
     /// What the session may cost
-    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     pub(crate) max_budget_usd: Option<f64>,
     /// JSON schema of the answer
     #[arg(long, value_name = "SCHEMA")]
@@ -175,8 +175,8 @@ pub(crate) struct Model {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = TOOLS)]
-pub(crate) struct Tools {
+#[command(next_help_heading = TOOLS_HEADING)]
+pub(crate) struct ToolFlags {
     /// default (or manual), acceptEdits, auto, plan, dontAsk or bypassPermissions
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
@@ -219,8 +219,8 @@ pub(crate) struct Tools {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = SETTINGS)]
-pub(crate) struct Settings {
+#[command(next_help_heading = SETTINGS_HEADING)]
+pub(crate) struct SettingsFlags {
     /// More settings: a file or JSON
     #[arg(long, value_name = "JSON")]
     pub(crate) settings: Option<String>,
@@ -282,7 +282,7 @@ pub(crate) struct Settings {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = DEBUG)]
+#[command(next_help_heading = DEBUG_HEADING)]
 pub(crate) struct DebugFlags {
     /// Log to stderr: api, permission, hooks, mcp, sandbox; or without some: !api
     #[arg(short, long, num_args = 0..=1, default_missing_value = "", value_name = "FILTER")]
@@ -317,20 +317,20 @@ pub(crate) enum PermissionPrompts {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Thinking {
+pub(crate) enum ThinkingArg {
     Adaptive,
     Enabled,
     Disabled,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Display {
+pub(crate) enum ThinkingDisplayArg {
     Summarized,
     Omitted,
     Highlights,
 }
 
-impl Display {
+impl ThinkingDisplayArg {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Summarized => "summarized",
@@ -341,7 +341,7 @@ impl Display {
 }
 
 /// Reads a switch that programs write in several ways.
-fn switch(text: &str) -> Result<bool, String> {
+fn parse_switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "true" | "1" | "yes" => Ok(true),
         "off" | "false" | "0" | "no" => Ok(false),
@@ -350,7 +350,7 @@ fn switch(text: &str) -> Result<bool, String> {
 }
 
 /// An amount of money that can be spent.
-fn dollars(text: &str) -> Result<f64, String> {
+fn parse_dollars(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| *amount > 0.0 && amount.is_finite());
     amount.ok_or_else(|| "must be an amount above 0, as in 2.5".to_owned())
 }

@@ -1,14 +1,14 @@
 //! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
 
-mod command;
 #[path = "../../config.rs"]
 mod config;
 mod debug;
 mod flags;
-mod ignored;
+mod ignored_flags;
 #[path = "../../prices.rs"]
 mod prices;
 mod stdin;
+mod subcommands;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use flags::{Flags, InputFormat, OutputFormat, PermissionPrompts, Thinking};
-use quipu_engine::options::{Format, Options, PluginDir, Start, Worktree};
-use quipu_engine::sandbox::Switch;
+use flags::{Flags, InputFormat, OutputFormat, PermissionPrompts, ThinkingArg};
+use quipu_engine::options::{Format, Options, PluginDir, ResumeMode, Worktree};
+use quipu_engine::sandbox::SandboxMode;
 use quipu_engine::{EngineError, VERSION};
 
 fn main() -> ExitCode {
@@ -27,9 +27,9 @@ fn main() -> ExitCode {
     if let Some(code) = quipu_engine::sandbox::launch() {
         return code;
     }
-    hide_from_others();
+    make_undumpable();
     let args: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = command::run(&args) {
+    if let Some(code) = subcommands::run(&args) {
         return code;
     }
     let flags = Flags::parse_from(args);
@@ -40,14 +40,14 @@ fn main() -> ExitCode {
             _ => ExitCode::SUCCESS,
         };
     }
-    if let Err(error) = debug::start(&flags.debug) {
-        complain(&error);
+    if let Err(error) = debug::install_log(&flags.debug) {
+        print_error(&error);
         return ExitCode::FAILURE;
     }
-    match start(flags) {
+    match run_agent(flags) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 /// Keeps other processes of the same user from reading the key out of this one's
 /// environment and memory. Where the system does not offer it, nothing is lost.
-fn hide_from_others() {
+fn make_undumpable() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -63,9 +63,9 @@ fn hide_from_others() {
     }
 }
 
-fn start(flags: Flags) -> Result<u8, EngineError> {
-    let options = options(flags)?;
-    let system = |what| move |source| EngineError::System { what, source };
+fn run_agent(flags: Flags) -> Result<u8, EngineError> {
+    let options = build_options(flags)?;
+    let system = |what| move |source| EngineError::Setup { what, source };
     let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(system("the working directory"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -84,29 +84,32 @@ fn environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-fn options(flags: Flags) -> Result<Options, EngineError> {
+fn build_options(flags: Flags) -> Result<Options, EngineError> {
     let Flags { prompt, words, output, session, model, tools, settings, ignored, .. } = flags;
-    ignored.warn();
+    ignored.warn_if_given();
     if !words.is_empty() {
-        warn("only the first word of the command line is the prompt; the words after it are ignored");
+        print_warning("only the first word of the command line is the prompt; the words after it are ignored");
     }
     let stream_input = output.input_format == InputFormat::StreamJson;
     if stream_input && prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty()) {
-        warn("the prompt of the command line is not used: with --input-format stream-json they come on stdin");
+        print_warning("the prompt of the command line is not used: with --input-format stream-json they come on stdin");
     }
-    let prompt = if stream_input { None } else { Some(stdin::prompt(prompt)?) };
-    let listed = |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::flags::names(text)).collect::<Vec<_>>();
+    let prompt = if stream_input { None } else { Some(stdin::read_prompt(prompt)?) };
+    let listed =
+        |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::flags::split_list(text)).collect::<Vec<_>>();
     let thinking = match model.thinking {
-        Some(Thinking::Disabled) => Some(0),
+        Some(ThinkingArg::Disabled) => Some(0),
         // As far as the model may, whatever the environment says.
-        Some(Thinking::Adaptive | Thinking::Enabled) => model.max_thinking_tokens.or(Some(u64::MAX)),
+        Some(ThinkingArg::Adaptive | ThinkingArg::Enabled) => model.max_thinking_tokens.or(Some(u64::MAX)),
         None => model.max_thinking_tokens,
     };
-    let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, mcp };
-    let bad_config = |error: anyhow::Error| EngineError::Flag { flag: "config.toml", reason: format!("{error:#}") };
-    let bad_prices = |error: anyhow::Error| EngineError::Flag { flag: "prices.toml", reason: format!("{error:#}") };
+    let plugin = |mcp: bool| move |path: PathBuf| PluginDir { path, uses_mcp: mcp };
+    let bad_config =
+        |error: anyhow::Error| EngineError::InvalidFlag { flag: "config.toml", reason: format!("{error:#}") };
+    let bad_prices =
+        |error: anyhow::Error| EngineError::InvalidFlag { flag: "prices.toml", reason: format!("{error:#}") };
     // The bundled prices are not read before something is spent.
-    let own_prices = prices::path().filter(|path| path.try_exists().unwrap_or(true));
+    let own_prices = prices::prices_path().filter(|path| path.try_exists().unwrap_or(true));
     Ok(Options {
         prices: own_prices.map(|_| prices::load()).transpose().map_err(bad_prices)?,
         prompt,
@@ -125,15 +128,15 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         prompt_suggestions: output.prompt_suggestions.unwrap_or(false),
         await_initialize: output.await_initialize,
         managed_in_initialize: output.managed_settings_in_initialize,
-        start: match session.resume {
-            Some(spec) => Start::Resume(spec),
-            None if session.continue_last => Start::Continue,
-            None => Start::New,
+        resume_mode: match session.resume {
+            Some(spec) => ResumeMode::Resume(spec),
+            None if session.continue_last => ResumeMode::Continue,
+            None => ResumeMode::New,
         },
         fork: session.fork_session,
         session_id: session.session_id,
         resume_at: session.resume_session_at,
-        drops_turn: session.resume_drops_turn,
+        resume_drops_turn: session.resume_drops_turn,
         no_persistence: session.no_session_persistence,
         name: session.name,
         model: model.model,
@@ -153,10 +156,10 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
         allowed_tools: listed(&tools.allowed_tools),
         disallowed_tools: listed(&tools.disallowed_tools),
         tools: tools.tools.as_deref().map(listed),
-        permission_prompt: tools.permission_prompt_tool,
+        permission_prompt_tool: tools.permission_prompt_tool,
         no_permission_prompts: tools.permission_prompts == Some(PermissionPrompts::None),
         mcp_config: tools.mcp_config,
-        strict_mcp: tools.strict_mcp_config,
+        strict_mcp_config: tools.strict_mcp_config,
         add_dirs: tools.add_dir,
         worktree: tools.worktree.map(|name| name.map_or(Worktree::New, Worktree::Named)),
         restricted: tools.restricted,
@@ -176,15 +179,15 @@ fn options(flags: Flags) -> Result<Options, EngineError> {
             .collect(),
         agents: settings.agents,
         agent: settings.agent,
-        system_prompt: from_file("--system-prompt-file", settings.system_prompt_file)?.or(settings.system_prompt),
-        append_system_prompt: from_file("--append-system-prompt-file", settings.append_system_prompt_file)?
+        system_prompt: read_flag_file("--system-prompt-file", settings.system_prompt_file)?.or(settings.system_prompt),
+        append_system_prompt: read_flag_file("--append-system-prompt-file", settings.append_system_prompt_file)?
             .or(settings.append_system_prompt),
         no_system_prompt_snapshot: settings.system_prompt_snapshot.as_deref() == Some("off"),
         no_slash_commands: settings.disable_slash_commands,
-        bare: settings.bare || is_set("CLAUDE_CODE_SIMPLE"),
-        safe_mode: settings.safe_mode || is_set("CLAUDE_CODE_SAFE_MODE"),
-        sandbox: sandbox()?,
-        launcher: std::env::current_exe().ok(),
+        bare: settings.bare || is_env_enabled("CLAUDE_CODE_SIMPLE"),
+        safe_mode: settings.safe_mode || is_env_enabled("CLAUDE_CODE_SAFE_MODE"),
+        sandbox: sandbox_switch()?,
+        sandbox_launcher: std::env::current_exe().ok(),
     })
 }
 
@@ -194,29 +197,29 @@ fn trimmed(words: &[String]) -> Vec<String> {
 }
 
 /// Whether a variable of the environment is a switch that is on.
-fn is_set(name: &str) -> bool {
+fn is_env_enabled(name: &str) -> bool {
     std::env::var(name).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on"))
 }
 
 /// Whether to hold commands in a sandbox, as `QUIPU_SANDBOX` says.
-fn sandbox() -> Result<Switch, EngineError> {
+fn sandbox_switch() -> Result<SandboxMode, EngineError> {
     let Some(word) = std::env::var_os("QUIPU_SANDBOX").filter(|word| !word.is_empty()) else {
-        return Ok(Switch::default());
+        return Ok(SandboxMode::default());
     };
     let reason = format!("no value '{}'; there are auto, require and off", word.display());
-    word.to_str().and_then(Switch::read).ok_or(EngineError::Flag { flag: "QUIPU_SANDBOX", reason })
+    word.to_str().and_then(SandboxMode::parse).ok_or(EngineError::InvalidFlag { flag: "QUIPU_SANDBOX", reason })
 }
 
-fn from_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
+fn read_flag_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<String>, EngineError> {
     let read = |path: PathBuf| {
-        let bad = |error| EngineError::Flag { flag, reason: format!("{}: {error}", path.display()) };
+        let bad = |error| EngineError::InvalidFlag { flag, reason: format!("{}: {error}", path.display()) };
         std::fs::read_to_string(&path).map_err(bad)
     };
     path.map(read).transpose()
 }
 
 /// Says what went wrong, with its causes.
-fn complain(error: &EngineError) {
+fn print_error(error: &EngineError) {
     // There is nowhere to say that this cannot be said.
     let _ = writeln!(std::io::stderr(), "error: {}", in_full(error));
 }
@@ -232,6 +235,6 @@ fn in_full(error: &EngineError) -> String {
     text
 }
 
-fn warn(text: &str) {
+fn print_warning(text: &str) {
     let _ = writeln!(std::io::stderr(), "warning: {text}");
 }

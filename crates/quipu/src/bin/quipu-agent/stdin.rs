@@ -5,19 +5,19 @@ use std::io::{IsTerminal, Read};
 use quipu_engine::EngineError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::warn;
+use crate::print_warning;
 
 /// How long stdin may stay silent before it is left alone.
-const SILENCE_MAX: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+const MAX_STDIN_SILENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// How much may be piped in, in bytes.
 const MAX_PIPED_BYTES: u64 = 64 << 20;
 
 /// The prompt of the command line, followed by what is piped in. An error when there is
 /// neither, also when stdin is open and stays silent.
-pub(crate) fn prompt(given: Option<String>) -> Result<String, EngineError> {
+pub(crate) fn read_prompt(given: Option<String>) -> Result<String, EngineError> {
     let given = given.filter(|text| !text.trim().is_empty());
-    let piped = if std::io::stdin().is_terminal() { None } else { piped(given.is_some())? };
+    let piped = if std::io::stdin().is_terminal() { None } else { read_piped(given.is_some())? };
     match (given, piped.filter(|text| !text.trim().is_empty())) {
         (Some(prompt), Some(piped)) => Ok(format!("{prompt}\n{piped}")),
         (Some(text), None) | (None, Some(text)) => Ok(text),
@@ -26,22 +26,24 @@ pub(crate) fn prompt(given: Option<String>) -> Result<String, EngineError> {
 }
 
 /// What is piped in; `None` if nothing comes for a while.
-fn piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
+fn read_piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
     let stdin = std::io::stdin();
     // Ready are the first bytes, the end, or an error, which reading then finds.
-    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&SILENCE_MAX));
+    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&MAX_STDIN_SILENCE));
     if ready == Ok(0) {
         if has_prompt {
-            warn("nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will");
+            print_warning(
+                "nothing came on stdin for 3 seconds, going on without it; `< /dev/null` says that nothing will",
+            );
         }
         return Ok(None);
     }
     let mut bytes = Vec::new();
     let read = stdin.lock().take(MAX_PIPED_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|source| EngineError::System { what: "stdin", source })?;
+    read.map_err(|source| EngineError::Setup { what: "stdin", source })?;
     if bytes.len() as u64 > MAX_PIPED_BYTES {
         let reason = format!("more than {} MiB were piped in", MAX_PIPED_BYTES >> 20);
-        return Err(EngineError::Flag { flag: "stdin", reason });
+        return Err(EngineError::InvalidFlag { flag: "stdin", reason });
     }
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }

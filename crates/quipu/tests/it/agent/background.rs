@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, kinds};
+use super::scripted_agent::{ScriptedAgent, kinds};
 
 fn of<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["subtype"] == subtype).collect()
@@ -12,12 +12,12 @@ fn of<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
 
 #[test]
 fn the_end_of_a_command_in_the_background_begins_a_turn() {
-    let stage = Stage::new("background.yaml");
-    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
-    talk.say("build");
-    assert_eq!(talk.until_result()["result"], "It builds.");
+    let stage = ScriptedAgent::new("background.yaml");
+    let mut talk = stage.spawn(&["--allowedTools", "Bash"]);
+    talk.send_prompt("build");
+    assert_eq!(talk.read_result()["result"], "It builds.");
     stage.write("go", "");
-    let result = talk.until_result();
+    let result = talk.read_result();
     assert_eq!(
         (&result["result"], &result["origin"]["kind"]),
         (&json!("The build is done."), &json!("task-notification"))
@@ -44,7 +44,7 @@ fn the_end_of_a_command_in_the_background_begins_a_turn() {
 
 #[test]
 fn a_command_in_the_background_is_waited_for_after_the_last_prompt() {
-    let stage = Stage::playing(
+    let stage = ScriptedAgent::from_script_text(
         r#"
 - when: {says: "<task-notification>"}
   reply: Noted.
@@ -64,14 +64,14 @@ fn a_command_in_the_background_is_waited_for_after_the_last_prompt() {
 
 #[test]
 fn a_command_in_the_background_ends_with_the_session() {
-    let stage = Stage::new("background.yaml");
+    let stage = ScriptedAgent::new("background.yaml");
     let lines = stage.lines(&["build", "--allowedTools", "Bash"]);
     assert_eq!(lines.last().unwrap()["result"], "It builds.");
 }
 
 #[test]
 fn a_subagent_in_the_background_is_waited_for_and_its_report_is_told() {
-    let stage = Stage::new("background.yaml");
+    let stage = ScriptedAgent::new("background.yaml");
     let lines = stage.lines(&["help"]);
     let kinds = kinds(&lines);
     assert_eq!(kinds[kinds.len() - 2..], ["result/success", "result/success"], "{kinds:?}");
@@ -89,32 +89,32 @@ fn a_subagent_in_the_background_is_waited_for_and_its_report_is_told() {
     assert_eq!(launched["tool_use_result"]["agentId"], started["task_id"]);
     let report = launched["tool_use_result"]["outputFile"].as_str().unwrap();
     assert_eq!(fs::read_to_string(report).unwrap(), "The helper's report.");
-    assert!(stage.answerer.seen().last().unwrap().body.contains("<result>The helper's report.</result>"));
+    assert!(stage.answerer.requests().last().unwrap().body.contains("<result>The helper's report.</result>"));
 }
 
 #[test]
 fn what_ends_while_a_turn_runs_is_told_in_it() {
-    let stage = Stage::new("background.yaml");
+    let stage = ScriptedAgent::new("background.yaml");
     let lines = stage.lines(&["both", "--allowedTools", "Bash"]);
     assert_eq!(lines.iter().filter(|line| line["type"] == "result").count(), 1);
-    let seen = stage.answerer.seen();
+    let seen = stage.answerer.requests();
     assert!(seen.last().unwrap().body.contains("Background command \\\"Quick\\\" completed (exit code 0)"));
 }
 
 #[test]
 fn a_host_moves_a_running_command_to_the_background() {
-    let stage = Stage::new("background.yaml");
-    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
-    talk.say("wait");
+    let stage = ScriptedAgent::new("background.yaml");
+    let mut talk = stage.spawn(&["--allowedTools", "Bash"]);
+    talk.send_prompt("wait");
     while !stage.folder.path.join("begun").exists() {
         std::thread::yield_now();
     }
-    talk.ask("1", json!({"subtype": "background_tasks"}));
-    let answer = talk.until(|line| line["type"] == "control_response");
+    talk.send_request("1", json!({"subtype": "background_tasks"}));
+    let answer = talk.read_until(|line| line["type"] == "control_response");
     assert_eq!(answer["response"]["response"], json!({}));
-    assert_eq!(talk.until_result()["result"], "It builds.");
+    assert_eq!(talk.read_result()["result"], "It builds.");
     stage.write("go", "");
-    assert_eq!(talk.until_result()["result"], "The build is done.");
+    assert_eq!(talk.read_result()["result"], "The build is done.");
     let (_, heard) = talk.end();
     let file = of(&heard, "task_notification").pop().unwrap()["output_file"].as_str().unwrap().to_owned();
     assert_eq!(fs::read_to_string(file).unwrap(), "built\n");
@@ -122,11 +122,11 @@ fn a_host_moves_a_running_command_to_the_background() {
 
 #[test]
 fn an_interrupt_loses_no_result_that_was_held_back() {
-    let stage = Stage::new("background.yaml");
-    let mut talk = stage.talk(&[]);
-    talk.say("help");
-    talk.until(|line| line["message"]["content"][0]["text"] == "The helper is on its way.");
-    talk.ask("1", json!({"subtype": "interrupt"}));
+    let stage = ScriptedAgent::new("background.yaml");
+    let mut talk = stage.spawn(&[]);
+    talk.send_prompt("help");
+    talk.read_until(|line| line["message"]["content"][0]["text"] == "The helper is on its way.");
+    talk.send_request("1", json!({"subtype": "interrupt"}));
     let (_, heard) = talk.end();
     let results = heard.iter().filter(|line| line["type"] == "result").count();
     assert_eq!(results, 2, "{:?}", kinds(&heard));
@@ -134,13 +134,13 @@ fn an_interrupt_loses_no_result_that_was_held_back() {
 
 #[test]
 fn an_interrupt_refuses_what_a_subagent_in_the_background_asks_for() {
-    let stage = Stage::new("aside.yaml");
-    let mut talk = stage.talk(&["--permission-prompt-tool", "stdio", "--allowedTools", "Bash(sleep:*)"]);
-    talk.say("help");
-    talk.until(|line| line["request"]["subtype"] == "can_use_tool");
-    talk.ask("1", json!({"subtype": "interrupt"}));
-    assert_eq!(talk.until_result()["terminal_reason"], "aborted_tools");
-    let result = talk.until_result();
+    let stage = ScriptedAgent::new("aside.yaml");
+    let mut talk = stage.spawn(&["--permission-prompt-tool", "stdio", "--allowedTools", "Bash(sleep:*)"]);
+    talk.send_prompt("help");
+    talk.read_until(|line| line["request"]["subtype"] == "can_use_tool");
+    talk.send_request("1", json!({"subtype": "interrupt"}));
+    assert_eq!(talk.read_result()["terminal_reason"], "aborted_tools");
+    let result = talk.read_result();
     assert_eq!((&result["result"], &result["is_error"]), (&json!("The helper is done."), &json!(false)));
     let (code, heard) = talk.end();
     assert_eq!((code, kinds(&heard).iter().filter(|kind| *kind == "control_cancel_request").count()), (0, 1));
@@ -149,7 +149,7 @@ fn an_interrupt_refuses_what_a_subagent_in_the_background_asks_for() {
 
 #[test]
 fn a_host_far_away_is_told_how_long_a_command_has_run() {
-    let stage = Stage::playing(
+    let stage = ScriptedAgent::from_script_text(
         r#"
 - when: {result_of: Bash}
   reply: Slept.
@@ -178,16 +178,16 @@ fn a_subagent_that_waits_for_its_turn_can_be_stopped() {
          - {{when: {{says: go}}, reply: [{}]}}\n- reply: Noted.",
         [call; 11].join(", ")
     );
-    let stage = Stage::playing(&script);
-    let mut talk = stage.talk(&[]);
-    talk.say("go");
-    talk.until(|line| line["message"]["content"][0]["text"] == "Begun.");
+    let stage = ScriptedAgent::from_script_text(&script);
+    let mut talk = stage.spawn(&[]);
+    talk.send_prompt("go");
+    talk.read_until(|line| line["message"]["content"][0]["text"] == "Begun.");
     let begun: Vec<Value> = of(&talk.heard, "task_started").into_iter().map(|line| line["task_id"].clone()).collect();
     let launched = talk.heard.iter().filter_map(|line| line["tool_use_result"]["agentId"].as_str());
     // Ten work at once.
     let waiting = launched.map(|id| json!(id)).find(|id| !begun.contains(id)).unwrap();
-    talk.ask("1", json!({"subtype": "stop_task", "task_id": waiting}));
-    talk.until(|line| line["subtype"] == "task_notification");
+    talk.send_request("1", json!({"subtype": "stop_task", "task_id": waiting}));
+    talk.read_until(|line| line["subtype"] == "task_notification");
     let (_, told) = (talk.child.kill(), of(&talk.heard, "task_notification")[0]);
     assert_eq!((&told["task_id"], &told["status"]), (&waiting, &json!("stopped")));
 }

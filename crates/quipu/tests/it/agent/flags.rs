@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::{STREAM, Stage};
+use super::scripted_agent::{STREAM, ScriptedAgent};
 
 /// The rows of the table of flags in `docs/compat.md`: the flag, its example, its effect.
 fn table() -> Vec<[String; 3]> {
-    let page = fs::read_to_string(quipu_testkit::root().join("docs/compat.md")).unwrap();
+    let page = fs::read_to_string(quipu_testkit::repository_root().join("docs/compat.md")).unwrap();
     let section = page.split("\n## Flags\n").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| `-"));
     rows.map(|row| {
@@ -32,7 +32,7 @@ fn words(example: &str) -> Vec<&str> {
 
 #[test]
 fn every_flag_of_the_table_is_accepted() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     stage.write("kit/commands/x.md", "x");
     let id = "11111111-2222-4333-8444-555555555555";
     assert!(stage.run(&["-p", "hello", "--session-id", id]).status.success());
@@ -74,7 +74,7 @@ fn every_flag_of_the_table_is_accepted() {
 #[test]
 fn the_table_has_every_flag_of_the_help() {
     let known: BTreeSet<String> = table().into_iter().map(|[flag, ..]| flag).collect();
-    let help = String::from_utf8(Stage::new("hello.yaml").run(&["--help"]).stdout).unwrap();
+    let help = String::from_utf8(ScriptedAgent::new("hello.yaml").run(&["--help"]).stdout).unwrap();
     let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
     let flags = options.filter_map(|line| line.trim_start().split("  ").next());
     let flags = flags.flat_map(|line| line.split([' ', ',', '[']).filter(|word| word.starts_with('-')));
@@ -84,7 +84,7 @@ fn the_table_has_every_flag_of_the_help() {
 
 #[test]
 fn the_last_of_a_flag_counts_and_lists_are_joined() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let args = ["hello", "there", "-p", "--verbose", "--verbose", "--model", "a", "--model", "claude-haiku-4-5"];
     let more = ["--output-format", "text", "--output-format", "json", "--tools", "Read", "--tools", "Bash"];
     let out = stage.run(&[&args[..], &more].concat());
@@ -98,17 +98,17 @@ fn the_last_of_a_flag_counts_and_lists_are_joined() {
 
 #[test]
 fn stdin_that_cannot_be_read_is_an_error() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let folder = fs::File::open(&stage.folder.path).unwrap();
     let out = stage.command(&["-p", "hello"]).stdin(folder).output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(1) && said.contains("stdin"), "{said}");
-    assert_eq!(stage.answerer.seen().len(), 0);
+    assert_eq!(stage.answerer.requests().len(), 0);
 }
 
 #[test]
 fn what_is_piped_in_follows_the_prompt_after_a_newline() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     stage.write("piped", "first\nsecond\n");
     let file = fs::File::open(stage.folder.path.join("piped")).unwrap();
     assert!(stage.command(&["-p", "hello"]).stdin(file).status().unwrap().success());
@@ -118,7 +118,7 @@ fn what_is_piped_in_follows_the_prompt_after_a_newline() {
 
 #[test]
 fn without_a_prompt_a_silent_stdin_is_an_error() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let began = Instant::now();
     let mut child = stage.command(&["-p"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let silent = child.stdin.take();
@@ -131,7 +131,7 @@ fn without_a_prompt_a_silent_stdin_is_an_error() {
 
 #[test]
 fn a_session_is_resumed_by_its_title() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     assert!(stage.run(&["-p", "hello", "--name", "My title"]).status.success());
     assert!(stage.run(&["-p", "hello", "--name", "Another"]).status.success());
     assert!(stage.run(&["-p", "hello again", "--resume", "My title"]).status.success());
@@ -148,10 +148,10 @@ fn a_session_is_resumed_by_its_title() {
 
 #[test]
 fn an_empty_system_prompt_leaves_one_line() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let system = |args: &[&str]| -> Vec<String> {
         assert!(stage.run(&[&["-p", "hello"], args].concat()).status.success());
-        let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+        let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
         let texts = body["system"].as_array().unwrap().iter();
         texts.map(|block| block["text"].as_str().unwrap().to_owned()).collect()
     };
@@ -162,20 +162,20 @@ fn an_empty_system_prompt_leaves_one_line() {
     assert!(system(&[]).concat().len() > 500);
     let parts = system(&["--exclude-dynamic-system-prompt-sections"]);
     assert!(!parts.concat().contains("Working directory: "), "{parts:?}");
-    let seen = stage.answerer.seen();
+    let seen = stage.answerer.requests();
     let body: Value = serde_json::from_str(&seen.last().unwrap().body).unwrap();
     assert!(body["messages"].to_string().contains("Working directory: "), "{}", body["messages"]);
 }
 
 #[test]
 fn a_session_runs_as_an_agent() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let file =
         "---\nname: reviewer\ndescription: reviews\ntools: Read, Bash\nmodel: claude-haiku-4-5\n---\nYou review.";
     stage.write(".claude/agents/reviewer.md", file);
     let lines = stage.lines(&["hello", "--agent", "reviewer"]);
     assert_eq!((&lines[0]["model"], &lines[0]["tools"]), (&json!("claude-haiku-4-5"), &json!(["Bash", "Read"])));
-    let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+    let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
     assert_eq!(body["system"][1]["text"], "You review.");
     let text = fs::read_to_string(stage.session_file()).unwrap();
     let noted: Vec<usize> =
@@ -199,20 +199,20 @@ fn a_session_runs_as_an_agent() {
 
 #[test]
 fn an_agent_may_come_with_the_hosts_greeting() {
-    let stage = Stage::new("hello.yaml");
-    let mut talk = stage.talk(&["--agent", "reviewer"]);
+    let stage = ScriptedAgent::new("hello.yaml");
+    let mut talk = stage.spawn(&["--agent", "reviewer"]);
     let agents = json!({"reviewer": {"description": "d", "prompt": "You review.", "tools": ["Read"]}});
-    talk.ask("1", json!({"subtype": "initialize", "agents": agents}));
-    talk.until(|line| line["type"] == "control_response");
-    talk.say("hello");
-    talk.until_result();
-    let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+    talk.send_request("1", json!({"subtype": "initialize", "agents": agents}));
+    talk.read_until(|line| line["type"] == "control_response");
+    talk.send_prompt("hello");
+    talk.read_result();
+    let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
     assert_eq!((&body["system"][1]["text"], &body["tools"][0]["name"]), (&json!("You review."), &json!("Read")));
 }
 
 #[test]
 fn modes_without_customisation_leave_out_what_they_say() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch ran"}]}]},
                    "permissions": {"deny": ["WebFetch"]}}"#;
     stage.write(".claude/settings.json", hook);
@@ -224,7 +224,7 @@ fn modes_without_customisation_leave_out_what_they_say() {
         let lines = stage.lines(&[&["hello", "--trust-folder"], args].concat());
         let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
         let has = |list: &str, name: &str| init[list].as_array().unwrap().contains(&name.into());
-        let body = stage.answerer.seen().last().unwrap().body.clone();
+        let body = stage.answerer.requests().last().unwrap().body.clone();
         let ran = stage.folder.path.join("ran").exists();
         let found = [
             ran,
@@ -254,10 +254,10 @@ fn a_restricted_session_reads_nothing_outside_its_folders() {
     fs::write(&path, "MARKER-SECRET").unwrap();
     let script = json!([{"when": {"result_of": "Read"}, "reply": "done"},
                         {"reply": [{"tool": "Read", "input": {"file_path": path}}]}]);
-    let stage = Stage::playing(&script.to_string());
+    let stage = ScriptedAgent::from_script_text(&script.to_string());
     let read = |args: &[&str]| {
         stage.lines(&[&["go", "--allowedTools", "Read"], args].concat());
-        stage.answerer.seen().last().unwrap().body.contains("MARKER-SECRET")
+        stage.answerer.requests().last().unwrap().body.contains("MARKER-SECRET")
     };
     assert!(read(&[]) && !read(&["--restricted"]));
     assert!(read(&["--restricted", "--add-dir", outside.path().to_str().unwrap()]));
@@ -265,24 +265,24 @@ fn a_restricted_session_reads_nothing_outside_its_folders() {
 
 #[test]
 fn the_first_line_brings_plugins_and_managed_settings() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     stage.write("kit/commands/greet.md", "Say hello.");
     let flags = ["--await-initialize", "--managed-settings-in-initialize"];
-    let mut talk = stage.talk(&flags);
-    talk.ask(
+    let mut talk = stage.spawn(&flags);
+    talk.send_request(
         "1",
         json!({"subtype": "initialize", "plugins": [{"type": "local", "path": "kit"}],
                "managedSettings": {"permissions": {"deny": ["Bash"]}}}),
     );
-    talk.until(|line| line["type"] == "control_response");
-    talk.say("hello");
-    let init = talk.until(|line| line["subtype"] == "init");
+    talk.read_until(|line| line["type"] == "control_response");
+    talk.send_prompt("hello");
+    let init = talk.read_until(|line| line["subtype"] == "init");
     assert!(init["slash_commands"].as_array().unwrap().contains(&"kit:greet".into()), "{init}");
     assert!(!init["tools"].as_array().unwrap().contains(&"Bash".into()));
-    talk.until_result();
+    talk.read_result();
     assert_eq!(talk.end().0, 0);
-    let mut talk = stage.talk(&flags);
-    talk.ask("1", json!({"subtype": "initialize"}));
+    let mut talk = stage.spawn(&flags);
+    talk.send_request("1", json!({"subtype": "initialize"}));
     assert_eq!(talk.end(), (1, Vec::new()));
     let out = stage.command(&[&STREAM[..], &flags[..1]].concat()).output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
@@ -291,7 +291,7 @@ fn the_first_line_brings_plugins_and_managed_settings() {
 
 #[test]
 fn a_project_is_configured_by_another_checkout() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     stage.write("trusted/.claude/agents/theirs.md", "---\ndescription: d\n---\nx");
     stage.write(".claude/agents/own.md", "---\ndescription: d\n---\nx");
     let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo $CLAUDE_PROJECT_DIR > dir"}]}]}}"#;
@@ -307,7 +307,7 @@ fn a_project_is_configured_by_another_checkout() {
 
 #[test]
 fn debug_shows_requests_decisions_hooks_and_servers() {
-    let stage = Stage::new("touch.yaml");
+    let stage = ScriptedAgent::new("touch.yaml");
     let settings = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
     let servers = r#"{"mcpServers": {"gone": {"command": "no-such-program"}}}"#;
     let args = ["-p", "touch a file", "--settings", settings, "--mcp-config", servers, "--allowedTools", "Bash"];
@@ -390,12 +390,12 @@ const NEW: &[&str] = &[
 
 #[test]
 fn every_flag_of_the_python_sdk_is_taken_and_reaches_the_request() {
-    let stage = Stage::new("hello.yaml");
-    let mut talk = stage.started(NEW);
-    talk.say("hello");
-    assert_eq!(talk.until_result()["result"], "Good day.");
+    let stage = ScriptedAgent::new("hello.yaml");
+    let mut talk = stage.spawn_initialized(NEW);
+    talk.send_prompt("hello");
+    assert_eq!(talk.read_result()["result"], "Good day.");
     assert_eq!(talk.end().0, 0);
-    let seen = stage.answerer.seen();
+    let seen = stage.answerer.requests();
     let sent = seen.last().unwrap();
     let body: Value = serde_json::from_str(&sent.body).unwrap();
     assert_eq!(body["system"][1]["text"], "- Be kind.");
@@ -408,18 +408,18 @@ fn every_flag_of_the_python_sdk_is_taken_and_reaches_the_request() {
 
 #[test]
 fn how_thinking_is_shown_changes_with_a_request_of_the_host() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let model = ["--model", "claude-sonnet-4-5"];
     let flags = ["--thinking-display", "omitted", "--max-thinking-tokens", "3000"];
-    let mut talk = stage.talk(&[&model[..], &flags].concat());
+    let mut talk = stage.spawn(&[&model[..], &flags].concat());
     let mut shown = |request: Option<Value>| {
         if let Some(request) = request {
-            talk.ask("1", request);
-            talk.until(|line| line["type"] == "control_response");
+            talk.send_request("1", request);
+            talk.read_until(|line| line["type"] == "control_response");
         }
-        talk.say("hello");
-        talk.until_result();
-        let body: Value = serde_json::from_str(&stage.answerer.seen().last().unwrap().body).unwrap();
+        talk.send_prompt("hello");
+        talk.read_result();
+        let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
         body["thinking"].clone()
     };
     let set = |fields: Value| {
@@ -437,15 +437,15 @@ fn how_thinking_is_shown_changes_with_a_request_of_the_host() {
 
 #[test]
 fn a_resume_that_would_drop_more_than_the_named_turn_is_refused() {
-    let stage = Stage::new("hello.yaml");
+    let stage = ScriptedAgent::new("hello.yaml");
     let id = |n: u32| format!("00000000-0000-4000-8000-{n:012}");
-    let mut talk = stage.talk(&["--session-id", &id(0)]);
+    let mut talk = stage.spawn(&["--session-id", &id(0)]);
     let mut ends = Vec::new();
     for n in 1..=3 {
         let message = json!({"role": "user", "content": "hello"});
         talk.send(json!({"type": "user", "uuid": id(n), "message": message}));
-        ends.push(talk.until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned());
-        talk.until_result();
+        ends.push(talk.read_until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned());
+        talk.read_result();
     }
     talk.end();
     let resume = |turn: u32, prompt: u32| {

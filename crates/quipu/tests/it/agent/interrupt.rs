@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, Talk};
+use super::scripted_agent::{AgentProcess, ScriptedAgent};
 
 const SLOW: &str = r#"
 - when: {says: sleep}
@@ -21,13 +21,13 @@ const SLOW: &str = r#"
 - reply: Awake.
 "#;
 
-fn interrupt(talk: &mut Talk) -> Value {
-    talk.ask("stop", json!({"subtype": "interrupt"}));
-    talk.until_result()
+fn interrupt(talk: &mut AgentProcess) -> Value {
+    talk.send_request("stop", json!({"subtype": "interrupt"}));
+    talk.read_result()
 }
 
 /// The text of the last tool result that was told.
-fn told(talk: &Talk) -> String {
+fn told(talk: &AgentProcess) -> String {
     let contents = talk.heard.iter().rev().filter(|line| line["type"] == "user");
     let mut results =
         contents.map(|line| &line["message"]["content"][0]).filter(|block| block["type"] == "tool_result");
@@ -36,10 +36,10 @@ fn told(talk: &Talk) -> String {
 
 #[test]
 fn an_interrupted_answer_is_closed_with_what_it_used() {
-    let stage = Stage::playing(SLOW);
-    let mut talk = stage.talk(&["--include-partial-messages"]);
-    talk.say("write");
-    talk.until(|line| line["event"]["type"] == "content_block_delta" && line["event"]["index"] == 1);
+    let stage = ScriptedAgent::from_script_text(SLOW);
+    let mut talk = stage.spawn(&["--include-partial-messages"]);
+    talk.send_prompt("write");
+    talk.read_until(|line| line["event"]["type"] == "content_block_delta" && line["event"]["index"] == 1);
     assert_eq!(interrupt(&mut talk)["terminal_reason"], "aborted_streaming");
     let kind = |line: &Value| line["event"]["type"].as_str().or(line["type"].as_str()).unwrap().to_owned();
     let aborted = talk.heard.iter().position(|line| line["aborted"] == true).unwrap();
@@ -57,10 +57,10 @@ fn an_interrupted_answer_is_closed_with_what_it_used() {
 
 #[test]
 fn a_tool_that_was_stopped_while_it_ran_may_have_run_in_part() {
-    let stage = Stage::playing(SLOW);
-    let mut talk = stage.talk(&["--allowedTools", "Bash"]);
-    talk.say("sleep");
-    talk.until(|line| line["type"] == "assistant");
+    let stage = ScriptedAgent::from_script_text(SLOW);
+    let mut talk = stage.spawn(&["--allowedTools", "Bash"]);
+    talk.send_prompt("sleep");
+    talk.read_until(|line| line["type"] == "assistant");
     while !stage.folder.path.join("step1").exists() {
         std::thread::yield_now();
     }
@@ -73,10 +73,10 @@ fn a_tool_that_was_stopped_while_it_ran_may_have_run_in_part() {
 
 #[test]
 fn a_tool_that_was_stopped_before_it_ran_did_not_run() {
-    let stage = Stage::playing(SLOW);
-    let mut talk = stage.talk(&["--permission-prompt-tool", "stdio"]);
-    talk.say("sleep");
-    talk.until(|line| line["type"] == "control_request");
+    let stage = ScriptedAgent::from_script_text(SLOW);
+    let mut talk = stage.spawn(&["--permission-prompt-tool", "stdio"]);
+    talk.send_prompt("sleep");
+    talk.read_until(|line| line["type"] == "control_request");
     assert_eq!(interrupt(&mut talk)["terminal_reason"], "aborted_tools");
     let text = told(&talk);
     assert!(text.contains("did not run") && !text.contains("in part"), "{text}");

@@ -80,7 +80,7 @@ impl Recording {
         let numbered = (2..).map(|n| folder.join(format!("transcript_{n}.jsonl"))).take_while(|path| path.exists());
         let first = Some(folder.join("transcript.jsonl")).filter(|path| path.exists());
         let transcripts = first.into_iter().chain(numbered).map(|path| lines(&path)).collect();
-        let subagents = quipu_testkit::files(&folder.join("dot_claude"), is_subagent);
+        let subagents = quipu_testkit::files_under(&folder.join("dot_claude"), is_subagent);
         let kept = |name: &str| Some(folder.join(name)).filter(|path| path.is_dir());
         Self {
             name,
@@ -119,7 +119,7 @@ impl Recording {
         for line in self.api.as_ref()?.lines() {
             let mut call: Value = serde_json::from_str(line).unwrap();
             if let Some(events) = call.get_mut("sse").and_then(Value::as_array_mut) {
-                mend(events, &inputs);
+                replace_split_inputs(events, &inputs);
             }
             text.push_str(&format!("{call}\n"));
         }
@@ -127,7 +127,7 @@ impl Recording {
     }
 }
 
-fn mend(events: &mut Vec<Value>, inputs: &BTreeMap<String, Value>) {
+fn replace_split_inputs(events: &mut Vec<Value>, inputs: &BTreeMap<String, Value>) {
     let starts: Vec<(Value, Value)> = events
         .iter()
         .filter(|event| event["content_block"]["type"] == "tool_use")

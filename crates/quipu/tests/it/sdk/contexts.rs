@@ -3,17 +3,17 @@
 
 use std::process::Command;
 
-use quipu_api::answer::{Answerer, Script};
-use quipu_sdk::message::context;
-use quipu_sdk::message::turn::User;
-use quipu_sdk::{ContextKind, ContextRef, Options, ask, user};
+use quipu_api::mock::{MockServer, Script};
+use quipu_sdk::message::context_ref;
+use quipu_sdk::message::user_assistant::User;
+use quipu_sdk::{ContextKind, ContextRef, Options, query_result, user_message};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// Says one message to `quipu-agent`, and returns what the model was asked and what
 /// `quipu show` makes of the session.
 async fn said(message: User) -> (String, Vec<Value>) {
-    let answerer = Answerer::start(Script::parse("- reply: Good day.").unwrap()).await.unwrap();
+    let answerer = MockServer::start(Script::parse("- reply: Good day.").unwrap()).await.unwrap();
     let folder: TempDir = tempfile::tempdir().unwrap();
     let config = folder.path().join(".claude");
     let options = Options::new()
@@ -23,9 +23,9 @@ async fn said(message: User) -> (String, Vec<Value>) {
         .env("CLAUDE_CONFIG_DIR", &config)
         .env("ANTHROPIC_BASE_URL", answerer.url())
         .env("ANTHROPIC_API_KEY", "any");
-    let result = ask(message, options).await.unwrap();
+    let result = query_result(message, options).await.unwrap();
     assert_eq!(result.result.text(), Some("Good day."));
-    let asked = answerer.seen().pop().unwrap().request.unwrap().messages.pop().unwrap().content.to_text();
+    let asked = answerer.requests().pop().unwrap().request.unwrap().messages.pop().unwrap().content.to_text();
     let show = Command::new(env!("CARGO_BIN_EXE_quipu"))
         .args(["show", "latest", "--view", "screen", "--as", "json", "--claude-dir"])
         .arg(&config)
@@ -60,8 +60,8 @@ fn every_kind() -> Vec<ContextRef> {
 #[tokio::test]
 async fn what_a_host_attaches_is_sent_recorded_and_shown() {
     let contexts = every_kind();
-    let (asked, shown) = said(user("Explain this.").with_contexts(contexts.clone())).await;
-    assert!(asked.contains(&format!("{}Explain this.", context::block(&contexts))), "{asked}");
+    let (asked, shown) = said(user_message("Explain this.").with_contexts(contexts.clone())).await;
+    assert!(asked.contains(&format!("{}Explain this.", context_ref::write_block(&contexts))), "{asked}");
     assert_eq!(asked.matches("上下文资料").count(), 1, "{asked}");
     assert_eq!((shown.len(), &shown[0]["text"]), (1, &Value::from("Explain this.")));
     assert_eq!(shown[0]["contexts"], serde_json::to_value(&contexts).unwrap());
@@ -70,16 +70,16 @@ async fn what_a_host_attaches_is_sent_recorded_and_shown() {
 #[tokio::test]
 async fn a_block_is_written_for_a_host_that_sends_references_alone() {
     let contexts = vec![ContextRef::file("a.rs", "/home/dev/a.rs")];
-    let message = User { contexts: contexts.clone().into(), ..user("Explain this.") };
+    let message = User { contexts: contexts.clone().into(), ..user_message("Explain this.") };
     let (asked, shown) = said(message).await;
-    assert!(asked.contains(&format!("{}Explain this.", context::block(&contexts))), "{asked}");
+    assert!(asked.contains(&format!("{}Explain this.", context_ref::write_block(&contexts))), "{asked}");
     assert_eq!(shown[0]["contexts"], serde_json::to_value(&contexts).unwrap());
 }
 
 #[tokio::test]
 async fn a_block_that_comes_without_references_stays_as_it_is() {
     let block = "> **上下文资料**\n> - 📄 `a.rs`\n\n";
-    let (asked, shown) = said(user(format!("{block}Explain this."))).await;
+    let (asked, shown) = said(user_message(format!("{block}Explain this."))).await;
     assert!(asked.contains(&format!("{block}Explain this.")), "{asked}");
     assert_eq!(shown[0]["contexts"][0]["path"], "a.rs");
 }

@@ -1,0 +1,239 @@
+//! An answer ready to be sent: status, headers, pieces of the body, and its end.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quipu_message::api::{ApiErrorBody, StreamError, StreamEvent, TokenCount};
+use quipu_message::{Block, Content, Maybe, Message, RequestId, Role, Usage, sse};
+use serde::Serialize;
+
+use super::incoming::IncomingRequest;
+use super::message_events::{DEFAULT_CHUNK_CHARS, message_events};
+use super::rule::{Action, ErrorReply, Reply, ReplyEnd, Rule, StreamFailure};
+
+/// An answer ready to be sent.
+#[derive(Debug)]
+pub(crate) struct MockResponse {
+    pub(crate) status: u16,
+    pub(crate) content_type: &'static str,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) delay: Duration,
+    pub(crate) chunks: Vec<String>,
+    pub(crate) chunk_delay: Duration,
+    pub(crate) end: ResponseEnd,
+}
+
+/// What comes after the last piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResponseEnd {
+    /// The proper end.
+    Complete,
+    /// A broken connection.
+    Cut,
+    /// Nothing, until the other side leaves.
+    Hang,
+}
+
+/// Makes ids that no other answerer makes.
+#[derive(Debug)]
+pub(crate) struct IdGenerator {
+    seed: u64,
+    next_number: AtomicU64,
+}
+
+impl Default for IdGenerator {
+    fn default() -> Self {
+        Self { seed: RandomState::new().hash_one(0), next_number: AtomicU64::new(1) }
+    }
+}
+
+impl IdGenerator {
+    pub(crate) fn next_id(&self, prefix: &str) -> String {
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        format!("{prefix}_01{:016x}{number:06}", self.seed)
+    }
+}
+
+impl MockResponse {
+    /// A body in one piece.
+    pub(crate) fn from_body(status: u16, kind: &'static str, body: String) -> Self {
+        Self {
+            status,
+            content_type: kind,
+            headers: Vec::new(),
+            delay: Duration::ZERO,
+            chunks: vec![body],
+            chunk_delay: Duration::ZERO,
+            end: ResponseEnd::Complete,
+        }
+    }
+
+    /// JSON in one piece.
+    pub(crate) fn from_json(status: u16, body: &impl Serialize) -> Self {
+        Self::from_body(status, "application/json", quipu_message::Json::from_serialize(body).text().to_owned())
+    }
+
+    /// The API's error object.
+    pub(crate) fn from_error(status: u16, kind: &str, message: &str, request_id: &str) -> Self {
+        let error = error_body(kind, message);
+        let body =
+            StreamError { error, request_id: Maybe::Value(RequestId::from(request_id)), ..StreamError::default() };
+        Self::from_json(status, &body)
+    }
+
+    /// The size of a prompt.
+    pub(crate) fn from_token_count(input_tokens: u64) -> Self {
+        Self::from_json(200, &TokenCount { input_tokens, ..TokenCount::default() })
+    }
+
+    /// A stream of events.
+    pub(crate) fn from_events<T: Serialize>(events: &[T], tag: impl Fn(&T) -> String) -> Self {
+        let write = |event: &T| {
+            let data = quipu_message::Json::from_serialize(event).text().to_owned();
+            let mut text = String::new();
+            sse::write_event(&sse::Event { event: Some(tag(event)), data, ..sse::Event::default() }, &mut text);
+            text
+        };
+        let pieces = events.iter().map(write).collect();
+        Self { chunks: pieces, ..Self::from_body(200, "text/event-stream; charset=utf-8", String::new()) }
+    }
+
+    /// A message, streamed or not as it was asked for.
+    pub(crate) fn from_message(message: &Message, stream: bool, chunk: usize) -> Self {
+        if stream {
+            Self::from_events(&message_events(message, chunk), |event| event.tag().to_owned())
+        } else {
+            Self::from_json(200, message)
+        }
+    }
+
+    /// What a rule answers to a question.
+    pub(crate) fn from_rule(rule: &Rule, question: &IncomingRequest, ids: &IdGenerator, request_id: &str) -> Self {
+        let mut play = match &rule.action {
+            Action::Reply(reply) => reply.to_response(question, ids, request_id),
+            Action::Error(refusal) => refusal.to_response(request_id),
+            Action::CountTokens(tokens) => Self::from_token_count(*tokens),
+        };
+        play.headers.extend(rule.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        play.delay = Duration::from_millis(rule.delay_ms);
+        play
+    }
+}
+
+impl Reply {
+    fn to_response(&self, question: &IncomingRequest, ids: &IdGenerator, request_id: &str) -> MockResponse {
+        let message = self.to_message(question, ids);
+        let mut play = MockResponse::from_message(
+            &message,
+            question.wants_stream(),
+            self.chunk_chars.unwrap_or(DEFAULT_CHUNK_CHARS),
+        );
+        play.chunk_delay = Duration::from_millis(self.chunk_delay_ms);
+        let (after, finish) = match &self.end {
+            ReplyEnd::Complete => return play,
+            ReplyEnd::Cut { after } => (*after, ResponseEnd::Cut),
+            ReplyEnd::Hang { after } => (*after, ResponseEnd::Hang),
+            ReplyEnd::Error(failure) if question.wants_stream() => return failure.insert_into(play),
+            ReplyEnd::Error(StreamFailure { kind, message, .. }) => {
+                return MockResponse::from_error(error_status(kind), kind, message, request_id);
+            }
+        };
+        if question.wants_stream() {
+            play.chunks.truncate(after);
+        } else {
+            // A body in one piece breaks in its middle.
+            play.chunks = play.chunks.iter().map(|body| body.chars().take(body.len() / 2).collect()).collect();
+        }
+        play.end = finish;
+        play
+    }
+
+    fn to_message(&self, question: &IncomingRequest, ids: &IdGenerator) -> Message {
+        let blocks: Vec<Block> = self.blocks.0.iter().map(|piece| piece.to_block(|| ids.next_id("toolu"))).collect();
+        let calls = blocks.iter().any(|block| block.tool_use().is_some());
+        let stop = self.stop_reason.clone().unwrap_or_else(|| if calls { "tool_use" } else { "end_turn" }.to_owned());
+        let written: usize = blocks.iter().map(|block| quipu_message::Json::from_serialize(block).text().len()).sum();
+        let counted = Usage {
+            input_tokens: Maybe::Value(question.estimated_tokens),
+            output_tokens: Maybe::Value((written as u64).div_ceil(4)),
+            cache_creation_input_tokens: Maybe::Value(0),
+            cache_read_input_tokens: Maybe::Value(0),
+            ..Usage::default()
+        };
+        let mut usage = self.usage.clone().unwrap_or_default();
+        fill_missing(&mut usage.input_tokens, counted.input_tokens);
+        fill_missing(&mut usage.output_tokens, counted.output_tokens);
+        fill_missing(&mut usage.cache_creation_input_tokens, counted.cache_creation_input_tokens);
+        fill_missing(&mut usage.cache_read_input_tokens, counted.cache_read_input_tokens);
+        Message {
+            id: Maybe::Value(ids.next_id("msg").as_str().into()),
+            kind: Maybe::Value("message".to_owned()),
+            model: Maybe::Value(question.request.model.clone()),
+            stop_reason: Maybe::Value(stop),
+            stop_sequence: Maybe::Null,
+            usage: Maybe::Value(usage),
+            ..Message::new(Role::Assistant, Content::Blocks(blocks))
+        }
+    }
+}
+
+impl StreamFailure {
+    /// Puts the error event after some events; nothing comes after it.
+    fn insert_into(&self, mut play: MockResponse) -> MockResponse {
+        let error = StreamError { error: error_body(&self.kind, &self.message), ..StreamError::default() };
+        let event = MockResponse::from_events(&[StreamEvent::Error(Box::new(error))], |event| event.tag().to_owned());
+        play.chunks.truncate(self.after);
+        play.chunks.extend(event.chunks);
+        play
+    }
+}
+
+impl ErrorReply {
+    fn to_response(&self, request_id: &str) -> MockResponse {
+        if let Some(body) = &self.body {
+            let kind = if body.trim_start().starts_with('<') { "text/html" } else { "text/plain" };
+            return MockResponse::from_body(self.status, kind, body.clone());
+        }
+        let (kind, words) = default_error(self.status);
+        let kind = self.kind.as_deref().unwrap_or(kind);
+        MockResponse::from_error(self.status, kind, self.message.as_deref().unwrap_or(words), request_id)
+    }
+}
+
+fn error_body(kind: &str, message: &str) -> ApiErrorBody {
+    ApiErrorBody {
+        kind: Maybe::Value(kind.to_owned()),
+        message: Maybe::Value(message.to_owned()),
+        ..ApiErrorBody::default()
+    }
+}
+
+fn fill_missing(slot: &mut Maybe<u64>, count: Maybe<u64>) {
+    if !slot.is_value() {
+        *slot = count;
+    }
+}
+
+/// The API's words for a status.
+fn default_error(status: u16) -> (&'static str, &'static str) {
+    match status {
+        401 => ("authentication_error", "invalid x-api-key"),
+        403 => ("permission_error", "not allowed"),
+        404 => ("not_found_error", "not found"),
+        413 => ("request_too_large", "the request is too large"),
+        429 => ("rate_limit_error", "too many requests"),
+        529 => ("overloaded_error", "Overloaded"),
+        500.. => ("api_error", "Internal server error"),
+        _ => ("invalid_request_error", "the request is wrong"),
+    }
+}
+
+fn error_status(kind: &str) -> u16 {
+    match kind {
+        "invalid_request_error" => 400,
+        "rate_limit_error" => 429,
+        "overloaded_error" => 529,
+        _ => 500,
+    }
+}

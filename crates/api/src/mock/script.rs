@@ -1,0 +1,146 @@
+//! A script: rules in order, or recorded calls.
+
+use std::path::Path;
+use std::{fs, io};
+
+use super::incoming::{IncomingRequest, RequestKind};
+use super::recording::Recording;
+use super::response::{IdGenerator, MockResponse};
+use super::rule::Rule;
+
+/// What an answerer answers. `docs/answer.md` says how to write one.
+#[derive(Debug, Clone)]
+pub struct Script {
+    source: ScriptSource,
+}
+
+#[derive(Debug, Clone)]
+enum ScriptSource {
+    Rules(Vec<Rule>),
+    Recorded(Recording),
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A place in the script is wrong.
+    #[error("line {line}, column {column}: {message}")]
+    Invalid {
+        /// The line, counted from 1.
+        line: u64,
+        /// The column, counted from 1.
+        column: u64,
+        /// What is wrong there.
+        message: String,
+    },
+    /// There is no rule in it.
+    #[error("the script has no rules")]
+    Empty,
+}
+
+impl ScriptError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "answer.cannot_read",
+            Self::Invalid { .. } => "answer.bad_script",
+            Self::Empty => "answer.empty_script",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "name a script (YAML or JSON) or a recording (api.jsonl)",
+            Self::Invalid { .. } => "the keys of a rule and of `when` are listed in docs/answer.md",
+            Self::Empty => "a script is a list of rules; the shortest is `- reply: Hello`",
+        }
+    }
+}
+
+impl Script {
+    /// Reads a script from a file.
+    pub fn read(path: &Path) -> Result<Self, ScriptError> {
+        let fail = |source| ScriptError::Read { path: path.display().to_string(), source };
+        Self::parse(&fs::read_to_string(path).map_err(fail)?)
+    }
+
+    /// Reads a script: YAML; JSON when it begins with `[`; recorded calls, one JSON
+    /// object a line, when it begins with `{`.
+    pub fn parse(text: &str) -> Result<Self, ScriptError> {
+        let source = match text.trim_start().chars().next() {
+            None => return Err(ScriptError::Empty),
+            Some('{') => {
+                ScriptSource::Recorded(Recording::parse(text).map_err(|(line, message)| ScriptError::Invalid {
+                    line: line as u64,
+                    column: 1,
+                    message,
+                })?)
+            }
+            Some('[') => ScriptSource::Rules(serde_json::from_str(text).map_err(|error| json_error(&error))?),
+            Some(_) => ScriptSource::Rules(serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?),
+        };
+        match &source {
+            ScriptSource::Rules(rules) if rules.is_empty() => Err(ScriptError::Empty),
+            _ => Ok(Self { source }),
+        }
+    }
+
+    /// The answer to a question, the `call`th since the start, and what gave it; none
+    /// when nothing fits.
+    pub(crate) fn respond(
+        &mut self,
+        question: &IncomingRequest,
+        call: usize,
+        ids: &IdGenerator,
+        request_id: &str,
+    ) -> Option<(String, MockResponse)> {
+        let found = match &mut self.source {
+            ScriptSource::Recorded(recording) => {
+                recording.next_response(question).map(|(number, play)| (format!("recorded call {number}"), play))
+            }
+            ScriptSource::Rules(rules) => {
+                let fits = |(_, rule): &(usize, &mut Rule)| rule.matches(question, call);
+                rules.iter_mut().enumerate().find(fits).map(|(index, rule)| {
+                    rule.remaining_uses = rule.remaining_uses.map(|times| times - 1);
+                    let name = rule.name.clone().unwrap_or_else(|| format!("rule {}", index + 1));
+                    (name, MockResponse::from_rule(rule, question, ids, request_id))
+                })
+            }
+        };
+        // A size is asked for by the way; nobody should have to script that.
+        let counted = || {
+            (question.kind == RequestKind::CountTokens)
+                .then(|| ("estimate".to_owned(), MockResponse::from_token_count(question.estimated_tokens)))
+        };
+        found.or_else(counted)
+    }
+}
+
+fn json_error(error: &serde_json::Error) -> ScriptError {
+    let text = error.to_string();
+    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned();
+    ScriptError::Invalid { line: error.line() as u64, column: error.column() as u64, message }
+}
+
+fn yaml_error(error: &serde_saphyr::Error) -> ScriptError {
+    let error = error.without_snippet();
+    let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
+    let message = error.to_string().replace(&format!(" at line {line}, column {column}"), "");
+    let no_list = "expected sequence start";
+    let message =
+        if message == no_list { "a script is a list of rules, each begun with `- `".to_owned() } else { message };
+    ScriptError::Invalid { line, column, message }
+}
+
+#[cfg(test)]
+mod tests;

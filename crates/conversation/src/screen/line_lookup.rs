@@ -1,0 +1,61 @@
+//! From a line of a file to its place on the screen.
+
+use std::ops::Range;
+
+use quipu_message::{Block, Entry, ToolUseId};
+
+use super::{ItemKind, ScreenItem, hooks, notice};
+use crate::conversation::{Conversation, Node};
+
+impl Conversation {
+    /// The indices of the items that show a line of the session's own file.
+    ///
+    /// A tool result and a subagent's progress are shown by their tool call. A line that
+    /// no item shows (a title, a text for the model alone) gives the item before it, or
+    /// the first one. Empty if there are no items. `items` are this conversation's, some of
+    /// them perhaps left out.
+    pub fn items_at_line(&self, items: &[ScreenItem], line: u64) -> Range<usize> {
+        let nodes = self.effective_nodes();
+        let calls: Vec<&ToolUseId> =
+            nodes.into_iter().filter(|node| node.line == line).flat_map(related_calls).collect();
+        let is_call = |item: &ScreenItem| item.tool.as_ref().is_some_and(|tool| calls.contains(&&tool.id));
+        let before = items.iter().rposition(|item| item.line <= line).unwrap_or_default();
+        let is_own = |item: &ScreenItem| item.line == line && item.kind != ItemKind::Branch;
+        item_range(items, |item| is_own(item) || is_call(item))
+            .or_else(|| item_range(items, |item| contains_line(item, line)))
+            .unwrap_or(before..items.len().min(before + 1))
+    }
+}
+
+/// From the first to the last item of a kind.
+fn item_range(items: &[ScreenItem], is_wanted: impl Fn(&ScreenItem) -> bool) -> Option<Range<usize>> {
+    let first = items.iter().position(&is_wanted)?;
+    let last = items.iter().rposition(&is_wanted)?;
+    Some(first..last + 1)
+}
+
+/// What an entry that is neither the user's nor the model's shows by itself: a notice, a
+/// hook, an attachment, a summary. `None` if no screen shows it. The item's line is 0.
+pub fn standalone_notice(entry: Entry) -> Option<ScreenItem> {
+    let node = Node { line: 0, entry };
+    match &node.entry {
+        Entry::User(_) | Entry::Assistant(_) => None,
+        Entry::Progress(_) => hooks::hook_item(&node),
+        _ => notice::notice_item(&node).filter(|item| !item.hidden),
+    }
+}
+
+/// The tool calls that an entry tells something of.
+fn related_calls(node: &Node) -> Vec<&ToolUseId> {
+    match &node.entry {
+        Entry::User(_) | Entry::Assistant(_) => node.blocks().iter().filter_map(Block::result_tool_use_id).collect(),
+        Entry::Progress(line) => line.parent_tool_use_id.get().or(line.tool_use_id.get()).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a line is shown within an item's subagent.
+fn contains_line(item: &ScreenItem, line: u64) -> bool {
+    let side = item.tool.as_ref().and_then(|tool| tool.subagent.as_ref());
+    side.is_some_and(|side| side.items.iter().any(|item| item.line == line || contains_line(item, line)))
+}

@@ -1,0 +1,387 @@
+//! One call of the model: what it says is passed on as it comes, its tools begin
+//! as soon as they may.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use quipu_api::{ApiError, ApiEvent, Retry};
+use quipu_conversation::Accumulator;
+use quipu_message::api::{self, StreamEvent};
+use quipu_message::stream::{AbandonedBlocks, StreamEventEntry, Tombstone, TombstoneTarget};
+use quipu_message::system::{self, System, stream_only};
+use quipu_message::user_assistant::Assistant;
+use quipu_message::{Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, Usage, Uuid};
+use quipu_transcript::AppendError;
+use serde::Serialize;
+
+use crate::agent_context::AgentContext;
+use crate::clock::{new_id, now};
+use crate::conversation_log::AnswerBlock;
+use crate::model;
+use crate::tool_runs::ToolRuns;
+use crate::turn::TurnState;
+use crate::usage::{context_tokens, millis_number};
+
+/// How a call ended.
+pub(crate) enum ApiCallOutcome<'a> {
+    /// With a whole answer, recorded; its tools are under way.
+    Answered { message: Box<Message>, tool_runs: ToolRuns<'a> },
+    /// With an error, after all retries.
+    Failed(ApiError),
+    /// The turn was interrupted in the middle. `closing` ends the stream of the answer; it
+    /// is said after the line that tells of the interrupt.
+    Interrupted { tool_runs: ToolRuns<'a>, closing_events: Vec<Entry> },
+}
+
+/// An answer as far as it has come.
+#[derive(Default)]
+struct PartialAnswer {
+    /// The message as it began.
+    message_head: Message,
+    request_id: Option<RequestId>,
+    /// Names the call in the session file's log of calls.
+    request_ref: Option<String>,
+    /// The blocks that are complete, recorded.
+    blocks: Vec<AnswerBlock>,
+    /// The last entry before it.
+    previous_uuid: Option<Uuid>,
+    /// The block being written, for an answer that is interrupted.
+    accumulator: Accumulator,
+    /// The last `content_block_stop`, which follows the block's line.
+    held_block_stop: Option<StreamEvent>,
+    thinking_tokens: u64,
+}
+
+/// What a failed call was, as the file keeps it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordedApiError<'a> {
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    formatted: &'a str,
+}
+
+impl PartialAnswer {
+    /// The usage known so far, with every count that hosts read.
+    fn usage(&self) -> Usage {
+        let known =
+            self.accumulator.partial_message().and_then(|message| message.usage.into_option()).unwrap_or_default();
+        let count = |tokens: Maybe<u64>| Maybe::Value(tokens.into_option().unwrap_or_default());
+        Usage {
+            input_tokens: count(known.input_tokens),
+            output_tokens: count(known.output_tokens),
+            cache_creation_input_tokens: count(known.cache_creation_input_tokens),
+            cache_read_input_tokens: count(known.cache_read_input_tokens),
+            ..known
+        }
+    }
+}
+
+impl<'a> AgentContext<'a> {
+    /// Asks the model to go on from what is recorded.
+    pub(crate) async fn call_api(&'a self, count: &mut TurnState) -> Result<ApiCallOutcome<'a>, AppendError> {
+        if self.cancel.is_cancelled() {
+            return Ok(ApiCallOutcome::Interrupted { tool_runs: ToolRuns::new(self), closing_events: Vec::new() });
+        }
+        let mut request = self.next_request();
+        let mut request_ref = self.log().log_request(&mut request, self.query_source())?;
+        if self.emits_partial_messages() {
+            self.session.emit_system(System::Status(Box::new(stream_only::Status {
+                status: Maybe::Value("requesting".to_owned()),
+                envelope: self.session.output.envelope(),
+                ..stream_only::Status::default()
+            })));
+        }
+        let began = Instant::now();
+        let mut model = self.current_model();
+        let mut asking = self.session.client.send(request);
+        let mut partial = PartialAnswer::default();
+        let mut works = ToolRuns::new(self);
+        loop {
+            let heard = tokio::select! {
+                biased;
+                // An answer that is whole is taken, though the turn ends after it.
+                () = self.cancel.cancelled(), if !partial.accumulator.is_complete() => {
+                    drop(asking);
+                    let closing = self.handle_interrupt(partial, count)?;
+                    return Ok(ApiCallOutcome::Interrupted { tool_runs: works, closing_events: closing });
+                }
+                heard = asking.next() => heard,
+                () = works.advance() => continue,
+            };
+            match heard {
+                Some(Ok(ApiEvent::Started { message, request_id })) => {
+                    let before = self.log().leaf_uuid().cloned();
+                    let request_ref = request_ref.clone();
+                    partial = PartialAnswer {
+                        message_head: message,
+                        request_id,
+                        request_ref,
+                        previous_uuid: before,
+                        ..PartialAnswer::default()
+                    };
+                }
+                Some(Ok(ApiEvent::Event(event))) => self.handle_event(event, &mut partial, count),
+                Some(Ok(ApiEvent::Block { block, .. })) => self.handle_block(block, &mut partial, &mut works, count)?,
+                Some(Ok(ApiEvent::Withdrawn)) => {
+                    self.withdraw_answer(&partial)?;
+                    works = ToolRuns::new(self);
+                    partial = PartialAnswer::default();
+                }
+                Some(Ok(ApiEvent::Retry(retry))) => self.report_retry(&retry).await?,
+                Some(Ok(ApiEvent::ModelFallback { from, to })) => {
+                    self.report_fallback(&from, &to).await?;
+                    let mut request = self.next_request();
+                    while request.model != to && request.switch_to_fallback().is_some() {}
+                    request_ref = self.log().log_request(&mut request, self.query_source())?;
+                    model = to;
+                }
+                Some(Ok(ApiEvent::Completed(answer))) => {
+                    let usage = answer.message.usage.get().cloned().unwrap_or_default();
+                    self.session.usage().add_api_call(&model, &usage, began.elapsed());
+                    if self.is_main() {
+                        self.session.state().context_tokens = context_tokens(&usage);
+                    }
+                    count.add_response(&answer.message, &usage);
+                    self.log().finish_answer(&partial.blocks, |line| {
+                        let content = std::mem::take(&mut line.message.content);
+                        line.message = Message { content, ..answer.message.clone() };
+                    })?;
+                    return Ok(ApiCallOutcome::Answered { message: Box::new(answer.message), tool_runs: works });
+                }
+                Some(Err(error)) => return Ok(ApiCallOutcome::Failed(error)),
+                None => {
+                    return Ok(ApiCallOutcome::Failed(ApiError::BadRequest { reason: "nobody answered".to_owned() }));
+                }
+            }
+        }
+    }
+
+    /// Who asks, as the log of API calls names it.
+    fn query_source(&self) -> String {
+        match self.subagent() {
+            None => "sdk".to_owned(),
+            Some(sub) if sub.is_builtin => format!("agent:builtin:{}", sub.agent_type),
+            Some(_) => "agent:custom".to_owned(),
+        }
+    }
+
+    /// The model that the answers of this conversation were asked for: a name of the API, or
+    /// `opusplan`, which stands for two.
+    fn requested_model(&self) -> String {
+        let state = self.session.state();
+        let plans = self.is_main() && state.planning_model.is_some();
+        if plans { model::opusplan(&state.model) } else { self.model.clone() }
+    }
+
+    fn emits_partial_messages(&self) -> bool {
+        self.is_main() && self.session.options.partial_messages
+    }
+
+    fn handle_event(&self, event: StreamEvent, partial: &mut PartialAnswer, count: &mut TurnState) {
+        // Only what is broken off needs it; what is whole comes as a block.
+        let _ = partial.accumulator.push(&event);
+        if let StreamEvent::BlockDelta(delta) = &event {
+            count.mark_first_token();
+            if let api::Delta::Thinking(piece) = &delta.delta {
+                self.emit_thinking_tokens(&piece.thinking, partial);
+            }
+        }
+        match event {
+            StreamEvent::BlockStop(_) => partial.held_block_stop = Some(event),
+            StreamEvent::Ping(_) => {}
+            // Hosts read the usage of every one.
+            StreamEvent::MessageDelta(mut delta) if !delta.usage.is_value() => {
+                delta.usage = Maybe::Value(partial.usage());
+                self.emit_event(StreamEvent::MessageDelta(delta), partial);
+            }
+            event => self.emit_event(event, partial),
+        }
+    }
+
+    fn emit_event(&self, event: StreamEvent, partial: &PartialAnswer) {
+        if self.emits_partial_messages() {
+            self.session.output.emit(Entry::StreamEvent(Box::new(self.stream_event_entry(event, partial))));
+        }
+    }
+
+    fn stream_event_entry(&self, event: StreamEvent, partial: &PartialAnswer) -> StreamEventEntry {
+        StreamEventEntry {
+            event,
+            api_message_id: partial.message_head.id.clone(),
+            envelope: Envelope { parent_tool_use_id: Maybe::Null, ..self.session.output.envelope() },
+            ..StreamEventEntry::default()
+        }
+    }
+
+    /// Says how far the model has thought; four characters are about a token.
+    fn emit_thinking_tokens(&self, piece: &str, partial: &mut PartialAnswer) {
+        let more = (piece.chars().count() as u64).div_ceil(4).max(1);
+        partial.thinking_tokens += more;
+        if self.is_main() {
+            self.session.emit_system(System::ThinkingTokens(Box::new(stream_only::ThinkingTokens {
+                estimated_tokens: Maybe::Value(partial.thinking_tokens),
+                estimated_tokens_delta: Maybe::Value(i64::try_from(more).unwrap_or(i64::MAX)),
+                envelope: self.session.output.envelope(),
+                ..stream_only::ThinkingTokens::default()
+            })));
+        }
+    }
+
+    /// A block is complete: it is said and recorded, and its tool begins if it may.
+    fn handle_block(
+        &self,
+        block: Block,
+        partial: &mut PartialAnswer,
+        works: &mut ToolRuns<'a>,
+        count: &mut TurnState,
+    ) -> Result<(), AppendError>
+    where
+        Self: 'a,
+    {
+        count.mark_first_token();
+        let call = block.tool_use().cloned();
+        let line = self.assistant_entry(block, false, partial);
+        self.emit_block(&line);
+        if let Some(event) = partial.held_block_stop.take() {
+            self.emit_event(event, partial);
+        }
+        let recorded = self.log().record_answer_block(line)?;
+        if let Some(call) = call {
+            works.add(call, recorded.uuid.clone());
+        }
+        partial.blocks.push(recorded);
+        Ok(())
+    }
+
+    /// A block of an answer as the session file has it before the answer's end is known.
+    fn assistant_entry(&self, block: Block, aborted: bool, partial: &PartialAnswer) -> Assistant {
+        Assistant {
+            message: Message { content: Content::Blocks(vec![block]), ..partial.message_head.clone() },
+            request_id: partial.request_id.clone().into(),
+            request_ref: partial.request_ref.clone().into(),
+            api_block_index: Maybe::Value(partial.blocks.len() as u64),
+            requested_model: Maybe::Value(self.requested_model()),
+            is_aborted_mid_stream: aborted.then_some(true).into(),
+            envelope: Envelope { uuid: Maybe::Value(new_id()), timestamp: Maybe::Value(now()), ..Envelope::default() },
+            ..Assistant::default()
+        }
+    }
+
+    /// Takes back what was said and recorded of an answer that broke.
+    fn withdraw_answer(&self, partial: &PartialAnswer) -> Result<(), AppendError> {
+        for block in &partial.blocks {
+            let message = TombstoneTarget { uuid: Maybe::Value(block.uuid.clone()), ..TombstoneTarget::default() };
+            let line = Tombstone { message, envelope: self.stream_envelope(None, None), ..Tombstone::default() };
+            self.session.output.emit(Entry::Tombstone(Box::new(line)));
+        }
+        self.log().withdraw_answer(&partial.blocks, partial.previous_uuid.clone())
+    }
+
+    /// The turn was interrupted: what was written so far is kept, unfinished calls are not.
+    /// Returns what closes the stream of the answer.
+    fn handle_interrupt(&self, mut partial: PartialAnswer, count: &mut TurnState) -> Result<Vec<Entry>, AppendError> {
+        let begun =
+            partial.accumulator.partial_message().map(|message| message.content.into_blocks()).unwrap_or_default();
+        let open = partial.blocks.len()..begun.len();
+        for block in begun.into_iter().skip(open.start) {
+            if block.text().is_some_and(|text| !text.is_empty()) {
+                let line = self.assistant_entry(block, true, &partial);
+                self.emit_block(&line);
+                partial.blocks.push(self.log().record_answer_block(line)?);
+            }
+        }
+        count.stop_reason = None;
+        self.log().finish_answer(&partial.blocks, |_| ())?;
+        Ok(self.closing_events(open, &partial))
+    }
+
+    /// What closes the stream of an interrupted answer whose blocks `open` have begun.
+    fn closing_events(&self, open: Range<usize>, partial: &PartialAnswer) -> Vec<Entry> {
+        if !self.emits_partial_messages() || !partial.accumulator.has_started() {
+            return Vec::new();
+        }
+        let stop = |index| StreamEvent::BlockStop(Box::new(api::BlockStop { index, ..api::BlockStop::default() }));
+        let mut lines: Vec<StreamEventEntry> =
+            open.map(|index| self.stream_event_entry(stop(index), partial)).collect();
+        let delta = api::MessageDeltaFields {
+            stop_reason: Maybe::Null,
+            stop_sequence: Maybe::Null,
+            stop_details: Maybe::Null,
+            container: Maybe::Null,
+            ..api::MessageDeltaFields::default()
+        };
+        let delta = api::MessageDelta { delta, usage: Maybe::Value(partial.usage()), ..api::MessageDelta::default() };
+        lines.push(self.stream_event_entry(StreamEvent::MessageDelta(Box::new(delta)), partial));
+        let abandoned = AbandonedBlocks {
+            api_message_id: partial.message_head.id.clone(),
+            from_block_index: Maybe::Value(partial.blocks.len() as u64),
+            ..AbandonedBlocks::default()
+        };
+        lines.push(StreamEventEntry {
+            abandoned_blocks: Maybe::Value(abandoned),
+            ..self.stream_event_entry(StreamEvent::MessageStop(Box::default()), partial)
+        });
+        lines.into_iter().map(|line| Entry::StreamEvent(Box::new(line))).collect()
+    }
+
+    async fn report_retry(&self, retry: &Retry) -> Result<(), AppendError> {
+        let Retry { attempt, max_retries: of, delay, error } = retry;
+        if self.is_main() {
+            self.session.emit_system(System::ApiRetry(Box::new(system::ApiRetry {
+                attempt: Maybe::Value(u64::from(*attempt)),
+                max_retries: Maybe::Value(u64::from(*of)),
+                retry_delay_ms: Maybe::Value(millis_number(*delay)),
+                error_status: error.status().map_or(Maybe::Null, |status| Maybe::Value(status.into())),
+                error: Maybe::Value(error.retry_reason().to_owned()),
+                envelope: self.session.output.envelope(),
+                ..system::ApiRetry::default()
+            })));
+        }
+        let text = error.to_string();
+        let message = match error {
+            ApiError::Status { status, body, .. } => format!("{status} {body}"),
+            _ => text.clone(),
+        };
+        let failure = RecordedApiError { message, status: error.status(), formatted: &text };
+        let source = if error.is_connection_error() { "connection_retry" } else { "request_retry" };
+        self.record_system(System::ApiError(Box::new(system::ApiError {
+            level: Maybe::Value("error".to_owned()),
+            error: Maybe::Value(Json::from_serialize(&failure)),
+            retry_in_ms: Maybe::Value(millis_number(*delay)),
+            retry_attempt: Maybe::Value(u64::from(*attempt)),
+            max_retries: Maybe::Value(u64::from(*of)),
+            source: Maybe::Value(source.to_owned()),
+            ..system::ApiError::default()
+        })))
+        .await
+    }
+
+    async fn report_fallback(&self, from: &str, to: &str) -> Result<(), AppendError> {
+        let line = system::ModelFallback {
+            content: Maybe::Value(format!("{from} is overloaded; {to} answers instead")),
+            level: Maybe::Value("warning".to_owned()),
+            trigger: Maybe::Value("overloaded".to_owned()),
+            original_model: Maybe::Value(from.to_owned()),
+            fallback_model: Maybe::Value(to.to_owned()),
+            is_meta: Maybe::Value(false),
+            ..system::ModelFallback::default()
+        };
+        if self.is_main() {
+            let (level, is_meta) = (Maybe::Absent, Maybe::Absent);
+            let (envelope, extra) = (self.session.output.envelope(), Extra::with_spelling(Spelling::STREAM));
+            let said = system::ModelFallback { level, is_meta, envelope, extra, ..line.clone() };
+            self.session.emit_system(System::ModelFallback(Box::new(said)));
+        }
+        self.record_system(System::ModelFallback(Box::new(line))).await
+    }
+
+    /// Records a `system` line.
+    pub(crate) async fn record_system(&self, mut line: System) -> Result<(), AppendError> {
+        if let Some(envelope) = line.envelope_mut() {
+            (envelope.uuid, envelope.timestamp) = (Maybe::Value(new_id()), Maybe::Value(now()));
+        }
+        self.record(vec![Entry::System(Box::new(line))]).await
+    }
+}

@@ -1,0 +1,97 @@
+//! Commands inside a saved prompt: what `` !`command` `` prints takes its place.
+
+use quipu_message::{Json, ToolUse};
+use serde_json::json;
+
+use crate::agent_context::AgentContext;
+use crate::clock::new_id;
+use crate::permission_flow::{DeniedCall, PermissionOutcome};
+use crate::tool::{CallContext, Tool, ToolOutput};
+use crate::tools::bash::Bash;
+
+/// How such a command begins.
+const COMMAND_MARKER: &str = "!`";
+
+/// Runs the commands of a text, each as if the model had called Bash: rules, hooks and
+/// the host have their say. What may not run is named in its place.
+pub(super) async fn expand_commands(talk: &AgentContext<'_>, text: &str) -> String {
+    let mut done = String::with_capacity(text.len());
+    for piece in split_parts(text) {
+        match piece {
+            PromptPart::Text(words) => done.push_str(words),
+            PromptPart::Command(command) => done.push_str(&run_command(talk, command).await),
+        }
+    }
+    done
+}
+
+async fn run_command(talk: &AgentContext<'_>, command: &str) -> String {
+    let input = json!({ "command": command });
+    let call = ToolUse {
+        id: format!("toolu_{}", new_id().as_str().replace('-', "")).into(),
+        name: Bash.definition().name,
+        input: Json::from(input),
+        ..ToolUse::default()
+    };
+    let output = match talk.request_permission(&call).await {
+        PermissionOutcome::Allowed { input, profile, .. } => {
+            let call = CallContext { cancel: talk.cancel.child_token(), profile, ..CallContext::new(call.id.clone()) };
+            Bash.run(input.to_value(), talk.workspace, &call).await
+        }
+        PermissionOutcome::Denied(DeniedCall { message: text, .. }) => ToolOutput::failure(text),
+    };
+    match output.is_error {
+        false => output.content.to_text(),
+        true => format!("[`{command}` failed: {}]", output.content.to_text()),
+    }
+}
+
+/// A part of a prompt.
+#[derive(Debug, PartialEq, Eq)]
+enum PromptPart<'a> {
+    Text(&'a str),
+    Command(&'a str),
+}
+
+/// Cuts a prompt at its commands. A mark within a word is none, nor is one that does not
+/// end on its line.
+fn split_parts(text: &str) -> Vec<PromptPart<'_>> {
+    let mut pieces = Vec::new();
+    let (mut begun, mut at) = (0, 0);
+    while let Some(mark) = text[at..].find(COMMAND_MARKER).map(|found| at + found) {
+        let start = mark + COMMAND_MARKER.len();
+        let free = text[..mark].chars().next_back().is_none_or(|before| !before.is_alphanumeric() && before != '`');
+        let line = text[start..].lines().next().unwrap_or_default();
+        match line.find('`').filter(|end| free && *end > 0) {
+            Some(end) => {
+                pieces.push(PromptPart::Text(&text[begun..mark]));
+                pieces.push(PromptPart::Command(&text[start..start + end]));
+                (begun, at) = (start + end + 1, start + end + 1);
+            }
+            None => at = start,
+        }
+    }
+    pieces.push(PromptPart::Text(&text[begun..]));
+    pieces.retain(|piece| *piece != PromptPart::Text(""));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PromptPart::{Command, Text};
+    use super::split_parts;
+
+    #[test]
+    fn a_command_stands_in_backticks_after_an_exclamation_mark() {
+        assert_eq!(
+            split_parts("Now: !`git status` and\n!`ls`"),
+            [Text("Now: "), Command("git status"), Text(" and\n"), Command("ls")]
+        );
+        assert_eq!(
+            split_parts("no `code!` here, wow!`x` nor !`open\nend`"),
+            [Text("no `code!` here, wow!`x` nor !`open\nend`")]
+        );
+        assert_eq!(split_parts("!``"), [Text("!``")]);
+        assert!(split_parts("").is_empty());
+    }
+}

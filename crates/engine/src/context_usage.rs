@@ -1,0 +1,87 @@
+//! What fills the context, counted here: four characters are about a token.
+
+use std::sync::Arc;
+
+use quipu_message::control::response::{ContextCategory, GetContextUsageResponse};
+use quipu_message::{Json, Maybe};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::model::ModelLimits;
+use crate::session::Session;
+use crate::turn_start::main_context;
+
+/// A tool of an MCP server, as the listing shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct McpToolTokens {
+    name: String,
+    tokens: u64,
+}
+
+/// What fills the context.
+pub(crate) fn context_usage(session: &Arc<Session>) -> GetContextUsageResponse {
+    let talk = main_context(session, None, CancellationToken::new());
+    let request = talk.full_request();
+    let size = ModelLimits::for_model(&talk.model);
+    let of = |text: &str| (text.len() as u64).div_ceil(4);
+    let json = |value: Json| of(value.text());
+    let (theirs, ours): (Vec<_>, Vec<_>) = request.tools.iter().partition(|tool| tool.name.starts_with("mcp__"));
+    let prompt: u64 = request.system.iter().map(|part| of(part)).sum();
+    let tools: u64 = ours.iter().map(|tool| json(Json::from_serialize(tool))).sum();
+    let mcp: u64 = theirs.iter().map(|tool| json(Json::from_serialize(tool))).sum();
+    let messages: u64 = request.messages.iter().map(|message| json(Json::from_serialize(message))).sum();
+    let used = prompt + tools + mcp + messages;
+    let buffer = size.context_window - size.auto_compact_threshold();
+    let free = size.context_window.saturating_sub(used + buffer);
+    let share = |id: &str, name: &str, tokens: u64, kind: &str| ContextCategory {
+        id: Maybe::Value(id.to_owned()),
+        name: name.to_owned(),
+        tokens,
+        color: Maybe::Value("inactive".to_owned()),
+        kind: Maybe::Value(kind.to_owned()),
+        ..ContextCategory::default()
+    };
+    let mut categories = vec![
+        share("system_prompt", "System prompt", prompt, "used"),
+        share("system_tools", "System tools", tools, "used"),
+        share("mcp_tools", "MCP tools", mcp, "used"),
+        share("messages", "Messages", messages, "used"),
+        share("autocompact_buffer", "Autocompact buffer", buffer, "buffer"),
+        share("free_space", "Free space", free, "free"),
+    ];
+    categories.retain(|share| share.tokens > 0);
+    GetContextUsageResponse {
+        categories,
+        total_tokens: used,
+        max_tokens: size.context_window,
+        raw_max_tokens: size.context_window,
+        percentage: (used * 100).div_ceil(size.context_window),
+        model: talk.model.clone(),
+        mcp_tools: theirs
+            .iter()
+            .map(|tool| {
+                Json::from_serialize(&McpToolTokens {
+                    name: tool.name.clone(),
+                    tokens: json(Json::from_serialize(tool)),
+                })
+            })
+            .collect(),
+        auto_compact_threshold: Maybe::Value(size.auto_compact_threshold()),
+        is_auto_compact_enabled: session.var("DISABLE_AUTO_COMPACT").is_none(),
+        ..GetContextUsageResponse::default()
+    }
+}
+
+/// The same in words.
+pub(crate) fn context_usage_text(session: &Arc<Session>) -> String {
+    let usage = context_usage(session);
+    let mut text = format!(
+        "## Context\n\n{}: about {} of {} tokens ({}%)\n\n| what | tokens |\n|---|---|\n",
+        usage.model, usage.total_tokens, usage.max_tokens, usage.percentage
+    );
+    for share in &usage.categories {
+        text.push_str(&format!("| {} | {} |\n", share.name, share.tokens));
+    }
+    text
+}

@@ -1,0 +1,232 @@
+//! What hosts are told when they ask how things are.
+
+use std::sync::Arc;
+
+use ignore::WalkBuilder;
+use quipu_message::bookkeeping::AiTitle;
+use quipu_message::control::response::{
+    AccountInfo, AgentInfo, AppliedSettings, FileSuggestion, FileSuggestionsResponse, GetHooksListingResponse,
+    GetSettingsResponse, GetTaskOutputResponse, GetUsageResponse, HookEventInfo, InitializeResponse,
+    ListPermissionRulesResponse, PermissionRule, PermissionState, ReadFileResponse, ReloadPluginsResponse,
+    ReloadSkillsResponse,
+};
+use quipu_message::{Entry, Json, Maybe};
+use quipu_transcript::AppendError;
+
+use crate::commands;
+use crate::definitions;
+use crate::output_style;
+use crate::permission::Behavior;
+use crate::session::Session;
+use crate::tools::tasks::TaskKind;
+
+/// How many files are suggested.
+const MAX_SUGGESTED_FILES: usize = 20;
+
+/// How much of the end of a task's output is shown, in bytes.
+const MAX_TASK_OUTPUT_BYTES: usize = 8 << 10;
+
+/// The events hooks may be for, and whether they choose among tools or sources.
+const HOOK_EVENTS: [(&str, &str, bool); 14] = [
+    ("PreToolUse", "Before a tool runs", true),
+    ("PostToolUse", "After a tool ran", true),
+    ("PostToolUseFailure", "After a tool failed", true),
+    ("PostToolBatch", "After the tools of one answer", false),
+    ("PermissionRequest", "Before somebody is asked for leave", true),
+    ("UserPromptSubmit", "When a prompt comes", false),
+    ("SessionStart", "When a session begins", true),
+    ("SessionEnd", "When a session ends", true),
+    ("Stop", "When a turn is about to end", false),
+    ("SubagentStart", "When a subagent begins", true),
+    ("SubagentStop", "When a subagent is about to end", true),
+    ("PreCompact", "Before a compaction", true),
+    ("PostCompact", "After a compaction", true),
+    ("InstructionsLoaded", "When an instruction file was read", false),
+];
+
+/// The answer to `initialize`.
+pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeResponse {
+    let state = session.state();
+    InitializeResponse {
+        commands: commands::list_commands(&state.definitions),
+        agents: list_agents(&state.definitions).into(),
+        output_style: state.settings.output_style().into(),
+        available_output_styles: output_style::style_names(&state.definitions.output_styles).into(),
+        models: session.models.list_models().into(),
+        account: Maybe::Value(AccountInfo {
+            token_source: Maybe::Value("none".to_owned()),
+            api_key_source: Maybe::Value(session.api_key_source().to_owned()),
+            api_provider: Maybe::Value("firstParty".to_owned()),
+            ..AccountInfo::default()
+        }),
+        pid: std::process::id().into(),
+        claude_code_version: crate::VERSION.to_owned().into(),
+        current_permission_mode: state.mode.as_str().to_owned().into(),
+        hooks_applied: hooks.then_some(true).into(),
+        hook_on_failure_supported: hooks.then_some(true).into(),
+        session_state: state.activity.to_owned().into(),
+        capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
+        ..InitializeResponse::default()
+    }
+}
+
+fn list_agents(catalog: &definitions::Definitions) -> Vec<AgentInfo> {
+    let row = |agent: &definitions::AgentDefinition| AgentInfo {
+        name: agent.name.clone(),
+        description: agent.description.clone(),
+        model: agent.model.clone().into(),
+        ..AgentInfo::default()
+    };
+    catalog.agents.values().map(row).collect()
+}
+
+/// The answer to `get_usage`.
+pub(super) fn usage_response(session: &Session) -> GetUsageResponse {
+    GetUsageResponse {
+        session: session.usage().to_session_usage(),
+        subscription_type: Maybe::Null,
+        rate_limits: Maybe::Null,
+        behaviors: Maybe::Null,
+        ..GetUsageResponse::default()
+    }
+}
+
+/// The answer to `get_settings`.
+pub(super) fn settings_response(session: &Session) -> GetSettingsResponse {
+    let state = session.state();
+    GetSettingsResponse {
+        effective: Json::from(state.settings.merged_json()),
+        sources: state.settings.layers.iter().map(|layer| Json::from_serialize(layer.source.as_str())).collect(),
+        applied: AppliedSettings {
+            model: state.model.clone(),
+            effort: state.effort_for(&state.model).into(),
+            ..AppliedSettings::default()
+        },
+        ..GetSettingsResponse::default()
+    }
+}
+
+/// The answer to `get_hooks_listing`.
+pub(super) fn hooks_response(session: &Session) -> GetHooksListingResponse {
+    let hooks = session.hooks.list();
+    let mut events: Vec<String> = hooks.iter().map(|hook| hook.event.clone()).collect();
+    events.sort();
+    events.dedup();
+    let row = |(name, summary, matcher): &(&str, &str, bool)| HookEventInfo {
+        name: (*name).to_owned(),
+        summary: (*summary).to_owned(),
+        supports_matcher: *matcher,
+        ..HookEventInfo::default()
+    };
+    GetHooksListingResponse {
+        events,
+        hooks,
+        event_catalog: HOOK_EVENTS.iter().map(row).collect(),
+        ..GetHooksListingResponse::default()
+    }
+}
+
+/// The answer to `list_permission_rules`.
+pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRulesResponse {
+    let root = session.workspace.root();
+    let folders = session.workspace.folders();
+    let more = folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string());
+    let row = |rule: &crate::permission::SourcedRule| PermissionRule {
+        behavior: match rule.behavior {
+            Behavior::Allow => "allow",
+            Behavior::Deny => "deny",
+            Behavior::Ask => "ask",
+        }
+        .to_owned(),
+        rule: rule.rule.to_string(),
+        source: rule.source.as_str().to_owned(),
+        ..PermissionRule::default()
+    };
+    let state = PermissionState {
+        rules: session.state().rules.iter().map(row).collect(),
+        workspace_directories: more.collect(),
+        original_cwd: root.display().to_string(),
+        ..PermissionState::default()
+    };
+    ListPermissionRulesResponse { state, ..ListPermissionRulesResponse::default() }
+}
+
+/// The answer to `read_file`; none for what is outside the folders or not there.
+pub(super) fn read_file(session: &Session, name: &str) -> Option<ReadFileResponse> {
+    let path = session.workspace.absolute(name);
+    let bytes = session.workspace.contains(&path).then(|| std::fs::read(&path).ok()).flatten()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(ReadFileResponse {
+        lossy: matches!(text, std::borrow::Cow::Owned(_)),
+        contents: text.into_owned(),
+        abs_path: path.display().to_string(),
+        requested_path: name.to_owned(),
+        ..ReadFileResponse::default()
+    })
+}
+
+/// The answer to `file_suggestions`: files whose path holds the query, as git sees them.
+pub(super) fn suggest_files(session: &Session, query: &str) -> FileSuggestionsResponse {
+    let root = session.workspace.root();
+    let query = query.to_lowercase();
+    let files = WalkBuilder::new(root).build().flatten().filter(|entry| entry.file_type().is_some_and(|t| t.is_file()));
+    let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.display().to_string()));
+    let fitting = paths.filter(|path| path.to_lowercase().contains(&query)).take(MAX_SUGGESTED_FILES);
+    FileSuggestionsResponse {
+        suggestions: fitting.map(|path| FileSuggestion { path, ..FileSuggestion::default() }).collect(),
+        cwd: root.display().to_string(),
+        ..FileSuggestionsResponse::default()
+    }
+}
+
+/// A file counts as read, as it is now.
+pub(super) fn mark_file_seen(session: &Session, name: &str) {
+    let path = session.workspace.absolute(name);
+    if session.workspace.contains(&path)
+        && let Ok(bytes) = std::fs::read(&path)
+    {
+        session.workspace.mark_seen(&path, &bytes);
+    }
+}
+
+/// The answer to `reload_plugins`: commands and subagents are read again.
+pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
+    definitions::reload(session);
+    let state = session.state();
+    ReloadPluginsResponse {
+        commands: commands::list_commands(&state.definitions),
+        agents: list_agents(&state.definitions),
+        mcp_servers: session.mcp.list_servers(),
+        plugins: state.definitions.plugins.iter().map(Json::from_serialize).collect(),
+        ..ReloadPluginsResponse::default()
+    }
+}
+
+/// The answer to `reload_skills`.
+pub(super) fn reload_skills(session: &Arc<Session>) -> ReloadSkillsResponse {
+    definitions::reload(session);
+    let state = session.state();
+    let names: Vec<&str> = state.definitions.skills().map(|skill| skill.name.as_str()).collect();
+    let skills = commands::list_commands(&state.definitions)
+        .into_iter()
+        .filter(|command| names.contains(&command.name.as_str()));
+    ReloadSkillsResponse { skills: skills.collect(), ..ReloadSkillsResponse::default() }
+}
+
+/// The answer to `get_task_output`; none when there is no such task.
+pub(super) fn task_output(session: &Session, id: &str) -> Option<GetTaskOutputResponse> {
+    let task = session.workspace.tasks().find(id).filter(|task| task.kind == TaskKind::Command)?;
+    let output = std::fs::read(&task.output_path).unwrap_or_default();
+    let end = &output[output.len().saturating_sub(MAX_TASK_OUTPUT_BYTES)..];
+    Some(GetTaskOutputResponse {
+        output: String::from_utf8_lossy(end).into_owned(),
+        ..GetTaskOutputResponse::default()
+    })
+}
+
+/// Keeps a title that the model made up.
+pub(super) fn record_ai_title(session: &Session, title: &str) -> Result<(), AppendError> {
+    let session_id = Maybe::Value(session.state().id.clone());
+    let line = AiTitle { title: title.to_owned(), session_id, ..AiTitle::default() };
+    session.log().record_bookkeeping(&[Entry::AiTitle(Box::new(line))])
+}

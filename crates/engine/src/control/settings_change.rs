@@ -1,0 +1,124 @@
+//! What hosts change: settings of the session, settings files, folders.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use quipu_message::control::request;
+use quipu_message::hook::DirectoryAdded;
+use quipu_message::{Json, Maybe};
+use tokio_util::sync::CancellationToken;
+
+use crate::json_file::{edit_object, object_entry};
+use crate::model::EFFORT_LEVELS;
+use crate::output_style;
+use crate::permission::{Behavior, apply_rules};
+use crate::session::Session;
+use crate::settings::SettingSource;
+use crate::tool::resolve;
+
+/// Puts settings over all others, for this session.
+pub(super) fn apply_flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {
+    let all = given.map(Json::to_value).unwrap_or_default();
+    let mut state = session.state();
+    let known = state.settings.add_flag_layer(all).map_err(|error| error.to_string())?.clone();
+    if let Some(effort) = known.effort_level {
+        state.effort = Some(effort);
+    }
+    if let Some(model) = known.model.filter(|_| state.settings.managed_value(|known| known.model.clone()).is_none()) {
+        state.planning_model = session.models.planning_model(&model);
+        state.model = session.models.resolve(&model);
+    }
+    let managed_only = state.settings.has_only_managed_rules();
+    known.permissions.for_each_rule(|behavior, rule| {
+        if !managed_only || behavior != Behavior::Allow {
+            state.rules.add(behavior, crate::permission::RuleSource::FlagSettings, rule);
+        }
+    });
+    apply_rules(&state.rules, &session.workspace);
+    state.path_rules = None;
+    Ok(())
+}
+
+/// Changes a settings file: of the project's local one the output style, of the
+/// person's the effort for the model in use.
+pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings) -> Result<(), String> {
+    let source = match body.source.text() {
+        Some("localSettings") => SettingSource::Local,
+        Some("userSettings") => SettingSource::User,
+        other => return Err(format!("update_settings source not allowed: {}", other.unwrap_or("none"))),
+    };
+    let given = body.settings.get().map(Json::to_value).unwrap_or_default();
+    let given = given.as_object().cloned().unwrap_or_default();
+    let allowed = if source == SettingSource::Local { "outputStyle" } else { "effortLevel" };
+    let refused: Vec<&str> = given.keys().map(String::as_str).filter(|key| *key != allowed).collect();
+    if !refused.is_empty() {
+        return Err(format!("update_settings keys not allowed: {}", refused.join(", ")));
+    }
+    if !session.setting_sources.contains(&source) {
+        return Err(format!("update_settings: this session does not read {}", source.as_str()));
+    }
+    let Some(value) = given.get(allowed) else { return Ok(()) };
+    let known: Vec<String> = match source {
+        SettingSource::Local => output_style::style_names(&session.state().definitions.output_styles),
+        // The highest is for one session at a time.
+        _ => EFFORT_LEVELS.map(str::to_owned).into_iter().filter(|level| level != "max").collect(),
+    };
+    if !value.as_str().is_some_and(|word| known.iter().any(|known| known == word)) {
+        return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));
+    }
+    let model = session.state().model.clone();
+    let path = source.path(&session.config_folder, &session.project_folder);
+    let within = (source == SettingSource::Local).then_some(session.project_folder.as_path());
+    edit_object(&path, within, |settings| match source {
+        SettingSource::Local => {
+            settings.insert(allowed.to_owned(), value.clone());
+        }
+        _ => {
+            if let Some(own) = object_entry(settings, "modelSettings").and_then(|all| object_entry(all, &model)) {
+                own.insert(allowed.to_owned(), value.clone());
+            }
+        }
+    })
+    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    if source == SettingSource::Local {
+        let chosen = serde_json::Value::Object([(allowed.to_owned(), value.clone())].into_iter().collect());
+        session.state().settings.add_flag_layer(chosen).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Lets tools work in a folder below those the session was started with, as a place
+/// with instructions, commands, skills and subagents of its own.
+pub(super) async fn register_root(session: &Arc<Session>, body: &request::RegisterRepoRoot) -> Result<(), String> {
+    let given = body.directory.text().unwrap_or_default();
+    let folder = resolve(&session.workspace.absolute(given)).filter(|folder| folder.is_dir());
+    let Some(folder) = folder else { return Err(format!("register_repo_root: no folder {given}")) };
+    if session.workspace.folders().contains(&folder) {
+        return Err(format!("register_repo_root: {given} is a working directory already"));
+    }
+    let mut launched: Vec<PathBuf> = vec![session.workspace.root().to_owned()];
+    launched.extend(session.options.add_dirs.iter().filter_map(|dir| resolve(&session.workspace.root().join(dir))));
+    if !launched.iter().any(|open| folder.starts_with(open)) {
+        return Err(format!("register_repo_root: {given} is not below a folder this session was started with"));
+    }
+    session.workspace.add_folder(&folder);
+    {
+        let mut state = session.state();
+        state.extra_roots.push(folder.clone());
+        state.path_rules = None;
+    }
+    if body.reload_claude_md.is_true() {
+        session.state().instructions_sent = false;
+    }
+    if body.reload_skills.is_true() || body.reload_plugins.is_true() {
+        crate::definitions::reload(session);
+    }
+    let input = DirectoryAdded {
+        directory: folder.display().to_string(),
+        source: Maybe::Value("register_repo_root".to_owned()),
+        base: session.hook_base(),
+        ..DirectoryAdded::default()
+    };
+    session.run_hooks(input, None, None, &CancellationToken::new()).await;
+    Ok(())
+}

@@ -1,0 +1,547 @@
+//! What Markdown files and the host add: slash commands, skills and subagents.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use quipu_message::Json;
+use quipu_message::control::setup::McpConfig;
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::options::PluginDir;
+use crate::output_style::{self, OutputStyle};
+use crate::session::Session;
+use crate::settings::SettingSource;
+use crate::system_prompt::git_root;
+use crate::text_file;
+
+/// How many commands, skills or subagents a folder may hold.
+const MAX_FILES: usize = 1000;
+
+/// A slash command or a skill: a prompt under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SavedPrompt {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What may follow it.
+    pub argument_hint: String,
+    /// Rules it allows while it runs.
+    pub allowed_tools: Vec<String>,
+    /// The model that answers it; the session's if `None`.
+    pub model: Option<String>,
+    /// The prompt.
+    pub body: String,
+    /// Whether the model may use it by itself.
+    pub is_skill: bool,
+    /// The folder its own files are in.
+    pub folder: PathBuf,
+    /// Whether it comes with the project, and not from the user or a plugin.
+    pub is_from_project: bool,
+}
+
+/// A subagent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentDefinition {
+    /// Its name.
+    pub name: String,
+    /// When to use it.
+    pub description: String,
+    /// What it is told instead of our system prompt.
+    pub prompt: String,
+    /// Its tools; none means all.
+    pub tools: Option<Vec<String>>,
+    /// Tools it must not use.
+    pub disallowed_tools: Vec<String>,
+    /// Its model; none means the session's.
+    pub model: Option<String>,
+    /// Where it is from.
+    pub(crate) origin: AgentOrigin,
+}
+
+/// Where a subagent is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AgentOrigin {
+    /// It is part of the program.
+    Builtin,
+    /// A file.
+    File {
+        path: PathBuf,
+        /// The part of its name that the plugin gives it, with a colon; empty without a plugin.
+        prefix: String,
+        /// The folder of the project that it must not lead out of; `None` if it is not a project's.
+        project: Option<PathBuf>,
+    },
+    /// A flag or the host.
+    Host,
+}
+
+impl AgentDefinition {
+    /// Its line in the list that the model is given.
+    pub(crate) fn listing_line(&self) -> String {
+        format!("- {}: {}", self.name, self.description)
+    }
+
+    /// Reads a subagent from a file; `None` if it cannot be read, which is added to `problems`.
+    fn from_file(path: &Path, prefix: &str, project: Option<&Path>, problems: &mut Vec<String>) -> Option<Self> {
+        let (front, body) = read_file(path, project, problems)?;
+        let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let origin = AgentOrigin::File {
+            path: path.to_owned(),
+            prefix: prefix.to_owned(),
+            project: project.map(Path::to_owned),
+        };
+        Some(Self {
+            name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
+            description: front.description.unwrap_or_default(),
+            prompt: body.trim().to_owned(),
+            tools: front.tools.map(|names| names.0),
+            disallowed_tools: front.disallowed_tools.map(|names| names.0).unwrap_or_default(),
+            model: front.model,
+            origin,
+        })
+    }
+
+    /// The subagent as its file is now; `None` if the file is gone or names another.
+    fn reload(&self) -> Option<Self> {
+        match &self.origin {
+            AgentOrigin::File { path, prefix, project } => {
+                // What is wrong with it was said when it was listed.
+                let fresh = Self::from_file(path, prefix, project.as_deref(), &mut Vec::new());
+                fresh.filter(|fresh| fresh.name == self.name)
+            }
+            AgentOrigin::Builtin | AgentOrigin::Host => Some(self.clone()),
+        }
+    }
+}
+
+impl AgentDefinition {
+    /// The model it names; `None` if it works with the session's.
+    pub(crate) fn own_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|model| *model != "inherit")
+    }
+}
+
+/// A folder with commands, skills, subagents and hooks of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Plugin {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Whether its MCP servers are used.
+    #[serde(skip)]
+    pub(crate) uses_mcp: bool,
+}
+
+impl Plugin {
+    /// A plugin, named by its manifest or else like its folder. What cannot be read is added
+    /// to `problems`.
+    pub(crate) fn from_folder(cwd: &Path, given: &PluginDir, problems: &mut Vec<String>) -> Self {
+        #[derive(Deserialize)]
+        struct Manifest {
+            name: String,
+        }
+        let path = cwd.join(&given.path);
+        if !path.is_dir() {
+            problems.push(format!("{}: there is no such folder", path.display()));
+        }
+        let manifest = path.join(".claude-plugin/plugin.json");
+        let named = read_json::<Manifest>(&manifest, None, problems).map(|known| known.name);
+        let folder = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name: named.unwrap_or_else(folder), uses_mcp: given.uses_mcp, path }
+    }
+
+    /// Its MCP servers: those of its `.mcp.json`.
+    pub(crate) fn mcp_servers(&self, problems: &mut Vec<String>) -> BTreeMap<String, Json> {
+        let listing: Option<McpConfig> = read_json(&self.path.join(".mcp.json"), Some(&self.path), problems);
+        listing.map(|listing| listing.servers).unwrap_or_default()
+    }
+
+    /// The settings in it: its hooks.
+    pub(crate) fn hook_settings(&self, problems: &mut Vec<String>) -> Option<serde_json::Value> {
+        read_json(&self.path.join("hooks/hooks.json"), Some(&self.path), problems)
+    }
+}
+
+/// Reads a JSON file of a plugin, whose folder takes the place of `${CLAUDE_PLUGIN_ROOT}`; `None`
+/// if it is not there, or cannot be read, which is added to `problems`.
+fn read_json<T: DeserializeOwned>(path: &Path, root: Option<&Path>, problems: &mut Vec<String>) -> Option<T> {
+    path.symlink_metadata().ok()?;
+    let text = text_file::read(path, None, text_file::MAX_BYTES).map_err(|error| error.to_string());
+    let read = text.and_then(|text| {
+        let text = root.map_or(text.clone(), |root| text.replace("${CLAUDE_PLUGIN_ROOT}", &root.to_string_lossy()));
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    });
+    read.map_err(|error| problems.push(format!("{}: {error}", path.display()))).ok()
+}
+
+/// Everything there is to call by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Definitions {
+    /// Slash commands and skills, by name.
+    pub saved_prompts: BTreeMap<String, SavedPrompt>,
+    /// Subagents, by name.
+    pub agents: BTreeMap<String, AgentDefinition>,
+    /// The skills that the host wants to be offered; `None` means all.
+    allowed_skills: Option<Vec<String>>,
+    /// Output styles, by name.
+    pub(crate) output_styles: BTreeMap<String, OutputStyle>,
+    /// The plugins.
+    pub(crate) plugins: Vec<Plugin>,
+    /// Files that could not be used, or only in part, in words.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Definitions {
+    /// Reads the folders of the given sources: the user's, and those of the project from its
+    /// repository's root down to `cwd`. The project's subagents win over the user's, the
+    /// user's commands, skills and output styles over the project's.
+    pub(crate) fn load(config: &Path, cwd: &Path, sources: &[SettingSource]) -> Self {
+        let mut catalog = Self::default();
+        for agent in builtin_agents() {
+            catalog.agents.insert(agent.name.clone(), agent);
+        }
+        catalog.output_styles = output_style::builtin_styles().map(|style| (style.name.clone(), style)).collect();
+        if sources.contains(&SettingSource::User) {
+            catalog.add_folder(config, "", None);
+        }
+        if sources.contains(&SettingSource::Project) {
+            let top = git_root(cwd).unwrap_or(cwd);
+            let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(top)).collect();
+            folders.into_iter().rev().for_each(|folder| catalog.add_folder(&folder.join(".claude"), "", Some(folder)));
+        }
+        catalog
+    }
+
+    /// The agent of a name, or why there is none.
+    pub(crate) fn find_agent(&self, name: &str) -> Result<&AgentDefinition, String> {
+        let names = || self.agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.agents.get(name).ok_or_else(|| format!("no agent '{name}'; there are {}", names()))
+    }
+
+    /// Adds what a folder of the project holds that was opened later.
+    pub(crate) fn add_root(&mut self, root: &Path) {
+        self.add_folder(&root.join(".claude"), "", Some(root));
+    }
+
+    /// Adds what a plugin's folder holds, under the plugin's name.
+    pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
+        self.add_folder(&plugin.path, &format!("{}:", plugin.name), None);
+        self.plugins.push(plugin.clone());
+    }
+
+    /// Adds subagents given as JSON: name to description, prompt, tools and model.
+    pub(crate) fn add_agents_json(&mut self, json: &str) -> serde_json::Result<()> {
+        let given: BTreeMap<String, AgentJson> = serde_json::from_str(json)?;
+        for (name, given) in given {
+            let agent = AgentDefinition {
+                description: given.description,
+                prompt: given.prompt,
+                tools: given.tools.map(|names| names.0),
+                disallowed_tools: given.disallowed_tools.map(|names| names.0).unwrap_or_default(),
+                model: given.model,
+                origin: AgentOrigin::Host,
+                name: name.clone(),
+            };
+            self.agents.insert(name, agent);
+        }
+        Ok(())
+    }
+
+    /// Takes over from a catalog that was read anew; subagents that a flag or the host gave stay.
+    pub(crate) fn replace_file_definitions(&mut self, fresh: Self) {
+        let given: Vec<AgentDefinition> =
+            self.agents.values().filter(|agent| agent.origin == AgentOrigin::Host).cloned().collect();
+        (self.saved_prompts, self.agents, self.output_styles) =
+            (fresh.saved_prompts, fresh.agents, fresh.output_styles);
+        self.agents.extend(given.into_iter().map(|agent| (agent.name.clone(), agent)));
+        if let Some(names) = self.allowed_skills.take() {
+            self.restrict_skills(&names);
+        }
+    }
+
+    /// The subagent of a name, as its file is now; `None` if there is none, or no more.
+    pub(crate) fn reload_agent(&mut self, name: &str) -> Option<AgentDefinition> {
+        let fresh = self.agents.get(name)?.reload();
+        match &fresh {
+            Some(agent) => self.agents.insert(name.to_owned(), agent.clone()),
+            None => self.agents.remove(name),
+        };
+        fresh
+    }
+
+    /// Forgets all skills but these, also when the files are read again.
+    pub(crate) fn restrict_skills(&mut self, names: &[String]) {
+        self.allowed_skills = Some(names.to_vec());
+        self.saved_prompts.retain(|name, saved| !saved.is_skill || names.contains(name));
+    }
+
+    /// The skills, by name.
+    pub(crate) fn skills(&self) -> impl Iterator<Item = &SavedPrompt> {
+        self.saved_prompts.values().filter(|saved| saved.is_skill)
+    }
+
+    /// Adds what a folder holds; a project's files must not lead out of `project`.
+    fn add_folder(&mut self, folder: &Path, prefix: &str, project: Option<&Path>) {
+        let commands = folder.join("commands");
+        for path in find_markdown_files(&commands, &mut self.problems) {
+            let name = path.strip_prefix(&commands).unwrap_or(&path).with_extension("");
+            let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+            self.add_prompt_file(&path, format!("{prefix}{}", name.join(":")), false, project);
+        }
+        let skills = fs::read_dir(folder.join("skills")).into_iter().flatten().flatten();
+        let mut skills: Vec<PathBuf> = skills.take(MAX_FILES).map(|entry| entry.path().join("SKILL.md")).collect();
+        skills.sort();
+        for path in skills {
+            let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+            self.add_prompt_file(&path, format!("{prefix}{name}"), true, project);
+        }
+        for path in find_markdown_files(&folder.join("agents"), &mut self.problems) {
+            if let Some(agent) = AgentDefinition::from_file(&path, prefix, project, &mut self.problems) {
+                self.agents.insert(agent.name.clone(), agent);
+            }
+        }
+        for path in find_markdown_files(&folder.join("output-styles"), &mut self.problems) {
+            self.add_style_file(&path, prefix, project);
+        }
+    }
+
+    fn add_prompt_file(&mut self, path: &Path, name: String, is_skill: bool, project: Option<&Path>) {
+        let Some((front, body)) = read_file(path, project, &mut self.problems) else { return };
+        let prefix = name.rfind(':').filter(|_| is_skill).map_or("", |end| &name[..=end]);
+        let name = front.name.filter(|_| is_skill).map_or_else(|| name.clone(), |own| format!("{prefix}{own}"));
+        if project.is_some() && self.saved_prompts.get(&name).is_some_and(|known| !known.is_from_project) {
+            return;
+        }
+        let first_line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let saved = SavedPrompt {
+            description: front.description.unwrap_or_else(|| first_line.trim_start_matches('#').trim().to_owned()),
+            argument_hint: front.argument_hint.unwrap_or_default(),
+            allowed_tools: front.allowed_tools.map(|names| names.0).unwrap_or_default(),
+            model: front.model.filter(|model| model != "inherit"),
+            body,
+            is_skill,
+            folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
+            is_from_project: project.is_some(),
+            name: name.clone(),
+        };
+        self.saved_prompts.insert(name, saved);
+    }
+
+    fn add_style_file(&mut self, path: &Path, prefix: &str, project: Option<&Path>) {
+        let Some((front, body)) = read_file(path, project, &mut self.problems) else { return };
+        let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let style = OutputStyle {
+            name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
+            prompt: body.trim().to_owned(),
+            keeps_coding_instructions: front.keep_coding_instructions.unwrap_or(false),
+            is_from_project: project.is_some(),
+        };
+        if project.is_some() && self.output_styles.get(&style.name).is_some_and(|known| !known.is_from_project) {
+            return;
+        }
+        self.output_styles.insert(style.name.clone(), style);
+    }
+}
+
+/// Reads the files of commands, skills, subagents and output styles again.
+pub(crate) fn reload(session: &Session) {
+    let mut fresh = Definitions::load(&session.config_folder, &session.project_folder, &session.setting_sources);
+    let mut state = session.state();
+    if session.setting_sources.contains(&SettingSource::Project) {
+        state.extra_roots.iter().for_each(|root| fresh.add_root(root));
+    }
+    state.definitions.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
+    let problems = std::mem::take(&mut fresh.problems);
+    state.definitions.replace_file_definitions(fresh);
+    drop(state);
+    problems.into_iter().for_each(|problem| session.warn(format!("left out: {problem}")));
+}
+
+impl SavedPrompt {
+    /// The prompt with the arguments filled in.
+    pub(crate) fn expand(&self, arguments: &str) -> String {
+        crate::commands::arguments::fill_arguments(&self.body, arguments)
+    }
+}
+
+/// What stands between the two `---` lines at the top of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FrontMatter {
+    name: Option<String>,
+    description: Option<String>,
+    #[serde(rename = "argument-hint")]
+    argument_hint: Option<String>,
+    #[serde(rename = "allowed-tools")]
+    allowed_tools: Option<NameList>,
+    tools: Option<NameList>,
+    #[serde(rename = "disallowedTools")]
+    disallowed_tools: Option<NameList>,
+    model: Option<String>,
+    #[serde(rename = "keep-coding-instructions")]
+    keep_coding_instructions: Option<bool>,
+}
+
+/// A subagent as flags and hosts give it.
+#[derive(Debug, Deserialize)]
+struct AgentJson {
+    description: String,
+    prompt: String,
+    #[serde(default)]
+    tools: Option<NameList>,
+    #[serde(default, rename = "disallowedTools")]
+    disallowed_tools: Option<NameList>,
+    #[serde(default)]
+    model: Option<String>,
+}
+
+/// Names in a list, or in one string between commas.
+#[derive(Debug)]
+struct NameList(Vec<String>);
+
+impl<'de> Deserialize<'de> for NameList {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        list_or_text(d, crate::flags::split_list).map(Self)
+    }
+}
+
+/// Reads texts in a list, or in one string that `split` takes apart.
+pub(crate) fn list_or_text<'de, D: Deserializer<'de>>(
+    d: D,
+    split: fn(&str) -> Vec<String>,
+) -> Result<Vec<String>, D::Error> {
+    struct NameListVisitor(fn(&str) -> Vec<String>);
+    impl<'de> Visitor<'de> for NameListVisitor {
+        type Value = Vec<String>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list, or a text with commas")
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok((self.0)(text))
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<String>, A::Error> {
+            let mut texts = Vec::new();
+            while let Some(text) = list.next_element()? {
+                texts.push(text);
+            }
+            Ok(texts)
+        }
+    }
+    d.deserialize_any(NameListVisitor(split))
+}
+
+/// Reads a Markdown file: its head and the rest. `None` if it is not there, or cannot be read,
+/// which is added to `problems`; so is a head that cannot be read and counts as empty.
+fn read_file(path: &Path, project: Option<&Path>, problems: &mut Vec<String>) -> Option<(FrontMatter, String)> {
+    path.symlink_metadata().ok()?;
+    let mut note = |error: String| problems.push(format!("{}: {error}", path.display()));
+    let text = match text_file::read(path, project, text_file::MAX_BYTES) {
+        Ok(text) => text,
+        Err(error) => {
+            note(error.to_string());
+            return None;
+        }
+    };
+    let (front, body) = parse_front_matter(&text);
+    let front = front.unwrap_or_else(|error| {
+        // A head that cannot be read is no reason to lose the body.
+        note(format!("the lines between --- cannot be read: {error}"));
+        FrontMatter::default()
+    });
+    Some((front, body.to_owned()))
+}
+
+fn parse_front_matter(text: &str) -> (Result<FrontMatter, String>, &str) {
+    let Some((head, body)) = split_front_matter(text) else { return (Ok(FrontMatter::default()), text) };
+    (serde_saphyr::from_str(head).map_err(|error| one_line(&error.to_string())), body)
+}
+
+/// The first line of a text.
+fn one_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// What stands between the two `---` lines at the top of a file, and what follows them; `None` if
+/// there are no such lines.
+pub(crate) fn split_front_matter(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n")?;
+    let end = rest.find("\n---")?;
+    Some((&rest[..end], rest[end + 4..].trim_start_matches('\n')))
+}
+
+/// The Markdown files in a folder and those below it; a folder that cannot be read is added to
+/// `problems`.
+fn find_markdown_files(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    let mut visited = 0;
+    while let Some(folder) = folders.pop().filter(|_| found.len() < MAX_FILES && visited < MAX_FILES) {
+        visited += 1;
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if folder.symlink_metadata().is_ok() {
+                    problems.push(format!("{}: {error}", folder.display()));
+                }
+                continue;
+            }
+        };
+        for entry in entries.flatten().take(MAX_FILES) {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What subagents that only look do without.
+const READ_ONLY_DISALLOWED_TOOLS: &[&str] = &["Edit", "Write", "NotebookEdit", "Agent"];
+
+fn builtin_agents() -> [AgentDefinition; 3] {
+    let agent = |name: &str, description: &str, prompt: &str, without: &[&str]| AgentDefinition {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        prompt: prompt.to_owned(),
+        tools: None,
+        disallowed_tools: without.iter().map(|tool| (*tool).to_owned()).collect(),
+        model: None,
+        origin: AgentOrigin::Builtin,
+    };
+    [
+        agent(
+            "general-purpose",
+            "Works on any task of several steps by itself and reports back.",
+            "You work for another agent on one task. Do all of it and nothing beyond it, then report what you did and \
+             found in a few plain sentences, with the paths that matter. Nobody can answer questions meanwhile.",
+            &[],
+        ),
+        agent(
+            "Explore",
+            "Looks through a code base and answers where and how things are; changes nothing.",
+            "You look for things in a code base for another agent. Search widely first, then read closely. Change \
+             nothing. Report the answer with paths and line numbers, in a few plain sentences.",
+            READ_ONLY_DISALLOWED_TOOLS,
+        ),
+        agent(
+            "Plan",
+            "Works out how to do a task before anything is changed: steps, files that matter, what could go wrong.",
+            "You plan work on a code base for another agent. Read what the task touches and how the project does such \
+             things elsewhere. Change nothing. Report the plan: the steps in order, the files each one concerns, \
+             what was weighed against what, and what is still open. Be short and definite.",
+            READ_ONLY_DISALLOWED_TOOLS,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

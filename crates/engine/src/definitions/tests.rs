@@ -1,0 +1,46 @@
+use super::*;
+
+#[test]
+fn a_files_head_says_what_it_is() {
+    let (front, body) =
+        parse_front_matter("---\nname: rev\ndescription: Reviews\ntools: Read, Grep\n---\n\nYou review.\n");
+    let front = front.unwrap();
+    assert_eq!(
+        (front.name.as_deref(), front.description.as_deref(), body),
+        (Some("rev"), Some("Reviews"), "You review.\n")
+    );
+    assert_eq!(front.tools.unwrap().0, ["Read", "Grep"]);
+    let (front, _) = parse_front_matter("---\nallowed-tools: [Read, 'Bash(ls:*)']\n---\n");
+    assert_eq!(front.unwrap().allowed_tools.unwrap().0, ["Read", "Bash(ls:*)"]);
+    assert_eq!(parse_front_matter("no head").1, "no head");
+}
+
+#[test]
+fn a_host_may_add_subagents() {
+    let mut catalog = Definitions::default();
+    catalog.add_agents_json(r#"{"rev":{"description":"Reviews","prompt":"You review","tools":["Read"]}}"#).unwrap();
+    assert_eq!(catalog.agents["rev"].tools.as_deref(), Some(&["Read".to_owned()][..]));
+}
+
+#[test]
+fn files_that_cannot_be_used_are_told_of() {
+    let temp = tempfile::tempdir().unwrap();
+    let config = temp.path();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = config.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    write("commands/good.md", b"Do it.");
+    write("commands/binary.md", b"\xff\xfe");
+    write("agents/loose.md", b"---\ntools: [Read\n---\nYou look.");
+    fs::create_dir_all(config.join("skills/empty")).unwrap();
+    write("agents.md", b"not in a folder");
+    let catalog = Definitions::load(config, Path::new("/nonexistent"), &[SettingSource::User]);
+    let place = |name: &str| format!("{}: ", config.join(name).display());
+    assert_eq!(catalog.problems.len(), 2, "{:?}", catalog.problems);
+    assert_eq!(catalog.problems[0], format!("{}it is not text in UTF-8", place("commands/binary.md")));
+    let head = format!("{}the lines between --- cannot be read: ", place("agents/loose.md"));
+    assert!(catalog.problems[1].starts_with(&head), "{:?}", catalog.problems);
+    assert!(catalog.saved_prompts.contains_key("good") && catalog.agents["loose"].prompt == "You look.");
+}

@@ -1,0 +1,250 @@
+//! What hooks say, put together.
+
+use std::time::Duration;
+
+use quipu_message::attachment::{
+    Attachment, AttachmentEntry, HookBlocked, HookContext, HookFailed, HookMessage, HookSucceeded, RenderedMessage,
+};
+use quipu_message::hook::{AnyHookOutput, PermissionDecision};
+use quipu_message::{Content, Entry, Json, Maybe, ToolUseId};
+use serde::Serialize;
+
+use crate::agent_context::new_attachment;
+use crate::clock::new_id;
+
+/// What one hook did.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HookRun {
+    /// The command, or `callback`.
+    pub command: String,
+    /// Whether it is a command of a settings file.
+    pub is_command: bool,
+    /// What it said.
+    pub output: AnyHookOutput,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained.
+    pub stderr: String,
+    /// How it ended.
+    pub exit_code: Option<i32>,
+    /// Whether it blocks by its exit code.
+    pub blocked: bool,
+    /// Why it failed, without blocking anything.
+    pub failure: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl HookRun {
+    /// Whether it is a command that failed.
+    fn has_failed(&self) -> bool {
+        self.is_command && self.failure.is_some()
+    }
+}
+
+/// What the hooks of one event say together: a refusal beats a question, a question
+/// beats an allowance.
+#[derive(Debug, Default)]
+pub(crate) struct HookOutcome {
+    /// Refused, and why.
+    pub deny_reason: Option<String>,
+    /// The host must be asked.
+    pub ask: bool,
+    /// Allowed without asking.
+    pub allow: bool,
+    /// The input to use instead.
+    pub updated_input: Option<Json>,
+    /// The output to show instead.
+    pub updated_output: Option<Json>,
+    /// Blocked, and why.
+    pub block_reasons: Vec<String>,
+    /// The turn shall end, and why.
+    pub stop_reason: Option<String>,
+    /// What the person is told.
+    pub user_messages: Vec<String>,
+    /// What the file keeps and the model sees.
+    pub attachments: Vec<Entry>,
+    /// What ran.
+    pub runs: Vec<HookRun>,
+    /// A permission request's answer.
+    pub permission_response: Option<Json>,
+    event: String,
+    name: String,
+    tool_use_id: ToolUseId,
+}
+
+/// Why a hook blocks, as its attachment says it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockingError<'a> {
+    blocking_error: &'a str,
+    command: &'a str,
+}
+
+impl HookOutcome {
+    pub(super) fn new(event: &str, name: &str, call: Option<&ToolUseId>) -> Self {
+        let call = call.cloned().unwrap_or_else(|| format!("hook-{}", new_id()).into());
+        Self { event: event.to_owned(), name: name.to_owned(), tool_use_id: call, ..Self::default() }
+    }
+
+    /// The hooks' name: the event and what it is about.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The call, or the id made up for events without one.
+    pub(crate) fn tool_use_id(&self) -> &ToolUseId {
+        &self.tool_use_id
+    }
+
+    /// The commands that failed without blocking anything, in words.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        let failed = self.runs.iter().filter(|ran| ran.has_failed());
+        failed.map(|ran| {
+            let why = ran.failure.as_deref().unwrap_or_default();
+            let said = Some(ran.stderr.trim_end()).filter(|said| !said.is_empty());
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            format!("{} hook [{}] failed, {why}{said}", self.name, ran.command)
+        })
+    }
+
+    pub(super) fn add_run(&mut self, ran: HookRun) {
+        let said = &ran.output.common;
+        let specific = ran.output.specific.get();
+        let reason = said.reason.text().unwrap_or_default().to_owned();
+        let after = self.event.starts_with("PostTool");
+        if ran.blocked {
+            let shown = format!("[{}]: {}", ran.command, ran.stderr);
+            if after {
+                self.attach_blocked(&shown, &ran.command);
+            }
+            self.add_block(shown);
+        } else if said.decision.text() == Some("block") {
+            self.attach_blocked(&reason, &ran.command);
+            self.add_block(reason.clone());
+        } else if said.decision.text() == Some("approve") {
+            self.allow = true;
+        }
+        if let Some(message) = said.system_message.text().map(str::to_owned) {
+            self.attach_message(&message);
+            self.user_messages.push(message);
+        }
+        if let Some(specific) = specific {
+            let why = specific.permission_decision_reason.text().unwrap_or_default().to_owned();
+            match specific.permission_decision.get() {
+                Some(PermissionDecision::Deny) => self.add_block(why),
+                Some(PermissionDecision::Ask) => self.ask = true,
+                Some(PermissionDecision::Allow) => self.allow = true,
+                _ => {}
+            }
+            if let Some(input) = specific.updated_input.get() {
+                self.updated_input = Some(input.clone());
+            }
+            if let Some(output) = specific.updated_tool_output.get() {
+                self.updated_output = Some(output.clone());
+            }
+            if let Some(answer) = specific.decision.get() {
+                self.permission_response = Some(answer.clone());
+            }
+            if let Some(context) = specific.additional_context.text().map(str::to_owned) {
+                self.attach_context(context);
+            }
+        }
+        if said.should_continue == Maybe::Value(false) {
+            self.stop_reason = Some(said.stop_reason.text().unwrap_or_default().to_owned());
+        }
+        let speaks = matches!(self.event.as_str(), "UserPromptSubmit" | "SessionStart");
+        if ran.is_command && speaks && ran.exit_code == Some(0) && specific.is_none() && !ran.stdout.trim().is_empty() {
+            self.attach_success(&ran);
+        }
+        if ran.has_failed() {
+            self.attach_failure(&ran);
+        }
+        self.runs.push(ran);
+    }
+
+    fn add_block(&mut self, why: String) {
+        self.block_reasons.push(why.clone());
+        self.deny_reason.get_or_insert(why);
+    }
+
+    fn attach_context(&mut self, context: String) {
+        let told = format!("{} hook adds: {context}", self.name);
+        self.attach(Some(told), |hook_name, tool_use_id, hook_event| {
+            let content = Maybe::Value(Json::from_serialize(&[context]));
+            let line = HookContext { content, hook_name, tool_use_id, hook_event, ..HookContext::default() };
+            Attachment::HookContext(Box::new(line))
+        });
+    }
+
+    fn attach_message(&mut self, message: &str) {
+        self.attach(None, |hook_name, tool_use_id, hook_event| {
+            let content = Maybe::Value(Json::from_serialize(message));
+            let line = HookMessage { content, hook_name, tool_use_id, hook_event, ..HookMessage::default() };
+            Attachment::HookMessage(Box::new(line))
+        });
+    }
+
+    /// What came before can no longer be stopped: then the model is told of it.
+    fn attach_blocked(&mut self, reason: &str, command: &str) {
+        let told = self.event.starts_with("PostTool").then(|| format!("{} hook objects: {reason}", self.name));
+        self.attach(told, |hook_name, tool_use_id, hook_event| {
+            let blocking_error = Maybe::Value(Json::from_serialize(&BlockingError { blocking_error: reason, command }));
+            let line = HookBlocked { blocking_error, hook_name, tool_use_id, hook_event, ..HookBlocked::default() };
+            Attachment::HookBlocked(Box::new(line))
+        });
+    }
+
+    fn attach_success(&mut self, ran: &HookRun) {
+        let told = format!("{} hook says: {}", self.name, ran.stdout.trim_end());
+        self.attach(Some(told), |hook_name, tool_use_id, hook_event| {
+            let line = HookSucceeded {
+                hook_name,
+                tool_use_id,
+                hook_event,
+                content: Maybe::Value(Json::from_serialize(ran.stdout.trim_end())),
+                stdout: Maybe::Value(ran.stdout.clone()),
+                stderr: Maybe::Value(ran.stderr.clone()),
+                exit_code: ran.exit_code.map(serde_json::Number::from).into(),
+                command: Maybe::Value(ran.command.clone()),
+                ..HookSucceeded::default()
+            };
+            Attachment::HookSucceeded(Box::new(line))
+        });
+    }
+
+    fn attach_failure(&mut self, ran: &HookRun) {
+        let stderr = if ran.stderr.is_empty() { ran.failure.clone().unwrap_or_default() } else { ran.stderr.clone() };
+        self.attach(None, |hook_name, tool_use_id, hook_event| {
+            Attachment::HookFailed(Box::new(HookFailed {
+                hook_name,
+                tool_use_id,
+                hook_event,
+                stdout: Maybe::Value(ran.stdout.clone()),
+                stderr: Maybe::Value(stderr),
+                exit_code: ran.exit_code.map(serde_json::Number::from).into(),
+                ..HookFailed::default()
+            }))
+        });
+    }
+
+    /// Keeps an attachment; what the model is told of it goes in the person's voice.
+    fn attach(
+        &mut self,
+        told: Option<String>,
+        make: impl FnOnce(Maybe<String>, Maybe<ToolUseId>, Maybe<String>) -> Attachment,
+    ) {
+        let attachment = make(
+            Maybe::Value(self.name.clone()),
+            Maybe::Value(self.tool_use_id.clone()),
+            Maybe::Value(self.event.clone()),
+        );
+        let rendered = told.map(|text| {
+            vec![RenderedMessage { content: Maybe::Value(Content::Text(text)), ..RenderedMessage::default() }]
+        });
+        let role = rendered.as_ref().map(|_| "user".to_owned());
+        let line =
+            AttachmentEntry { rendered: rendered.into(), rendered_role: role.into(), ..new_attachment(attachment) };
+        self.attachments.push(Entry::Attachment(Box::new(line)));
+    }
+}

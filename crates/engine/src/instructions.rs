@@ -1,0 +1,219 @@
+//! Instruction files: what the person and the project tell every session.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::settings::SettingSource;
+use crate::text_file;
+use crate::tool::{HiddenFileFilter, TargetPath, Workspace, resolve};
+
+mod path_rule;
+
+pub(crate) use path_rule::PathRule;
+
+/// How deep files may name further files.
+const MAX_IMPORT_DEPTH: usize = 5;
+
+/// How many files there may be, and how much they may say together, in bytes.
+const MAX_FILES: usize = 500;
+const MAX_TOTAL_BYTES: usize = 4 << 20;
+
+/// One instruction file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct InstructionFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose instructions: `User`, `Project` or `Local`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// What it says.
+    pub content: String,
+}
+
+/// The rules that are told only with the files they are for.
+pub(crate) fn find_path_rules(
+    config: &Path,
+    place: &Workspace,
+    roots: &[PathBuf],
+    sources: &[SettingSource],
+) -> Vec<PathRule> {
+    collect_instructions(config, place, roots, sources).path_rules
+}
+
+/// Finds the instruction files, outermost first: the user's, then those of every folder
+/// from the root down to the session's, those of `roots`, each followed by the files it
+/// names. Also says what was left out, and why.
+///
+/// The user's own files may name any other. Those of a project may name files of the folder
+/// they are for and of the session's folders; none may name what rules refuse.
+pub(crate) fn find_instructions(
+    config: &Path,
+    place: &Workspace,
+    roots: &[PathBuf],
+    sources: &[SettingSource],
+) -> (Vec<InstructionFile>, Vec<String>) {
+    let found = collect_instructions(config, place, roots, sources);
+    (found.files, found.skipped)
+}
+
+fn collect_instructions(
+    config: &Path,
+    place: &Workspace,
+    roots: &[PathBuf],
+    sources: &[SettingSource],
+) -> InstructionCollector {
+    let mut found = InstructionCollector {
+        hidden_files: place.hidden_files(),
+        folders: place.folders(),
+        root: place.root().to_owned(),
+        ..InstructionCollector::new()
+    };
+    if sources.contains(&SettingSource::User) {
+        found.add_file(&config.join("CLAUDE.md"), "User", None, 0);
+        found.add_rules_folder(&config.join("rules"), "User", None);
+    }
+    let folders: Vec<&Path> = place.root().ancestors().collect();
+    for folder in folders.into_iter().rev().chain(roots.iter().map(PathBuf::as_path)) {
+        let within = Some(folder);
+        if sources.contains(&SettingSource::Project) {
+            found.add_file(&folder.join("CLAUDE.md"), "Project", within, 0);
+            found.add_file(&folder.join(".claude/CLAUDE.md"), "Project", within, 0);
+            found.add_rules_folder(&folder.join(".claude/rules"), "Project", within);
+        }
+        if sources.contains(&SettingSource::Local) {
+            found.add_file(&folder.join("CLAUDE.local.md"), "Local", within, 0);
+        }
+    }
+    found
+}
+
+/// What the model is told of the files.
+pub(crate) fn render_instructions(files: &[InstructionFile]) -> String {
+    let mut text = "The person and the project give these instructions. Follow them; where they differ, the later \
+                    one wins.\n"
+        .to_owned();
+    for file in files {
+        let whose = match file.kind {
+            "User" => "the person's own, for all projects",
+            "Local" => "the person's own, for this project",
+            _ => "the project's",
+        };
+        text.push_str(&format!("\nContents of {} ({whose}):\n\n{}\n", file.path.display(), file.content.trim_end()));
+    }
+    text
+}
+
+struct InstructionCollector {
+    files: Vec<InstructionFile>,
+    path_rules: Vec<PathRule>,
+    /// The session's own folder.
+    root: PathBuf,
+    skipped: Vec<String>,
+    visited: BTreeSet<PathBuf>,
+    total_bytes: usize,
+    /// Which files rules keep from being read.
+    hidden_files: HiddenFileFilter,
+    /// The session's folders.
+    folders: Vec<PathBuf>,
+}
+
+impl InstructionCollector {
+    fn new() -> Self {
+        let hides: HiddenFileFilter = Arc::new(|_| false);
+        Self {
+            files: Vec::new(),
+            path_rules: Vec::new(),
+            root: PathBuf::new(),
+            skipped: Vec::new(),
+            visited: BTreeSet::new(),
+            total_bytes: 0,
+            hidden_files: hides,
+            folders: Vec::new(),
+        }
+    }
+
+    /// Takes a file and what it names. `within` is the folder it is for; `None` for the user's own.
+    fn add_file(&mut self, path: &Path, kind: &'static str, within: Option<&Path>, depth: usize) {
+        let target = TargetPath::new(path);
+        let Some(real) = target.real.clone().filter(|real| real.symlink_metadata().is_ok()) else { return };
+        if depth > MAX_IMPORT_DEPTH || real.is_dir() || !self.visited.insert(real.clone()) {
+            return;
+        }
+        let may_hold = |folder: &Path| resolve(folder).is_some_and(|folder| real.starts_with(folder));
+        let inside = within.is_none_or(|folder| may_hold(folder) || self.folders.iter().any(|open| may_hold(open)));
+        let read = match () {
+            () if (self.hidden_files)(&target) => Err(io::Error::other("a rule refuses to read it")),
+            () if !inside => Err(io::Error::other("it is outside the folders of this session")),
+            () if self.files.len() == MAX_FILES || self.total_bytes > MAX_TOTAL_BYTES => {
+                Err(io::Error::other("there are too many instructions"))
+            }
+            () => text_file::read_bytes(path, None, text_file::MAX_BYTES),
+        };
+        let content = match read.map(String::from_utf8) {
+            Ok(Ok(content)) => content,
+            // What a file only names may be a picture.
+            Ok(Err(_)) if depth > 0 => return,
+            Ok(Err(error)) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            Err(error) => return self.skipped.push(format!("{}: {error}", path.display())),
+        };
+        self.total_bytes += content.len();
+        let named = imported_paths(&content, path.parent().unwrap_or(Path::new("/")));
+        self.files.push(InstructionFile { path: path.to_owned(), kind, content });
+        named.iter().for_each(|path| self.add_file(path, kind, within, depth + 1));
+    }
+
+    /// All Markdown files of a folder, by name; a folder that was seen is not gone into again.
+    fn add_rules_folder(&mut self, folder: &Path, kind: &'static str, within: Option<&Path>) {
+        let Some(real) = resolve(folder).filter(|real| self.visited.insert(real.clone())) else { return };
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(real).into_iter().flatten().flatten().take(MAX_FILES).map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                self.add_rules_folder(&path, kind, within);
+            } else if path.extension().is_some_and(|ext| ext == "md") {
+                let before = self.files.len();
+                self.add_file(&path, kind, within, 0);
+                let root = within.unwrap_or(&self.root);
+                match PathRule::from_files(
+                    self.files.split_off(before),
+                    &resolve(root).unwrap_or_else(|| root.to_owned()),
+                ) {
+                    Ok(rule) => self.path_rules.push(rule),
+                    Err(mut files) => self.files.append(&mut files),
+                }
+            }
+        }
+    }
+}
+
+/// The files that a text names with `@path`, outside of code.
+fn imported_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut fenced = false;
+    let mut named = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        let outside_code = line.split('`').step_by(2);
+        let words = outside_code.flat_map(str::split_whitespace);
+        named.extend(words.filter_map(|word| word.strip_prefix('@')).filter(|path| !path.is_empty()).map(|path| {
+            match path.strip_prefix("~/").zip(std::env::home_dir()) {
+                Some((rest, home)) => home.join(rest),
+                None => folder.join(path),
+            }
+        }));
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests;

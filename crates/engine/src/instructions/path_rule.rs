@@ -1,0 +1,116 @@
+//! Rules for some files only: Markdown files of `.claude/rules` with `paths` at their top.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Deserializer};
+
+use super::InstructionFile;
+use crate::definitions::{list_or_text, split_front_matter};
+
+/// A rule that is told when a file that it is for is read or changed.
+#[derive(Debug, Clone)]
+pub(crate) struct PathRule {
+    /// The rule, and the files it names.
+    pub(crate) files: Vec<InstructionFile>,
+    /// The folder that the patterns start from.
+    root: PathBuf,
+    globs: GlobSet,
+}
+
+impl PathRule {
+    /// A rule of files that were read for `root`; `None` if the first of them names no paths.
+    /// Patterns that cannot be read match nothing.
+    pub(super) fn from_files(mut files: Vec<InstructionFile>, root: &Path) -> Result<Self, Vec<InstructionFile>> {
+        let Some((globs, body)) = files.first().and_then(|rule| parse_paths(&rule.content)) else { return Err(files) };
+        files[0].content = body;
+        let mut set = GlobSetBuilder::new();
+        for glob in globs.iter().filter_map(|glob| GlobBuilder::new(glob).literal_separator(true).build().ok()) {
+            set.add(glob);
+        }
+        match set.build() {
+            Ok(globs) => Ok(Self { files, root: root.to_owned(), globs }),
+            Err(_) => Err(files),
+        }
+    }
+
+    /// Whether it is for a file.
+    pub(crate) fn applies_to(&self, file: &Path) -> bool {
+        file.strip_prefix(&self.root).is_ok_and(|path| self.globs.is_match(path))
+    }
+}
+
+#[derive(Deserialize)]
+struct RuleFrontMatter {
+    #[serde(default)]
+    paths: Option<GlobList>,
+}
+
+/// Patterns in a list, or in one string between commas.
+struct GlobList(Vec<String>);
+
+impl<'de> Deserialize<'de> for GlobList {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        list_or_text(d, split_globs).map(Self)
+    }
+}
+
+/// The patterns at the top of a rule, and the rest of it; `None` if there are none.
+fn parse_paths(text: &str) -> Option<(Vec<String>, String)> {
+    let (head, body) = split_front_matter(text)?;
+    let front: RuleFrontMatter = serde_saphyr::from_str(head).ok()?;
+    let globs = front.paths?.0;
+    (!globs.is_empty()).then(|| (globs, body.to_owned()))
+}
+
+/// Patterns between commas; a comma inside braces is part of a pattern.
+fn split_globs(text: &str) -> Vec<String> {
+    let (mut globs, mut depth) = (vec![String::new()], 0_usize);
+    for c in text.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                globs.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = globs.last_mut() {
+            last.push(c);
+        }
+    }
+    globs.into_iter().map(|glob| glob.trim().to_owned()).filter(|glob| !glob.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(head: &str, matching: &[&str], others: &[&str]) {
+        let content = format!("---\n{head}\n---\nBody.");
+        let file = InstructionFile { path: PathBuf::from("/p/.claude/rules/a.md"), kind: "Project", content };
+        let rule = PathRule::from_files(vec![file], Path::new("/p")).unwrap();
+        assert_eq!(rule.files[0].content, "Body.");
+        matching.iter().for_each(|path| assert!(rule.applies_to(&Path::new("/p").join(path)), "{path}"));
+        others.iter().for_each(|path| assert!(!rule.applies_to(&Path::new("/p").join(path)), "{path}"));
+    }
+
+    #[test]
+    fn patterns_say_which_files_a_rule_is_for() {
+        check("paths: src/**/*.{ts,tsx}, *.md", &["src/a.ts", "src/x/b.tsx", "README.md"], &["a.ts", "docs/x.md"]);
+        check(
+            "paths:\n  - \"src/api/**\"\n  - lib/*.rs",
+            &["src/api/x/y", "lib/a.rs"],
+            &["src/b", "lib/x/a.rs", "/q/lib/a.rs"],
+        );
+    }
+
+    #[test]
+    fn a_rule_without_paths_is_for_all() {
+        for content in ["Plain.", "---\ndescription: x\n---\nBody.", "---\npaths: []\n---\nBody."] {
+            let file = InstructionFile { path: PathBuf::from("/a.md"), kind: "Project", content: content.to_owned() };
+            assert!(PathRule::from_files(vec![file], Path::new("/")).is_err(), "{content}");
+        }
+    }
+}

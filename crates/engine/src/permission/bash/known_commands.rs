@@ -1,0 +1,259 @@
+//! Commands whose effect is known from their words alone.
+//!
+//! The lists are closed: an option that is not in them makes the command unknown, and an
+//! unknown command is asked about.
+
+use crate::permission::shell::Word;
+
+pub(super) mod git;
+
+/// What a known command does with the paths among its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandEffect {
+    /// Reads them, or nothing at all.
+    ReadOnly,
+    /// Changes them.
+    ChangesFiles,
+}
+
+/// A command with the letters of its options and its long options. Values that stand in
+/// the same word as their option may hold digits and marks, but no path.
+struct KnownCommand(&'static str, &'static str, &'static [&'static str]);
+
+const COLOR_OPTION: &str = "--color";
+
+const GREP_OPTIONS: &[&str] = &[
+    COLOR_OPTION,
+    "--after-context",
+    "--before-context",
+    "--context",
+    "--count",
+    "--exclude",
+    "--exclude-dir",
+    "--extended-regexp",
+    "--files-with-matches",
+    "--files-without-match",
+    "--fixed-strings",
+    "--ignore-case",
+    "--include",
+    "--invert-match",
+    "--line-number",
+    "--line-regexp",
+    "--max-count",
+    "--no-filename",
+    "--no-messages",
+    "--only-matching",
+    "--perl-regexp",
+    "--quiet",
+    "--recursive",
+    "--text",
+    "--with-filename",
+    "--word-regexp",
+];
+
+/// Commands that only read.
+const READ_COMMANDS: [KnownCommand; 45] = [
+    KnownCommand(":", "", &[]),
+    KnownCommand("basename", "asz", &[]),
+    KnownCommand("cat", "AbeEnstTuv", &["--number", "--show-all"]),
+    KnownCommand("cksum", "", &[]),
+    KnownCommand("cmp", "bilns", &[]),
+    KnownCommand("column", "cnostx", &[]),
+    KnownCommand("comm", "123z", &[]),
+    KnownCommand("cut", "bcdfnsz", &["--characters", "--complement", "--delimiter", "--fields", "--output-delimiter"]),
+    KnownCommand("df", "ahHikmT", &[]),
+    KnownCommand("diff", "abBcCdEiqstuUwyZ", &[COLOR_OPTION, "--brief", "--side-by-side", "--unified"]),
+    KnownCommand("dirname", "z", &[]),
+    KnownCommand("du", "0abcdhkmsx", &["--max-depth"]),
+    KnownCommand("egrep", "aABcCeEFGhHilLmnoPqrsvwxyzZ", GREP_OPTIONS),
+    KnownCommand("exit", "", &[]),
+    KnownCommand("false", "", &[]),
+    KnownCommand("fgrep", "aABcCeEFGhHilLmnoPqrsvwxyzZ", GREP_OPTIONS),
+    KnownCommand("file", "bhi", &["--brief", "--mime", "--mime-type"]),
+    KnownCommand("fold", "bsw", &[]),
+    KnownCommand("grep", "aABcCeEFGhHilLmnoPqrsvwxyzZ", GREP_OPTIONS),
+    KnownCommand("head", "cnqvz", &["--bytes", "--lines"]),
+    KnownCommand("id", "gGnruz", &[]),
+    KnownCommand("join", "12aeijotv", &[]),
+    KnownCommand(
+        "ls",
+        "1aAbBcCdfFgGhiIklmnNopqQrRsStTuUvwxXZ",
+        &[
+            COLOR_OPTION,
+            "--all",
+            "--almost-all",
+            "--directory",
+            "--full-time",
+            "--group-directories-first",
+            "--human-readable",
+            "--inode",
+            "--recursive",
+            "--reverse",
+            "--size",
+            "--sort",
+            "--time",
+        ],
+    ),
+    KnownCommand("md5sum", "btz", &[]),
+    KnownCommand("nl", "bdfhilnpsvw", &[]),
+    KnownCommand("paste", "dsz", &[]),
+    KnownCommand("printf", "", &[]),
+    KnownCommand("pwd", "LP", &[]),
+    KnownCommand("readlink", "efmnqz", &[]),
+    KnownCommand("realpath", "emqsz", &[]),
+    KnownCommand("rev", "", &[]),
+    KnownCommand("seq", "fsw", &[]),
+    KnownCommand("sha256sum", "btz", &[]),
+    KnownCommand("sleep", "", &[]),
+    KnownCommand(
+        "sort",
+        "bcCdfghikmMnrRstuVz",
+        &["--key", "--numeric-sort", "--reverse", "--unique", "--version-sort"],
+    ),
+    KnownCommand("stat", "cft", &["--format", "--printf"]),
+    KnownCommand("tac", "brs", &[]),
+    KnownCommand("tail", "cfFnqvz", &["--bytes", "--lines"]),
+    KnownCommand("tr", "cCdst", &[]),
+    KnownCommand("true", "", &[]),
+    KnownCommand("uname", "amnoprsv", &[]),
+    KnownCommand("uniq", "cdDfisuwz", &["--count", "--repeated", "--unique"]),
+    KnownCommand("wc", "clLmw", &["--bytes", "--chars", "--lines", "--words"]),
+    KnownCommand("which", "as", &[]),
+    KnownCommand("whoami", "", &[]),
+];
+
+/// Commands that change the files they name, and nothing else.
+const CHANGE_COMMANDS: [KnownCommand; 6] = [
+    KnownCommand("cp", "afiInprRuv", &[]),
+    KnownCommand("mkdir", "pv", &[]),
+    KnownCommand("mv", "finuv", &[]),
+    KnownCommand("rm", "dfiIrRv", &[]),
+    KnownCommand("rmdir", "pv", &[]),
+    KnownCommand("touch", "acm", &[]),
+];
+
+/// What `find` may be told without running or writing anything.
+const FIND_OPTIONS: &str = "-a -and -empty -iname -ipath -ls -maxdepth -mindepth -mmin -mtime -name -newer -not -o -or -path \
+                    -perm -print -print0 -prune -regex -size -type -wholename";
+
+/// What `test` and `[` may ask.
+const TEST_OPTIONS: &str = "-a -b -c -d -e -ef -eq -f -g -G -ge -gt -h -k -L -le -lt -n -N -ne -nt -o -O -ot -p -r -s -S -t -u \
+                    -w -x -z";
+
+/// Commands that look at names and attributes of files, and not at what files hold.
+const ATTRIBUTE_COMMANDS: &str = "[ basename cd dirname df du echo exit false find id ls printf pwd readlink realpath seq sleep \
+                          stat test true uname which whoami :";
+
+/// Commands that look through folders, or at whatever files they are told of, by themselves.
+const SEARCH_COMMANDS: &str = "ack ag fd fdfind parallel rg rgrep ripgrep tar ugrep xargs zip";
+
+/// What a command does; `None` if that is not known from its words.
+pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
+    let (first, rest) = words.split_first()?;
+    if words.iter().any(|word| !word.is_literal || word.text.contains("=~") || word.text.contains(":~")) {
+        return None;
+    }
+    let options = options(rest);
+    // A path inside an option would escape the look at paths.
+    if options.iter().any(|option| option.contains(['/', '~']) || option.contains("..")) {
+        return None;
+    }
+    let all = |list: &str| options.iter().all(|option| contains_word(list, option));
+    let find = |list: &'static [KnownCommand]| list.iter().find(|known| known.0 == first.text);
+    let reads = match first.text.as_str() {
+        // It prints whatever it is given.
+        "echo" => true,
+        "date" => is_date_query(rest),
+        "git" => git::is_read_only(rest),
+        "find" => all(FIND_OPTIONS),
+        "test" | "[" => all(TEST_OPTIONS),
+        // A second name is where it writes.
+        "uniq" if operands(rest).len() > 1 => false,
+        _ => find(&READ_COMMANDS).is_some_and(|known| options.iter().all(|option| known.accepts_option(option))),
+    };
+    let changes = find(&CHANGE_COMMANDS).is_some_and(|known| options.iter().all(|option| known.accepts_option(option)));
+    if reads { Some(CommandEffect::ReadOnly) } else { changes.then_some(CommandEffect::ChangesFiles) }
+}
+
+impl KnownCommand {
+    fn accepts_option(&self, option: &str) -> bool {
+        match option.strip_prefix("--") {
+            Some(_) => self.2.contains(&option.split('=').next().unwrap_or(option)),
+            None => option[1..].chars().all(|c| self.1.contains(c) || c.is_ascii_digit() || "+-,;:|%= ".contains(c)),
+        }
+    }
+}
+
+/// The words that are options: those before `--` that begin with a dash.
+fn options(words: &[Word]) -> Vec<&str> {
+    let before = words.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
+    before.filter(|text| text.starts_with('-') && *text != "-").collect()
+}
+
+/// The words that may name files: those that are no options, and all after `--`.
+pub(super) fn operands(words: &[Word]) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut only_operands = false;
+    for text in words.iter().map(|word| word.text.as_str()) {
+        if text == "--" && !only_operands {
+            only_operands = true;
+        } else if only_operands || !text.starts_with('-') || text == "-" {
+            found.push(text);
+        }
+    }
+    found
+}
+
+/// Whether a command may show what files hold that it does not name, when a folder is
+/// among its words or none is.
+pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    if first.text == "git" {
+        return git::may_show_contents(rest);
+    }
+    let runs = |word: &Word| word.text.starts_with("-exec") || word.text.starts_with("-ok");
+    if contains_word(SEARCH_COMMANDS, &first.text) || (first.text == "find" && rest.iter().any(runs)) {
+        return true;
+    }
+    if contains_word(ATTRIBUTE_COMMANDS, &first.text) {
+        return false;
+    }
+    // `-d recurse`, and long options cut short: `--rec`.
+    let recursive = |option: &&str| match option.strip_prefix("--") {
+        Some(name) => name.starts_with('r') || name.starts_with('d'),
+        None => option.contains(['d', 'r', 'R']),
+    };
+    let greps = first.text.ends_with("grep") && options(rest).iter().any(recursive);
+    greps || operands(rest).into_iter().any(is_folder)
+}
+
+/// Whether a command copies or moves what may be or hold links: `cp -r`, and `mv` of
+/// anything. Names that stand later in the text may then lead elsewhere.
+pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let sources = operands(rest);
+    let sources = sources.split_last().map_or(&[][..], |(_, sources)| sources);
+    match first.text.as_str() {
+        "mv" => !sources.iter().all(|name| is_file(name)),
+        "cp" => options(rest).iter().any(|option| option.contains(['a', 'r', 'R'])),
+        _ => false,
+    }
+}
+
+/// Whether `date` only shows one: any other word sets the clock.
+fn is_date_query(words: &[Word]) -> bool {
+    let mut words = words.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        let shows = word.starts_with('+')
+            || ["-u", "-R", "-I", "--utc", "--iso-8601", "--rfc-email"].contains(&word)
+            || ["-I", "--iso-8601=", "--rfc-3339=", "--date=", "-d"].iter().any(|start| word.starts_with(start));
+        if !shows || (word == "-d" && words.next().is_none()) {
+            return false;
+        }
+    }
+    true
+}
+
+fn contains_word(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}

@@ -1,0 +1,336 @@
+//! The commands a command may turn out to be: what deny rules look at.
+
+use crate::permission::shell::{self, Script, Word};
+
+/// Programs that run what their arguments say, and words that set what others run.
+const WRAPPERS: &str = "\
+    env timeout nice nohup stdbuf setsid ionice chrt taskset command exec builtin sudo doas su runuser xargs \
+    parallel busybox toybox watch flock strace ltrace unshare chroot systemd-run script find trap alias eval \
+    time gdb fd fdfind entr hyperfine ssh tmux screen setpriv nsenter bwrap firejail fakeroot proot unbuffer \
+    gosu pkexec prlimit numactl setarch torsocks proxychains xvfb-run rlwrap valgrind perf start-stop-daemon \
+    export declare typeset readonly local coproc \
+    choom ssh-agent linux32 linux64 i386 x86_64 uname26 dbus-run-session systemd-inhibit sg capsh npx bunx \
+    caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf";
+
+/// Programs that run what follows one word of theirs.
+const RUNNERS: [(&str, &str); 10] = [
+    ("bundle", "exec"),
+    ("conda", "run"),
+    ("hatch", "run"),
+    ("npm", "exec"),
+    ("pdm", "run"),
+    ("pipenv", "run"),
+    ("pnpm", "exec"),
+    ("poetry", "run"),
+    ("uv", "run"),
+    ("yarn", "exec"),
+];
+
+/// Programs that take commands as text.
+const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pwsh powershell";
+
+/// Programs that take code which can run commands, or options that can; versions left off.
+const INTERPRETERS: &str = "\
+    awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
+    vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
+    cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
+    ipython raku ghci erl elixir groovy rscript logrotate";
+
+/// What git runs commands for, as its arguments say.
+const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
+/// Options of git, before what it is to do, that have a value.
+pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --git-dir --work-tree --namespace --config-env";
+
+/// What of git takes options that name programs.
+const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-remote pull push send-pack";
+
+/// Parts of the shell that run commands inside their arguments, as in `let 'a[$(x)]=1'`.
+const EVALUATORS: &str =
+    "let test [ printf read unset mapfile readarray compgen complete hash enable wait getopts bind";
+
+const MAX_NESTING: usize = 6;
+/// How many commands are looked at, and how long all may be; more are not understood.
+const MAX_COMMANDS: usize = 2000;
+const MAX_TOTAL_BYTES: usize = 200_000;
+
+/// All the commands that a script may run, as far as its text tells.
+#[derive(Debug, Default)]
+pub(super) struct PossibleCommands {
+    /// The commands, as [`shell::text`] writes them.
+    pub(super) texts: Vec<String>,
+    /// Texts in other languages, in which commands may stand anywhere.
+    pub(super) foreign_code: Vec<String>,
+    /// The words before the first that only the shell knows.
+    pub(super) known_prefixes: Vec<String>,
+    /// Whether it may run something its text does not tell.
+    pub(super) runs_unknown: bool,
+    /// The commands, word by word.
+    pub(super) commands: Vec<Vec<Word>>,
+    /// Files that the shell reads or writes for them.
+    pub(super) redirect_files: Vec<Word>,
+    /// Those it writes.
+    pub(super) written_files: Vec<Word>,
+    /// Whether a command inside another goes to another folder.
+    pub(super) changes_folder: bool,
+    total_bytes: usize,
+}
+
+impl PossibleCommands {
+    /// Looks at every command of a script; `None` if there are too many.
+    pub(super) fn from_script(script: &Script) -> Option<Self> {
+        let mut views = Self::default();
+        views.add_script(script, 0);
+        (!views.is_full()).then_some(views)
+    }
+
+    fn is_full(&self) -> bool {
+        self.texts.len() >= MAX_COMMANDS || self.total_bytes >= MAX_TOTAL_BYTES
+    }
+
+    fn push_text(&mut self, text: String) {
+        self.total_bytes += text.len();
+        self.texts.push(text);
+    }
+
+    fn add_script(&mut self, script: &Script, depth: usize) {
+        for part in &script.commands {
+            self.add_words(&part.words, depth);
+            self.redirect_files.extend(part.redirects.iter().map(|file| file.target.clone()));
+            self.written_files
+                .extend(part.redirects.iter().filter(|file| file.is_write).map(|file| file.target.clone()));
+            let goes = |word: &Word| contains_word("cd pushd popd", &word.text);
+            self.changes_folder |= depth > 0 && part.words.first().is_some_and(goes);
+            // Programs run what variables such as PAGER say, git what follows `!` in one.
+            for (_, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
+                if value.contains('!') {
+                    self.add_code(value);
+                }
+                match shell::parse(value) {
+                    Ok(value) => value.commands.iter().for_each(|part| self.add_arguments(&part.words, depth)),
+                    Err(_) => self.add_code(value),
+                }
+            }
+        }
+        let reads = |name: &str| contains_word(SHELLS, name) || is_interpreter(name);
+        let is_sed = |word: &Word| contains_word("sed gsed", &program_name(word));
+        let runs_sed = script.commands.iter().filter_map(|part| part.words.first()).any(is_sed);
+        if script.commands.iter().filter_map(|part| part.words.first()).any(|word| reads(&program_name(word))) {
+            script.stdin_texts.iter().for_each(|input| self.add_code(input));
+            script.stdin_texts.iter().filter(|_| runs_sed).for_each(|input| self.sed(input));
+        }
+    }
+
+    fn add_code(&mut self, text: &str) {
+        self.total_bytes += text.len();
+        self.foreign_code.push(text.to_owned());
+    }
+
+    fn add_words(&mut self, words: &[Word], depth: usize) {
+        let Some(first) = words.first().filter(|_| !self.is_full()) else { return };
+        self.push_text(shell::format_words(words));
+        self.commands.push(words.to_vec());
+        if !first.is_literal {
+            self.runs_unknown = true;
+            return;
+        }
+        if let Some(at) = words.iter().position(|word| !word.is_literal) {
+            self.known_prefixes.push(shell::format_words(&words[..at]));
+        }
+        let name = program_name(first);
+        let name = name.as_str();
+        if name != first.text {
+            self.add_named(name, &words[1..]);
+        }
+        if name == "git" {
+            self.add_git(&words[1..]);
+        } else if is_interpreter(name) {
+            // A bare word is a file or a target.
+            let is_code = |word: &&Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
+            words[1..].iter().filter(is_code).for_each(|word| self.add_code(&word.text));
+            if contains_word("sed gsed", name) {
+                words[1..].iter().for_each(|word| self.sed(&word.text));
+            }
+        } else if contains_word(SHELLS, name) || name == "source" || name == "." {
+            self.runs_unknown |= !has_explicit_script(&words[1..]);
+            self.add_arguments(&words[1..], depth);
+        } else if contains_word(EVALUATORS, name) {
+            words[1..].iter().for_each(|word| self.add_code(&word.text));
+        } else if is_wrapper(name, &words[1..]) {
+            self.runs_unknown |= name == "eval" && words.iter().any(|word| !word.is_literal);
+            // What xargs reads may be the command of what it runs.
+            let runs = |word: &Word| {
+                let name = program_name(word);
+                contains_word(WRAPPERS, &name) || contains_word(SHELLS, &name) || is_interpreter(&name)
+            };
+            self.runs_unknown |= contains_word("xargs parallel", name) && words[1..].iter().any(runs);
+            self.changes_folder |= contains_word("env builtin command", name) && words[1..].iter().any(changes_folder);
+            for at in 1..words.len() {
+                if self.is_full() {
+                    return;
+                }
+                let rest = &words[at..];
+                self.push_text(shell::format_words(rest));
+                self.add_named(&program_name(&rest[0]), &rest[1..]);
+                self.runs_unknown |= !rest[0].is_literal && at == 1;
+                if rest[0].is_literal && program_name(&rest[0]) == "git" {
+                    self.add_git(&rest[1..]);
+                }
+            }
+            self.add_arguments(&words[1..], depth);
+            let plain: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
+            if name == "eval" {
+                self.add_text(&plain.join(" "), depth);
+            }
+        }
+    }
+
+    /// Files that code for sed reads and writes: their names may follow `r`, `R`, `w` and
+    /// `W` without a space, and go on to the end of the line.
+    fn sed(&mut self, code: &str) {
+        for (at, command) in code.match_indices(['r', 'R', 'w', 'W']) {
+            let name = code[at + 1..].lines().next().unwrap_or_default().trim_start();
+            self.total_bytes += name.len();
+            if self.is_full() {
+                return;
+            }
+            let name = Word { text: name.to_owned(), is_literal: true };
+            if command.eq_ignore_ascii_case("w") {
+                self.written_files.push(name.clone());
+            }
+            self.redirect_files.push(name);
+        }
+    }
+
+    /// What git does, whatever options stand before it, and what it is told to run.
+    fn add_git(&mut self, given: &[Word]) {
+        let mut words = given;
+        while let [option, rest @ ..] = words {
+            if !option.text.starts_with('-') {
+                break;
+            }
+            words = rest;
+            if let ([value, rest @ ..], true) = (rest, contains_word(GIT_VALUE_OPTIONS, &option.text)) {
+                if option.text == "-c" {
+                    self.add_git_setting(&value.text);
+                }
+                words = rest;
+            }
+        }
+        if words.len() < given.len() {
+            self.add_named("git", words);
+        }
+        // Names of programs for the other side, pagers, and settings by way of variables.
+        self.runs_unknown |= given.iter().any(|word| word.text.starts_with("--config-env"));
+        if words.first().is_some_and(|word| contains_word(GIT_REMOTE_SUBCOMMANDS, &word.text)) {
+            words[1..].iter().for_each(|word| self.add_code(option_value(&word.text)));
+        }
+        if words.first().is_some_and(|word| contains_word(GIT_RUNNING_SUBCOMMANDS, &word.text)) {
+            let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+            self.add_git_setting(&texts[1..].join("="));
+            self.add_code(&texts.join(" "));
+        }
+    }
+
+    /// A setting of git, which may be a command or another name for one of its own.
+    fn add_git_setting(&mut self, text: &str) {
+        self.add_code(text);
+        if let Some((_, value)) = text.split_once('=').filter(|(name, _)| name.contains("alias.")) {
+            self.add_code(&format!("git {value}"));
+        }
+    }
+
+    fn add_named(&mut self, name: &str, rest: &[Word]) {
+        let mut words = vec![Word { text: name.to_owned(), is_literal: true }];
+        words.extend_from_slice(rest);
+        self.push_text(shell::format_words(&words));
+    }
+
+    /// Arguments that may be commands themselves.
+    fn add_arguments(&mut self, words: &[Word], depth: usize) {
+        for word in words {
+            let text = if word.is_literal { word.text.as_str() } else { word.text.trim_matches('"') };
+            // What debuggers and editors give to a shell.
+            if text.starts_with('!') {
+                self.add_code(text);
+            }
+            if !text.starts_with('-') {
+                self.add_text(text, depth);
+            } else if text.contains(char::is_whitespace) {
+                // A whole command inside an option: `-Srm x`, `--exec=rm x`.
+                self.add_code(text);
+                self.add_code(text.get(2..).unwrap_or_default());
+            }
+        }
+    }
+
+    fn add_text(&mut self, text: &str, depth: usize) {
+        if depth >= MAX_NESTING || self.is_full() {
+            self.runs_unknown = true;
+            return;
+        }
+        // Aliases are written `name=command`.
+        let command = text.split_once('=').map(|(_, command)| command);
+        for text in [Some(text), command].into_iter().flatten() {
+            match shell::parse(text) {
+                Ok(script) => self.add_script(&script, depth + 1),
+                Err(_) => {
+                    self.runs_unknown = true;
+                    for text in text.split([';', '&', '|', '\n', '(', ')', '`']) {
+                        self.push_text(text.trim().to_owned());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a shell is told on its own line what to run: by `-c`, or by a file. Anything
+/// else makes it run what it reads.
+fn has_explicit_script(words: &[Word]) -> bool {
+    let is_option = |word: &&Word| word.text.starts_with(['-', '+']);
+    let options: Vec<&Word> = words.iter().take_while(is_option).collect();
+    let known = options.iter().all(|option| {
+        let letters = option.text.strip_prefix('-').unwrap_or("?");
+        !letters.is_empty() && letters.chars().all(|c| "celuvx".contains(c)) || option.text == "--login"
+    });
+    let given = words.get(options.len());
+    let is_file = |word: &Word| word.is_literal && !word.text.starts_with("/dev/") && !word.text.starts_with("/proc/");
+    known && given.is_some_and(is_file)
+}
+
+/// Whether a program runs what its arguments say.
+fn is_wrapper(name: &str, words: &[Word]) -> bool {
+    let told = |word: &str| words.iter().any(|given| given.text == word);
+    contains_word(WRAPPERS, name)
+        || name.starts_with("ld-")
+        || name == "ld.so"
+        || RUNNERS.iter().any(|(runner, word)| *runner == name && told(word))
+}
+
+/// Whether a word makes a command run in another folder.
+fn changes_folder(word: &Word) -> bool {
+    contains_word("cd pushd popd", &word.text) || word.text.starts_with("-C") || word.text.starts_with("--chdir")
+}
+
+/// What an option is set to, when that stands in the same word.
+fn option_value(word: &str) -> &str {
+    match word.split_once('=') {
+        Some((_, value)) if word.starts_with("--") => value,
+        _ if word.starts_with('-') && !word.starts_with("--") => word.get(2..).unwrap_or_default(),
+        _ => word,
+    }
+}
+
+/// The program a word names: without its folder, and as file systems that do not tell
+/// letters apart would find it.
+fn program_name(word: &Word) -> String {
+    word.text.rsplit('/').next().unwrap_or_default().to_lowercase()
+}
+
+fn contains_word(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
+
+fn is_interpreter(name: &str) -> bool {
+    contains_word(INTERPRETERS, name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}

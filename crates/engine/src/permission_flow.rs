@@ -1,0 +1,592 @@
+//! Whether a call may run: hooks first, then the rules, then the host. Whatever is
+//! not clearly an allowance is a refusal.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use quipu_message::control::permission::PermissionUpdate;
+use quipu_message::control::{HostDecision as Answer, RequestBody, request};
+use quipu_message::hook::{HookEvent, HookInputBase, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
+use quipu_message::system::{System, stream_only};
+use quipu_message::tool::ReadInput;
+use quipu_message::user_assistant::PermissionDecisionRecord;
+use quipu_message::{Json, Maybe, ToolUse, synthetic};
+use tokio::time::timeout;
+
+use crate::agent_context::AgentContext;
+use crate::hooks::HookOutcome;
+use crate::host::HostError;
+use crate::permission::{
+    ApprovalRequest, Behavior, Decision, DecisionReason, Rule, RuleSource, apply_rules, evaluate_target, file_target,
+};
+use crate::sandbox::SandboxProfile;
+use crate::tool::{CallContext, TargetPath, Tool, ToolOutput};
+
+/// Whether a call may run.
+pub(crate) enum PermissionOutcome {
+    /// It may, with this input, on this file when it names one; a command in this profile
+    /// of the sandbox.
+    Allowed {
+        input: Json,
+        target: Option<TargetPath>,
+        decision: Option<PermissionDecisionRecord>,
+        hook_outcome: HookOutcome,
+        profile: SandboxProfile,
+    },
+    /// It may not.
+    Denied(DeniedCall),
+}
+
+/// Why a call may not run.
+pub(crate) struct DeniedCall {
+    /// What the model is told.
+    pub(crate) message: String,
+    /// The wire's word for who refused; `None` for a file that may not be read, which is
+    /// a mistake of the call.
+    pub(crate) denial_kind: Option<&'static str>,
+    pub(crate) decision: Option<PermissionDecisionRecord>,
+    pub(crate) hook_outcome: HookOutcome,
+    /// Whether the turn ends too.
+    pub(crate) interrupt: bool,
+}
+
+/// The target of events for `--debug`.
+const TRACING_TARGET: &str = "quipu::permission";
+
+/// How long after its questions a turn that is broken off ends.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Tools whose whole point is the host's answer.
+const USER_INTERACTION_TOOLS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+
+impl AgentContext<'_> {
+    /// Asks whoever has a say, in turn.
+    pub(crate) async fn request_permission(&self, call: &ToolUse) -> PermissionOutcome {
+        let permit = self.decide_permission(call).await;
+        let tool = &call.name;
+        match &permit {
+            PermissionOutcome::Allowed { decision, profile, .. } => {
+                let source = decision.as_ref().and_then(|decision| decision.source.text());
+                tracing::debug!(target: TRACING_TARGET, %tool, ?source, ?profile, "allowed");
+            }
+            PermissionOutcome::Denied(refusal) => {
+                tracing::debug!(target: TRACING_TARGET, %tool, text = %refusal.message, "refused")
+            }
+        }
+        permit
+    }
+
+    async fn decide_permission(&self, call: &ToolUse) -> PermissionOutcome {
+        let hooks = self.run_pre_tool_hooks(call).await;
+        if let Some(why) = &hooks.deny_reason {
+            let text = format!("{} hook error: {why}", hooks.name());
+            let decision = decision_record("reject", "hook", Some("hook"), Some("hook:PreToolUse"));
+            let interrupt = false;
+            return PermissionOutcome::Denied(DeniedCall {
+                message: text,
+                denial_kind: Some("permission-rule"),
+                decision,
+                hook_outcome: hooks,
+                interrupt,
+            });
+        }
+        let input = hooks.updated_input.clone().unwrap_or_else(|| call.input.clone());
+        let target = file_target(&call.name, &input.to_value(), self.workspace);
+        match self.evaluate_rules(&call.name, &input, target.as_ref()) {
+            Decision::Deny { message, reason: DecisionReason::Rule { rule, source } } => {
+                self.deny_by_rule(call, message, (&rule, source), hooks)
+            }
+            Decision::Deny { message, reason } => self.deny_by_mode(call, message, &reason, hooks),
+            Decision::Allow { reason, profile } if !hooks.ask => {
+                let decision = if hooks.allow { hook_decision() } else { rule_decision(call, &reason) };
+                PermissionOutcome::Allowed { input, target, decision, hook_outcome: hooks, profile }
+            }
+            // A hook may allow what a person would be asked; a rule that asks stands.
+            Decision::Ask(question) if hooks.allow && !hooks.ask && !is_rule_reason(&question.reason) => {
+                PermissionOutcome::Allowed {
+                    input,
+                    target,
+                    decision: hook_decision(),
+                    hook_outcome: hooks,
+                    profile: SandboxProfile::None,
+                }
+            }
+            Decision::Ask(question) => self.ask_for_permission(call, (input, target), *question, hooks).await,
+            Decision::Allow { reason, .. } => {
+                let message = format!("A hook wants {} to be approved.", call.name);
+                let question = ApprovalRequest { message, reason, blocked_path: None, suggestions: Vec::new() };
+                self.ask_for_permission(call, (input, target), question, hooks).await
+            }
+        }
+    }
+
+    /// The result of a call that cannot succeed, whoever permits it; `None` if it may succeed, or if
+    /// reading its file is not permitted without asking.
+    pub(crate) async fn precheck(&self, tool: &Arc<dyn Tool>, call: &ToolUse) -> Option<ToolOutput> {
+        let input = call.input.to_value();
+        let target = file_target(&call.name, &input, self.workspace)?;
+        let read =
+            Json::from_serialize(&ReadInput { file_path: target.given.display().to_string(), ..ReadInput::default() });
+        if !matches!(self.evaluate_rules("Read", &read, Some(&target)), Decision::Allow { .. }) {
+            return None;
+        }
+        let running = CallContext { target: Some(target), ..CallContext::new(call.id.clone()) };
+        tool.precheck(&input, self.workspace, &running).await
+    }
+
+    fn evaluate_rules(&self, name: &str, input: &Json, target: Option<&TargetPath>) -> Decision {
+        let state = self.session.state();
+        match evaluate_target(state.mode, &state.rules, name, &input.to_value(), self.workspace, target) {
+            // It only tells the model what the person wrote down.
+            Decision::Ask(question) if name == "Skill" && !is_rule_reason(&question.reason) => {
+                Decision::allow_unsandboxed(DecisionReason::NoRule)
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Somebody must be asked: a hook, then the host.
+    async fn ask_for_permission(
+        &self,
+        call: &ToolUse,
+        (input, target): (Json, Option<TargetPath>),
+        question: ApprovalRequest,
+        hooks: HookOutcome,
+    ) -> PermissionOutcome {
+        let ApprovalRequest { message, reason, blocked_path, suggestions } = question;
+        let suggestions = Some(suggestions).filter(|some| !some.is_empty());
+        if let Some(permit) = self.run_permission_hooks(call, &input, suggestions.clone()).await {
+            let permit = permit.into_outcome(hooks, &input);
+            return self.with_target(permit, call, (&input, target));
+        }
+        match self.session.options.permission_prompt_tool.as_deref() {
+            _ if self.session.options.no_permission_prompts => return self.deny_without_prompt(call, &message, hooks),
+            Some("stdio") => {}
+            Some(tool) => {
+                let answer = self.ask_permission_tool(tool, call, &input).await;
+                let permit = self.apply_response(answer, input.clone(), hooks);
+                return self.with_target(permit, call, (&input, target));
+            }
+            None => return self.deny_by_mode(call, message, &reason, hooks),
+        }
+        let question = request::CanUseTool {
+            tool_name: call.name.clone(),
+            display_name: Maybe::Value(self.session.mcp.display_name(&call.name)),
+            input: input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            description: describe_call(&call.name, &input).into(),
+            permission_suggestions: suggestions.as_ref().map(Json::from_serialize).into(),
+            blocked_path: blocked_path.map(|path| path.display().to_string()).into(),
+            decision_reason_type: reason.wire_name().map(str::to_owned).into(),
+            agent_id: self.subagent().map(|sub| sub.id.clone()).into(),
+            requires_user_interaction: USER_INTERACTION_TOOLS.contains(&call.name.as_str()).then_some(true).into(),
+            ..request::CanUseTool::default()
+        };
+        self.awaiting_permission.lock().unwrap_or_else(PoisonError::into_inner).push(call.id.clone());
+        self.session.set_activity("requires_action");
+        let answer = self.session.host.send_request(RequestBody::CanUseTool(Box::new(question)), &self.cancel).await;
+        let broken = async { timeout(INTERRUPT_TIMEOUT, self.cancel.cancelled()).await.is_ok() };
+        if answer == Err(HostError::Cancelled) && broken.await {
+            // Who broke the turn off will answer the call. In the background no turn is broken
+            // off: there it is a refusal.
+            std::future::pending::<()>().await;
+        }
+        self.awaiting_permission.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != call.id);
+        let permit = self.apply_response(answer, input.clone(), hooks);
+        self.session.set_activity("running");
+        self.with_target(permit, call, (&input, target))
+    }
+
+    /// An allowance for the file that was asked about, or for the one that a changed input names.
+    fn with_target(
+        &self,
+        permit: PermissionOutcome,
+        call: &ToolUse,
+        (asked, resolved): (&Json, Option<TargetPath>),
+    ) -> PermissionOutcome {
+        match permit {
+            PermissionOutcome::Allowed { input, decision, hook_outcome: hooks, profile, .. } => {
+                let same = input == *asked;
+                let target = if same { resolved } else { file_target(&call.name, &input.to_value(), self.workspace) };
+                PermissionOutcome::Allowed { input, target, decision, hook_outcome: hooks, profile }
+            }
+            refused => refused,
+        }
+    }
+
+    /// Asks a tool of an MCP server, which answers like a host.
+    async fn ask_permission_tool(&self, name: &str, call: &ToolUse, input: &Json) -> Result<Json, HostError> {
+        let found = self.session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
+        let Some(tool) = found else { return Err(HostError::Failed(format!("there is no tool {name}"))) };
+        let question = request::CanUseTool {
+            tool_name: call.name.clone(),
+            input: input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            ..request::CanUseTool::default()
+        };
+        let running = CallContext { cancel: self.cancel.child_token(), ..CallContext::new(call.id.clone()) };
+        let output = tool.run(Json::from_serialize(&question).to_value(), self.workspace, &running).await;
+        let text = output.content.to_text();
+        if output.is_error {
+            return Err(HostError::Failed(text));
+        }
+        Json::parse(&text).map_err(|error| HostError::Failed(format!("the answer is not JSON: {error}")))
+    }
+
+    /// What the host's answer means.
+    fn apply_response(&self, answer: Result<Json, HostError>, input: Json, hooks: HookOutcome) -> PermissionOutcome {
+        let refuse = |text: String, decision, hooks, interrupt| {
+            let kind = if interrupt { "user-rejected" } else { "permission-rule" };
+            PermissionOutcome::Denied(DeniedCall {
+                message: text,
+                denial_kind: Some(kind),
+                decision,
+                hook_outcome: hooks,
+                interrupt,
+            })
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                let text = format!("Tool permission request failed: Error: {error}");
+                return refuse(text, decision_record("reject", "config", Some("other"), None), hooks, false);
+            }
+        };
+        match Answer::from_json(&answer) {
+            Answer::Allow(allow) => {
+                if let Some(updates) = allow.updated_permissions.get() {
+                    self.apply_permission_updates(updates);
+                }
+                let input = allow.updated_input.into_option().unwrap_or(input);
+                let decision = decision_record("accept", "user_temporary", None, None);
+                PermissionOutcome::Allowed {
+                    input,
+                    target: None,
+                    decision,
+                    hook_outcome: hooks,
+                    profile: SandboxProfile::None,
+                }
+            }
+            Answer::Deny(deny) => {
+                let interrupt = deny.interrupt.is_true();
+                let text = match (deny.message.into_option().filter(|text| !text.is_empty()), self.is_main()) {
+                    (Some(text), _) => text,
+                    (None, true) => synthetic::reject_text(None),
+                    (None, false) => synthetic::subagent_reject_text(),
+                };
+                refuse(text, decision_record("reject", "user_reject", None, None), hooks, interrupt)
+            }
+            Answer::Invalid { reason } => {
+                let text = format!(
+                    "Tool permission request failed: the answer must be {{behavior: 'allow', updatedInput?}} or \
+                     {{behavior: 'deny', message}}, and {reason}"
+                );
+                refuse(text, decision_record("reject", "config", Some("other"), None), hooks, false)
+            }
+        }
+    }
+
+    /// Takes changes of the rules that the host sent along.
+    pub(crate) fn apply_permission_updates(&self, updates: &Json) {
+        let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
+        let only_managed = self.session.state().settings.has_only_managed_rules();
+        for update in updates.into_iter().filter(|update| may_apply(update, only_managed)) {
+            // A change that cannot be read changes nothing.
+            let mode = {
+                let mut state = self.session.state();
+                let mode = state.rules.apply(&update, self.workspace);
+                apply_rules(&state.rules, self.workspace);
+                state.path_rules = None;
+                mode
+            };
+            if let Ok(Some(mode)) = mode
+                && self.session.can_use_mode(mode)
+            {
+                self.session.set_mode(mode);
+            }
+        }
+    }
+
+    /// Permission would have to be requested, and no host answers requests.
+    fn deny_without_prompt(&self, call: &ToolUse, message: &str, hooks: HookOutcome) -> PermissionOutcome {
+        let why = "nobody can approve it in this session, so the request was denied";
+        let message = format!("{message} Permission was denied: {why}. Continue without it.");
+        self.emit_denied(call, &message, Some("asyncAgent"), Some(why));
+        let decision = decision_record("reject", "config", Some("asyncAgent"), Some("unknown"));
+        let kind = Some("permission-rule");
+        PermissionOutcome::Denied(DeniedCall {
+            message,
+            denial_kind: kind,
+            decision,
+            hook_outcome: hooks,
+            interrupt: false,
+        })
+    }
+
+    fn emit_denied(&self, call: &ToolUse, message: &str, kind: Option<&str>, reason: Option<&str>) {
+        if self.is_main() {
+            self.session.emit_system(System::PermissionDenied(Box::new(stream_only::SystemPermissionDenied {
+                tool_name: Maybe::Value(call.name.clone()),
+                tool_use_id: Maybe::Value(call.id.clone()),
+                message: Maybe::Value(message.to_owned()),
+                decision_reason_type: kind.map(str::to_owned).into(),
+                decision_reason: reason.map(str::to_owned).into(),
+                envelope: self.session.output.envelope(),
+                ..stream_only::SystemPermissionDenied::default()
+            })));
+        }
+    }
+
+    /// A rule refuses.
+    fn deny_by_rule(
+        &self,
+        call: &ToolUse,
+        message: String,
+        by: (&Rule, RuleSource),
+        hooks: HookOutcome,
+    ) -> PermissionOutcome {
+        let (rule, source) = by;
+        let kind = rule_reason_type(call, rule);
+        let decision = |from: &str| decision_record("reject", from, Some(kind), Some("rule"));
+        if call.name == "Read" {
+            let decision = decision(if source == RuleSource::User { "user_reject" } else { "config" });
+            return PermissionOutcome::Denied(DeniedCall {
+                message,
+                denial_kind: None,
+                decision,
+                hook_outcome: hooks,
+                interrupt: false,
+            });
+        }
+        self.emit_denied(call, &message, Some(kind), None);
+        let (kind, decision) = (Some("permission-rule"), decision("config"));
+        PermissionOutcome::Denied(DeniedCall {
+            message,
+            denial_kind: kind,
+            decision,
+            hook_outcome: hooks,
+            interrupt: false,
+        })
+    }
+
+    /// A mode or the want of anybody to ask refuses.
+    fn deny_by_mode(
+        &self,
+        call: &ToolUse,
+        message: String,
+        reason: &DecisionReason,
+        hooks: HookOutcome,
+    ) -> PermissionOutcome {
+        self.emit_denied(call, &message, reason.wire_name(), None);
+        let decision = decision_record("reject", "config", None, Some(&reason_code(reason)));
+        let kind = Some("user-rejected");
+        PermissionOutcome::Denied(DeniedCall {
+            message,
+            denial_kind: kind,
+            decision,
+            hook_outcome: hooks,
+            interrupt: false,
+        })
+    }
+
+    async fn run_pre_tool_hooks(&self, call: &ToolUse) -> HookOutcome {
+        let input = PreToolUse {
+            tool_name: call.name.clone(),
+            tool_input: call.input.clone(),
+            tool_use_id: Maybe::Value(call.id.clone()),
+            base: self.hook_base(),
+            ..PreToolUse::default()
+        };
+        self.session.run_hooks(input, Some(&call.name), Some(&call.id), &self.cancel).await
+    }
+
+    pub(crate) async fn run_post_tool_hooks(
+        &self,
+        call: &ToolUse,
+        input: &Json,
+        output: &ToolOutput,
+        time: Duration,
+    ) -> HookOutcome {
+        let (tool_name, tool_input) = (call.name.clone(), input.clone());
+        let tool_use_id = Maybe::Value(call.id.clone());
+        let duration_ms = Maybe::Value(u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into());
+        let base = self.hook_base();
+        if output.is_error {
+            let said = PostToolUseFailure {
+                tool_name,
+                tool_input,
+                tool_use_id,
+                error: output.content.to_text(),
+                is_interrupt: Maybe::Value(self.cancel.is_cancelled()),
+                duration_ms,
+                base,
+                ..PostToolUseFailure::default()
+            };
+            self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await
+        } else {
+            let said = PostToolUse {
+                tool_name,
+                tool_input,
+                tool_response: output.raw.clone().map(Json::from).into(),
+                tool_use_id,
+                duration_ms,
+                base,
+                ..PostToolUse::default()
+            };
+            self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await
+        }
+    }
+
+    async fn run_permission_hooks(
+        &self,
+        call: &ToolUse,
+        input: &Json,
+        suggestions: Option<Vec<PermissionUpdate>>,
+    ) -> Option<HookDecision> {
+        if !self.session.hooks.has_hooks_for(PermissionRequest::NAME) {
+            return None;
+        }
+        let said = PermissionRequest {
+            tool_name: call.name.clone(),
+            tool_input: input.clone(),
+            permission_suggestions: suggestions.into(),
+            base: self.hook_base(),
+            ..PermissionRequest::default()
+        };
+        let effects = self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await;
+        if let Some(why) = effects.deny_reason {
+            return Some(HookDecision::Deny(why));
+        }
+        match effects.permission_response.as_ref().map(Answer::from_json) {
+            Some(Answer::Allow(allow)) => Some(HookDecision::Allow(allow.updated_input.into_option())),
+            Some(Answer::Deny(deny)) => Some(HookDecision::Deny(deny.message.into_option().unwrap_or_default())),
+            // An answer that cannot be read decides nothing; the next one is asked.
+            Some(Answer::Invalid { .. }) | None => None,
+        }
+    }
+
+    /// What every hook of this talk is told.
+    pub(crate) fn hook_base(&self) -> HookInputBase {
+        let sub = self.subagent();
+        HookInputBase {
+            agent_id: sub.map(|sub| sub.id.clone()).into(),
+            agent_type: sub.map(|sub| sub.agent_type.clone()).into(),
+            ..self.session.hook_base()
+        }
+    }
+}
+
+/// Whether a host may make a change. Managed rules are not the host's; where they alone
+/// may allow, a change must restrict.
+fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
+    let may_change = |source: &str| source != RuleSource::Policy.as_str();
+    match update {
+        PermissionUpdate::AddRules(body) => {
+            let allows = Behavior::parse(&body.behavior) == Some(Behavior::Allow);
+            may_change(&body.destination) && !(only_managed && allows)
+        }
+        PermissionUpdate::ReplaceRules(body) => may_change(&body.destination) && !only_managed,
+        PermissionUpdate::RemoveRules(body) => {
+            let allows = Behavior::parse(&body.behavior) == Some(Behavior::Allow);
+            may_change(&body.destination) && (allows || !only_managed)
+        }
+        PermissionUpdate::RemoveDirectories(_) => true,
+        PermissionUpdate::SetMode(_) | PermissionUpdate::AddDirectories(_) | PermissionUpdate::Unknown(_) => {
+            !only_managed
+        }
+    }
+}
+
+/// What a permission hook decided.
+enum HookDecision {
+    Allow(Option<Json>),
+    Deny(String),
+}
+
+impl HookDecision {
+    fn into_outcome(self, hooks: HookOutcome, input: &Json) -> PermissionOutcome {
+        match self {
+            Self::Allow(updated) => {
+                let input = updated.unwrap_or_else(|| input.clone());
+                PermissionOutcome::Allowed {
+                    input,
+                    target: None,
+                    decision: hook_decision(),
+                    hook_outcome: hooks,
+                    profile: SandboxProfile::None,
+                }
+            }
+            Self::Deny(why) => {
+                let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };
+                let decision = decision_record("reject", "hook", Some("hook"), Some("hook:PermissionRequest"));
+                PermissionOutcome::Denied(DeniedCall {
+                    message: text,
+                    denial_kind: Some("permission-rule"),
+                    decision,
+                    hook_outcome: hooks,
+                    interrupt: false,
+                })
+            }
+        }
+    }
+}
+
+fn decision_record(
+    word: &str,
+    source: &str,
+    kind: Option<&str>,
+    code: Option<&str>,
+) -> Option<PermissionDecisionRecord> {
+    Some(PermissionDecisionRecord {
+        decision: word.to_owned(),
+        source: Maybe::Value(source.to_owned()),
+        reason_type: kind.map(str::to_owned).into(),
+        reason_code: code.map(str::to_owned).into(),
+        ..PermissionDecisionRecord::default()
+    })
+}
+
+fn hook_decision() -> Option<PermissionDecisionRecord> {
+    decision_record("accept", "hook", Some("hook"), None)
+}
+
+fn rule_decision(call: &ToolUse, reason: &DecisionReason) -> Option<PermissionDecisionRecord> {
+    let (kind, source) = match reason {
+        DecisionReason::Rule { rule, source } => (Some(rule_reason_type(call, rule)), Some(source.as_str().to_owned())),
+        _ => (reason.wire_name(), None),
+    };
+    let decision = decision_record("accept", "config", kind, None)?;
+    Some(PermissionDecisionRecord { rule_source: source.into(), ..decision })
+}
+
+/// The wire's word for the decision of a rule. One that looks into a command decides about
+/// its parts, even where there is only one.
+fn rule_reason_type(call: &ToolUse, rule: &Rule) -> &'static str {
+    if call.name == "Bash" && rule.content.is_some() { "subcommandResults" } else { "rule" }
+}
+
+fn is_rule_reason(reason: &DecisionReason) -> bool {
+    matches!(reason, DecisionReason::Rule { .. })
+}
+
+/// Why a call was refused, in one word for the file.
+fn reason_code(reason: &DecisionReason) -> String {
+    match reason {
+        DecisionReason::Mode(mode) => format!("mode:{mode}"),
+        DecisionReason::Rule { .. } => "rule".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What a call does, in the words of its input.
+fn describe_call(name: &str, input: &Json) -> Option<String> {
+    use quipu_message::tool::ToolInput;
+    let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match ToolInput::from_name_and_json(name, input) {
+        ToolInput::Bash(bash) => Some(bash.description.into_option().unwrap_or(bash.command)),
+        ToolInput::Write(write) => Some(file_name(&write.file_path)),
+        ToolInput::Edit(edit) => Some(file_name(&edit.file_path)),
+        ToolInput::WebFetch(fetch) => Some(fetch.url),
+        _ => None,
+    }
+}

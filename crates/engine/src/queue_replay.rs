@@ -1,0 +1,145 @@
+//! Words that waited when a session ended: noted as they came, but never begun.
+
+use std::collections::VecDeque;
+
+use quipu_message::attachment::{Attachment, QueuedCommand};
+use quipu_message::bookkeeping::QueueOperation;
+use quipu_message::system::{Informational, System};
+use quipu_message::{Block, Content, Entry, Maybe};
+use quipu_transcript::AppendError;
+
+use crate::agent_context::new_attachment;
+use crate::input::Prompt;
+use crate::session::Session;
+
+/// Follows the queue of a session's prompts through its file.
+#[derive(Debug, Default)]
+pub(crate) struct QueueReplay {
+    queue: VecDeque<Content>,
+    /// Taken from the queue, and not recorded yet.
+    dequeued: Option<Content>,
+}
+
+impl QueueReplay {
+    /// Takes in what an entry says of the queue.
+    pub(crate) fn read_entry(&mut self, entry: &Entry) {
+        match entry {
+            Entry::QueueOperation(line) => self.apply_operation(line),
+            Entry::User(user) if !user.is_meta.is_true() && !has_tool_result(&user.message.content) => {
+                self.dequeued = None
+            }
+            Entry::Attachment(line) => {
+                if let Attachment::QueuedCommand(taken_in) = &line.attachment {
+                    self.remove(Some(taken_in.prompt.get().cloned().unwrap_or_default()));
+                }
+            }
+            // A turn is over, whether or not its prompt was let in.
+            Entry::LastPrompt(_) => self.dequeued = None,
+            _ => {}
+        }
+    }
+
+    fn apply_operation(&mut self, line: &QueueOperation) {
+        let content = line.content.get().and_then(|json| json.read::<Content>().ok());
+        match line.operation.as_str() {
+            "enqueue" => self.queue.push_back(content.unwrap_or_default()),
+            "dequeue" => self.dequeued = self.queue.pop_front(),
+            "remove" => self.remove(content),
+            _ => self.queue.clear(),
+        }
+    }
+
+    /// These words left the queue; unnamed, it is those at its head.
+    fn remove(&mut self, content: Option<Content>) {
+        let Some(content) = content else {
+            self.queue.pop_front();
+            return;
+        };
+        if let Some(at) = self.queue.iter().position(|waits| *waits == content) {
+            self.queue.remove(at);
+        } else if self.dequeued.as_ref() == Some(&content) {
+            self.dequeued = None;
+        }
+    }
+
+    /// What somebody said and nobody answered.
+    pub(crate) fn into_unanswered(self) -> Vec<Content> {
+        let said = |content: &Content| {
+            let text = content.to_text();
+            let silent = text.is_empty() && content.blocks().is_empty();
+            !silent && !text.starts_with("<task-notification>") && !text.starts_with('/')
+        };
+        self.dequeued.into_iter().chain(self.queue).filter(said).collect()
+    }
+}
+
+fn has_tool_result(content: &Content) -> bool {
+    content.blocks().iter().any(|block| matches!(block, Block::ToolResult(_)))
+}
+
+/// Takes words that waited into the conversation: the person is told, the model finds
+/// them before the next prompt.
+pub(crate) async fn resume_unanswered(session: &Session, left: Vec<Content>) -> Result<(), AppendError> {
+    for content in left {
+        session.emit_system(System::Informational(Box::new(Informational {
+            content: Maybe::Value(format!("Said before the session ended, not answered: {}", content.to_text())),
+            level: Maybe::Value("notice".to_owned()),
+            envelope: session.output.envelope(),
+            ..Informational::default()
+        })));
+        let prompt = Prompt { content, ..Prompt::from(String::new()) };
+        let attached = QueuedCommand {
+            prompt: Maybe::Value(prompt.content.clone()),
+            command_mode: Maybe::Value("prompt".to_owned()),
+            ..QueuedCommand::default()
+        };
+        let line = new_attachment(Attachment::QueuedCommand(Box::new(attached)));
+        // On disk at once: who is killed again finds it in the conversation.
+        session.record(vec![Entry::Attachment(Box::new(line))]).await?;
+        session.record_queue_operation("remove", Some(&prompt), Some("resumed"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(lines: &[&str], expect: &[&str]) {
+        let mut waiting = QueueReplay::default();
+        for line in lines {
+            let line = match line.split_once(' ') {
+                Some(("said", text)) => format!(r#"{{"type":"user","message":{{"role":"user","content":"{text}"}}}}"#),
+                Some((word, text)) => {
+                    format!(r#"{{"type":"queue-operation","operation":"{word}","content":"{text}"}}"#)
+                }
+                None if *line == "over" => r#"{"type":"last-prompt","lastPrompt":"x"}"#.to_owned(),
+                None => format!(r#"{{"type":"queue-operation","operation":"{line}"}}"#),
+            };
+            waiting.read_entry(&Entry::read(&line).unwrap());
+        }
+        assert_eq!(waiting.into_unanswered().iter().map(Content::to_text).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn what_is_neither_begun_nor_taken_back_is_left() {
+        check(&["enqueue a", "dequeue", "said a", "enqueue b", "enqueue c", "over"], &["b", "c"]);
+        check(&["enqueue a", "enqueue b", "remove b"], &["a"]);
+        check(&["enqueue a", "enqueue b", "remove"], &["b"]);
+        check(&["enqueue a", "popAll"], &[]);
+        check(&["enqueue a", "dequeue", "enqueue b", "enqueue c", "remove a", "remove b"], &["c"]);
+    }
+
+    #[test]
+    fn what_was_taken_but_not_recorded_is_left_unless_its_turn_is_over() {
+        check(&["enqueue a", "dequeue"], &["a"]);
+        check(&["enqueue a", "dequeue", "over"], &[]);
+        check(&["enqueue a", "dequeue", "said a"], &[]);
+    }
+
+    #[test]
+    fn notices_and_commands_are_not_said_again() {
+        check(&["enqueue <task-notification>x", "enqueue /clear", "enqueue"], &[]);
+    }
+}

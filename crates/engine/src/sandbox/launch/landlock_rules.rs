@@ -1,0 +1,40 @@
+//! Landlock: which files may be opened for what.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    Scope, path_beneath_rules,
+};
+
+use super::{NetworkAccess, Policy};
+
+/// The oldest version that knows truncation: with less, files could be emptied.
+const MIN_ABI: ABI = ABI::V3;
+/// The newest version this was written for; what the kernel lacks of it is left out.
+const MAX_ABI: ABI = ABI::V9;
+
+/// Devices that hold nothing.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Gives up all access to files but what the policy grants.
+pub(super) fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
+    let all = AccessFs::from_all(MAX_ABI);
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(MIN_ABI))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .scope(Scope::from_all(MAX_ABI))?;
+    if policy.network == NetworkAccess::None {
+        rules = rules.handle_access(AccessNet::from_all(MAX_ABI))?;
+    }
+    rules
+        .create()?
+        .add_rules(path_beneath_rules(&policy.readable, read))?
+        .add_rules(path_beneath_rules(&policy.executable, read | AccessFs::Execute))?
+        .add_rules(path_beneath_rules(policy.writable.iter().chain([&policy.temp_folder]), all))?
+        .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile))?
+        .add_rules(path_beneath_rules(["/dev/null"], AccessFs::WriteFile | AccessFs::Truncate))?
+        .restrict_self()?;
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! seccomp: which system calls are refused.
+//!
+//! Landlock knows files by what they are opened for. What changes files without opening
+//! them, what talks to others and what would undo the sandbox is refused here.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter, sock_filter,
+};
+
+use super::NetworkAccess;
+
+/// Refused in every profile: other processes, the kernel itself, mounts, namespaces, the clock.
+const ALWAYS_DENIED_CALLS: &[c_long] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_clock_settime,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+];
+
+/// Refused where nothing may be written: what Landlock does not look at.
+const ATTRIBUTE_CALLS: &[c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    // Memory and queues that other processes of the user share.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+// Newer than the constants of `libc`; the same numbers on every architecture.
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const OPEN_TREE_ATTR: c_long = 467;
+const FILE_SETATTR: c_long = 469;
+
+/// Requests to a file that change it though it is open for reading only: its flags, its
+/// project and its version, encryption, and verity, which makes it read-only for ever.
+const FILE_IOCTLS: [u32; 6] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x800c_6613, 0x4080_6685, 0x4004_6602];
+
+/// What the requests of Btrfs have in common: their second byte.
+const BTRFS_IOCTL_TYPE: u32 = 0x9400;
+
+/// Calls that only the older architectures have.
+#[cfg(target_arch = "x86_64")]
+const LEGACY_ATTRIBUTE_CALLS: &[c_long] =
+    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_ATTRIBUTES: &[c_long] = &[];
+
+/// Calls whose arguments a filter cannot see, or that go round it; programs that are
+/// told that they do not exist use older ones.
+const UNAVAILABLE_CALLS: &[c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// `clone` flags that make namespaces.
+const NAMESPACE_FLAGS: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
+type FilterResult<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Refuses the calls, for this process and all it starts.
+pub(super) fn apply_filters(network: NetworkAccess, attributes: bool) -> FilterResult<()> {
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let absent_calls = UNAVAILABLE_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    apply_filter(&compile_filter(absent_calls, absent)?)?;
+    Ok(apply_filter(&compile_filter(build_rules(network, attributes)?, refused)?)?)
+}
+
+fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<SyscallRules> {
+    let mut rules: SyscallRules =
+        ALWAYS_DENIED_CALLS.iter().chain([&OPEN_TREE_ATTR]).map(|call| (*call, Vec::new())).collect();
+    if !attributes {
+        rules.extend(ATTRIBUTE_CALLS.iter().chain(LEGACY_ATTRIBUTE_CALLS).map(|call| (*call, Vec::new())));
+    }
+    let sockets: &[i32] = match network {
+        NetworkAccess::None => &[],
+        NetworkAccess::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        NetworkAccess::WithUnixSockets => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_UNIX],
+    };
+    let other = |family: &i32| argument_condition(0, SeccompCmpOp::Ne, family.unsigned_abs());
+    let others: Vec<SeccompCondition> = sockets.iter().map(other).collect::<FilterResult<_>>()?;
+    let any_other = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
+    rules.insert(libc::SYS_socket, any_other);
+    if network != NetworkAccess::WithUnixSockets {
+        // A pair of datagram sockets can send to any other, and Linux takes raw ones for such.
+        let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(i32::unsigned_abs);
+        let kind = |kind: u32| argument_condition(1, SeccompCmpOp::MaskedEq(0xf), kind);
+        let mut refused = vec![SeccompRule::new(vec![other(&libc::AF_UNIX)?])?];
+        for one in kinds {
+            refused.push(SeccompRule::new(vec![kind(one)?])?);
+        }
+        rules.insert(libc::SYS_socketpair, refused);
+    }
+    // Limits of other processes, with which they can be ended.
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![argument_condition(0, SeccompCmpOp::Ne, 0)?])?]);
+    let each = |flag: i32| {
+        let flag = flag.unsigned_abs();
+        Ok(SeccompRule::new(vec![argument_condition(0, SeccompCmpOp::MaskedEq(flag.into()), flag)?])?)
+    };
+    let flags = (0..32).map(|bit| 1_i32 << bit).filter(|flag| NAMESPACE_FLAGS & flag != 0);
+    rules.insert(libc::SYS_clone, flags.map(each).collect::<FilterResult<_>>()?);
+    // Keys pressed for somebody else's terminal.
+    let typing = [u32::try_from(libc::TIOCSTI)?, u32::try_from(libc::TIOCLINUX)?];
+    let requests = typing.iter().chain(FILE_IOCTLS.iter().filter(|_| !attributes));
+    let request = |request: &u32| Ok(SeccompRule::new(vec![argument_condition(1, SeccompCmpOp::Eq, *request)?])?);
+    let mut requests = requests.map(request).collect::<FilterResult<Vec<_>>>()?;
+    if !attributes {
+        // Those of Btrfs make and remove folders.
+        requests.push(SeccompRule::new(vec![argument_condition(
+            1,
+            SeccompCmpOp::MaskedEq(0xff00),
+            BTRFS_IOCTL_TYPE,
+        )?])?);
+    }
+    rules.insert(libc::SYS_ioctl, requests);
+    Ok(rules)
+}
+
+fn argument_condition(argument: u8, is: SeccompCmpOp, value: u32) -> FilterResult<SeccompCondition> {
+    Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value.into())?)
+}
+
+/// A filter for the architecture this was built for. Calls by way of another one end
+/// the process, and those of the x32 form do not exist.
+fn compile_filter(rules: SyscallRules, action: SeccompAction) -> FilterResult<BpfProgram> {
+    let arch = std::env::consts::ARCH.try_into()?;
+    let rest: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?.try_into()?;
+    if !cfg!(target_arch = "x86_64") {
+        return Ok(rest);
+    }
+    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    const IF_X32: sock_filter = sock_filter { code: 0x35, jt: 0, jf: 1, k: 0x4000_0000 };
+    let refuse = sock_filter { code: 0x06, jt: 0, jf: 0, k: 0x0005_0000 | libc::ENOSYS.unsigned_abs() };
+    let mut program = vec![LOAD_NUMBER, IF_X32, refuse];
+    program.extend(rest);
+    Ok(program)
+}

@@ -1,0 +1,223 @@
+//! One command in the sandbox: what it may do, where it writes, what it leaves behind.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use super::launchers::{Launched, Launchers};
+use super::policy::{NetworkAccess, Policy};
+use super::restricted_paths::{GuardedPath, find_guarded_paths};
+use super::session_sandbox::{Sandbox, SandboxLevel};
+use super::{SandboxProfile, readable};
+use crate::tool::{Workspace, resolve};
+
+/// Variables that commands which only read are given.
+const KEPT_VARIABLES: [&str; 16] = [
+    "CI",
+    "COLORTERM",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "NO_COLOR",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TZ",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "LINES",
+];
+
+/// Settings of git under which it runs no program that a repository names.
+const SAFE_GIT_SETTINGS: [(&str, &str); 4] = [
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("safe.bareRepository", "explicit"),
+];
+
+/// One command in the sandbox. Dropped, its temporary folder is removed.
+#[derive(Debug)]
+pub(crate) struct SandboxedCommand {
+    launchers: Arc<Launchers>,
+    policy: Policy,
+    profile: SandboxProfile,
+    folders: Vec<PathBuf>,
+    /// The guarded paths that were there before.
+    guarded_before: Vec<GuardedPath>,
+}
+
+impl Sandbox {
+    /// Prepares a command for a profile; `None` for [`SandboxProfile::None`]. An error says why it
+    /// cannot be held.
+    pub(crate) fn prepare_command(
+        &self,
+        profile: SandboxProfile,
+        place: &Workspace,
+        id: &str,
+    ) -> Result<Option<SandboxedCommand>, String> {
+        if profile == SandboxProfile::None {
+            return Ok(None);
+        }
+        let Some(launchers) = self.launchers.clone() else { return Err("there is no launcher".to_owned()) };
+        let (mut policy, guarded) = self.policy_for(profile, place)?;
+        let temp = self.temp_root.join(format!("{id}.tmp"));
+        DirBuilder::new().recursive(true).mode(0o700).create(&temp).map_err(|error| error.to_string())?;
+        policy.temp_folder = temp.canonicalize().map_err(|error| error.to_string())?;
+        Ok(Some(SandboxedCommand { launchers, policy, profile, folders: place.folders(), guarded_before: guarded }))
+    }
+
+    /// What a command in a profile may do, and the guarded paths that are there.
+    pub(super) fn policy_for(
+        &self,
+        profile: SandboxProfile,
+        place: &Workspace,
+    ) -> Result<(Policy, Vec<GuardedPath>), String> {
+        let mounts = match (self.level(), profile) {
+            (_, SandboxProfile::None) => return Ok(<(Policy, Vec<GuardedPath>)>::default()),
+            (SandboxLevel::Full, _) => true,
+            (SandboxLevel::WithoutMounts, SandboxProfile::Read) => false,
+            (SandboxLevel::WithoutMounts, SandboxProfile::Workspace) => {
+                return Err("the system gives it no namespaces to guard files with".to_owned());
+            }
+            (SandboxLevel::Unavailable(why), _) => return Err(why.clone()),
+        };
+        let settings = &self.options.settings;
+        let at = |path: &String| {
+            let path = place.absolute(path);
+            resolve(&path).unwrap_or(path)
+        };
+        let folders = place.folders();
+        let writes = profile == SandboxProfile::Workspace;
+        let mut read = readable::readable_paths(place, mounts);
+        let mut execute = readable::program_folders(place);
+        let mut write = Vec::new();
+        if writes {
+            write.clone_from(&folders);
+            execute.extend(folders.iter().cloned());
+            if settings.approves_sandboxed() {
+                write.extend(settings.filesystem.allow_write.iter().map(at).filter(|path| path.exists()));
+                // As documented: what is not refused may be read.
+                (read, execute) = (Vec::new(), vec![PathBuf::from("/")]);
+            }
+        }
+        let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
+        let refused = self.restrictions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = cache.find_restricted((refused.0, &refused.1), &folders, &all, writes);
+        if found.is_incomplete {
+            return Err("there are too many files to look for those that rules refuse".to_owned());
+        }
+        found.covered.extend(settings.filesystem.deny_read.iter().map(at).filter(|path| path.exists()));
+        found.read_only.extend(settings.filesystem.deny_write.iter().map(at).filter(|path| writes && path.exists()));
+        if !mounts && !found.covered.is_empty() {
+            return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
+        }
+        let allowed = writes && settings.allows_network(refused.1.allows_network);
+        let network = match (allowed, settings.network.allow_all_unix_sockets) {
+            (false, _) => NetworkAccess::None,
+            (true, Some(true)) => NetworkAccess::WithUnixSockets,
+            (true, _) => NetworkAccess::Internet,
+        };
+        let policy = Policy {
+            uses_mounts: mounts,
+            readable: read,
+            executable: execute,
+            writable: write,
+            covered: found.covered,
+            read_only: found.read_only,
+            network,
+            allows_attribute_changes: writes,
+            cwd: place.cwd(),
+            ..Policy::default()
+        };
+        Ok((policy, found.guarded))
+    }
+}
+
+impl SandboxedCommand {
+    /// The folder that the command may write in, whatever else it may.
+    pub(crate) fn temp_folder(&self) -> &Path {
+        &self.policy.temp_folder
+    }
+
+    /// Starts a program in the sandbox. It gets those of the variables that it may have, as
+    /// far as they are text, and `more`. Needs a tokio runtime.
+    pub(crate) fn launcher_command(
+        &self,
+        argv: &[&str],
+        given: &BTreeMap<OsString, OsString>,
+        more: &[(&str, &str)],
+    ) -> io::Result<Launched> {
+        let mut env = self.env(given);
+        env.extend(more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+        let argv = argv.iter().map(|&arg| arg.to_owned()).collect();
+        self.launchers.run(&Policy { argv, env: env.into_iter().collect(), ..self.policy.clone() })
+    }
+
+    /// The environment of the command: nothing that changes what bash or git do.
+    fn env(&self, given: &BTreeMap<OsString, OsString>) -> BTreeMap<String, String> {
+        let kept = |name: &str| match self.profile {
+            SandboxProfile::Read => KEPT_VARIABLES.contains(&name) || name.starts_with("LC_"),
+            _ => !is_code_variable(name),
+        };
+        let text = given.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let mut env: BTreeMap<String, String> =
+            text.filter(|(name, _)| kept(name)).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        env.insert("TMPDIR".into(), self.policy.temp_folder.to_string_lossy().into_owned());
+        if self.profile == SandboxProfile::Read {
+            env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
+            env.insert("GIT_CONFIG_COUNT".into(), SAFE_GIT_SETTINGS.len().to_string());
+            for (at, (name, value)) in SAFE_GIT_SETTINGS.iter().enumerate() {
+                env.insert(format!("GIT_CONFIG_KEY_{at}"), (*name).into());
+                env.insert(format!("GIT_CONFIG_VALUE_{at}"), (*value).into());
+            }
+        }
+        env
+    }
+
+    /// Moves guarded paths aside that the command made. Returns where they were and where
+    /// they are.
+    pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, PathBuf)> {
+        if self.profile != SandboxProfile::Workspace {
+            return Vec::new();
+        }
+        let mut made = find_guarded_paths(&self.folders);
+        made.retain(|guarded| !self.guarded_before.contains(guarded));
+        let aside = |path: PathBuf| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            let names = (1..).map(|n| path.with_file_name(format!("{}.moved-aside-{n}", name.trim_start_matches('.'))));
+            let to = names.take(1000).find(|to| to.symlink_metadata().is_err())?;
+            fs::rename(&path, &to).ok()?;
+            Some((path, to))
+        };
+        made.into_iter().map(|guarded| guarded.path).filter_map(aside).collect()
+    }
+}
+
+impl Drop for SandboxedCommand {
+    fn drop(&mut self) {
+        remove_temp(&self.policy.temp_folder);
+    }
+}
+
+/// Removes a temporary folder with all that is in it.
+pub(super) fn remove_temp(temp: &Path) {
+    // What covers files may not even be listed.
+    let _ = fs::remove_dir(temp.join(".covered-folder"));
+    let _ = fs::remove_dir_all(temp);
+}
+
+/// Whether a variable holds code, or says where code is.
+fn is_code_variable(name: &str) -> bool {
+    let starts = ["BASH_FUNC_", "LD_", "GIT_CONFIG", "DYLD_"];
+    let names = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "CDPATH", "GLOBIGNORE"];
+    names.contains(&name) || starts.iter().any(|start| name.starts_with(start))
+}

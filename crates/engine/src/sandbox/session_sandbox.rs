@@ -1,0 +1,191 @@
+//! The sandbox of a session: how far the kernel can hold commands, and what they are told.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use super::launchers::Launchers;
+use super::policy::Policy;
+use super::restricted_paths::{RestrictedPathCache, SandboxRestrictions};
+use super::sandboxed_command::remove_temp;
+use super::settings::SandboxSettings;
+use super::{LAUNCHER_FLAG, SandboxProfile};
+use crate::tool::Workspace;
+use crate::tools::random_id;
+
+/// Whether to use a sandbox: `QUIPU_SANDBOX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SandboxMode {
+    /// Where the system has one; commands that would need it are asked about elsewhere.
+    #[default]
+    Auto,
+    /// Always: without one the agent does not start.
+    Require,
+    /// Never: commands that would need it are asked about.
+    Off,
+}
+
+impl SandboxMode {
+    /// Reads the value of `QUIPU_SANDBOX`; `None` if it is no such value.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "auto" => Some(Self::Auto),
+            "require" => Some(Self::Require),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+
+/// How far the kernel can hold a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxLevel {
+    /// With everything, so that single files can be kept back.
+    Full,
+    /// Without namespaces: whole folders can be granted, but nothing in them kept back.
+    WithoutMounts,
+    /// Not at all; why, in words.
+    Unavailable(String),
+}
+
+/// What a sandbox is made of.
+#[derive(Debug, Clone, Default)]
+pub struct SandboxOptions {
+    /// The program that calls [`launch`](super::launch) first: the agent itself, or
+    /// `quipu-launcher`. Without one there is no sandbox.
+    pub launcher: Option<PathBuf>,
+    /// Whether to use it.
+    pub mode: SandboxMode,
+    /// The `sandbox` settings.
+    pub settings: SandboxSettings,
+    /// Takes this for the result of the self-test. What cannot be launched then fails.
+    pub assumed_level: Option<SandboxLevel>,
+}
+
+/// The sandbox of a session.
+#[derive(Debug)]
+pub struct Sandbox {
+    pub(super) options: SandboxOptions,
+    pub(super) launchers: Option<Arc<Launchers>>,
+    level: OnceLock<SandboxLevel>,
+    /// What rules refuse, and how often that has changed.
+    pub(super) restrictions: RwLock<(u64, SandboxRestrictions)>,
+    pub(super) cache: Mutex<RestrictedPathCache>,
+    /// The folder for temporary folders.
+    pub(super) temp_root: PathBuf,
+}
+
+impl Sandbox {
+    pub(crate) fn new(options: SandboxOptions, folder: &Path) -> Self {
+        Self {
+            launchers: options.launcher.clone().map(Launchers::new).map(Arc::new),
+            options,
+            level: OnceLock::new(),
+            restrictions: RwLock::default(),
+            cache: Mutex::default(),
+            temp_root: folder.to_owned(),
+        }
+    }
+
+    /// The `sandbox` settings.
+    pub fn settings(&self) -> &SandboxSettings {
+        &self.options.settings
+    }
+
+    /// Why there is no sandbox though one was wanted, and whether the agent must not start
+    /// then; `None` if it is there, or none was asked for.
+    pub(crate) fn unavailable_reason(&self) -> Option<(String, bool)> {
+        let settings = &self.options.settings;
+        let fails = settings.fail_if_unavailable == Some(true) && settings.enabled != Some(false);
+        let required = self.options.mode == SandboxMode::Require || fails;
+        if !required && settings.enabled != Some(true) {
+            return None;
+        }
+        match self.level() {
+            SandboxLevel::Full => None,
+            SandboxLevel::WithoutMounts if settings.enabled != Some(true) && !fails => None,
+            SandboxLevel::WithoutMounts => Some(("the system gives it no namespaces".to_owned(), required)),
+            SandboxLevel::Unavailable(why) => Some((why.clone(), required)),
+        }
+    }
+
+    /// How far the kernel can hold a command. Asked for the first time, it is tried out,
+    /// which takes some 20 ms.
+    pub fn level(&self) -> &SandboxLevel {
+        self.level.get_or_init(|| {
+            if self.options.mode == SandboxMode::Off {
+                return SandboxLevel::Unavailable("QUIPU_SANDBOX is off".to_owned());
+            }
+            if let Some(level) = &self.options.assumed_level {
+                return level.clone();
+            }
+            let Some(launcher) = &self.options.launcher else {
+                return SandboxLevel::Unavailable("there is no launcher".to_owned());
+            };
+            if probe_sandbox(launcher, &self.temp_root, true).is_ok() {
+                return SandboxLevel::Full;
+            }
+            match probe_sandbox(launcher, &self.temp_root, false) {
+                Ok(()) => SandboxLevel::WithoutMounts,
+                Err(error) => SandboxLevel::Unavailable(error.to_string()),
+            }
+        })
+    }
+
+    /// Sets what rules refuse. To be called whenever the rules change.
+    pub fn set_restrictions(&self, refused: SandboxRestrictions) {
+        let mut kept = self.restrictions.write().unwrap_or_else(PoisonError::into_inner);
+        *kept = (kept.0 + 1, refused);
+    }
+
+    /// Whether a command can be held in a profile now; why not, in words.
+    pub(crate) fn check_available(&self, profile: SandboxProfile, place: &Workspace) -> Result<(), String> {
+        let held = self.policy_for(profile, place).map(|_| ());
+        if let Err(why) = &held {
+            tracing::debug!(target: "quipu::sandbox", ?profile, %why, "cannot hold the command");
+        }
+        held
+    }
+}
+
+/// Tries the sandbox out: a process in it must be refused what it may not do.
+fn probe_sandbox(launcher: &Path, folder: &Path, mounts: bool) -> io::Result<()> {
+    let home = folder.join(random_id("check-"));
+    let (work, temp) = (home.join("work"), home.join("temp"));
+    [&work, &temp].iter().try_for_each(|path| DirBuilder::new().recursive(true).mode(0o700).create(path))?;
+    let outcome = probe_policy(launcher, mounts, &work, &temp);
+    remove_temp(&temp);
+    let _ = fs::remove_dir_all(&home);
+    tracing::debug!(target: "quipu::sandbox", mounts, ?outcome, "self-test");
+    outcome
+}
+
+fn probe_policy(launcher: &Path, mounts: bool, work: &Path, temp: &Path) -> io::Result<()> {
+    ["file", "covered"].iter().try_for_each(|name| fs::write(work.join(name), "kept"))?;
+    let (work, temp) = (work.canonicalize()?, temp.canonicalize()?);
+    let covered = if mounts { vec![work.join("covered")] } else { Vec::new() };
+    let policy = Policy {
+        uses_mounts: mounts,
+        readable: vec![work.clone()],
+        covered,
+        temp_folder: temp,
+        cwd: work,
+        ..Policy::default()
+    };
+    let mut command = Command::new(launcher);
+    command.arg(LAUNCHER_FLAG).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(&policy.to_line()?)?;
+    }
+    let output = child.wait_with_output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match text(&output.stdout).as_str() {
+        "ok" if output.status.success() => Ok(()),
+        "" => Err(io::Error::other(text(&output.stderr))),
+        said => Err(io::Error::other(said.to_owned())),
+    }
+}

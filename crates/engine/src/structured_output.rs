@@ -1,0 +1,81 @@
+//! The answer in a form that was asked for: a tool whose input is the answer.
+
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use jsonschema::Validator;
+use quipu_message::{Entry, Json, Maybe, ToolUseId, attachment};
+use serde_json::Value;
+
+use crate::agent_context::new_attachment;
+use crate::error::EngineError;
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+
+/// The tool's name.
+pub(crate) const TOOL_NAME: &str = "StructuredOutput";
+
+/// The answer, as the file keeps it.
+pub(crate) fn output_attachment(call: &ToolUseId, answer: &Json) -> Entry {
+    let (data, tool_use_id) = (Maybe::Value(answer.clone()), Maybe::Value(call.clone()));
+    let attached = attachment::StructuredOutput { data, tool_use_id, ..attachment::StructuredOutput::default() };
+    let attached = attachment::Attachment::StructuredOutput(Box::new(attached));
+    Entry::Attachment(Box::new(new_attachment(attached)))
+}
+
+/// Takes the answer and checks its form.
+pub(crate) struct StructuredOutputTool {
+    schema: Value,
+    validator: Validator,
+    output: Mutex<Option<Json>>,
+}
+
+impl StructuredOutputTool {
+    /// A tool for answers of the form that `--json-schema` gives.
+    pub(crate) fn from_flag(schema: &str) -> Result<Self, EngineError> {
+        let bad =
+            |error: serde_json::Error| EngineError::InvalidFlag { flag: "--json-schema", reason: error.to_string() };
+        Self::new(&Json::parse(schema).map_err(bad)?)
+    }
+
+    /// A tool for answers of this form.
+    pub(crate) fn new(schema: &Json) -> Result<Self, EngineError> {
+        let schema = schema.to_value();
+        let validator = jsonschema::validator_for(&schema)
+            .map_err(|error| EngineError::InvalidFlag { flag: "--json-schema", reason: error.to_string() })?;
+        Ok(Self { schema, validator, output: Mutex::default() })
+    }
+
+    /// The answer, once.
+    pub(crate) fn take_output(&self) -> Option<Json> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Tool for StructuredOutputTool {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: TOOL_NAME.to_owned(),
+            description: "Gives the final answer in the form that was asked for. Call it once, at the end, with the \
+                          whole answer as its input."
+                .to_owned(),
+            input_schema: self.schema.clone(),
+        }
+    }
+
+    fn effect(&self, _input: &Value) -> ToolEffect {
+        ToolEffect::ReadOnly
+    }
+
+    fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        let wrong: Vec<String> =
+            self.validator.iter_errors(&input).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        let output = if wrong.is_empty() {
+            *self.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(Json::from(input));
+            let text = "Structured output provided successfully";
+            ToolOutput::new(text, &text)
+        } else {
+            ToolOutput::failure(format!("Output does not match required schema: {}", wrong.join("; ")))
+        };
+        Box::pin(std::future::ready(output))
+    }
+}

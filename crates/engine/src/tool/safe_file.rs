@@ -1,0 +1,149 @@
+//! Opening files where a path was resolved to lead: no link is followed on the way, so
+//! that what is opened is what was judged, and nothing but regular files is read.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
+
+/// How folders on the way are opened: enough to go on from them.
+#[cfg(target_os = "linux")]
+const FOLDER_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// How files are opened: a pipe with nobody at its other end is not waited for.
+const FILE_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Reads a regular file of at most `max_bytes`. `real` must be resolved: a link in it is
+/// an error, and so are folders, devices and pipes.
+pub(crate) fn read(real: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open(real)?;
+    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("it holds more than {max_bytes} bytes"));
+    if file.metadata()?.len() > max_bytes {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    // A file may say that it is empty and never end, as those of /proc do.
+    if bytes.len() as u64 > max_bytes { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Opens a regular file for reading.
+pub(crate) fn open(real: &Path) -> io::Result<File> {
+    require_regular(open_at(real, OFlags::RDONLY, false)?)
+}
+
+/// Replaces what a regular file holds.
+pub(crate) fn replace(real: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = require_regular(open_at(real, OFlags::WRONLY, false)?)?;
+    file.set_len(0)?;
+    file.write_all(bytes)
+}
+
+/// Makes a file that does not exist, and the folders above it.
+pub(crate) fn create(real: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = open_at(real, OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL), true)?;
+    File::from(file).write_all(bytes)
+}
+
+fn require_regular(file: OwnedFd) -> io::Result<File> {
+    let file = File::from(file);
+    let about = file.metadata()?;
+    match about.is_file() {
+        true => Ok(file),
+        false if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+fn open_at(real: &Path, flags: OFlags, make_folders: bool) -> io::Result<OwnedFd> {
+    let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {
+        return Err(io::ErrorKind::IsADirectory.into());
+    };
+    let folder = open_folder(folder, make_folders)?;
+    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+    openat(folder, name, FILE_FLAGS.union(flags), mode).map_err(explain_error)
+}
+
+/// Opens a folder by its resolved path.
+fn open_folder(path: &Path, make: bool) -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    if !make {
+        use rustix::fs::{ResolveFlags, openat2};
+        // Kernels before 5.6 and some containers do not have it.
+        match openat2(CWD, path, FOLDER_FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return opened.map_err(explain_error),
+        }
+    }
+    let mut folder = openat(CWD, "/", FOLDER_FLAGS, Mode::empty())?;
+    for part in path.components() {
+        if let Component::Normal(name) = part {
+            folder = open_child_folder(&folder, name, make).map_err(explain_error)?;
+        }
+    }
+    Ok(folder)
+}
+
+fn open_child_folder(folder: &OwnedFd, name: &OsStr, make: bool) -> Result<OwnedFd, Errno> {
+    let flags = FOLDER_FLAGS.union(OFlags::NOFOLLOW);
+    match openat(folder, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) if make => {
+            match mkdirat(folder, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error),
+            }
+            openat(folder, name, flags, Mode::empty())
+        }
+        opened => opened,
+    }
+}
+
+/// Says of a link that it was not followed.
+fn explain_error(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP => io::Error::other("it has become a link since it was looked at"),
+        // Nobody reads from the pipe.
+        Errno::NXIO => io::Error::other("it is not a regular file"),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_and_only_regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        fs::write(root.join("real/file"), "text").unwrap();
+        symlink(root.join("real"), root.join("link")).unwrap();
+        symlink(root.join("real/file"), root.join("real/alias")).unwrap();
+        rustix::fs::mknodat(CWD, root.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert_eq!(read(&root.join("real/file"), 4).unwrap(), b"text");
+        assert_eq!(read(&root.join("real/file"), 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        for path in ["link/file", "real/alias", "pipe", "real", "none"] {
+            assert!(read(&root.join(path), 100).is_err(), "{path}");
+            assert!(replace(&root.join(path), b"x").is_err(), "{path}");
+        }
+        for path in ["link/new", "link/deep/new", "real/alias", "real/file"] {
+            assert!(create(&root.join(path), b"x").is_err(), "{path}");
+        }
+        assert!(read(Path::new("/dev/zero"), 100).is_err());
+        create(&root.join("a/b/new"), b"made").unwrap();
+        replace(&root.join("a/b/new"), b"new").unwrap();
+        assert_eq!(fs::read(root.join("a/b/new")).unwrap(), b"new");
+        assert_eq!(fs::read(root.join("real/file")).unwrap(), b"text");
+        assert!(!root.join("real/deep").exists());
+    }
+}

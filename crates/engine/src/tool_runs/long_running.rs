@@ -1,0 +1,57 @@
+//! Telling of calls that take long.
+
+use quipu_message::stream::ToolProgress;
+use quipu_message::system::{System, stream_only};
+use quipu_message::tool::ToolInput;
+use quipu_message::{AgentId, Entry, Envelope, Json, Maybe, ToolUse};
+
+use crate::output::OutputStream as Out;
+use crate::tool::ToolOutput;
+
+/// A call has run for a while.
+pub(super) fn task_started(id: &str, call: &ToolUse, input: &Json, output: &Out) -> System {
+    System::TaskStarted(Box::new(stream_only::TaskStarted {
+        task_id: Maybe::Value(AgentId::from(id)),
+        run_id: Maybe::Value(id.to_owned()),
+        tool_use_id: Maybe::Value(call.id.clone()),
+        description: Maybe::Value(describe_call(call, input)),
+        task_type: Maybe::Value("local_bash".to_owned()),
+        is_backgrounded: Maybe::Value(false),
+        envelope: output.envelope(),
+        ..stream_only::TaskStarted::default()
+    }))
+}
+
+/// How long a call has run. Only hosts far away ask for it: they cannot see that anything
+/// happens.
+pub(super) fn tool_progress(call: &ToolUse, seconds: u64, envelope: Envelope) -> Entry {
+    Entry::ToolProgress(Box::new(ToolProgress {
+        tool_use_id: Maybe::Value(call.id.clone()),
+        tool_name: Maybe::Value(call.name.clone()),
+        elapsed_time_seconds: Maybe::Value(seconds.into()),
+        envelope: Envelope { timestamp: Maybe::Absent, ..envelope },
+        ..ToolProgress::default()
+    }))
+}
+
+/// It has ended.
+pub(super) fn task_notification(id: &str, call: &ToolUse, input: &Json, done: &ToolOutput, output: &Out) -> System {
+    let status = if done.is_error { "failed" } else { "completed" };
+    System::TaskNotification(Box::new(stream_only::TaskNotification {
+        task_id: Maybe::Value(AgentId::from(id)),
+        run_id: Maybe::Value(id.to_owned()),
+        tool_use_id: Maybe::Value(call.id.clone()),
+        status: Maybe::Value(status.to_owned()),
+        output_file: Maybe::Value(String::new()),
+        summary: Maybe::Value(describe_call(call, input)),
+        envelope: output.envelope(),
+        ..stream_only::TaskNotification::default()
+    }))
+}
+
+fn describe_call(call: &ToolUse, input: &Json) -> String {
+    match ToolInput::from_name_and_json(&call.name, input) {
+        ToolInput::Bash(bash) => bash.description.into_option().unwrap_or(bash.command),
+        _ => call.name.clone(),
+    }
+}

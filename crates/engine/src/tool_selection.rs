@@ -1,0 +1,108 @@
+//! Which tools a talk has.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::definitions::AgentDefinition;
+use crate::permission::Behavior;
+use crate::session::Session;
+use crate::structured_output::StructuredOutputTool;
+use crate::subagent::AgentTool;
+use crate::tool::Tool;
+use crate::web_search::WebSearch;
+use crate::{tool_search, tools, user_tools};
+
+/// How deep subagents may be nested: they have no subagents of their own.
+const MAX_SUBAGENT_DEPTH: u64 = 1;
+
+/// The tools of `--bare`.
+const BARE_TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
+
+/// The tools that `--restricted` leaves out unless `--tools` names them.
+const NOT_RESTRICTED: [&str; 2] = ["Bash", "WebFetch"];
+
+/// The tools of the session's own talk.
+pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<StructuredOutputTool>>) -> Vec<Arc<dyn Tool>> {
+    let mut all = common_tools(session, 0);
+    if session.options.permission_prompt_tool.as_deref() == Some("stdio") {
+        all.push(Arc::new(user_tools::AskUserQuestionTool));
+        all.push(Arc::new(user_tools::ExitPlanModeTool { session: Arc::clone(session) }));
+    }
+    // Tools look at the state to describe themselves, so it is not held meanwhile.
+    let agent = session.state().agent.clone();
+    if let Some(agent) = &agent {
+        retain_agent_tools(agent, &mut all);
+    }
+    if session.options.bare && session.options.tools.is_none() {
+        all.retain(|tool| {
+            let name = tool.definition().name;
+            BARE_TOOLS.contains(&name.as_str()) || name.starts_with("mcp__")
+        });
+    }
+    if let Some(chosen) = &session.options.tools {
+        let chosen: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
+        let has = |name: &str| chosen.contains(name) || chosen.contains("default");
+        all.retain(|tool| {
+            let name = tool.definition().name;
+            has(&name) || name == "Agent" && has("Task") || name.starts_with("mcp__")
+        });
+    }
+    remove_denied_tools(session, &mut all);
+    tool_search::defer_mcp_tools(session, &mut all);
+    all.extend(structured.map(|form| Arc::clone(form) as Arc<dyn Tool>));
+    all
+}
+
+/// The tools of a subagent's talk.
+pub(crate) fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -> Vec<Arc<dyn Tool>> {
+    let mut all = common_tools(session, depth);
+    retain_agent_tools(agent, &mut all);
+    remove_denied_tools(session, &mut all);
+    tool_search::defer_mcp_tools(session, &mut all);
+    all
+}
+
+/// Keeps the tools that an agent has.
+fn retain_agent_tools(agent: &AgentDefinition, all: &mut Vec<Arc<dyn Tool>>) {
+    all.retain(|tool| {
+        let name = tool.definition().name;
+        let wanted = agent.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, &name)));
+        wanted && !agent.disallowed_tools.iter().any(|tool| names_tool(tool, &name))
+    });
+}
+
+fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
+    let mut all = tools::builtin_tools();
+    all.push(Arc::new(WebSearch::new(session)));
+    if session.options.restricted {
+        let named = |name: &str| session.options.tools.iter().flatten().any(|tool| tool == name);
+        all.retain(|tool| {
+            let name = tool.definition().name;
+            !NOT_RESTRICTED.contains(&name.as_str()) || named(&name)
+        });
+    }
+    if depth < MAX_SUBAGENT_DEPTH {
+        all.push(Arc::new(AgentTool::new(session, depth)));
+    }
+    if session.state().definitions.skills().next().is_some() {
+        all.push(Arc::new(user_tools::SkillTool { session: Arc::clone(session) }));
+    }
+    all.extend(session.mcp.tools());
+    all
+}
+
+/// A tool that is refused whatever it is called with is not offered.
+fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
+    let refused: Vec<String> = {
+        let state = session.state();
+        let refusals = state.rules.with_behavior(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
+        refusals.map(|rule| rule.rule.tool.clone()).collect()
+    };
+    all.retain(|tool| !refused.iter().any(|name| names_tool(name, &tool.definition().name)));
+}
+
+/// Whether a word names a tool; a server's name stands for all its tools.
+fn names_tool(word: &str, name: &str) -> bool {
+    let server = || name.strip_prefix(word).is_some_and(|rest| word.starts_with("mcp__") && rest.starts_with("__"));
+    word == name || word == "Task" && name == "Agent" || server()
+}

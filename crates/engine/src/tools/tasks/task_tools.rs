@@ -1,0 +1,163 @@
+//! TaskOutput reads background tasks, TaskStop ends them.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use quipu_message::tool::output::{TaskDetails as TaskWire, TaskOutput as TaskOutputWire, TaskStopOutput};
+use quipu_message::tool::{TaskOutputInput, TaskStopInput};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{Task, TaskKind, TaskStatus};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tools::{into_output, parse_input};
+
+/// How much of a task's output the model is given while it runs, in characters.
+const MAX_OUTPUT_CHARS: usize = 30_000;
+/// How long TaskOutput waits when the call does not say, and at all, in milliseconds.
+const DEFAULT_WAIT_MS: u64 = 30_000;
+const MAX_WAIT_MS: u64 = 600_000;
+
+/// Reads what background tasks give.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskOutput;
+
+impl Tool for TaskOutput {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "TaskOutput".into(),
+            description: "Gives the output of a command in the background, or the report of a subagent there. Waits \
+                          for its end, unless `block` is false or `timeout` comes first."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "task_id": {"type": "string", "description": "The task"},
+                    "block": {"type": "boolean", "description": "Wait for its end (default: true)"},
+                    "timeout": {"type": "integer", "minimum": 0, "description": "How long to wait, in milliseconds (default: 30000)"},
+                },
+                "required": ["task_id"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> ToolEffect {
+        // What it has told is not told again: that must not be lost with a broken answer.
+        ToolEffect::Independent
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(task_output(call_input, place, call).await) })
+    }
+}
+
+async fn task_output(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let wanted: TaskOutputInput = parse_input(call_input)?;
+    let task = place.tasks().find(&wanted.task_id).ok_or_else(|| task_not_found(&wanted.task_id))?;
+    let wait = wanted.timeout.get().copied().unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
+    let blocks = wanted.block.get().copied().unwrap_or(true);
+    if blocks {
+        let ended = timeout(Duration::from_millis(wait), task.wait());
+        tokio::select! {
+            _ = ended => {}
+            () = call.cancel.cancelled() => {}
+        }
+    }
+    let status = task.status();
+    let retrieval_status = match status {
+        TaskStatus::Running if blocks => "timeout",
+        TaskStatus::Running => "not_ready",
+        _ => "success",
+    };
+    if status != TaskStatus::Running {
+        task.mark_seen();
+    }
+    let exit_code = match status {
+        TaskStatus::Exited(code) if task.kind == TaskKind::Command => Some(i64::from(code)),
+        _ => None,
+    };
+    let kind = task.kind.as_str();
+    let raw = TaskOutputWire {
+        retrieval_status: retrieval_status.to_owned(),
+        task: TaskWire {
+            task_id: task.id.clone(),
+            task_type: kind.to_owned(),
+            status: status.as_str().to_owned(),
+            description: task.description.clone(),
+            output: task_text(&task),
+            exit_code: exit_code.into(),
+            ..TaskWire::default()
+        },
+        ..TaskOutputWire::default()
+    };
+    let code = exit_code.map(|code| format!("<exit_code>{code}</exit_code>\n\n")).unwrap_or_default();
+    let words = format!(
+        "<retrieval_status>{retrieval_status}</retrieval_status>\n\n<task_id>{}</task_id>\n\n<task_type>{kind}</task_type>\n\n<status>{}</status>\n\n{code}<output>\n{}\n</output>",
+        task.id,
+        status.as_str(),
+        raw.task.output
+    );
+    Ok(ToolOutput::new(words, &raw))
+}
+
+/// What a task has given; while it runs, the file knows.
+fn task_text(task: &Task) -> String {
+    task.output().unwrap_or_else(|| {
+        let bytes = std::fs::read(&task.output_path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let skip = text.chars().count().saturating_sub(MAX_OUTPUT_CHARS);
+        text.chars().skip(skip).collect::<String>().trim_end().to_owned()
+    })
+}
+
+fn task_not_found(id: &str) -> ToolOutput {
+    ToolOutput::tool_use_error(format!("No task found with ID: {id}"))
+}
+
+/// Ends background tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskStop;
+
+impl Tool for TaskStop {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "TaskStop".into(),
+            description: "Ends a command or a subagent in the background, and all it has started.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {"task_id": {"type": "string", "description": "The task"}},
+                "required": ["task_id"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::Mutating
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(stop_task(call_input, place).await) })
+    }
+}
+
+async fn stop_task(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
+    let wanted: TaskStopInput = parse_input(call_input)?;
+    let id = wanted.task_id.text().unwrap_or_default();
+    let task = place.tasks().find(id).ok_or_else(|| task_not_found(id))?;
+    if !place.tasks().stop(id) {
+        let status = task.status().as_str();
+        return Err(ToolOutput::tool_use_error(format!("Task {id} is not running (status: {status})")));
+    }
+    task.mark_seen();
+    task.wait().await;
+    let raw = TaskStopOutput {
+        message: format!("Successfully stopped task: {id} ({})", task.description),
+        task_type: task.kind.as_str().to_owned(),
+        task_id: task.id,
+        ..TaskStopOutput::default()
+    };
+    let words = quipu_message::Json::from_serialize(&raw).text().to_owned();
+    Ok(ToolOutput::new(words, &raw))
+}

@@ -1,0 +1,251 @@
+//! What was used and what it cost: by call, turn and session.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use quipu_conversation::price::{Prices, UsageCounts, Usd};
+use quipu_message::bookkeeping::CostState;
+use quipu_message::control::response::SessionUsage;
+use quipu_message::usage::{CacheCreation, ModelUsage, ServerToolUsage};
+use quipu_message::{Maybe, Usage, factory};
+use serde_json::Number;
+
+use crate::model::ModelLimits;
+
+/// The session's account.
+#[derive(Debug)]
+pub(crate) struct UsageTracker {
+    /// What models cost; the bundled prices, read when something is spent, if `None`.
+    prices: Option<Prices>,
+    usage_by_model: BTreeMap<String, ModelUsage>,
+    /// What was used since the last result.
+    since_last_result: BTreeMap<String, ModelUsage>,
+    cost_usd: Usd,
+    has_unpriced: bool,
+    api_time: Duration,
+    tool_time: Duration,
+    /// Time of earlier processes.
+    earlier_duration: Duration,
+    started_at: Instant,
+    lines_added: u64,
+    lines_removed: u64,
+}
+
+impl UsageTracker {
+    /// An empty account; with the bundled prices if `None` are given.
+    pub(crate) fn new(prices: Option<Prices>) -> Self {
+        Self {
+            prices,
+            usage_by_model: BTreeMap::new(),
+            since_last_result: BTreeMap::new(),
+            cost_usd: Usd::ZERO,
+            has_unpriced: false,
+            api_time: Duration::ZERO,
+            tool_time: Duration::ZERO,
+            earlier_duration: Duration::ZERO,
+            started_at: Instant::now(),
+            lines_added: 0,
+            lines_removed: 0,
+        }
+    }
+
+    /// Goes on from what the session's file says.
+    pub(crate) fn carry_over(&mut self, state: &CostState) {
+        let number = |n: &Maybe<Number>| n.get().and_then(Number::as_f64).unwrap_or_default();
+        let millis = |n: &Maybe<Number>| Duration::try_from_secs_f64(number(n) / 1000.0).unwrap_or_default();
+        self.cost_usd = Usd::from_f64(number(&state.total_cost_usd));
+        self.earlier_duration = millis(&state.total_duration);
+        self.tool_time = millis(&state.total_tool_duration);
+        self.usage_by_model = state.model_usage.get().cloned().unwrap_or_default();
+        self.has_unpriced = state.has_unknown_model_cost.is_true();
+        self.lines_added = state.total_lines_added.get().copied().unwrap_or_default();
+        self.lines_removed = state.total_lines_removed.get().copied().unwrap_or_default();
+    }
+
+    /// Forgets everything: a new conversation begins.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.prices.take());
+    }
+
+    /// Takes what one call used.
+    pub(crate) fn add_api_call(&mut self, model: &str, usage: &Usage, time: Duration) {
+        let counts = usage_counts(usage);
+        let prices = self.prices.get_or_insert_with(Prices::bundled);
+        let cost = prices.cost(model, None, &counts, usage.speed.text(), usage.inference_geo.text()).usd();
+        self.has_unpriced |= cost.is_none();
+        let cost = cost.unwrap_or(Usd::ZERO);
+        self.cost_usd += cost;
+        self.api_time += time;
+        for account in [&mut self.usage_by_model, &mut self.since_last_result] {
+            add_model_usage(account.entry(model.to_owned()).or_default(), model, &counts, usage, cost);
+        }
+    }
+
+    /// Takes what a tool did.
+    pub(crate) fn add_tool_run(&mut self, time: Duration, added: u64, removed: u64) {
+        self.tool_time += time;
+        self.lines_added += added;
+        self.lines_removed += removed;
+    }
+
+    /// What the session has cost.
+    pub(crate) fn cost_usd(&self) -> f64 {
+        self.cost_usd.as_f64()
+    }
+
+    /// The same as a number of the wire.
+    pub(crate) fn cost_number(&self) -> Number {
+        float_number(self.cost_usd())
+    }
+
+    /// Time spent in calls by this process.
+    pub(crate) fn api_time(&self) -> Duration {
+        self.api_time
+    }
+
+    /// By model, over the whole session.
+    pub(crate) fn usage_by_model(&self) -> &BTreeMap<String, ModelUsage> {
+        &self.usage_by_model
+    }
+
+    /// By model, since this was asked last.
+    pub(crate) fn take_since_last_result(&mut self) -> BTreeMap<String, ModelUsage> {
+        std::mem::take(&mut self.since_last_result)
+    }
+
+    /// The account as the session's file keeps it.
+    pub(crate) fn to_cost_state(&self, session_id: quipu_message::SessionId) -> CostState {
+        CostState {
+            session_id: Maybe::Value(session_id),
+            total_cost_usd: Maybe::Value(self.cost_number()),
+            total_api_duration: Maybe::Value(millis_number(self.api_time)),
+            total_tool_duration: Maybe::Value(millis_number(self.tool_time)),
+            total_duration: Maybe::Value(millis_number(self.duration())),
+            total_lines_added: Maybe::Value(self.lines_added),
+            total_lines_removed: Maybe::Value(self.lines_removed),
+            model_usage: Maybe::Value(self.usage_by_model.clone()),
+            has_unknown_model_cost: Maybe::Value(self.has_unpriced),
+            ..CostState::default()
+        }
+    }
+
+    /// The account as a host is told.
+    pub(crate) fn to_session_usage(&self) -> SessionUsage {
+        SessionUsage {
+            total_cost_usd: Maybe::Value(self.cost_number()),
+            total_api_duration_ms: whole_millis(self.api_time),
+            total_duration_ms: whole_millis(self.duration()),
+            total_lines_added: self.lines_added,
+            total_lines_removed: self.lines_removed,
+            model_usage: self.usage_by_model.clone(),
+            ..SessionUsage::default()
+        }
+    }
+
+    /// The account in words.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = format!(
+            "Total cost: ${:.4}\nTime in calls: {:.1} s\nTime in all: {:.1} s\nCode changes: {} lines added, {} removed",
+            self.cost_usd(),
+            self.api_time.as_secs_f64(),
+            self.duration().as_secs_f64(),
+            self.lines_added,
+            self.lines_removed,
+        );
+        for (model, used) in &self.usage_by_model {
+            let count = |n: &Maybe<u64>| n.get().copied().unwrap_or_default();
+            text.push_str(&format!(
+                "\n{model}: {} input, {} output, {} cache read, {} cache write",
+                count(&used.input_tokens),
+                count(&used.output_tokens),
+                count(&used.cache_read_input_tokens),
+                count(&used.cache_creation_input_tokens),
+            ));
+        }
+        text
+    }
+
+    fn duration(&self) -> Duration {
+        self.earlier_duration + self.started_at.elapsed()
+    }
+}
+
+/// Sums the usage of a turn's calls.
+pub(crate) fn add_usage(total: &mut Option<Usage>, usage: &Usage) {
+    let total = total.get_or_insert_with(factory::zero_usage);
+    let plus = |slot: &mut Maybe<u64>, more: &Maybe<u64>| {
+        *slot = Maybe::Value(slot.get().copied().unwrap_or_default() + more.get().copied().unwrap_or_default());
+    };
+    plus(&mut total.input_tokens, &usage.input_tokens);
+    plus(&mut total.output_tokens, &usage.output_tokens);
+    plus(&mut total.cache_creation_input_tokens, &usage.cache_creation_input_tokens);
+    plus(&mut total.cache_read_input_tokens, &usage.cache_read_input_tokens);
+    if let (Maybe::Value(split), Maybe::Value(more)) = (&mut total.cache_creation, &usage.cache_creation) {
+        let split: &mut CacheCreation = split;
+        plus(&mut split.ephemeral_5m_input_tokens, &more.ephemeral_5m_input_tokens);
+        plus(&mut split.ephemeral_1h_input_tokens, &more.ephemeral_1h_input_tokens);
+    }
+    if let (Maybe::Value(tools), Maybe::Value(more)) = (&mut total.server_tool_use, &usage.server_tool_use) {
+        let tools: &mut ServerToolUsage = tools;
+        plus(&mut tools.web_search_requests, &more.web_search_requests);
+        plus(&mut tools.web_fetch_requests, &more.web_fetch_requests);
+    }
+    if usage.service_tier.is_value() {
+        total.service_tier = usage.service_tier.clone();
+    }
+}
+
+/// How much of the context a call filled, its answer included.
+pub(crate) fn context_tokens(usage: &Usage) -> u64 {
+    let counts = usage_counts(usage);
+    counts.prompt_tokens() + counts.output
+}
+
+/// Milliseconds as a number of the wire.
+pub(crate) fn millis_number(time: Duration) -> Number {
+    Number::from(whole_millis(time))
+}
+
+/// A float as a number of the wire; what is no number is 0.
+pub(crate) fn float_number(value: f64) -> Number {
+    Number::from_f64(value).unwrap_or_else(|| Number::from(0))
+}
+
+fn whole_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn usage_counts(usage: &Usage) -> UsageCounts {
+    let count = |n: &Maybe<u64>| n.get().copied().unwrap_or_default();
+    let split = usage.cache_creation.get();
+    UsageCounts {
+        input: count(&usage.input_tokens),
+        output: count(&usage.output_tokens),
+        cache_write_5m: split.map(|split| count(&split.ephemeral_5m_input_tokens)).unwrap_or_default(),
+        cache_write_1h: split.map(|split| count(&split.ephemeral_1h_input_tokens)).unwrap_or_default(),
+        cache_write_total: count(&usage.cache_creation_input_tokens),
+        cache_read: count(&usage.cache_read_input_tokens),
+        web_searches: usage.server_tool_use.get().map(|used| count(&used.web_search_requests)).unwrap_or_default(),
+    }
+}
+
+fn add_model_usage(used: &mut ModelUsage, model: &str, counts: &UsageCounts, usage: &Usage, cost: Usd) {
+    let plus = |slot: &mut Maybe<u64>, more: u64| {
+        *slot = Maybe::Value(slot.get().copied().unwrap_or_default() + more);
+    };
+    plus(&mut used.input_tokens, counts.input);
+    plus(&mut used.output_tokens, counts.output);
+    plus(&mut used.cache_read_input_tokens, counts.cache_read);
+    plus(&mut used.cache_creation_input_tokens, counts.cache_write_tokens());
+    plus(&mut used.cache_creation_5m, counts.cache_write_5m);
+    plus(&mut used.cache_creation_1h, counts.cache_write_1h);
+    plus(&mut used.web_search_requests, counts.web_searches);
+    let so_far = used.cost_usd.get().and_then(Number::as_f64).unwrap_or_default();
+    used.cost_usd = Maybe::Value(float_number((Usd::from_f64(so_far) + cost).as_f64()));
+    let size = ModelLimits::for_model(model);
+    used.context_window = Maybe::Value(size.context_window);
+    used.max_output_tokens = Maybe::Value(size.max_output_tokens);
+    used.canonical_model = Maybe::Value(model.to_owned());
+    let thought = usage.output_tokens_details.get().map(|details| details.to_value()["thinking_tokens"].as_u64());
+    plus(&mut used.thinking_tokens, thought.flatten().unwrap_or_default());
+}

@@ -1,0 +1,655 @@
+//! Attempts to get round the rules, as tables.
+
+use std::os::unix::fs::symlink;
+
+use quipu_engine::permission::PermissionMode;
+use serde_json::json;
+
+use crate::{TestWorkspace, decision_word};
+
+/// A folder with links that lead out of it, beside a folder with a secret.
+fn workspace_with_links() -> (TestWorkspace, tempfile::TempDir) {
+    let bench = TestWorkspace::new();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("secret"), "s").unwrap();
+    bench.write("in/file", "x");
+    bench.write("a.txt", "x");
+    symlink(outside.path(), bench.path("out")).unwrap();
+    symlink(outside.path().join("secret"), bench.path("secret")).unwrap();
+    symlink(outside.path().join("not-yet"), bench.path("dangling")).unwrap();
+    symlink(bench.path("ring"), bench.path("ring")).unwrap();
+    symlink("..", bench.path("up")).unwrap();
+    symlink("out", bench.path("chain")).unwrap();
+    symlink("../..", bench.path("in/link")).unwrap();
+    (bench, outside)
+}
+
+#[test]
+fn no_file_tool_leaves_the_folders() {
+    let (bench, outside) = workspace_with_links();
+    let beside = bench.workspace.root().with_file_name("beside").display().to_string();
+    let paths = [
+        "out/secret".to_owned(),
+        "secret".to_owned(),
+        "dangling".to_owned(),
+        "ring".to_owned(),
+        "up/x".to_owned(),
+        "../x".to_owned(),
+        "in/../../x".to_owned(),
+        "in/../out/secret".to_owned(),
+        "not/there/../../../x".to_owned(),
+        "./././../x".to_owned(),
+        "out/../x".to_owned(),
+        "secret/".to_owned(),
+        "secret/.".to_owned(),
+        "out/".to_owned(),
+        "out//secret".to_owned(),
+        "in/../up/x".to_owned(),
+        "up/./x".to_owned(),
+        "chain/secret".to_owned(),
+        "in/link/x".to_owned(),
+        "/proc/self/root/etc/passwd".to_owned(),
+        "/proc/self/cwd/../x".to_owned(),
+        "/etc/passwd".to_owned(),
+        "//etc/passwd".to_owned(),
+        "~/x".to_owned(),
+        format!("{}x/y", bench.workspace.root().display()),
+        format!("{}/../x", bench.workspace.root().display()),
+        beside,
+        outside.path().join("secret").display().to_string(),
+    ];
+    // Without a home, `~` is an ordinary name inside the folder.
+    let really_inside = |path: &str| path == "~/x";
+    for path in paths {
+        for tool in ["Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep"] {
+            let input = json!({"file_path": path, "notebook_path": path, "path": path, "pattern": "x"});
+            let verdict = decision_word(&bench.evaluate(PermissionMode::AcceptEdits, &[], tool, &input));
+            assert_eq!(verdict, if really_inside(&path) { "allow" } else { "ask" }, "{tool} {path}");
+            let verdict = decision_word(&bench.evaluate(PermissionMode::DontAsk, &["allow Edit(in/**)"], tool, &input));
+            assert!(verdict == "deny" || really_inside(&path), "{tool} {path}");
+        }
+    }
+    for pattern in ["/etc/*", "../*", "in/../../*", "~/*", "./../*", "in/..", "**/../../*", "//etc/*"] {
+        let verdict = bench.evaluate(PermissionMode::Default, &[], "Glob", &json!({"pattern": pattern}));
+        assert_eq!(decision_word(&verdict), "ask", "Glob {pattern}");
+    }
+}
+
+#[test]
+fn files_that_decide_what_programs_do_are_never_changed_unasked() {
+    let (bench, _outside) = workspace_with_links();
+    bench.write(".git/config", "");
+    symlink(bench.path(".git"), bench.path("innocent")).unwrap();
+    for path in [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".claude/settings.json",
+        ".mcp.json",
+        "sub/.git/config",
+        ".GIT/config",
+        "innocent/config",
+    ] {
+        let verdict = bench.evaluate(PermissionMode::AcceptEdits, &[], "Write", &json!({"file_path": path}));
+        assert_eq!(decision_word(&verdict), "ask", "{path}");
+        for command in [format!("touch {path}"), format!("echo x > {path}"), format!("cp a.txt {path}")] {
+            assert_eq!(bench.bash_decision(PermissionMode::AcceptEdits, &[], &command), "ask", "{command}");
+        }
+    }
+}
+
+/// None of these may run because `git diff`, `npm test` and `echo` may.
+#[test]
+fn allow_rules_are_not_stretched() {
+    let (bench, outside) = workspace_with_links();
+    let rules = ["allow Bash(git diff:*)", "allow Bash(npm test)", "allow Bash(echo:*)"];
+    let elsewhere = outside.path().join("new").display().to_string();
+    let attempts = [
+        // lists
+        "git diff; rm -rf x",
+        "git diff && rm -rf x",
+        "git diff || rm -rf x",
+        "git diff | sh",
+        "git diff |& sh",
+        "git diff & rm -rf x",
+        "git diff\nrm -rf x",
+        "git diff;\n\n\trm x",
+        "npm test;rm x",
+        "npm test&&rm x",
+        "{ git diff; rm x; }",
+        "(git diff; rm x)",
+        "if git diff; then rm x; fi",
+        "while git diff; do rm x; done",
+        "for i in a b; do rm $i; done",
+        "! rm x",
+        // substitutions
+        "git diff $(rm x)",
+        "git diff `rm x`",
+        "git diff \"$(rm x)\"",
+        "git diff \"`rm x`\"",
+        "git diff \"a $(echo $(rm x)) b\"",
+        "git diff <(rm x)",
+        "git diff >(rm x)",
+        "git diff ${x:-$(rm x)}",
+        "git diff ${x:-`rm x`}",
+        "git diff $((x[$(rm x)]))",
+        "git diff $[ $(rm x) ]",
+        "echo \"${x@P}\"",
+        "echo ${!x}",
+        // here-documents
+        "echo <<EOF\n$(rm x)\nEOF",
+        "echo <<EOF\n`rm x`\nEOF",
+        "echo <<'EOF'\nx\nEOF\nrm x",
+        "echo <<-EOF\n\tx\n\tEOF\nrm x",
+        "echo <<EOF $(rm x)\nEOF",
+        "sh <<EOF\nrm x\nEOF",
+        "sh <<< 'rm x'",
+        // redirections
+        "echo x > /etc/passwd",
+        "echo x >> ~/.bashrc",
+        "echo x > ../x",
+        "echo x > out/x",
+        "echo x > dangling",
+        "echo x >| secret",
+        "echo x &> /etc/x",
+        "echo x >& /etc/x",
+        "echo x 2> /etc/x",
+        "echo x > $HOME/x",
+        "echo x > \"$(rm x)\"",
+        "echo x > /dev/tcp/10.0.0.1/80",
+        "echo x <> /etc/x",
+        "> /etc/passwd",
+        "echo < /etc/passwd",
+        "echo x > /dev/null > /etc/x",
+        // wrappers and shells
+        "env git diff",
+        "env rm x",
+        "env -i PATH=/tmp/evil git diff",
+        "timeout 5 rm x",
+        "timeout -s KILL 5 git diff",
+        "nice rm x",
+        "nice -n 5 rm x",
+        "nohup rm x",
+        "xargs rm",
+        "echo x | xargs rm",
+        "sh -c 'git diff'",
+        "bash -c 'rm x'",
+        "bash -c \"git diff; rm x\"",
+        "eval 'rm x'",
+        "eval git diff",
+        "command rm x",
+        "exec rm x",
+        "builtin rm x",
+        "sudo git diff",
+        "stdbuf -oL rm x",
+        "setsid rm x",
+        "find . -exec rm {} +",
+        "find . -delete",
+        "find . -fprint x",
+        "source x",
+        ". ./x",
+        "trap 'rm x' EXIT",
+        "alias git=rm; git diff",
+        "time rm x",
+        "coproc rm x",
+        // changed meaning
+        "PATH=/tmp/evil git diff",
+        "PATH=/tmp/evil; git diff",
+        "GIT_EXTERNAL_DIFF=rm git diff",
+        "LD_PRELOAD=/tmp/x.so npm test",
+        "export PATH=/tmp/evil; git diff",
+        "NODE_ENV=$(rm x) npm test",
+        "git() { rm x; }; git diff",
+        "function git { rm x; }; git diff",
+        "for PATH in /tmp/evil; do git diff; done",
+        "hash -p /tmp/evil git; git diff",
+        "./git diff",
+        "/tmp/evil/git diff",
+        "out/git diff",
+        "git -c core.pager=rm diff",
+        "git --exec-path=/tmp/evil diff",
+        // words that only look right
+        "git diffx",
+        "gitdiff",
+        "\"git diff\"",
+        "'git diff' x",
+        "git\u{a0}diff",
+        "git\u{2003}diff",
+        "git\u{200b} diff",
+        "git diff\u{2028}rm x",
+        "git diff\rrm x",
+        "git \u{202e}diff",
+        "$git diff",
+        "git $x",
+        "g?t diff",
+        "git d*",
+        "{git,diff}",
+        "{rm,-rf,x}",
+        "~/git diff",
+        "$'git' diff",
+        "$'\\x72m' x",
+        "npm test x",
+        "npm testx",
+        "npm  test --",
+        // comments and continuations
+        "git diff # x\nrm x",
+        "# x\nrm x",
+        "git diff \\\n; rm x",
+        "git diff \\\n&& rm x",
+        "r\\\nm x",
+        "git diff '#' ; rm x",
+        "git diff a#; rm x",
+        // not a command at all
+        "git diff '",
+        "git diff \"",
+        "git diff $(",
+        "git diff `",
+        "git diff (",
+        "git diff )",
+        "git diff \\",
+        "case x in x) rm x;; esac",
+        "[[ -n $(rm x) ]]",
+        "((x=$(rm x)))",
+        "select i in a; do rm x; done",
+        "x=(a $(rm x))",
+        "a[$(rm x)]=1",
+        "test -v 'a[$(rm x)]'",
+        "[ -v 'a[$(rm x)]' ]",
+    ];
+    for command in attempts.into_iter().map(str::to_owned).chain([format!("echo x > {elsewhere}")]) {
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, &command), "ask", "{command}");
+        assert_eq!(bench.bash_decision(PermissionMode::DontAsk, &rules, &command), "deny", "{command}");
+        assert_eq!(bench.bash_decision(PermissionMode::Plan, &rules, &command), "deny", "plan {command}");
+    }
+}
+
+/// None of these may run unasked because they seem to only read, or to change what may be changed.
+#[test]
+fn commands_that_seem_harmless_are_looked_at_closely() {
+    let (bench, _outside) = workspace_with_links();
+    let attempts = [
+        "cat /etc/passwd",
+        "cat ../x",
+        "cat out/secret",
+        "cat secret",
+        "cat ~/x",
+        "cat $x",
+        "cat *",
+        "cat up/x",
+        "head -c9 < /etc/passwd",
+        "ls /",
+        "ls ..",
+        "cd / && ls",
+        "cd .. && cat x",
+        "cd out && cat secret",
+        "cd in && cat ../../x",
+        "cd && ls",
+        "cd - && ls",
+        "cd in; cd in; cat x",
+        "for i in 1 2; do cat x; cd in; done",
+        "pushd in && cat x",
+        "grep -R x .",
+        "grep -f/etc/passwd x",
+        "grep x /etc/passwd",
+        "sort -o a.txt in/file",
+        "sort -uoa.txt in/file",
+        "sort --output=a.txt in/file",
+        "sort --compress-program=rm a.txt",
+        "uniq a.txt in/file",
+        "uniq - in/file",
+        "uniq -- -a in/file",
+        "sort --co=rm a.txt",
+        "git diff --textco",
+        "git diff --no-ind a.txt b",
+        "date --se 2020-01-01",
+        "wc --fil a.txt",
+        "find / -name x",
+        "find . -execdir rm {} +",
+        "find . -ok rm {} +",
+        "find . -fls x",
+        "find -L . -name x",
+        "find . -name x -delete",
+        "date -s 2020-01-01",
+        "file -C -m x",
+        "git diff --output=x",
+        "git log --output x",
+        "git diff --ext-diff",
+        "git diff --no-index /etc/passwd a.txt",
+        "git -C / log",
+        "git show --textconv",
+        "git branch new",
+        "git remote add x y",
+        "git stash",
+        "git tag v1",
+        "git checkout .",
+        "git config -l",
+        "printf -v PATH x",
+        "diff -r in out",
+        "tee a.txt",
+        "dd if=/dev/zero of=a.txt",
+        "awk 'BEGIN{system(\"x\")}'",
+        "sed -n 1p a.txt",
+        "python3 -c x",
+        "wc --files0-from=a.txt",
+        "touch /etc/x",
+        "rm -rf /",
+        "rm -rf .",
+        "rm -rf ..",
+        "rm -rf in/..",
+        "rm *",
+        "rm -rf $x",
+        "rm -rf ~",
+        "rm -rf out/secret",
+        "mv a.txt ..",
+        "mv a.txt out/",
+        "mv a.txt /tmp",
+        "cp secret b",
+        "cp a.txt ../b",
+        "cp -t /etc a.txt",
+        "cp --target-directory=/etc a.txt",
+        "mkdir ../x",
+        "mkdir -p in/../../x",
+        "ln -s /etc x",
+        "chmod 777 a.txt",
+        "cd .. && touch x",
+        "cd in && rm ../../x",
+        "rmdir up/x",
+    ];
+    for command in attempts {
+        assert_eq!(bench.bash_decision(PermissionMode::AcceptEdits, &[], command), "ask", "{command}");
+    }
+    for command in [
+        "touch in/new",
+        "rm -f a.txt",
+        "mkdir -p in/deep",
+        "mv a.txt in/",
+        "cp a.txt b.txt",
+        "echo x > new",
+        "cd in && touch new",
+    ] {
+        assert_eq!(bench.bash_decision(PermissionMode::AcceptEdits, &[], command), "allow", "{command}");
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &[], command), "ask", "{command}");
+    }
+}
+
+/// All of these run `rm` or `git push`, one way or another.
+#[test]
+fn deny_rules_see_through_disguises() {
+    let (bench, _outside) = workspace_with_links();
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    let refused = [
+        "rm x",
+        "rm",
+        "'rm' x",
+        "\"rm\" x",
+        "\\rm x",
+        "r\"\"m x",
+        "r\\\nm x",
+        "/bin/rm x",
+        "../../bin/rm x",
+        "X=1 rm x",
+        "a; rm x",
+        "a && rm x",
+        "a || rm x",
+        "a | rm x",
+        "a & rm x",
+        "a\nrm x",
+        "(rm x)",
+        "{ rm x; }",
+        "! rm x",
+        "if a; then rm x; fi",
+        "for i in 1; do rm $i; done",
+        "a $(rm x)",
+        "a `rm x`",
+        "a \"$(rm x)\"",
+        "a <(rm x)",
+        "a <<E\n$(rm x)\nE",
+        "env rm x",
+        "env A=1 rm x",
+        "env -u A rm x",
+        "env -S 'rm x'",
+        "timeout 5 rm x",
+        "timeout -k 1 5 rm x",
+        "nice -n 1 rm x",
+        "nohup rm x",
+        "xargs rm",
+        "a | xargs -n1 rm",
+        "sh -c 'rm x'",
+        "bash -c \"rm x\"",
+        "bash -lc 'a; rm x'",
+        "/bin/sh -c 'rm x'",
+        "sh -c \"sh -c 'rm x'\"",
+        "eval rm x",
+        "eval 'rm x'",
+        "eval \"a; rm x\"",
+        "command rm x",
+        "exec rm x",
+        "builtin rm x",
+        "sudo rm x",
+        "sudo -u me rm x",
+        "doas rm x",
+        "stdbuf -oL rm x",
+        "setsid rm x",
+        "busybox rm x",
+        "find . -exec rm {} +",
+        "find . -name x -execdir rm {} ;",
+        "watch 'rm x'",
+        "trap 'rm x' EXIT",
+        "alias x='rm y'",
+        "su -c 'rm x'",
+        "env timeout 5 nice sh -c 'rm x'",
+        "git push",
+        "git push origin main",
+        "git 'push' -f",
+        "bash -c 'git push'",
+        // not understood, and still recognised
+        "f() { rm x; }; f",
+        "case x in x) rm x;; esac",
+        "[[ x ]] && rm x",
+        "((1)) && rm x",
+        "time rm x",
+        "rm x $((1))",
+        "rm ${x:-y}",
+    ];
+    for command in refused {
+        for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+            assert_eq!(bench.bash_decision(mode, &rules, command), "deny", "{mode} {command}");
+        }
+    }
+    // What hides its command cannot be compared with the rules, so even bypass asks.
+    for command in [
+        "$x y",
+        "$(echo rm) x",
+        "`echo rm` x",
+        "echo 'rm x' | sh",
+        "eval $x",
+        "bash < x",
+        "r?m x",
+        "env $x y",
+        "bash -c $x",
+        "$'\\x72m' x",
+        "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
+    ] {
+        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &[], command), "allow", "{command}");
+    }
+    for command in [
+        "echo rm",
+        "bash build.sh",
+        "git pull",
+        "grep rm x",
+        "npm run rm",
+        "git commit -m 'rm x'",
+        "rmdir x",
+        "git pushx",
+    ] {
+        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+}
+
+/// Ways to `rm` or `git push` that go through other programs' options, variables and code.
+#[test]
+fn deny_rules_see_what_other_programs_are_told_to_run() {
+    let (bench, _outside) = workspace_with_links();
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    let refused = [
+        // options that hold a whole command
+        "env -S'rm x'",
+        "env '-Srm x'",
+        "env --split-string='rm x'",
+        "xargs --replace=% rm %",
+        "tar cf x.tar --checkpoint=1 --checkpoint-action='exec=rm x' .",
+        "rsync -e 'rm x' a b:",
+        "fd -x rm",
+        "fd . -X /bin/rm",
+        "parallel 'rm {}' ::: x",
+        "hyperfine 'rm x'",
+        "entr rm x",
+        "ssh localhost rm x",
+        "tmux new-session 'rm x'",
+        "setpriv --reuid=1 rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "pwsh -c 'rm x'",
+        "csh -c 'rm x'",
+        "mksh -c 'rm x'",
+        // code of other languages
+        "awk 'BEGIN { system(\"rm x\") }'",
+        "gawk 'BEGIN { print | \"rm x\" }'",
+        "sed '1e rm x' a",
+        "sed -n '/x/{s//rm y/;e}' a",
+        "perl -e 'system(\"rm\", \"x\")'",
+        "perl -e '`rm x`'",
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "python3 -c \"import os; os.execvp('rm', ['rm', 'x'])\"",
+        "node -e 'require(\"child_process\").execSync(\"rm x\")'",
+        "ruby -e 'exec \"rm x\"'",
+        "php -r 'system(\"rm x\");'",
+        "vim -c '!rm x' a",
+        "make -f - <<E\nall:\n\trm x\nE",
+        "python3 <<E\nimport os; os.system('rm x')\nE",
+        "python3 <<'E'\nimport os; os.system('rm x')\nE",
+        "bash <<'E'\nrm x\nE",
+        "bash <<< 'rm x'",
+        "tee run.sh <<'E' | sh\nrm x\nE",
+        // variables that programs run
+        "PAGER='rm x' git log",
+        "GIT_SSH_COMMAND='rm x' git fetch",
+        "PAGER=rm git log",
+        "export PAGER='rm x'",
+        "declare -x PAGER='rm x'",
+        // git's own ways
+        "git -C . push",
+        "git -c a.b=c push",
+        "git --no-pager push origin main",
+        "git --git-dir=.git push",
+        "git --git-dir .git --work-tree . push",
+        "git -c alias.x='!rm y' x",
+        "git -c alias.p=push p",
+        "git -c core.pager='rm x' log",
+        "git config alias.x '!rm y'",
+        "git bisect run rm x",
+        "git submodule foreach 'rm x'",
+        "git rebase -x 'rm x' main",
+        "git rebase --exec='rm x' main",
+        // names
+        "RM x",
+        "Git push",
+        "command -p rm x",
+        "exec -a y rm x",
+    ];
+    let slipped: Vec<String> = refused
+        .iter()
+        .flat_map(|command| {
+            [PermissionMode::Default, PermissionMode::BypassPermissions]
+                .map(|mode| (mode, bench.bash_decision(mode, &rules, command), *command))
+        })
+        .filter(|(_, verdict, _)| *verdict != "deny")
+        .map(|(mode, verdict, command)| format!("{mode} {verdict} {command}"))
+        .collect();
+    assert!(slipped.is_empty(), "{slipped:#?}");
+}
+
+/// What stands where a denied word would be is not known, so it is asked.
+#[test]
+fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
+    let (bench, _outside) = workspace_with_links();
+    let rules = ["allow Bash(git:*)", "allow Bash(npm:*)", "deny Bash(git push:*)", "deny Bash(npm * --force)"];
+    for command in ["git $x", "git \"$x\"", "git pus?", "git $x push", "git {push,}", "npm $x", "npm ci $x"] {
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+    }
+    for command in ["git log $x", "npm ci", "git -C . log", "git commit -m \"$x\""] {
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+    }
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    for command in [
+        "git -C . log",
+        "git -c color.ui=never log",
+        "git config user.name me",
+        "python3 build.py",
+        "make farm",
+        "make rm",
+        "sed -n 1,5p a.txt",
+        "sed s/rm/x/ a.txt",
+        "awk '{print $1}' a.txt",
+        "cat > notes.md <<'E'\nrm x\nE",
+        "node -e 'console.log(1)'",
+        "tar czf a.tar.gz in",
+        "export A=1",
+        "docker rm x",
+    ] {
+        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn no_pattern_of_the_shell_reaches_a_file_that_may_not_be_read() {
+    let bench = TestWorkspace::new();
+    bench.write(".env", "KEY=1");
+    bench.write("deep/.env", "KEY=1");
+    bench.write("a.txt", "x");
+    let commands = [
+        "cat .e*",
+        "cat .env*",
+        "cat .en?",
+        "cat .[e]nv",
+        "cat .en[a-z]",
+        "cat .en[!x]",
+        "cat \".e\"*",
+        "cat '.e'nv*",
+        "cat .\\e*",
+        "cat .e{nv,x}",
+        "cat ./.e*",
+        "cat */.e*",
+        "cat d*p/.env",
+        "cat de{ep,x}/.e*",
+        "cat < .e*",
+        "cat $FILE",
+        "cat ${F}",
+        "cat \"$F\"",
+        "grep KEY .*",
+        "head -n1 .??v",
+        "cat $(echo .env)",
+    ];
+    let read = ["allow Bash(cat:*)", "allow Bash(grep:*)", "allow Bash(head:*)", "allow Bash(rm:*)"];
+    for command in commands {
+        for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
+            assert_ne!(
+                bench.bash_decision(mode, &[&["deny Read(.env)"], &read[..]].concat(), command),
+                "allow",
+                "{command}"
+            );
+            assert_ne!(bench.bash_decision(mode, &["deny Read(.env)"], command), "allow", "{command}");
+        }
+    }
+    assert_ne!(
+        bench.bash_decision(PermissionMode::Default, &["deny Edit(.env)", "allow Bash(rm:*)"], "rm .e*"),
+        "allow"
+    );
+    // Where nothing is refused, and where nothing is hidden, the rule is as good as ever.
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &read, "cat .e*"), "allow");
+    assert_eq!(
+        bench.bash_decision(PermissionMode::Default, &[&["deny Read(.env)"], &read[..]].concat(), "cat a.txt"),
+        "allow"
+    );
+}

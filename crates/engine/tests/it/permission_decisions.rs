@@ -1,0 +1,348 @@
+//! Modes, rules, updates and suggestions.
+
+use quipu_engine::permission::{
+    Behavior, Decision, DecisionReason, PermissionMode, Rule, RuleSet, RuleSource, evaluate,
+};
+use quipu_engine::sandbox::SandboxProfile;
+use quipu_engine::tool::WorkspaceOptions;
+use quipu_message::Json;
+use quipu_message::control::PermissionUpdate;
+use serde_json::{Value, json};
+
+use crate::{TestWorkspace, decision_word, parse_rules};
+
+fn update(value: Value) -> PermissionUpdate {
+    Json::from(value).read().unwrap()
+}
+
+#[test]
+fn each_mode_allows_what_it_says() {
+    let bench = TestWorkspace::new();
+    let inside = json!({"file_path": bench.path_text("a")});
+    let outside = json!({"file_path": "/srv/elsewhere/a"});
+    let shell = |command: &str| json!({"command": command});
+    let modes = [
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::BypassPermissions,
+        PermissionMode::Plan,
+        PermissionMode::DontAsk,
+    ];
+    let table: [(&str, Value, [&str; 5]); 17] = [
+        ("Read", inside.clone(), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Read", outside.clone(), ["ask", "ask", "allow", "ask", "deny"]),
+        ("Grep", json!({"pattern": "x"}), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Glob", json!({"pattern": "**/*.rs"}), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Write", inside.clone(), ["ask", "allow", "allow", "deny", "deny"]),
+        ("Edit", inside, ["ask", "allow", "allow", "deny", "deny"]),
+        ("NotebookEdit", json!({"notebook_path": "/srv/n.ipynb"}), ["ask", "ask", "allow", "deny", "deny"]),
+        ("Write", outside, ["ask", "ask", "allow", "deny", "deny"]),
+        ("Bash", shell("echo hi && git status"), ["allow", "allow", "allow", "allow", "allow"]),
+        ("Bash", shell("touch a"), ["ask", "allow", "allow", "deny", "deny"]),
+        ("Bash", shell("npm test"), ["ask", "ask", "allow", "deny", "deny"]),
+        ("WebFetch", json!({"url": "https://example.com/"}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("TodoWrite", json!({"todos": []}), ["allow", "allow", "allow", "allow", "allow"]),
+        ("mcp__fs__read", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("WebSearch", json!({"query": "q"}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("SomethingNew", json!({}), ["ask", "ask", "allow", "ask", "deny"]),
+        ("AskUserQuestion", json!({}), ["ask", "ask", "ask", "ask", "deny"]),
+    ];
+    for (tool, input, expected) in table {
+        let found = modes.map(|mode| decision_word(&bench.evaluate(mode, &[], tool, &input)));
+        assert_eq!(found, expected, "{tool} {input}");
+    }
+}
+
+#[test]
+fn rules_allow_refuse_and_ask() {
+    let bench = TestWorkspace::with_options(WorkspaceOptions {
+        env: [("HOME".into(), "/home/me".into())].into(),
+        ..WorkspaceOptions::default()
+    });
+    let path = |path: &str| json!({"file_path": path});
+    let here = |name: &str| json!({"file_path": bench.path_text(name)});
+    let url = |url: &str| json!({"url": url});
+    let table: [(&[&str], &str, Value, &str); 52] = [
+        (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
+        (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
+        (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
+        (&["allow Read(~/x/**)"], "Read", path("/home/me/x/../y"), "ask"),
+        (&["allow Read(//var/log/*.log)"], "Read", path("/var/log/a.log"), "allow"),
+        (&["allow Read(//var/log/*.log)"], "Write", path("/var/log/a.log"), "ask"),
+        (&["allow Edit(src/**)"], "Write", here("src/a/b.rs"), "allow"),
+        (&["allow Edit(src/**)"], "NotebookEdit", json!({"notebook_path": bench.path_text("src/n.ipynb")}), "allow"),
+        (&["allow Edit(src/**)"], "Edit", here("other/src/x"), "ask"),
+        (&["allow Edit(/docs/**)"], "Edit", here("docs/x"), "allow"),
+        (&["allow Write"], "Edit", here("docs/x"), "ask"),
+        (&["deny Read(.env)"], "Read", here(".env"), "deny"),
+        (&["deny Read(.env)"], "Read", here("deep/.env"), "deny"),
+        (&["deny Read(./.env)"], "Read", here("deep/.env"), "allow"),
+        (&["deny Read(secrets/**)"], "Grep", json!({"pattern": "x", "path": bench.path_text("secrets/a")}), "deny"),
+        (&["allow Read", "deny Read(.env)"], "Read", here(".env"), "deny"),
+        (&["deny Read(.env)"], "Bash", json!({"command": "cat ./.env"}), "deny"),
+        (&["ask Read(*.pem)"], "Read", here("k.pem"), "ask"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://EXAMPLE.com/a"), "allow"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://example.com.evil.org/"), "ask"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://evil.org/?example.com"), "ask"),
+        (&["allow WebFetch(domain:example.com)"], "WebFetch", url("https://example.com@evil.org/"), "ask"),
+        (&["deny WebFetch(domain:example.com)"], "WebFetch", url("https://a.example.com./"), "deny"),
+        (&["allow mcp__fs"], "mcp__fs__read", json!({}), "allow"),
+        (&["allow mcp__fs__*"], "mcp__fs__read", json!({}), "allow"),
+        (&["allow mcp__fs__read"], "mcp__fs__read", json!({}), "allow"),
+        (&["allow mcp__fs__read"], "mcp__fs__write", json!({}), "ask"),
+        (&["allow mcp__fs"], "mcp__fsx__read", json!({}), "ask"),
+        // It may be a tool of a server `fs__b`.
+        (&["allow mcp__fs"], "mcp__fs__b__read", json!({}), "ask"),
+        (&["allow mcp__fs__b__read"], "mcp__fs__b__read", json!({}), "allow"),
+        (&["allow Bash", "deny mcp__fs"], "mcp__fs__b__read", json!({}), "deny"),
+        (&["allow mcp__fs__b__read", "deny mcp__fs__b"], "mcp__fs__b__read", json!({}), "deny"),
+        (&["allow mcp__fs", "deny mcp__*__read"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow mcp__fs", "deny mcp__fs__re*"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow mcp__fs", "ask mcp__*"], "mcp__fs__read", json!({}), "ask"),
+        (&["allow Skill", "deny Skill(deploy)"], "Skill", json!({"skill": "/deploy"}), "deny"),
+        (&["allow mcp__*"], "mcp__fs__read", json!({}), "ask"),
+        (&["deny Task"], "Agent", json!({}), "deny"),
+        (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
+        (&["allow Edit(*)"], "Edit", here("deep/a"), "allow"),
+        (&["allow WebFetch(domain:*)"], "WebFetch", url("https://example.com/a"), "allow"),
+        (&["allow WebFetch", "deny WebFetch(example.com)"], "WebFetch", url("https://example.com/a"), "deny"),
+        (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://a.example.com/a"), "allow"),
+        (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
+        (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
+        (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Plan"}), "allow"),
+        (&["allow Skill(review)"], "Skill", json!({"skill": "review"}), "allow"),
+        (&["allow Skill(review)"], "Skill", json!({"skill": "deploy"}), "ask"),
+        (&["allow mcp__fs__read(x)"], "mcp__fs__read", json!({}), "ask"),
+        (&["deny mcp__fs__read(x)"], "mcp__fs__read", json!({}), "deny"),
+        (&["allow ExitPlanMode"], "ExitPlanMode", json!({}), "ask"),
+        (&["deny Write(a.txt)"], "Bash", json!({"command": "echo x > a.txt"}), "deny"),
+    ];
+    for (texts, tool, input, expected) in table {
+        assert_eq!(
+            decision_word(&bench.evaluate(PermissionMode::Default, texts, tool, &input)),
+            expected,
+            "{texts:?} {tool} {input}"
+        );
+    }
+}
+
+#[test]
+fn deny_rules_hold_in_every_mode() {
+    let bench = TestWorkspace::new();
+    for mode in [
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::BypassPermissions,
+        PermissionMode::Plan,
+        PermissionMode::DontAsk,
+    ] {
+        assert_eq!(bench.bash_decision(mode, &["allow Bash", "deny Bash(rm:*)"], "rm x"), "deny");
+        let input = json!({"file_path": bench.path_text(".env")});
+        assert_eq!(decision_word(&bench.evaluate(mode, &["deny Read(.env)"], "Read", &input)), "deny");
+    }
+}
+
+#[test]
+fn commands_are_allowed_part_by_part() {
+    let bench = TestWorkspace::new();
+    let table: [(&[&str], &str, &str); 30] = [
+        (&[], "cd . && git status", "allow"),
+        (&["allow Bash(git status:*)"], "cd . && git status", "allow"),
+        (&["allow Bash(git status:*)"], "cd sub && git status", "ask"),
+        (&["allow Bash(npm test)"], "npm test && git status", "ask"),
+        (&["allow Bash(npm test)", "allow Bash(git add:*)"], "git add . && git status", "allow"),
+        (
+            &["allow Bash(git:*)", "deny Read(.env)"],
+            "git --no-pager status && git add -A && git commit -m fix",
+            "allow",
+        ),
+        (&["allow Bash(npm test)"], "npm test", "allow"),
+        (&["allow Bash(npm test)"], "npm test --watch", "ask"),
+        (&["allow Bash(npm run:*)"], "npm run build -- --fast", "allow"),
+        (&["allow Bash(npm run:*)"], "npm runaway", "ask"),
+        (&["allow Bash(git diff:*)"], "git diff HEAD~3 | head -20", "allow"),
+        (&["allow Bash(git diff:*)"], "git  'diff'\tx", "allow"),
+        (&["allow Bash(touch aa *)"], "touch aa", "allow"),
+        (&["allow Bash(touch aa *)"], "touch aa bb", "allow"),
+        (&["allow Bash(touch aa *)"], "touch aab", "ask"),
+        (&["allow Bash(git * main)"], "git push origin main", "allow"),
+        (&["allow Bash(git commit -m 'a b':*)"], "git commit -m \"a b\" x", "allow"),
+        (&["allow Bash(make:*)", "allow Bash(cargo test:*)"], "make && cargo test -p x", "allow"),
+        (&["allow Bash(make:*)"], "make && cargo test", "ask"),
+        (&["allow Bash(make:*)"], "timeout 60 make all", "allow"),
+        (&["allow Bash(make:*)"], "NODE_ENV=test make all", "allow"),
+        (&["allow Bash(make:*)"], "for i in 1 2; do make $i; done", "allow"),
+        (&["allow Bash(make:*)"], "if make; then echo yes; fi", "allow"),
+        (&["allow Bash(for i in 1 2; do x $((i)); done)"], "for i in 1 2; do x $((i)); done", "allow"),
+        (&["allow Bash"], "anything $((1)) at all", "allow"),
+        (&["allow Bash(*)"], "anything", "allow"),
+        (&[], "ls -la src && grep -rn 'fn main' src | wc -l", "allow"),
+        (&[], "find . -name '*.rs' -type f", "allow"),
+        (&[], "cd src && cat main.rs", "allow"),
+        (&[], "# nothing", "allow"),
+    ];
+    for (texts, command, expected) in table {
+        assert_eq!(bench.bash_decision(PermissionMode::Default, texts, command), expected, "{texts:?} {command}");
+    }
+}
+
+#[test]
+fn a_question_comes_with_what_would_answer_it() {
+    let bench = TestWorkspace::new();
+    let question = |tool: &str, input: Value| match bench.evaluate(PermissionMode::Default, &[], tool, &input) {
+        Decision::Ask(question) => question,
+        other => panic!("{tool} {input}: {other:?}"),
+    };
+    let shown = |updates: &[PermissionUpdate]| serde_json::to_value(updates).unwrap();
+    let touch = question("Bash", json!({"command": "touch aa"}));
+    assert_eq!(
+        shown(&touch.suggestions),
+        json!([
+            {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch aa *"}], "behavior": "allow", "destination": "localSettings"},
+            {"type": "addDirectories", "directories": [bench.workspace.root()], "destination": "session"},
+            {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
+        ])
+    );
+    assert_eq!(touch.blocked_path, Some(bench.path("aa")));
+    let write = question("Write", json!({"file_path": bench.path_text("c.txt"), "content": "c"}));
+    assert_eq!(
+        shown(&write.suggestions),
+        json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}])
+    );
+    assert_eq!(write.blocked_path, None);
+    let mcp = question("mcp__calc__add", json!({}));
+    assert_eq!(
+        shown(&mcp.suggestions),
+        json!([{"type": "addRules", "rules": [{"toolName": "mcp__calc__add"}], "behavior": "allow", "destination": "localSettings"}])
+    );
+    let outside = question("Bash", json!({"command": "touch /srv/x"}));
+    assert!(outside.message.starts_with("touch in '/srv/x' needs approval"));
+}
+
+#[test]
+fn taking_a_suggestion_means_not_being_asked_again() {
+    let calls = [
+        ("Bash", json!({"command": "touch aa"})),
+        ("Bash", json!({"command": "npm run build && cargo test 'a b' | tee -a log"})),
+        ("Bash", json!({"command": "env X=1 make"})),
+        ("Bash", json!({"command": "sh -c 'make; make install'"})),
+        ("Read", json!({"file_path": "/srv/a/b.txt"})),
+        ("Write", json!({"file_path": "c.txt"})),
+        ("WebFetch", json!({"url": "https://example.com/x"})),
+        ("mcp__calc__add", json!({})),
+    ];
+    for (tool, input) in calls {
+        let bench = TestWorkspace::new();
+        let Decision::Ask(question) = bench.evaluate(PermissionMode::Default, &[], tool, &input) else {
+            panic!("{tool} {input}")
+        };
+        let mut rules = RuleSet::default();
+        let mode = rules.apply(&question.suggestions[0], &bench.workspace).unwrap().unwrap_or_default();
+        let again = evaluate(mode, &rules, tool, &input, &bench.workspace);
+        assert_eq!(decision_word(&again), "allow", "{tool} {input}: {:?}", question.suggestions);
+    }
+}
+
+#[test]
+fn updates_change_rules_folders_and_mode() {
+    let bench = TestWorkspace::new();
+    let mut set = parse_rules(&["allow Bash(ls:*)"]);
+    let rule = |content: &str| json!([{"toolName": "Bash", "ruleContent": content}]);
+    let change = |kind: &str, content: &str| {
+        update(json!({"type": kind, "rules": rule(content), "behavior": "allow", "destination": "session"}))
+    };
+    let texts =
+        |set: &RuleSet| set.iter().map(|rule| format!("{} {}", rule.source.as_str(), rule.rule)).collect::<Vec<_>>();
+    set.apply(&change("addRules", "a"), &bench.workspace).unwrap();
+    set.apply(&change("addRules", "a"), &bench.workspace).unwrap();
+    assert_eq!(texts(&set), ["cliArg Bash(ls:*)", "session Bash(a)"]);
+    set.apply(&change("replaceRules", "b"), &bench.workspace).unwrap();
+    assert_eq!(texts(&set), ["cliArg Bash(ls:*)", "session Bash(b)"]);
+    set.apply(&change("removeRules", "b"), &bench.workspace).unwrap();
+    assert_eq!(texts(&set), ["cliArg Bash(ls:*)"]);
+    let folder = |kind: &str| update(json!({"type": kind, "directories": ["/srv/x"], "destination": "session"}));
+    let read = json!({"file_path": "/srv/x/y"});
+    set.apply(&folder("addDirectories"), &bench.workspace).unwrap();
+    assert_eq!(decision_word(&evaluate(PermissionMode::Default, &set, "Read", &read, &bench.workspace)), "allow");
+    set.apply(&folder("removeDirectories"), &bench.workspace).unwrap();
+    assert_eq!(decision_word(&evaluate(PermissionMode::Default, &set, "Read", &read, &bench.workspace)), "ask");
+    let mode = |mode: &str| update(json!({"type": "setMode", "mode": mode, "destination": "session"}));
+    assert_eq!(set.apply(&mode("plan"), &bench.workspace), Ok(Some(PermissionMode::Plan)));
+}
+
+#[test]
+fn unknown_words_allow_nothing() {
+    let bench = TestWorkspace::new();
+    let mut set = RuleSet::default();
+    let updates = [
+        json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "permit", "destination": "session"}),
+        json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow", "destination": "everywhere"}),
+        json!({"type": "setMode", "mode": "yolo", "destination": "session"}),
+        json!({"type": "allowEverything", "destination": "session"}),
+    ];
+    for value in updates {
+        assert!(set.apply(&update(value.clone()), &bench.workspace).is_err(), "{value}");
+    }
+    assert_eq!(set, RuleSet::default());
+    assert_eq!(PermissionMode::parse("bypass"), None);
+    assert_eq!(Behavior::parse("Allow"), None);
+    assert_eq!(RuleSource::parse("cli"), None);
+}
+
+#[test]
+fn lists_of_rules_are_split_outside_brackets() {
+    let (found, wrong) = Rule::parse_list("Bash(git log:*, x),Read Edit(a b),Bash(open");
+    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Bash(git log:*, x)", "Read", "Edit(a b)"]);
+    assert_eq!(wrong, ["Bash(open"]);
+}
+
+#[test]
+fn a_verdict_says_why() {
+    let bench = TestWorkspace::new();
+    let verdict = bench.evaluate(PermissionMode::Default, &["allow Bash(make:*)"], "Bash", &json!({"command": "make"}));
+    let Decision::Allow { reason: DecisionReason::Rule { rule, source }, profile: SandboxProfile::None } = verdict
+    else {
+        panic!("{verdict:?}")
+    };
+    assert_eq!((rule.to_string().as_str(), source.as_str()), ("Bash(make:*)", "cliArg"));
+    let verdict = bench.evaluate(PermissionMode::Default, &[], "Bash", &json!({"command": "echo hi"}));
+    assert_eq!(verdict, Decision::Allow { reason: DecisionReason::Subcommands, profile: SandboxProfile::Read });
+    let verdict = bench.evaluate(PermissionMode::Plan, &[], "Write", &json!({"file_path": "/w/a"}));
+    let message = "Cannot write to /w/a while in plan mode.".to_owned();
+    assert_eq!(verdict, Decision::Deny { message, reason: DecisionReason::Mode(PermissionMode::Plan) });
+    let Decision::Deny { message, .. } =
+        bench.evaluate(PermissionMode::Default, &["deny Bash"], "Bash", &json!({"command": "x"}))
+    else {
+        panic!()
+    };
+    assert!(quipu_message::synthetic::is_automatic_denial(&message));
+}
+
+#[test]
+fn a_text_runs_in_one_profile_or_asks() {
+    let bench = TestWorkspace::new();
+    let rules = ["allow Bash(make:*)", "allow Bash(git status:*)"];
+    let profile = |mode, command: &str| match bench.evaluate(mode, &rules, "Bash", &json!({"command": command})) {
+        Decision::Allow { profile, .. } => Some(profile),
+        _ => None,
+    };
+    let cases = [
+        (PermissionMode::Default, "cat a && ls", Some(SandboxProfile::Read)),
+        (PermissionMode::Default, "cat <<E\nx\nE", Some(SandboxProfile::Read)),
+        (PermissionMode::Default, "make", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "cd src && make 2>&1 | tail -n 3", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "make <<E\nx\nE", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "cat <<E | make\nx\nE", None),
+        (PermissionMode::Default, "make && echo a\\\nb", None),
+        (PermissionMode::Default, "make $(cat a)", None),
+        (PermissionMode::Default, "make `cat a`", None),
+        (PermissionMode::Default, "make && diff <(cat a) b", None),
+        (PermissionMode::AcceptEdits, "mkdir a && cat b", Some(SandboxProfile::Workspace)),
+        (PermissionMode::AcceptEdits, "echo x > a", Some(SandboxProfile::Workspace)),
+        (PermissionMode::AcceptEdits, "mkdir a && make", None),
+        (PermissionMode::BypassPermissions, "mkdir a && make", Some(SandboxProfile::None)),
+    ];
+    for (mode, command, expected) in cases {
+        assert_eq!(profile(mode, command), expected, "{mode}: {command}");
+    }
+}

@@ -1,0 +1,504 @@
+//! Ways past the reader of commands and the rules about files that reviews found.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use quipu_engine::permission::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, evaluate, hidden_file_filter};
+use quipu_engine::tool::WorkspaceOptions;
+use serde_json::{Value, json};
+
+use crate::{TestWorkspace, decision_word, parse_rules, success_text};
+
+/// Every command with the same rules and mode, and what is decided instead of `expected`.
+fn differing_decisions(
+    bench: &TestWorkspace,
+    mode: PermissionMode,
+    texts: &[&str],
+    expected: &str,
+    commands: &[&str],
+) -> Vec<String> {
+    let decided = commands.iter().map(|command| (bench.bash_decision(mode, texts, command), command));
+    let wrong = decided.filter(|(decision, _)| *decision != expected);
+    wrong.map(|(decision, command)| format!("{decision} {command:?}")).collect()
+}
+
+fn none() -> Vec<String> {
+    Vec::new()
+}
+
+#[test]
+fn a_continued_line_is_read_as_bash_reads_it_or_not_at_all() {
+    let bench = TestWorkspace::new();
+    let hidden = [
+        "cat <<EOF\nEO\\\nF\ntouch one\nEOF",
+        "cat <<EO\\\nF\n$(touch two)\nEOF",
+        "echo \"$\\\n(touch three)\"",
+        "cat <<EOF\n$\\\n(touch four)\nEOF",
+        "cat $\\\nHOME/.ssh/id_rsa",
+        "cat \"$\\\n{HOME}/x\"",
+        "cat $\\\n'\\x2fetc\\x2fpasswd'",
+        "cat <<EOF\nfoo \\\nEOF\necho '\nEOF\ntouch five\n'\n",
+        "echo $(\\\n(1))",
+        "echo a\\\nb",
+    ];
+    for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
+        assert_eq!(differing_decisions(&bench, mode, &[], "ask", &hidden), none());
+    }
+    assert_eq!(differing_decisions(&bench, PermissionMode::Plan, &[], "deny", &hidden), none());
+    let rules = ["allow Bash(git status:*)"];
+    let command = "git status <<EO\\\nF\n$(touch five)\nEOF";
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "ask");
+    let rules = ["allow Bash", "deny Bash(rm:*)"];
+    for command in ["cat <<EOF\nEO\\\nF\nrm -f x\nEOF", "r\\\nm x"] {
+        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "deny", "{command:?}");
+    }
+    // The usual way to break a long command over lines.
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "ls -l \\\n  -a \\\n  ."), "allow");
+}
+
+#[test]
+fn git_only_reads_in_the_repository_the_session_began_in() {
+    let bench = TestWorkspace::new();
+    for folder in [".git", "docs/objects", "docs/refs", "src", "nested/.git"] {
+        fs::create_dir_all(bench.path(folder)).unwrap();
+    }
+    bench.write("docs/HEAD", "ref: refs/heads/main");
+    bench.write("docs/config", "[core]\n\tfsmonitor = touch /tmp/x\n");
+    for command in ["cd docs && git status", "cd src && git status", "git status; cd docs && git log"] {
+        for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
+            assert_eq!(bench.bash_decision(mode, &[], command), "ask", "{command}");
+        }
+    }
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "git status"), "allow");
+    for (folder, expected) in [("src", "allow"), ("docs", "ask"), ("nested", "ask")] {
+        bench.workspace.set_cwd(bench.path(folder));
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "git status"), expected, "in {folder}");
+    }
+    let bare = TestWorkspace::new();
+    for folder in ["objects", "refs"] {
+        fs::create_dir_all(bare.path(folder)).unwrap();
+    }
+    bare.write("HEAD", "ref: refs/heads/main");
+    assert_eq!(bare.bash_decision(PermissionMode::Default, &[], "git status"), "ask");
+}
+
+#[test]
+fn options_that_hold_a_path_are_not_passed_over() {
+    let bench = TestWorkspace::new();
+    let outside = tempfile::tempdir().unwrap();
+    symlink(outside.path(), bench.path("linkdir")).unwrap();
+    symlink(outside.path().join("secret"), bench.path("link")).unwrap();
+    symlink(outside.path().join("secret"), bench.path("-link")).unwrap();
+    bench.write("a.txt", "x");
+    let commands = [
+        "cp -t.git config",
+        "mv -t.claude x",
+        "cp -r -t. tmpl/.",
+        "mv -tlinkdir a.txt",
+        "cp -S.x a.txt b.txt",
+        "cat -- -link",
+        "diff --from-file=link a.txt",
+        "diff --to-file=link a.txt",
+        "grep -flink a.txt",
+        "grep --file=link a.txt",
+        "git blame --contents=link a.txt",
+        "git ls-files --exclude-from=link",
+        "md5sum -c link",
+        "date 010100002020",
+        "date 01010000",
+        "touch -rlink a.txt",
+    ];
+    for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
+        assert_eq!(differing_decisions(&bench, mode, &[], "ask", &commands), none());
+    }
+    let usual = [
+        "ls -la",
+        "ls -lah --color=never src",
+        "head -n 5 a.txt",
+        "head -20 a.txt",
+        "tail -n +3 a.txt",
+        "grep -rn --include='*.rs' main .",
+        "grep -A3 -e x a.txt",
+        "cut -d, -f1 a.txt",
+        "cut -f1-3 a.txt",
+        "sort -k2 -t, -u a.txt",
+        "wc -l a.txt",
+        "date +%Y-%m-%d",
+        "date -u",
+        "date",
+        "find . -name '*.rs' -type f -maxdepth 3",
+        "git log --oneline -5",
+        "git diff --stat HEAD~1 -- src",
+        "git log --format='%h %s' -n 3",
+        "test -f a.txt && echo yes",
+        "[ -d src ] || echo no",
+        "du -sh .",
+        "uniq -c a.txt",
+        "cat -n a.txt",
+        "stat -c %s a.txt",
+    ];
+    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &[], "allow", &usual), none());
+}
+
+#[test]
+fn a_change_of_folder_is_followed_both_ways() {
+    let home = tempfile::tempdir().unwrap();
+    let bench = TestWorkspace::with_options(WorkspaceOptions {
+        env: [("HOME".into(), home.path().into())].into(),
+        ..WorkspaceOptions::default()
+    });
+    fs::create_dir_all(bench.path("a/b/c/d")).unwrap();
+    symlink("a/b/c/d", bench.path("l")).unwrap();
+    let leading_out = [
+        "cd -- && cat .ssh/id_rsa",
+        "cd -P && mkdir -p .ssh && echo k > .ssh/authorized_keys",
+        "cd -L && cat x",
+        "cd -e && cat x",
+        "cd '' && cat x",
+        "cd l/../.. && cat outside.txt",
+        "cd l/../.. && echo x > dropped",
+        "cd l/../../..",
+    ];
+    for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
+        assert_eq!(differing_decisions(&bench, mode, &[], "ask", &leading_out), none());
+    }
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "cd a/b && cat x"), "allow");
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "cd a/../a/b && ls"), "allow");
+}
+
+#[test]
+fn rules_about_files_follow_a_change_of_folder() {
+    let bench = TestWorkspace::new();
+    let outside = tempfile::tempdir().unwrap();
+    let denied = format!("deny Edit(/{}/denied/**)", outside.path().display());
+    let into = format!("cd {} && touch denied/q", outside.path().display());
+    fs::create_dir_all(bench.path("src")).unwrap();
+    let table: [(&[&str], PermissionMode, &str, &str); 10] = [
+        (&["deny Read(./src/.env)"], PermissionMode::Default, "cd src && cat .env", "deny"),
+        (&["deny Read(./.env)", "allow Bash(cat:*)"], PermissionMode::Default, "cd src && cat ../.env", "deny"),
+        (&["deny Edit(./src/.env)"], PermissionMode::AcceptEdits, "cd src && echo PWN > .env", "deny"),
+        (&[&denied, "allow Bash"], PermissionMode::Default, &into, "deny"),
+        (&[&denied, "allow Bash"], PermissionMode::BypassPermissions, &into, "deny"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "cd src && cd . && cat .env", "ask"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "pushd src && cat .env", "ask"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "builtin cd src && cat .env", "ask"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "env -C src cat .env", "ask"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "sh -c 'cat src/.env'", "deny"),
+    ];
+    for (texts, mode, command, expected) in table {
+        assert_eq!(bench.bash_decision(mode, texts, command), expected, "{texts:?} {command}");
+    }
+}
+
+#[test]
+fn what_may_read_a_refused_file_is_asked_about() {
+    let bench = TestWorkspace::new();
+    bench.write(".env", "KEY=1");
+    bench.write("list", "KEY=1");
+    fs::create_dir_all(bench.path("empty")).unwrap();
+    let commands = [
+        "grep -d recurse '' .",
+        "grep -r KEY .",
+        "grep -r KEY",
+        "diff -N . empty",
+        "diff . empty",
+        "cat .e{},nv}",
+        "git log -p",
+        "git log --patch",
+        "git diff",
+        "git show",
+        "git blame list",
+        "cat $F",
+        "cat .e*",
+    ];
+    for behavior in ["deny", "ask"] {
+        let rule = format!("{behavior} Read(./.env)");
+        let found: Vec<String> =
+            differing_decisions(&bench, PermissionMode::Default, &[&rule], "ask", &commands).into_iter().collect();
+        assert_eq!(found, none(), "{behavior}");
+    }
+    let refused = ["git show HEAD:.env", "grep -f.env list", "cat ./.env", "grep KEY list .env"];
+    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &["deny Read(./.env)"], "deny", &refused), none());
+    // The same where a rule allows every command.
+    let unsure = ["cat .e*", "cat $F", "cat ${PWD}/.env", "cat .e{},nv}", "cat $((1))"];
+    assert_eq!(
+        differing_decisions(&bench, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "ask", &unsure),
+        none()
+    );
+    let searching = [
+        "grep -r KEY .",
+        "grep -r KEY",
+        "rg KEY",
+        "ls -a | xargs cat",
+        "find . -type f -exec cat {} +",
+        "diff . empty",
+        "git diff",
+        "git log -p",
+    ];
+    for allow in ["allow Bash", "allow Bash(grep:*)"] {
+        let rules = [allow, "deny Read(./.env)"];
+        assert_eq!(differing_decisions(&bench, PermissionMode::Default, &rules, "ask", &searching), none(), "{allow}");
+    }
+    let code = ["python3 -c 'print(open(\".env\").read())'", "perl -e 'open(F, \"<.env\")'", "awk '{print}' .env"];
+    for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+        assert_eq!(differing_decisions(&bench, mode, &["allow Bash", "deny Read(./.env)"], "deny", &code), none());
+    }
+    let usual = ["cat list", "make all", "git status", "git log --oneline -3", "ls .", "find . -name '*.rs'"];
+    assert_eq!(
+        differing_decisions(&bench, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "allow", &usual),
+        none()
+    );
+    let usual = ["cat list", "git status", "git log --oneline -3", "ls -la .", "grep KEY list"];
+    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &["deny Read(./.env)"], "allow", &usual), none());
+    assert_eq!(bench.bash_decision(PermissionMode::Default, &["ask Read(list)"], "cat list"), "ask");
+}
+
+#[test]
+fn nothing_follows_a_moved_folder_unasked() {
+    let bench = TestWorkspace::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::create_dir_all(bench.path("tmpl")).unwrap();
+    symlink(outside.path().join("file"), bench.path("tmpl/evil")).unwrap();
+    symlink(outside.path(), bench.path("tmpl/outdir")).unwrap();
+    bench.write("a.txt", "x");
+    let commands = [
+        "mv tmpl new && echo PWN > new/evil",
+        "cp -r tmpl new && echo PWN > new/evil",
+        "cp -a tmpl new; echo PWN > new/evil",
+        "mv tmpl new && cp a.txt new/outdir/x",
+        "mv tmpl new && cat new/evil",
+        "for i in 1 2; do mv tmpl new; done",
+    ];
+    assert_eq!(differing_decisions(&bench, PermissionMode::AcceptEdits, &[], "ask", &commands), none());
+    let usual = ["mv tmpl new", "cp -r tmpl new", "mkdir -p in && mv a.txt in/", "cp a.txt b.txt && cat b.txt"];
+    assert_eq!(differing_decisions(&bench, PermissionMode::AcceptEdits, &[], "allow", &usual), none());
+}
+
+#[test]
+fn deny_rules_see_the_disguises_of_the_review() {
+    let bench = TestWorkspace::new();
+    let rules = ["allow Bash", "deny Bash(rm:*)"];
+    let commands = [
+        "echo 'rm V' | sh -s arg",
+        "echo 'rm V' | bash /dev/stdin",
+        "echo 'rm V' | bash /proc/self/fd/0",
+        "echo 'rm V' | bash +x",
+        "echo 'rm V' | bash -o posix",
+        "source /dev/stdin <<< 'rm V'",
+        "echo rm V | xargs env",
+        "echo rm V | xargs timeout 5",
+        "echo rm V | xargs nice",
+        "echo rm V | xargs",
+        "git ls-remote --upload-pack='rm V;' .",
+        "git fetch --upload-pack='rm V;' .",
+        "git clone -u 'rm V;' . x",
+        "git grep -O'rm V;' x",
+        "XX='!rm V' git --config-env=alias.y=XX y",
+        "hash -p /bin/rm foo && foo V",
+        "let 'a[$(rm V)]=1'",
+        "test -v 'a[$(rm V)]'",
+        "printf -v 'a[$(rm V)]' x",
+        "read 'a[$(rm V)]' <<< x",
+        "mapfile -C 'rm V #' -c 1 <<< x",
+        "compgen -C 'rm V' x",
+        "ld.so /bin/rm V",
+        "/lib/ld-musl-x86_64.so.1 /bin/rm V",
+        "zip -q -T -TT 'rm V #' z f",
+        "split --filter='rm V' x",
+    ];
+    let slipped: Vec<&&str> = commands
+        .iter()
+        .filter(|command| {
+            [PermissionMode::Default, PermissionMode::BypassPermissions]
+                .iter()
+                .any(|mode| bench.bash_decision(*mode, &rules, command) == "allow")
+        })
+        .collect();
+    // `xargs` alone runs `echo`.
+    assert_eq!(slipped, [&"echo rm V | xargs"]);
+    let usual = [
+        "bash build.sh",
+        "bash -c 'git pull'",
+        "bash -x build.sh",
+        "test -f x",
+        "printf '%s' x",
+        "read x",
+        "git fetch origin",
+    ];
+    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &rules, "allow", &usual), none());
+}
+
+#[test]
+fn rules_about_files_hold_whatever_the_path_looks_like() {
+    let bench = TestWorkspace::new();
+    bench.write(".env", "SECRET=1\n");
+    bench.write("src/x", "SECRET=2\n");
+    bench.write("vendor/secrets/k", "SECRET=3\n");
+    symlink(bench.path(".env"), bench.path("link")).unwrap();
+    let absolute = format!("deny Read(/{}/.env)", bench.workspace.root().display());
+    for rule in ["deny Read(./.env)", "deny Read(.env)", "ask Read(./.env)", &absolute] {
+        for path in [".env", "./.env", "src/../.env", "link", &bench.path_text("./.env")] {
+            let input = json!({"file_path": path, "path": path, "pattern": "x"});
+            for tool in ["Read", "Grep"] {
+                assert_ne!(
+                    decision_word(&bench.evaluate(PermissionMode::Default, &[rule], tool, &input)),
+                    "allow",
+                    "{rule} {tool} {path}"
+                );
+            }
+        }
+    }
+    for (rule, path) in [("deny Write(./f)", "f"), ("deny NotebookEdit(./f)", "f"), ("deny MultiEdit(./f)", "./x/../f")]
+    {
+        let input = json!({"file_path": path});
+        for tool in ["Edit", "Write"] {
+            assert_eq!(
+                decision_word(&bench.evaluate(PermissionMode::AcceptEdits, &[rule], tool, &input)),
+                "deny",
+                "{rule} {tool}"
+            );
+        }
+    }
+    for behavior in ["deny", "ask"] {
+        let rule = format!("{behavior} Read(secrets/**)");
+        let input = json!({"file_path": "vendor/secrets/k"});
+        assert_eq!(decision_word(&bench.evaluate(PermissionMode::Default, &[&rule], "Read", &input)), behavior);
+    }
+    let input = json!({"file_path": "/srv/vendor/secrets/k"});
+    assert_eq!(
+        decision_word(&bench.evaluate(PermissionMode::Default, &["allow Read(secrets/**)"], "Read", &input)),
+        "ask"
+    );
+}
+
+#[tokio::test]
+async fn searches_leave_refused_files_out_however_they_begin() {
+    let calls: [(&str, Value); 11] = [
+        ("Grep", json!({"pattern": "SECRET", "output_mode": "content"})),
+        ("Grep", json!({"pattern": "SECRET", "output_mode": "content", "path": "."})),
+        ("Grep", json!({"pattern": "SECRET", "output_mode": "content", "path": "./"})),
+        ("Grep", json!({"pattern": "SECRET", "output_mode": "content", "path": "src/.."})),
+        ("Grep", json!({"pattern": "SECRET", "output_mode": "content", "path": "alias"})),
+        ("Grep", json!({"pattern": "SECRET", "output_mode": "count", "path": "."})),
+        ("Grep", json!({"pattern": "SECRET", "path": ".", "glob": ".env"})),
+        ("Glob", json!({"pattern": ".env", "path": "."})),
+        ("Glob", json!({"pattern": "**/x", "path": "src/.."})),
+        ("Glob", json!({"pattern": "./.env"})),
+        ("Glob", json!({"pattern": "link"})),
+    ];
+    for texts in [["deny Read(./.env)", "deny Read(src/x)"], ["ask Read(.env)", "deny Read(src/**)"]] {
+        let bench = TestWorkspace::new();
+        bench.write(".env", "SECRET=1\n");
+        bench.write("src/x", "SECRET=2\n");
+        bench.write("src/keep", "nothing\n");
+        symlink(bench.workspace.root(), bench.path("alias")).unwrap();
+        symlink(bench.path(".env"), bench.path("link")).unwrap();
+        bench.workspace.set_hidden_files(hidden_file_filter(&parse_rules(&texts), &bench.workspace));
+        for (tool, input) in &calls {
+            let found = success_text(bench.run_tool(tool, input.clone()).await);
+            assert!(!found.contains("SECRET") && !found.contains(".env"), "{texts:?} {tool} {input}: {found}");
+            assert!(!found.contains("src/x") && !found.contains("link"), "{texts:?} {tool} {input}: {found}");
+        }
+    }
+}
+
+#[test]
+fn relative_rules_of_the_users_settings_begin_at_the_working_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let bench = TestWorkspace::with_options(WorkspaceOptions {
+        env: [("HOME".into(), home.path().into())].into(),
+        ..WorkspaceOptions::default()
+    });
+    let mut rules = RuleSet::default();
+    for text in ["Read(./secret.txt)", "Read(two.txt)", "Read(*.env)", "Read(/three.txt)"] {
+        rules.add(Behavior::Deny, RuleSource::User, Rule::parse(text).unwrap());
+    }
+    let decide = |path: &Path| {
+        decision_word(&evaluate(PermissionMode::Default, &rules, "Read", &json!({"file_path": path}), &bench.workspace))
+    };
+    assert_eq!(decide(&bench.path("secret.txt")), "deny");
+    assert_eq!(decide(&bench.path("two.txt")), "deny");
+    assert_eq!(decide(&bench.path("sub/deep.env")), "deny");
+    assert_eq!(decide(&bench.path("three.txt")), "allow");
+    assert_eq!(decide(&home.path().join(".claude/three.txt")), "deny");
+    let command = |text: &str| {
+        decision_word(&evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": text}), &bench.workspace))
+    };
+    assert_eq!(command("cat secret.txt"), "deny");
+}
+
+#[test]
+fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
+    let bench = TestWorkspace::new();
+    let decide = |texts: &[&str], path: &str| {
+        decision_word(&bench.evaluate(PermissionMode::Default, texts, "Write", &json!({"file_path": path})))
+    };
+    for path in [
+        ".git/config",
+        ".claude/settings.json",
+        ".mcp.json",
+        ".config/git/config",
+        ".cargo/config.toml",
+        ".devcontainer/devcontainer.json",
+        ".yarn/x",
+        ".mvn/x",
+        ".bash_login",
+        ".bash_aliases",
+        ".bash_logout",
+        ".zprofile",
+        ".zshenv",
+        ".zlogin",
+        ".zlogout",
+        ".npmrc",
+        ".yarnrc.yml",
+        ".yarnrc",
+        ".pnp.cjs",
+        ".pnp.loader.mjs",
+        "bunfig.toml",
+        ".bazelrc",
+        ".pre-commit-config.yaml",
+        "lefthook.yml",
+        "gradle/wrapper/gradle-wrapper.properties",
+        ".devcontainer.json",
+        ".ripgreprc",
+        "pyrightconfig.json",
+        ".claude.json",
+        "sub/.git/config",
+        ".hg/hgrc",
+        ".jj/repo/config.toml",
+        ".config/fish/config.fish",
+        ".kshrc",
+        ".inputrc",
+        ".ssh/config",
+        ".config/systemd/user/x.service",
+    ] {
+        for texts in [&["allow Write"][..], &["allow Edit(./**)"], &["allow Edit(**)"]] {
+            assert_eq!(decide(texts, path), "ask", "{texts:?} {path}");
+        }
+        assert_eq!(decide(&["allow Write"], &format!("x/{path}")), "ask", "x/{path}");
+        let command = format!("echo x > {path}");
+        assert_eq!(bench.bash_decision(PermissionMode::Default, &["allow Edit"], &command), "ask", "{command}");
+    }
+    // A folder that git takes for a repository, also when only one of its parts is missing.
+    for name in ["r/HEAD", "r/objects/x", "r/refs/x", "s/objects/x", "s/refs/x", "t/HEAD"] {
+        bench.write(name, "");
+    }
+    for path in ["r/config", "r/hooks/post-checkout", "s/HEAD", "t/commondir"] {
+        assert_eq!(decide(&["allow Write"], path), "ask", "{path}");
+    }
+    assert_eq!(decide(&["allow Write"], "s/config"), "allow");
+    assert_eq!(decide(&["allow Edit(r/config)"], "r/config"), "allow");
+    // Other names that file systems know the same folder by.
+    for path in [".g\u{200c}it/config", ".git\u{200d}/config", ".\u{206a}git/x", ".git./x", ".git /x", "GIT~1/config"] {
+        assert_eq!(decide(&["allow Write"], path), "ask", "{path:?}");
+    }
+    assert_eq!(decide(&["allow Write"], ".git::$INDEX_ALLOCATION/config"), "ask");
+    assert_eq!(decide(&["allow Write"], ".gitignore"), "allow");
+    assert_eq!(decide(&["allow Write"], ".git/x/.claude/worktrees/a/b"), "ask");
+    assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/.git/config"), "ask");
+    assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/src/main.rs"), "allow");
+    assert_eq!(decide(&["allow Edit(.claude/**)"], ".claude/settings.json"), "allow");
+    assert_eq!(decide(&["allow Edit(/.mcp.json)"], ".mcp.json"), "allow");
+    assert_eq!(decide(&["allow Write"], "src/main.rs"), "allow");
+}

@@ -1,0 +1,312 @@
+//! Commands in the sandbox of the kernel.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use quipu_engine::permission::sandbox_restrictions;
+use quipu_engine::sandbox::{self, SandboxLevel, SandboxProfile};
+use quipu_engine::tool::{CallContext, ToolOutput, WorkspaceOptions};
+use serde_json::json;
+
+use crate::{TestWorkspace, error_text, parse_rules, success_text};
+
+/// The real sandbox.
+pub(crate) fn real_sandbox_options() -> sandbox::SandboxOptions {
+    let launcher = Some(Path::new(env!("CARGO_BIN_EXE_quipu-launcher")).to_owned());
+    sandbox::SandboxOptions { launcher, ..sandbox::SandboxOptions::default() }
+}
+
+fn sandbox_workspace() -> TestWorkspace {
+    let env = [("PATH", std::env::var_os("PATH").unwrap())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    TestWorkspace::with_real_sandbox(WorkspaceOptions {
+        env,
+        sandbox: real_sandbox_options(),
+        ..WorkspaceOptions::default()
+    })
+}
+
+/// Whether the kernel can hold commands; where it cannot, that is said loudly.
+#[allow(clippy::print_stderr, reason = "whoever runs the tests must hear of it")]
+pub(crate) fn kernel_can() -> bool {
+    let bench = sandbox_workspace();
+    let level = bench.workspace.sandbox().level();
+    if *level != SandboxLevel::Full {
+        eprintln!("\n*** NOT TESTED: this system cannot hold commands in a sandbox: {level:?} ***\n");
+    }
+    *level == SandboxLevel::Full
+}
+
+async fn run(bench: &TestWorkspace, profile: SandboxProfile, command: &str) -> ToolOutput {
+    bench
+        .run_tool_with("Bash", json!({"command": command}), &CallContext { profile, ..CallContext::new("toolu_1") })
+        .await
+}
+
+#[tokio::test]
+async fn a_command_that_reads_is_held_to_reading() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = sandbox_workspace();
+    bench.write("a", "text\n");
+    let read = async |command: &str| run(&bench, SandboxProfile::Read, command).await;
+    assert_eq!(success_text(read("cat a | tr a-z A-Z; wc -l < a").await), "TEXT\n1");
+    assert_eq!(
+        success_text(read("cat <(echo one) <<< two; echo x > /dev/null; echo t > $TMPDIR/t && cat $TMPDIR/t").await),
+        "one\nt"
+    );
+    for command in [
+        "echo x > a",
+        "rm a",
+        "touch b",
+        "chmod 600 a",
+        "touch a",
+        "mv a b",
+        "ln a b",
+        "ln -s a b",
+        "mkdir d",
+        "truncate -s 0 a",
+    ] {
+        error_text(read(command).await);
+        assert_eq!(bench.read_text("a"), "text\n", "{command}");
+    }
+    assert!(error_text(read("exec 3<>/dev/tcp/127.0.0.1/9").await).contains("Operation not permitted"));
+    let home = std::env::var("HOME").unwrap();
+    error_text(read(&format!("ls {home}")).await);
+    assert_eq!(
+        success_text(read("ps -e 2>/dev/null | wc -l; test -r /proc/1/environ && echo yes").await).lines().last(),
+        Some("yes")
+    );
+    assert!(error_text(read("exit 7").await).starts_with("Exit code 7"));
+    assert!(error_text(read("kill -9 $$").await).starts_with("Exit code 137"));
+}
+
+#[tokio::test]
+async fn a_workspace_is_written_but_for_what_is_guarded_or_refused() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = sandbox_workspace();
+    for name in ["a", ".git/config", "sub/.git/HEAD", ".mcp.json", "kept", ".env", "src/b"] {
+        bench.write(name, "old\n");
+    }
+    bench.workspace.sandbox().set_restrictions(sandbox_restrictions(
+        &parse_rules(&["deny Edit(kept)", "deny Read(.env)"]),
+        &bench.workspace,
+    ));
+    let work = async |command: &str| run(&bench, SandboxProfile::Workspace, command).await;
+    success_text(
+        work("echo new > a; mkdir d; cp a d/b; mv d e; chmod 700 e; touch -d 2001-01-01 a; ln -s a l; rm src/b").await,
+    );
+    assert_eq!((bench.read_text("a"), bench.read_text("e/b")), ("new\n".to_owned(), "new\n".to_owned()));
+    for command in [
+        "echo x > .git/config",
+        "touch .git/new",
+        "mv .git g",
+        "rm -rf sub/.git",
+        "echo x > .mcp.json",
+        "mv a .mcp.json",
+        "echo x > kept",
+        "chmod 600 kept",
+        "cat .env",
+        "echo x > .env",
+        "touch /tmp/x-outside /usr/x-outside ~/x-outside",
+        "chmod 700 /tmp",
+        "exec 3<>/dev/tcp/127.0.0.1/9",
+    ] {
+        error_text(work(command).await);
+    }
+    for name in [".git/config", "sub/.git/HEAD", ".mcp.json", "kept", ".env"] {
+        assert_eq!(bench.read_text(name), "old\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_guarded_file_that_a_command_makes_is_moved_aside() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = sandbox_workspace();
+    bench.write("a", "x");
+    let output =
+        run(&bench, SandboxProfile::Workspace, "mkdir -p sub .claude && cp a .claude/settings.json && cp a sub/.envrc")
+            .await;
+    let text = error_text(output);
+    assert!(text.contains(&bench.path_text(".claude")) && text.contains(&bench.path_text("sub/.envrc")), "{text}");
+    assert!(!bench.path(".claude").exists() && !bench.path("sub/.envrc").exists());
+    assert_eq!(bench.read_text("claude.moved-aside-1/settings.json"), "x");
+    assert_eq!(bench.read_text("sub/envrc.moved-aside-1"), "x");
+    success_text(run(&bench, SandboxProfile::Workspace, "cat a").await);
+}
+
+#[tokio::test]
+async fn a_guarded_file_cannot_be_replaced_by_moving_the_folder_above_it() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = sandbox_workspace();
+    bench.write("sub/.git/config", "old");
+    let command = "mv sub away; mkdir -p sub/.git; echo new > sub/.git/config";
+    let text = error_text(run(&bench, SandboxProfile::Workspace, command).await);
+    assert!(text.contains(&bench.path_text("sub/.git")), "{text}");
+    assert!(!bench.path("sub/.git").exists());
+    let kept = ["away/.git/config", "away/git.moved-aside-1/config"].iter().any(|name| bench.path(name).exists());
+    assert!(kept);
+}
+
+#[tokio::test]
+async fn files_that_rules_refuse_are_found_again_when_they_change() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = sandbox_workspace();
+    bench.write("deep/down/a.pem", "SECRET");
+    bench.write("kept/b", "SECRET");
+    bench.workspace.sandbox().set_restrictions(sandbox_restrictions(
+        &parse_rules(&["deny Read(*.pem)", "deny Read(kept/**)"]),
+        &bench.workspace,
+    ));
+    let read = async |command: &str| run(&bench, SandboxProfile::Read, command).await;
+    assert!(error_text(read("cat deep/down/a.pem").await).contains("Permission denied"));
+    error_text(read("cat kept/b").await);
+    error_text(read("cat kept/*").await);
+    bench
+        .workspace
+        .sandbox()
+        .set_restrictions(sandbox_restrictions(&parse_rules(&["deny Read(kept/b)"]), &bench.workspace));
+    assert_eq!(success_text(read("cat deep/down/a.pem").await), "SECRET");
+    error_text(read("cat kept/b").await);
+}
+
+#[tokio::test]
+async fn without_a_launcher_nothing_is_started_in_a_profile() {
+    let bench = TestWorkspace::new();
+    bench.write("a", "x");
+    for profile in [SandboxProfile::Read, SandboxProfile::Workspace] {
+        assert!(error_text(run(&bench, profile, "cat a").await).contains("cannot be held in a sandbox"));
+    }
+}
+
+#[tokio::test]
+async fn a_command_in_the_sandbox_ends_with_all_its_children() {
+    if !kernel_can() {
+        return;
+    }
+    let running = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+        lines.filter(|line| line.starts_with("sleep\0") && line.contains("98765.25")).count()
+    };
+    for level in [SandboxLevel::Full, SandboxLevel::WithoutMounts] {
+        let env = [("PATH", std::env::var_os("PATH").unwrap())];
+        let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let sandbox = sandbox::SandboxOptions { assumed_level: Some(level), ..real_sandbox_options() };
+        let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+        let call = CallContext { profile: SandboxProfile::Read, ..CallContext::new("toolu_1") };
+        let input = json!({"command": "sleep 98765.25 & sleep 98765.25", "timeout": 500});
+        assert!(error_text(bench.run_tool_with("Bash", input, &call).await).contains("timed out"));
+        assert_eq!(running(), 0);
+    }
+}
+
+/// The processes of a launcher program that wait for a command, once there are `count`.
+fn waiting(launcher: &Path, count: usize) -> Vec<PathBuf> {
+    let begun = Instant::now();
+    loop {
+        let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let name = format!("{}\0", launcher.display());
+        let runs =
+            |path: &PathBuf| std::fs::read_to_string(path.join("cmdline")).is_ok_and(|all| all.starts_with(&name));
+        let found: Vec<PathBuf> = all.filter(runs).collect();
+        if found.len() == count {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "{found:?} are waiting, not {count}");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_command_runs_in_the_launcher_that_waits() {
+    if !kernel_can() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let launcher = folder.path().join("launcher");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_quipu-launcher"), &launcher).unwrap();
+    let env = [("PATH", std::env::var_os("PATH").unwrap()), ("LANG", "C".into())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let sandbox = sandbox::SandboxOptions {
+        launcher: Some(launcher.clone()),
+        assumed_level: Some(SandboxLevel::WithoutMounts),
+        ..real_sandbox_options()
+    };
+    let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+    bench.write("sub/a", "text\n");
+    let read = async |command: &str| success_text(run(&bench, SandboxProfile::Read, command).await);
+    read("cd sub").await;
+    let process = waiting(&launcher, 1).remove(0);
+    assert_eq!(std::fs::read(process.join("environ")).unwrap(), b"");
+    assert_eq!(process.join("cwd").read_link().unwrap(), Path::new("/"));
+    // It is told the variables and the folder of the command that it runs.
+    let said = read("echo /proc/$$ $LANG $CLAUDECODE; pwd; cat a; ls $TMPDIR").await;
+    assert_eq!(said, format!("{} C 1\n{}\ntext", process.display(), bench.path_text("sub")));
+    let process = waiting(&launcher, 1).remove(0);
+    let id = process.file_name().unwrap().to_str().unwrap();
+    assert!(std::process::Command::new("kill").args(["-9", id]).status().unwrap().success());
+    waiting(&launcher, 0);
+    assert_eq!(read("cat a").await, "text");
+    waiting(&launcher, 1);
+    drop(bench);
+    waiting(&launcher, 0);
+}
+
+#[test]
+fn a_launcher_without_a_command_ends_when_stdin_does() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_quipu-launcher"));
+    let output = command.arg("--internal-sandbox-launcher").stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test]
+async fn many_commands_at_once_are_all_held() {
+    if !kernel_can() {
+        return;
+    }
+    let bench = sandbox_workspace();
+    bench.write("a", "text\n");
+    let commands = (0..40).map(|_| run(&bench, SandboxProfile::Read, "cat a; touch b"));
+    for output in futures_util::future::join_all(commands).await {
+        let text = error_text(output);
+        assert!(text.contains("text\ntouch: ") && text.contains("It ran in a sandbox"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_settings_of_git_are_readable_and_the_rest_of_home_is_not() {
+    if !kernel_can() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::create_dir_all(home.path().join(name).parent().unwrap()).unwrap();
+        std::fs::write(home.path().join(name), text).unwrap();
+    };
+    write(".gitconfig", "[include]\n\tpath = ~/dotfiles/git\n[core]\n\texcludesFile = ~/ignored\n");
+    write("dotfiles/git", "[user]\n\tname = Somebody\n");
+    write("ignored", "x\n");
+    write(".config/git/credentials", "SECRET");
+    let env = [("PATH", std::env::var_os("PATH").unwrap()), ("HOME", home.path().into())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions {
+        env,
+        sandbox: real_sandbox_options(),
+        ..WorkspaceOptions::default()
+    });
+    let read = async |command: &str| run(&bench, SandboxProfile::Read, command).await;
+    assert_eq!(success_text(read("git config user.name; cat ~/ignored").await), "Somebody\nx");
+    error_text(read("cat ~/.config/git/credentials").await);
+    error_text(read("ls ~").await);
+}

@@ -1,0 +1,90 @@
+//! Which answer belongs to which request of a host.
+
+use serde::de::DeserializeOwned;
+
+use super::{RequestBody, request, response};
+use crate::Json;
+
+/// A request of a host whose answer has a known form.
+///
+/// ```
+/// use quipu_message::control::{Question, answer, request};
+/// fn answer_to<Q: Question>(_: &Q, text: &str) -> Q::Answer {
+///     serde_json::from_str(text).unwrap()
+/// }
+/// let mode: answer::ModeSet = answer_to(&request::SetPermissionMode::default(), r#"{"mode":"plan"}"#);
+/// assert_eq!(mode.mode, "plan");
+/// ```
+pub trait HostRequest: Into<RequestBody> {
+    /// What the agent answers.
+    type Response: DeserializeOwned;
+}
+
+macro_rules! host_requests {
+    ($( $request:ident => $answer:ident ),+ $(,)?) => {
+        $(
+            impl From<request::$request> for RequestBody {
+                fn from(request: request::$request) -> Self {
+                    Self::$request(Box::new(request))
+                }
+            }
+
+            impl HostRequest for request::$request {
+                type Response = response::$answer;
+            }
+        )+
+
+        impl RequestBody {
+            /// Whether `response` has the form that belongs to this request; none when no
+            /// form is known, as for requests that an agent makes.
+            pub fn check_response(&self, response: &Json) -> Option<serde_json::Result<()>> {
+                Some(match self {
+                    $( Self::$request(_) => response.read::<response::$answer>().map(drop), )+
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+host_requests! {
+    Initialize => InitializeResponse,
+    Interrupt => InterruptResponse,
+    SetPermissionMode => SetPermissionModeResponse,
+    SetModel => SetModelResponse,
+    SetMaxThinkingTokens => EmptyResponse,
+    McpStatus => McpStatusResponse,
+    McpSetServers => McpSetServersResponse,
+    McpReconnect => EmptyResponse,
+    McpToggle => EmptyResponse,
+    McpCall => McpCallResponse,
+    McpReadResource => McpReadResourceResponse,
+    RewindFiles => RewindFilesResponse,
+    GetContextUsage => GetContextUsageResponse,
+    GetUsage => GetUsageResponse,
+    GetSessionCost => GetSessionCostResponse,
+    ListModels => ListModelsResponse,
+    GetSettings => GetSettingsResponse,
+    GetHooksListing => GetHooksListingResponse,
+    ListPermissionRules => ListPermissionRulesResponse,
+    GetBinaryVersion => GetBinaryVersionResponse,
+    ReadFile => ReadFileResponse,
+    FileSuggestions => FileSuggestionsResponse,
+    SeedReadState => EmptyResponse,
+    RenameSession => EmptyResponse,
+    StopTask => EmptyResponse,
+    BackgroundTasks => EmptyResponse,
+    GetTaskOutput => GetTaskOutputResponse,
+    ReloadPlugins => ReloadPluginsResponse,
+    ReloadSkills => ReloadSkillsResponse,
+    ReloadOutputStyles => ReloadOutputStylesResponse,
+    RegisterRepoRoot => EmptyResponse,
+    ApplyFlagSettings => EmptyResponse,
+    UpdateSettings => EmptyResponse,
+    SetHasSubscribers => EmptyResponse,
+    CancelAsyncMessage => CancelAsyncMessageResponse,
+    GenerateSessionTitle => GenerateSessionTitleResponse,
+    SideQuestion => SideQuestionResponse,
+    SetColor => EmptyResponse,
+    EndSession => EmptyResponse,
+}

@@ -1,0 +1,316 @@
+//! Items printed as they happen, for `follow` and `show -`.
+//!
+//! In a pipe everything is printed once, and a tool call again when its result comes. On a
+//! terminal the rows below the last finished item are drawn again as they change: tool
+//! calls that wait, text that is being written, and a few rows of status.
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal};
+use std::rc::Rc;
+
+use anstyle::Style;
+use anyhow::Result;
+use quipu_conversation::{ItemKind, LiveConversation, LiveItem, LiveSubagent, ScreenItem, ToolStatus};
+use quipu_render::{Terminal, TerminalRenderer, ThinkingDisplay, sanitize};
+use quipu_transcript::{FileError, LineReader, RawLine};
+use serde::Serialize;
+
+use crate::args::ShowArgs;
+use crate::output::Output;
+use crate::time::format_local_time;
+
+/// The columns the frame around a subagent's items takes.
+const SUBAGENT_FRAME_COLUMNS: usize = 4;
+
+/// The session that items belong to.
+#[derive(Debug, Default)]
+pub(crate) struct SessionContext {
+    /// The session's id.
+    pub(crate) session_id: Option<String>,
+    /// Printed when items of another session came before; `None` where there is only one.
+    pub(crate) heading: Option<String>,
+    /// Paths under this folder are shown relative to it.
+    pub(crate) base_folder: Option<String>,
+}
+
+/// Prints items as they come.
+#[derive(Debug)]
+pub(crate) struct LiveView<'o> {
+    output: &'o Output,
+    style: Terminal,
+    json: bool,
+    /// How many rows may be drawn again; `None` where nothing can be.
+    redrawable_rows: Option<usize>,
+    renderers: HashMap<ItemChannel, TerminalRenderer>,
+    last_channel: Option<ItemChannel>,
+    pending: Vec<(Rc<SessionContext>, LiveItem)>,
+    partial: Vec<ScreenItem>,
+    status: Vec<String>,
+    drawn_rows: String,
+}
+
+/// A session, or one of its subagents.
+type ItemChannel = (Option<String>, Option<String>);
+
+impl<'o> LiveView<'o> {
+    pub(crate) fn new(output: &'o Output, json: bool, full: bool) -> Self {
+        let style = Terminal {
+            width: output.width,
+            color: output.color,
+            thinking: if full { ThinkingDisplay::Full } else { ThinkingDisplay::Folded },
+            show_full: full,
+            format_time: format_local_time,
+            ..Terminal::default()
+        };
+        let (flows, waiting, growing, status) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
+        let rows = if json { None } else { redrawable_rows(output) };
+        Self {
+            output,
+            style,
+            json,
+            redrawable_rows: rows,
+            renderers: flows,
+            last_channel: None,
+            pending: waiting,
+            partial: growing,
+            status,
+            drawn_rows: String::new(),
+        }
+    }
+
+    /// Whether rows can be drawn again: only then is it worth saying what is being written.
+    pub(crate) fn can_redraw(&self) -> bool {
+        self.redrawable_rows.is_some()
+    }
+
+    /// Prints what is new of a session, and what is being written.
+    pub(crate) fn show_items(
+        &mut self,
+        place: &Rc<SessionContext>,
+        changes: Vec<LiveItem>,
+        growing: Vec<ScreenItem>,
+    ) -> Result<()> {
+        let mut text = String::new();
+        for change in changes {
+            if self.json {
+                text.push_str(&json_line(place, &change)?);
+            } else if self.redrawable_rows.is_none() {
+                self.print_item(place, &change, &mut text);
+            } else {
+                self.print_or_hold(place, change, &mut text);
+            }
+        }
+        self.partial = growing;
+        self.redraw(&text)
+    }
+
+    /// Sets the rows at the bottom of a terminal.
+    pub(crate) fn set_status(&mut self, status: Vec<String>) -> Result<()> {
+        self.status = status;
+        self.redraw("")
+    }
+
+    /// Prints a line of its own.
+    pub(crate) fn print_line(&mut self, line: &str) -> Result<()> {
+        self.last_channel = None;
+        self.redraw(&format!("{line}\n"))
+    }
+
+    /// Prints what was only drawn: nothing will change any more.
+    pub(crate) fn finish(mut self, place: &Rc<SessionContext>) -> Result<()> {
+        let mut text = String::new();
+        for (place, item) in std::mem::take(&mut self.pending) {
+            self.print_item(&place, &item, &mut text);
+        }
+        for item in std::mem::take(&mut self.partial) {
+            let item = LiveItem { item, agent: None, is_update: false };
+            if self.json {
+                text.push_str(&json_line(place, &item)?);
+            } else {
+                self.print_item(place, &item, &mut text);
+            }
+        }
+        self.status.clear();
+        self.redraw(&text)
+    }
+
+    /// Prints an item that will not change, or keeps it until it does not.
+    fn print_or_hold(&mut self, place: &Rc<SessionContext>, change: LiveItem, text: &mut String) {
+        let tool = change.item.tool.as_ref();
+        if let Some(tool) = tool {
+            self.pending.retain(|(_, other)| other.item.tool.as_ref().is_none_or(|other| other.id != tool.id));
+        }
+        if tool.is_some_and(|tool| tool.status == ToolStatus::Pending) {
+            self.pending.push((Rc::clone(place), change));
+        } else {
+            self.print_item(place, &change, text);
+        }
+    }
+
+    /// Renders an item below the one before it.
+    fn print_item(&mut self, place: &SessionContext, change: &LiveItem, text: &mut String) {
+        let channel: ItemChannel = (place.session_id.clone(), change.agent.as_ref().map(agent_key));
+        let moved = self.last_channel.as_ref() != Some(&channel);
+        let mut item = String::new();
+        let flow = self.renderer_for(place, &channel);
+        // Writing to a string cannot fail.
+        let _ = flow.render_item(&change.item, &mut item);
+        if item.is_empty() {
+            return;
+        }
+        let dim = self.output.style(Style::new().dimmed());
+        if moved {
+            let other_session = self.last_channel.as_ref().is_none_or(|(session, _)| *session != channel.0);
+            if let Some(heading) = place.heading.as_ref().filter(|_| other_session) {
+                let gap = if self.last_channel.is_some() { "\n" } else { "" };
+                text.push_str(&format!("{gap}{dim}──{dim:#} {heading}\n"));
+                item = item.trim_start_matches('\n').to_owned();
+            }
+        }
+        match &change.agent {
+            None => text.push_str(&item),
+            Some(agent) => {
+                if moved {
+                    text.push_str(&format!("\n  {dim}┌ subagent{dim:#} {}\n", agent_name(agent)));
+                    item = item.trim_start_matches('\n').to_owned();
+                }
+                item.lines().for_each(|line| text.push_str(&format!("  {dim}│{dim:#} {line}\n")));
+            }
+        }
+        self.last_channel = Some(channel);
+    }
+
+    fn renderer_for(&mut self, place: &SessionContext, channel: &ItemChannel) -> &mut TerminalRenderer {
+        let style = || Terminal { base_folder: place.base_folder.clone(), ..self.style.clone() };
+        self.renderers.entry(channel.clone()).or_insert_with(|| match channel.1 {
+            None => style().renderer(),
+            Some(_) => style().renderer().for_subagent(style().width.saturating_sub(SUBAGENT_FRAME_COLUMNS)),
+        })
+    }
+
+    /// Prints finished text above the rows that may change, and draws these again.
+    fn redraw(&mut self, finished: &str) -> Result<()> {
+        let Some(rows) = self.redrawable_rows else {
+            return if finished.is_empty() { Ok(()) } else { self.output.print_bytes(finished.as_bytes()) };
+        };
+        let below = self.changing_rows(rows);
+        if finished.is_empty() && below == self.drawn_rows {
+            return Ok(());
+        }
+        let mut text = match self.drawn_rows.lines().count() {
+            0 => String::new(),
+            // Up to where the rows begin, and clear from there.
+            n => format!("\x1b[{n}A\x1b[J"),
+        };
+        text.push_str(finished);
+        text.push_str(&below);
+        self.drawn_rows = below;
+        self.output.print_bytes(text.as_bytes())
+    }
+
+    /// The rows that may change: the last that fit.
+    fn changing_rows(&mut self, rows: usize) -> String {
+        let (flows, last) = (self.renderers.clone(), self.last_channel.clone());
+        let mut text = String::new();
+        for (place, item) in std::mem::take(&mut self.pending) {
+            self.print_item(&place, &item, &mut text);
+            self.pending.push((place, item));
+        }
+        for item in self.partial.clone() {
+            let place = SessionContext {
+                session_id: last.as_ref().and_then(|(id, _)| id.clone()),
+                ..SessionContext::default()
+            };
+            self.print_item(&place, &LiveItem { item, agent: None, is_update: false }, &mut text);
+        }
+        (self.renderers, self.last_channel) = (flows, last);
+        let lines: Vec<&str> = text.lines().chain(self.status.iter().map(String::as_str)).collect();
+        lines[lines.len().saturating_sub(rows)..].iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// Shows standard input as it comes.
+pub(crate) fn show_stdin(args: &ShowArgs, output: &Output) -> Result<()> {
+    let mut view = LiveView::new(output, false, args.full);
+    let mut live = LiveConversation::default();
+    let mut place = Rc::new(SessionContext::default());
+    let mut lines = LineReader::new(io::stdin().lock());
+    loop {
+        let offset = lines.offset();
+        let read = lines.next().map_err(|source| FileError::Read { path: "-".into(), offset, source })?;
+        match read {
+            None => break,
+            Some(RawLine::Line { number, bytes, .. }) => live.push_line(number, &String::from_utf8_lossy(bytes)),
+            Some(RawLine::TooLong { .. }) => {}
+        }
+        if lines.has_buffered_line() && live.retained_entries() < MAX_UNSHOWN_ENTRIES {
+            continue;
+        }
+        if place.base_folder.is_none() && live.cwd().is_some() {
+            place = Rc::new(SessionContext { base_folder: live.cwd().map(str::to_owned), ..SessionContext::default() });
+        }
+        let wanted = |item: &ScreenItem| {
+            !(args.parts.no_thinking && item.kind == ItemKind::Thinking
+                || args.parts.no_tools && item.kind == ItemKind::Tool)
+        };
+        let changes = live.changes().into_iter().filter(|change| wanted(&change.item)).collect();
+        let growing = if view.can_redraw() { live.partial_items() } else { Vec::new() };
+        view.show_items(&place, changes, growing.into_iter().filter(wanted).collect())?;
+    }
+    view.partial = live.partial_items();
+    view.finish(&place)
+}
+
+/// So many entries may wait to be shown while more can be read at once.
+const MAX_UNSHOWN_ENTRIES: usize = 256;
+
+/// Whether standard input is a file rather than something that may go on.
+pub(crate) fn stdin_is_file() -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let file = io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from);
+        file.and_then(|file| file.metadata()).is_ok_and(|meta| meta.is_file())
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// How many rows of the terminal may be drawn again; `None` where it cannot be done.
+fn redrawable_rows(output: &Output) -> Option<usize> {
+    let (width, height) = terminal_size::terminal_size_of(io::stdout())?;
+    let able = output.is_terminal && io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
+    // Rows wider than the terminal take more than one of its rows.
+    (able && usize::from(width.0) >= output.width).then(|| usize::from(height.0).saturating_sub(1).max(1))
+}
+
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    session_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_tool_use_id: Option<&'a str>,
+    #[serde(flatten)]
+    item: &'a ScreenItem,
+}
+
+fn json_line(place: &SessionContext, change: &LiveItem) -> Result<String> {
+    let agent = change.agent.as_ref();
+    let line = JsonLine {
+        session_id: place.session_id.as_deref(),
+        agent_id: agent.and_then(|agent| agent.agent_id.as_ref()).map(|id| id.as_str()),
+        parent_tool_use_id: agent.and_then(|agent| agent.tool_use_id.as_ref()).map(|id| id.as_str()),
+        item: &change.item,
+    };
+    Ok(serde_json::to_string(&line)? + "\n")
+}
+
+fn agent_key(agent: &LiveSubagent) -> String {
+    let id = agent.agent_id.as_ref().map(|id| id.as_str());
+    id.or(agent.tool_use_id.as_ref().map(|id| id.as_str())).unwrap_or_default().to_owned()
+}
+
+fn agent_name(agent: &LiveSubagent) -> String {
+    sanitize(&agent.task.clone().unwrap_or_else(|| agent_key(agent))).replace('\n', " ")
+}

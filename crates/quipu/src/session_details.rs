@@ -1,0 +1,70 @@
+//! What `show` and `export` say about a session before its conversation.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use quipu_conversation::{Conversation, Metrics};
+use quipu_render::SessionDetails;
+
+use crate::format;
+use crate::table::truncate;
+
+/// The head of a conversation. Without metrics only what the conversation itself says.
+pub(crate) fn session_details(conversation: &Conversation, metrics: Option<&Metrics>) -> SessionDetails {
+    let path = conversation.path();
+    let envelopes = || path.iter().filter_map(|node| node.entry.envelope());
+    let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
+    let time = |mut stamps: Box<dyn Iterator<Item = &str> + '_>| stamps.next().map(local_time_with_zone);
+    let mut about = SessionDetails {
+        title: conversation.headline().map(|line| truncate(&line, 80)),
+        session_id: conversation.session_id().map(ToString::to_string),
+        cwd: envelopes().find_map(|e| e.cwd.text()).map(str::to_owned),
+        git_branch: envelopes().find_map(|e| e.git_branch.text()).filter(|b| *b != "HEAD").map(str::to_owned),
+        model: model.map(str::to_owned),
+        started: time(Box::new(path.iter().filter_map(|node| node.timestamp()))),
+        ended: time(Box::new(path.iter().rev().filter_map(|node| node.timestamp()))),
+        ..SessionDetails::default()
+    };
+    let Some(metrics) = metrics else { return about };
+    if !metrics.models.is_empty() {
+        about.model = Some(metrics.models.join(", "));
+    }
+    about.started = metrics.started_at.as_deref().map(local_time_with_zone).or(about.started);
+    about.ended = metrics.ended_at.as_deref().map(local_time_with_zone).or(about.ended);
+    about.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
+    about.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
+    let tokens = &metrics.tokens;
+    if tokens.total() > 0 {
+        about.tokens = Some(format!(
+            "{} tokens in ({} cached), {} out",
+            format::tokens(tokens.prompt()),
+            format::tokens(tokens.cache_read),
+            format::tokens(tokens.output)
+        ));
+        about.cost = Some(cost_with_unpriced(metrics));
+    }
+    let tools: Vec<String> = metrics.tools.iter().map(|(name, calls)| format!("{name} {calls}")).collect();
+    about.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
+    about.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
+    about
+}
+
+/// Says how many items are hidden unless `--full` is given; `None` if none is.
+pub(crate) fn hidden_summary(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
+}
+
+fn cost_with_unpriced(metrics: &Metrics) -> String {
+    let known = format::cost(metrics.cost_usd, metrics.unpriced_models.len());
+    match metrics.unpriced_models.as_slice() {
+        [] => known,
+        models => format!("{known} (no price for {})", models.join(", ")),
+    }
+}
+
+/// A timestamp in the local time zone, named; as it is when it cannot be parsed.
+fn local_time_with_zone(timestamp: &str) -> String {
+    match timestamp.parse::<Timestamp>() {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string(),
+        Err(_) => timestamp.to_owned(),
+    }
+}

@@ -1,0 +1,72 @@
+//! A session file that another program keeps locked: the agent still reads stdin and signals.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::scripted_agent::ScriptedAgent;
+
+/// Less than the agent waits for the lock by itself.
+const SOON: Duration = Duration::from_secs(8);
+
+#[test]
+fn an_interrupt_ends_a_turn_though_the_session_file_is_locked() {
+    let stage = ScriptedAgent::new("slow.yaml");
+    let mut talk = stage.spawn(&["--allowedTools", "Bash"]);
+    talk.send_prompt("sleep");
+    talk.read_until(|line| line["type"] == "assistant");
+    let lock = File::open(stage.session_file()).unwrap();
+    lock.lock().unwrap();
+    let began = Instant::now();
+    talk.send_request("1", json!({"subtype": "interrupt"}));
+    talk.read_until(|line| line["type"] == "control_response");
+    assert_eq!(talk.read_result()["terminal_reason"], "aborted_tools");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    lock.unlock().unwrap();
+    // What could not be written is written as soon as it can be.
+    talk.send_prompt("next words");
+    assert_eq!(talk.read_result()["is_error"], false);
+    assert_eq!(talk.end().0, 0);
+    let file = fs::read_to_string(stage.session_file()).unwrap();
+    let places: Vec<_> =
+        ["tool_use_id", "[Request interrupted by user for tool use]", "next words"].map(|text| file.find(text)).into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{file}");
+}
+
+#[test]
+fn a_turn_is_announced_before_its_prompt_is_on_disk() {
+    let stage = ScriptedAgent::new("hello.yaml");
+    let mut talk = stage.spawn(&[]);
+    talk.send_prompt("hello");
+    talk.read_result();
+    let lock = File::open(stage.session_file()).unwrap();
+    lock.lock().unwrap();
+    talk.send_prompt("hello again");
+    talk.read_until(|line| line["subtype"] == "init");
+    assert!(!fs::read_to_string(stage.session_file()).unwrap().contains("hello again"));
+    lock.unlock().unwrap();
+    assert_eq!(talk.read_result()["is_error"], false);
+    assert_eq!(talk.end().0, 0);
+}
+
+#[test]
+fn requests_and_signals_are_heard_though_the_session_file_is_locked() {
+    let stage = ScriptedAgent::new("hello.yaml");
+    let mut talk = stage.spawn(&[]);
+    talk.send_prompt("hello");
+    talk.read_result();
+    let lock = File::open(stage.session_file()).unwrap();
+    lock.lock().unwrap();
+    let began = Instant::now();
+    talk.send_request("1", json!({"subtype": "get_session_cost"}));
+    talk.read_until(|line| line["type"] == "control_response");
+    talk.send_prompt("hello again");
+    talk.send_request("2", json!({"subtype": "interrupt"}));
+    talk.read_until(|line| line["response"]["request_id"] == "2");
+    Command::new("kill").args(["-TERM", &talk.child.id().to_string()]).status().unwrap();
+    assert_eq!(talk.child.wait().unwrap().code(), Some(143));
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}

@@ -1,0 +1,388 @@
+//! Playing a recording: the agent is started as it was, is told what it was told when
+//! it has said what it had said, and its questions are answered as they were.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use quipu_api::mock::{MockServer, ReceivedRequest, Script};
+use serde_json::Value;
+
+use super::recording::{Io, Recording, Run, lines};
+use super::request_shape::{SUBAGENT, Sent};
+use super::work_folder::Folder;
+
+/// How long something may take that should happen at once.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Runs whose stdin ends as soon as all is said, in the middle of the turn.
+const EARLY_END: [&str; 1] = ["54_stdin_eof_midturn"];
+
+/// Runs that a signal breaks off once the first answer is whole.
+const SIGNALLED: [&str; 1] = ["55_sigint_midturn"];
+
+/// Runs that read a line of stdin only once they had said the answer that follows it.
+const READ_LATE: [&str; 1] = ["28_replay_queue"];
+
+/// Runs in a folder that was not trusted.
+const UNTRUSTED: [&str; 1] = ["84_rules_mix"];
+
+/// Runs in a git repository.
+const REPOSITORY: [&str; 1] = ["71_worktree"];
+
+/// The folder for temporary files in the recordings.
+const THEIR_TEMPORARY: &str = "/tmp/dev";
+
+/// What came of a recording.
+pub(super) struct Played {
+    pub(super) said: Vec<Value>,
+    pub(super) transcripts: Vec<Vec<Value>>,
+    pub(super) subagents: Vec<Vec<Value>>,
+    pub(super) exits: Vec<Option<i32>>,
+    pub(super) requests: Vec<Sent>,
+    pub(super) stderr: String,
+    /// Our folder, and what it stands for.
+    pub(super) cwd: String,
+}
+
+/// Plays all runs of a recording in one folder.
+pub(super) fn play(recording: &Recording) -> Played {
+    let folder = Folder::of(recording);
+    if REPOSITORY.contains(&recording.name.as_str()) {
+        folder.make_repository();
+    }
+    let cwd = folder.path.display().to_string();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let temporary = folder.temporary().display().to_string();
+    let here = |text: &str| text.replace(recording.cwd(), &cwd).replace(THEIR_TEMPORARY, &temporary);
+    let answerer = recording.calls().map(|calls| {
+        let script = Script::parse(&here(&calls)).unwrap();
+        runtime.block_on(MockServer::start(script)).unwrap()
+    });
+    let url = answerer.as_ref().map_or_else(|| "http://127.0.0.1:9".to_owned(), MockServer::url);
+    let mut played = Played {
+        said: Vec::new(),
+        transcripts: Vec::new(),
+        subagents: Vec::new(),
+        exits: Vec::new(),
+        requests: Vec::new(),
+        stderr: String::new(),
+        cwd: cwd.clone(),
+    };
+    // Ids of theirs, and of ours in their place.
+    let mut ids: BTreeMap<String, String> = BTreeMap::new();
+    for run in &recording.runs {
+        let known = ids.clone();
+        let swap = |text: &str| known.iter().fold(here(text), |text, (theirs, ours)| text.replace(theirs, ours));
+        let mut agent = Agent::start(run, &folder, &url, &swap);
+        agent.drive(recording, run, &folder, &swap, &mut ids);
+        let (said, stderr, exit) = agent.finish();
+        map_ids(run, &said, &mut ids);
+        played.said.extend(said);
+        played.stderr.push_str(&stderr);
+        played.exits.push(exit);
+    }
+    played.requests = answerer.iter().flat_map(MockServer::requests).map(sent).collect();
+    played.transcripts = folder.transcripts().iter().map(lines).collect();
+    played.subagents = folder.subagents().iter().map(lines).collect();
+    played
+}
+
+fn sent(seen: ReceivedRequest) -> Sent {
+    let number = |rule: &str| rule.strip_prefix("recorded call ")?.parse().ok();
+    Sent {
+        betas: seen.header("anthropic-beta").unwrap_or_default().to_owned(),
+        call: seen.matched_rule.as_deref().and_then(number),
+        by_subagent: seen.header(SUBAGENT).is_some(),
+        body: serde_json::from_str(&seen.body).unwrap(),
+    }
+}
+
+/// Learns which session of ours stands for which of theirs.
+fn map_ids(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) {
+    let session = |line: &Value| line["session_id"].as_str().map(str::to_owned);
+    let theirs = run.io.iter().filter(|io| !io.is_in).find_map(|io| session(&io.msg));
+    if let (Some(theirs), Some(ours)) = (theirs, said.iter().find_map(session)) {
+        ids.insert(theirs, ours);
+    }
+}
+
+/// The agent as it runs.
+struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    heard: Arc<(Mutex<Received>, Condvar)>,
+    readers: Vec<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Received {
+    said: Vec<Value>,
+    stderr: String,
+    over: bool,
+}
+
+impl Agent {
+    fn start(run: &Run, folder: &Folder, url: &str, swap: &dyn Fn(&str) -> String) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quipu-agent"));
+        command.args(run.argv.iter().map(|arg| swap(arg))).current_dir(&folder.path).env_clear();
+        if !UNTRUSTED.contains(&folder.name()) {
+            command.arg("--trust-folder");
+        }
+        for (name, value) in &run.env {
+            command.env(name, swap(value));
+        }
+        command
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &folder.home)
+            .env("ANTHROPIC_BASE_URL", url)
+            .env("CLAUDE_CODE_TMPDIR", folder.temporary());
+        if let Some((_, theirs)) = run.env.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
+            command.env("CLAUDE_CONFIG_DIR", folder.restored(theirs));
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let heard: Arc<(Mutex<Received>, Condvar)> = Arc::default();
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let lines = {
+            let heard = Arc::clone(&heard);
+            std::thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    let line: Value = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                    // An array is all lines at once.
+                    let lines = line.as_array().cloned().unwrap_or_else(|| vec![line]);
+                    lock(&heard.0).said.extend(lines);
+                    heard.1.notify_all();
+                }
+                lock(&heard.0).over = true;
+                heard.1.notify_all();
+            })
+        };
+        let complaints = {
+            let heard = Arc::clone(&heard);
+            std::thread::spawn(move || {
+                let mut text = String::new();
+                let _ = BufReader::new(err).read_to_string(&mut text);
+                lock(&heard.0).stderr = text;
+            })
+        };
+        let stdin = child.stdin.take();
+        Self { child, stdin, heard, readers: vec![lines, complaints] }
+    }
+
+    fn drive(
+        &mut self,
+        recording: &Recording,
+        run: &Run,
+        folder: &Folder,
+        swap: &dyn Fn(&str) -> String,
+        ids: &mut BTreeMap<String, String>,
+    ) {
+        let mut answers = Answers::new(run, swap);
+        for (index, io) in run.io.iter().enumerate().filter(|(_, io)| io.is_in) {
+            if io.msg["type"] == "control_response" {
+                continue;
+            }
+            let mut before = index;
+            if index > 0 && READ_LATE.contains(&recording.name.as_str()) {
+                let answer = run.io[index..].iter().position(|io| io.msg["type"] == "assistant");
+                before += answer.map_or(0, |at| at + 1);
+            }
+            let needed = milestones(run.io[..before].iter().filter(|io| !io.is_in).map(|io| &io.msg));
+            self.wait(&mut answers, &format!("line {index}"), |said| reached(&needed, &milestones(said.iter())));
+            if before > index {
+                wait_recorded(folder);
+            }
+            map_prompt_ids(run, &lock(&self.heard.0).said, ids);
+            let text = ids.iter().fold(swap(&io.text()), |text, (theirs, ours)| text.replace(theirs, ours));
+            self.send(&text);
+        }
+        if SIGNALLED.contains(&recording.name.as_str()) {
+            self.wait(&mut answers, "an answer", |said| said.iter().any(|line| line["type"] == "assistant"));
+            wait_recorded(folder);
+            let pid = self.child.id().to_string();
+            assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        }
+        let streams = run.io.iter().any(|io| io.is_in);
+        if streams && !EARLY_END.contains(&recording.name.as_str()) {
+            let needed = milestones(run.io.iter().filter(|io| !io.is_in).map(|io| &io.msg));
+            self.wait(&mut answers, "the end", |said| reached(&needed, &milestones(said.iter())));
+        }
+        self.stdin = None;
+    }
+
+    /// Answers questions until something holds.
+    fn wait(&mut self, answers: &mut Answers<'_>, what: &str, holds: impl Fn(&[Value]) -> bool) {
+        let until = Instant::now() + STEP_TIMEOUT;
+        loop {
+            let (replies, ready) = {
+                let mut heard = lock(&self.heard.0);
+                let replies = answers.to(&heard.said);
+                let ready = holds(&heard.said) || heard.over;
+                if replies.is_empty() && !ready {
+                    let left = until.saturating_duration_since(Instant::now());
+                    assert!(!left.is_zero(), "waiting for {what}; said so far: {:#?}", kinds(&heard.said));
+                    heard = self.heard.1.wait_timeout(heard, left).unwrap().0;
+                    drop(heard);
+                    continue;
+                }
+                (replies, ready)
+            };
+            replies.iter().for_each(|reply| self.send(&answers.swap(reply)));
+            if ready {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, text: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            // An agent that has had enough reads no more.
+            let _ = writeln!(stdin, "{text}").and_then(|()| stdin.flush());
+        }
+    }
+
+    fn finish(mut self) -> (Vec<Value>, String, Option<i32>) {
+        let until = Instant::now() + STEP_TIMEOUT;
+        let exit = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status.code();
+            }
+            if Instant::now() > until {
+                let _ = self.child.kill();
+                panic!("the agent does not end; said so far: {:#?}", kinds(&lock(&self.heard.0).said));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        self.readers.drain(..).for_each(|reader| reader.join().unwrap());
+        let heard = std::mem::take(&mut *lock(&self.heard.0));
+        (heard.said, heard.stderr, exit)
+    }
+}
+
+/// Waits until an answer that calls tools is in the file: its blocks are said earlier.
+fn wait_recorded(folder: &Folder) {
+    let until = Instant::now() + STEP_TIMEOUT;
+    let is_whole = |line: &Value| line["message"]["stop_reason"] == "tool_use";
+    while !folder.transcripts().iter().flat_map(lines).any(|line| is_whole(&line)) {
+        assert!(Instant::now() < until, "the answer is not written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kinds(said: &[Value]) -> Vec<String> {
+    said.iter().map(|line| format!("{} {} {}", line["type"], line["subtype"], line["request"]["subtype"])).collect()
+}
+
+/// How often each thing was said that somebody may wait for.
+fn milestones<'a>(said: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for line in said {
+        let kind = match line["type"].as_str() {
+            Some(kind @ ("result" | "control_response" | "assistant" | "prompt_suggestion")) => kind.to_owned(),
+            Some("control_request") => match line["request"]["subtype"].as_str() {
+                Some(subtype @ ("can_use_tool" | "hook_callback")) => subtype.to_owned(),
+                _ => continue,
+            },
+            Some("stream_event") if line["event"]["delta"]["type"] == "text_delta" => "text".to_owned(),
+            // A block is said before the answer is whole.
+            Some("stream_event") if line["event"]["type"] == "message_stop" => "whole".to_owned(),
+            Some("user") if line["isReplay"] == true => "replay".to_owned(),
+            _ => continue,
+        };
+        *counts.entry(kind).or_default() += 1;
+    }
+    counts
+}
+
+fn reached(needed: &BTreeMap<String, usize>, found: &BTreeMap<String, usize>) -> bool {
+    needed.iter().all(|(kind, count)| found.get(kind).is_some_and(|found| found >= count))
+}
+
+/// Prompts that are echoed tell which id of ours stands for which of theirs.
+fn map_prompt_ids(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) {
+    let replays = |line: &&Value| line["type"] == "user" && line["isReplay"] == true;
+    let theirs = run.io.iter().filter(|io| !io.is_in).map(|io| &io.msg).filter(replays);
+    for (theirs, ours) in theirs.zip(said.iter().filter(replays)) {
+        if let (Some(theirs), Some(ours)) = (theirs["uuid"].as_str(), ours["uuid"].as_str()) {
+            ids.insert(theirs.to_owned(), ours.to_owned());
+        }
+    }
+}
+
+/// The recorded answers to the agent's questions, by what was asked.
+struct Answers<'a> {
+    open: Vec<(String, &'a Value)>,
+    answered: usize,
+    swap: &'a dyn Fn(&str) -> String,
+}
+
+impl<'a> Answers<'a> {
+    fn new(run: &'a Run, swap: &'a dyn Fn(&str) -> String) -> Self {
+        let asked: BTreeMap<&str, String> =
+            questions(run.io.iter().filter(|io| !io.is_in).map(|io: &Io| &io.msg)).collect();
+        let answers = run.io.iter().filter(|io| io.is_in && io.msg["type"] == "control_response");
+        let open = answers.filter_map(|io| {
+            let id = io.msg["response"]["request_id"].as_str()?;
+            Some((asked.get(id)?.clone(), &io.msg))
+        });
+        Self { open: open.collect(), answered: 0, swap }
+    }
+
+    /// An answer as if it had been given here.
+    fn swap(&self, answer: &str) -> String {
+        (self.swap)(answer)
+    }
+
+    /// The answers to questions not answered yet.
+    fn to(&mut self, said: &[Value]) -> Vec<String> {
+        let asked: Vec<(&str, String, &Value)> = said
+            .iter()
+            .filter(|line| line["type"] == "control_request")
+            .map(|line| (line["request_id"].as_str().unwrap(), question(line), line))
+            .collect();
+        let mut replies = Vec::new();
+        for (id, question, line) in &asked[self.answered.min(asked.len())..] {
+            self.answered += 1;
+            let Some(at) = self.open.iter().position(|(open, _)| open == question) else { continue };
+            let mut answer = self.open.remove(at).1.clone();
+            answer["response"]["request_id"] = Value::from(*id);
+            if let Some(reply) = answer["response"]["response"].get_mut("mcp_response")
+                && reply.get("id").is_some()
+            {
+                reply["id"] = line["request"]["message"]["id"].clone();
+            }
+            replies.push(answer.to_string());
+        }
+        replies
+    }
+}
+
+fn questions<'a>(lines: impl Iterator<Item = &'a Value>) -> impl Iterator<Item = (&'a str, String)> {
+    lines
+        .filter(|line| line["type"] == "control_request")
+        .map(|line| (line["request_id"].as_str().unwrap(), question(line)))
+}
+
+/// What a question is about.
+fn question(line: &Value) -> String {
+    let request = &line["request"];
+    let about = [
+        &request["subtype"],
+        &request["callback_id"],
+        &request["tool_use_id"],
+        &request["server_name"],
+        &request["message"]["method"],
+        &request["message"]["params"]["name"],
+    ];
+    // Events without a call carry an id made up on the spot.
+    let hook = request["subtype"] == "hook_callback";
+    let about = about.iter().enumerate().filter(|(i, _)| !(hook && *i == 2));
+    about.map(|(_, value)| value.as_str().unwrap_or_default()).collect::<Vec<_>>().join("/")
+}
+
+/// The lock, even when a thread died holding it.
+fn lock(heard: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
+    heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

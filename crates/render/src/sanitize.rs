@@ -1,0 +1,124 @@
+//! Text from files, made safe to show: no escape sequences, no control
+//! characters, nothing invisible that changes what the eye reads.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+#[cfg(test)]
+mod tests;
+
+/// Removes what could act on a terminal or mislead a reader.
+///
+/// Escape sequences go whole (CSI, OSC, DCS and the rest, in their 7-bit and
+/// 8-bit forms), then every control character but line break and tab, then
+/// bidirectional overrides and other invisible formatting. A lone carriage
+/// return and the Unicode line separators become line breaks.
+///
+/// ```
+/// use quipu_render::clean;
+/// assert_eq!(clean("\x1b[31mred\x1b[0m \x1b]0;title\x07end"), "red end");
+/// ```
+pub fn sanitize(text: &str) -> Cow<'_, str> {
+    match text.char_indices().find(|&(_, c)| is_unsafe_char(c)) {
+        None => Cow::Borrowed(text),
+        Some((start, _)) => {
+            let mut kept = String::with_capacity(text.len());
+            kept.push_str(&text[..start]);
+            strip_into(&text[start..], &mut kept);
+            Cow::Owned(kept)
+        }
+    }
+}
+
+/// Cleans a text and joins its lines: for titles, names and paths.
+pub(crate) fn sanitize_line(text: &str) -> String {
+    sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the character never reaches the output as it is.
+fn is_unsafe_char(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        ' '..='~' => false,
+        _ => c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}'),
+    }
+}
+
+/// Formatting characters that show nothing. The joiners stay: Persian and
+/// emoji need them.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+type Chars<'a> = Peekable<CharIndices<'a>>;
+
+fn strip_into(text: &str, kept: &mut String) {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(text, &mut chars),
+            '\u{9b}' => skip_control_sequence(&mut chars),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_control_string(text, at + c.len_utf8(), &mut chars),
+            '\r' => {
+                if chars.peek().is_some_and(|&(_, next)| next != '\n') {
+                    kept.push('\n');
+                }
+            }
+            '\u{2028}' | '\u{2029}' => kept.push('\n'),
+            _ if is_unsafe_char(c) => {}
+            _ => kept.push(c),
+        }
+    }
+}
+
+/// Skips what follows an escape character.
+fn skip_escape(text: &str, chars: &mut Chars<'_>) {
+    match chars.peek() {
+        Some((_, '[')) => {
+            chars.next();
+            skip_control_sequence(chars);
+        }
+        Some(&(at, ']' | 'P' | 'X' | '^' | '_')) => {
+            chars.next();
+            skip_control_string(text, at + 1, chars);
+        }
+        Some((_, ' '..='/')) => {
+            while chars.next_if(|(_, c)| matches!(c, ' '..='/')).is_some() {}
+            chars.next_if(|(_, c)| matches!(c, '0'..='~'));
+        }
+        Some((_, '0'..='~')) => {
+            chars.next();
+        }
+        _ => {}
+    }
+}
+
+/// Skips parameters, intermediates and the final byte.
+fn skip_control_sequence(chars: &mut Chars<'_>) {
+    while chars.next_if(|(_, c)| matches!(c, '0'..='?')).is_some() {}
+    while chars.next_if(|(_, c)| matches!(c, ' '..='/')).is_some() {}
+    chars.next_if(|(_, c)| matches!(c, '@'..='~'));
+}
+
+/// Skips a string sequence up to its terminator. One that does not end on its
+/// line loses only its introducer: otherwise it would swallow honest text.
+fn skip_control_string(text: &str, start: usize, chars: &mut Chars<'_>) {
+    let ends = |c: char| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}' | '\n');
+    let Some(length) = text[start..].find(ends) else { return };
+    let rest = &text[start + length..];
+    let terminator = if rest.starts_with("\u{1b}\\") {
+        2
+    } else if rest.starts_with(['\u{7}', '\u{9c}']) {
+        1
+    } else {
+        return;
+    };
+    while chars.next_if(|&(at, _)| at < start + length).is_some() {}
+    for _ in 0..terminator {
+        chars.next();
+    }
+}

@@ -1,0 +1,271 @@
+//! What a tool call is: one line that says it, and the parts to show under it.
+//!
+//! All three outputs draw the same [`ToolCallView`]; only the drawing differs.
+
+use quipu_conversation::{ToolCard, ToolStatus};
+use quipu_message::tool::{EditInput, MultiEditInput, ReadInput, ToolInput, key_argument};
+use quipu_message::{Image, Maybe};
+
+use crate::diff::{self, DiffLine, DiffLineKind};
+use crate::sanitize::{sanitize, sanitize_line};
+
+mod question;
+mod result;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use result::strip_line_numbers;
+
+/// A tool call as people read it. All text is cleaned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCallView<'a> {
+    /// The tool's name; `server:tool` for a tool of an MCP server.
+    pub name: String,
+    /// The argument that tells most, in one line.
+    pub subject: String,
+    /// What came of it in a few words, such as `12 lines` or `+4 −1`; may be empty.
+    pub note: String,
+    /// What to show under the line, in order.
+    pub parts: Vec<ToolCallPart<'a>>,
+    /// Whether the line says enough until someone asks for more.
+    pub is_collapsed: bool,
+}
+
+/// One part of what a call shows under its line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolCallPart<'a> {
+    /// A shell command.
+    Command(String),
+    /// The text of a file.
+    Code {
+        /// The text.
+        text: String,
+        /// The file, whose name tells the language.
+        path: String,
+    },
+    /// A change of a file.
+    Diff(Vec<DiffLine>),
+    /// A list of tasks.
+    Tasks(Vec<(TodoStatus, String)>),
+    /// Markdown, such as a plan or a subagent's answer.
+    Markdown(String),
+    /// What the tool printed.
+    Output(String),
+    /// What the tool said when it failed.
+    Failure(String),
+    /// Something without a form of its own, as JSON.
+    Json(String),
+    /// A picture.
+    Image(&'a Image),
+    /// A question to the person.
+    Question {
+        /// What was asked.
+        text: String,
+        /// What could be answered.
+        options: Vec<String>,
+        /// What was answered.
+        answer: Option<String>,
+    },
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+impl<'a> ToolCallView<'a> {
+    /// Reads a card; paths under `base` are shown relative to it.
+    pub fn from_card(card: &'a ToolCard, base: &str) -> Self {
+        let mut call = Self {
+            name: display_tool_name(&card.name),
+            subject: String::new(),
+            note: String::new(),
+            parts: Vec::new(),
+            is_collapsed: false,
+        };
+        let short = |path: &str| relative_path(&sanitize_line(path), base);
+        let failed = card.status == ToolStatus::Failed;
+        match ToolInput::from_name_and_json(&card.name, &card.input) {
+            ToolInput::Bash(input) => {
+                let command = sanitize(input.command.trim()).into_owned();
+                if command.contains('\n') {
+                    let first = command.lines().next().unwrap_or_default();
+                    call.subject = input.description.text().map_or_else(|| format!("$ {first} …"), sanitize_line);
+                    call.parts.push(ToolCallPart::Command(command));
+                } else {
+                    call.subject = format!("$ {command}");
+                }
+                if input.run_in_background.is_true() {
+                    call.note = "in background".to_owned();
+                }
+                call.add_result(card);
+            }
+            ToolInput::Read(input) => {
+                call.subject = format!("{}{}", short(&input.file_path), format_line_range(&input));
+                call.is_collapsed = !failed;
+                call.add_file(card, &input.file_path);
+            }
+            ToolInput::Write(input) => {
+                call.subject = short(&input.file_path);
+                call.note = pluralize(input.content.lines().count(), "line", "lines");
+                call.parts
+                    .push(ToolCallPart::Code { text: sanitize(&input.content).into_owned(), path: input.file_path });
+                call.add_failure(card);
+            }
+            ToolInput::Edit(EditInput { file_path, old_string, new_string, .. }) => {
+                call.subject = short(&file_path);
+                call.add_diffs(&[(&old_string, &new_string)]);
+                call.add_failure(card);
+            }
+            ToolInput::MultiEdit(MultiEditInput { file_path, edits, .. }) => {
+                call.subject = short(&file_path);
+                let edits: Vec<_> = edits.iter().map(|e| (&*e.old_string, &*e.new_string)).collect();
+                call.add_diffs(&edits);
+                call.add_failure(card);
+            }
+            ToolInput::NotebookEdit(input) => {
+                let cell = input.cell_id.text().map(|id| format!(" cell {}", sanitize_line(id))).unwrap_or_default();
+                call.subject = format!("{}{cell}", short(&input.notebook_path));
+                call.note = input.edit_mode.text().map(sanitize_line).unwrap_or_default();
+                let is_prose = input.cell_type.text() == Some("markdown");
+                let path = if is_prose { "cell.md" } else { "cell.py" }.to_owned();
+                call.parts.push(ToolCallPart::Code { text: sanitize(&input.new_source).into_owned(), path });
+                call.add_failure(card);
+            }
+            ToolInput::Glob(input) => {
+                call.subject = format!("{}{}", sanitize_line(&input.pattern), format_search_path(&input.path, base));
+                call.add_search_results(card);
+            }
+            ToolInput::Grep(input) => {
+                let files = input.glob.text().map(|glob| format!(" ({})", sanitize_line(glob))).unwrap_or_default();
+                call.subject =
+                    format!("{}{}{files}", sanitize_line(&input.pattern), format_search_path(&input.path, base));
+                call.add_search_results(card);
+            }
+            ToolInput::TodoWrite(input) => {
+                let tasks: Vec<_> = input
+                    .todos
+                    .iter()
+                    .map(|todo| (todo_status(todo.status.text()), sanitize_line(&todo.content)))
+                    .collect();
+                let done = tasks.iter().filter(|(progress, _)| *progress == TodoStatus::Completed).count();
+                call.note = format!("{done} of {} done", tasks.len());
+                call.parts.push(ToolCallPart::Tasks(tasks));
+                call.add_failure(card);
+            }
+            ToolInput::WebFetch(input) => {
+                call.subject = sanitize_line(&input.url);
+                let prompt = sanitize(input.prompt.text().unwrap_or_default().trim());
+                if !prompt.is_empty() {
+                    call.parts.push(ToolCallPart::Output(prompt.into_owned()));
+                }
+                call.add_result(card);
+            }
+            ToolInput::WebSearch(input) => {
+                call.subject = sanitize_line(&input.query);
+                call.add_result(card);
+            }
+            ToolInput::Agent(input) => {
+                call.subject = input.description.text().map_or_else(|| sanitize_line(&input.prompt), sanitize_line);
+                call.note = input.subagent_type.text().map(sanitize_line).unwrap_or_default();
+                call.add_subagent_report(card, &input.prompt);
+            }
+            ToolInput::Skill(input) => {
+                let args = input.args.text().map(|args| format!(" {}", sanitize_line(args))).unwrap_or_default();
+                call.subject = format!("{}{args}", input.skill.text().map(sanitize_line).unwrap_or_default());
+                call.add_result(card);
+            }
+            ToolInput::ExitPlanMode(input) => {
+                call.note = match card.status {
+                    ToolStatus::Pending => "waiting for approval",
+                    ToolStatus::Success => "approved",
+                    ToolStatus::Failed => "not approved",
+                }
+                .to_owned();
+                call.parts.extend(input.plan.text().map(|plan| ToolCallPart::Markdown(sanitize(plan).into_owned())));
+                call.add_failure(card);
+            }
+            ToolInput::AskUserQuestion(input) => call.add_questions(card, &input),
+            ToolInput::Other(_) => call.add_unknown_tool(card, base),
+        }
+        call
+    }
+
+    /// The call in one line: `Bash $ cargo test (in background)`.
+    pub fn to_line(&self) -> String {
+        let note = if self.note.is_empty() { String::new() } else { format!("({})", self.note) };
+        let parts = [&*self.name, &*self.subject, &*note];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn add_unknown_tool(&mut self, card: &'a ToolCard, base: &str) {
+        let bare = card.input.is_null() || card.input.text() == "{}";
+        self.subject = key_argument(&card.name, &card.input)
+            .map(|text| relative_path(&sanitize_line(&text), base))
+            .unwrap_or_else(|| if bare { String::new() } else { sanitize_line(card.input.text()) });
+        self.add_result(card);
+    }
+
+    fn add_diffs(&mut self, edits: &[(&str, &str)]) {
+        let mut lines = Vec::new();
+        for (before, after) in edits {
+            if !lines.is_empty() {
+                lines.push(DiffLine { kind: DiffLineKind::Gap, parts: Vec::new() });
+            }
+            lines.extend(diff::diff_lines(&sanitize(before), &sanitize(after)));
+        }
+        let (new, gone) = diff::count_changes(&lines);
+        self.note = format!("+{new} −{gone}");
+        self.parts.push(ToolCallPart::Diff(lines));
+    }
+}
+
+fn display_tool_name(name: &str) -> String {
+    let name = sanitize_line(name);
+    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((server, tool)) => format!("{server}:{tool}"),
+        None if name.is_empty() => "result without a call".to_owned(),
+        None => name,
+    }
+}
+
+fn relative_path(path: &str, base: &str) -> String {
+    let base = base.trim_end_matches(['/', '\\']);
+    match path.strip_prefix(base).and_then(|rest| rest.strip_prefix(['/', '\\'])) {
+        Some(rest) if !base.is_empty() && !rest.is_empty() => rest.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+fn format_search_path(path: &Maybe<String>, base: &str) -> String {
+    path.text().map(|path| format!(" in {}", relative_path(&sanitize_line(path), base))).unwrap_or_default()
+}
+
+fn format_line_range(input: &ReadInput) -> String {
+    match (input.offset.get(), input.limit.get()) {
+        (None, None) => String::new(),
+        (Some(first), None) => format!(":{first}-"),
+        (first, Some(limit)) => {
+            let first = first.copied().unwrap_or(1);
+            format!(":{first}-{}", first.saturating_add(*limit).saturating_sub(1))
+        }
+    }
+}
+
+fn todo_status(status: Option<&str>) -> TodoStatus {
+    match status {
+        Some("completed") => TodoStatus::Completed,
+        Some("in_progress") => TodoStatus::InProgress,
+        _ => TodoStatus::Pending,
+    }
+}
+
+/// A count with its word.
+pub(crate) fn pluralize(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}

@@ -1,0 +1,259 @@
+//! Every file of every session, listed without opening them.
+
+use std::collections::HashMap;
+use std::fs::{self, DirEntry, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::{Head, SessionId};
+use rayon::prelude::*;
+
+use crate::lines::{LineReader, RawLine};
+use crate::problem::FileError;
+
+/// A session with all its files.
+#[derive(Debug, Clone)]
+pub struct SessionFiles {
+    /// The session.
+    pub id: SessionId,
+    /// The project's folder.
+    pub folder: Arc<Path>,
+    /// The name of the project's folder.
+    pub project: Arc<str>,
+    /// Its own file, when it is there, then those of its subagents.
+    pub files: Vec<TranscriptFile>,
+    /// When the folder of its subagents last changed, in nanoseconds since 1970; `None` if
+    /// there is none, or it may change unseen: it changed just now, or has folders in it.
+    pub subagents_modified: Option<i64>,
+}
+
+/// What is known from an earlier look, so that less has to be looked at.
+pub trait ListingHints: Sync {
+    /// The session of a subagent whose file lies beside the sessions.
+    fn session_of_subagent(&self, _path: &Path) -> Option<SessionId> {
+        None
+    }
+
+    /// The names in a folder of subagents, when it last changed at that time.
+    fn subagent_names(&self, _folder: &Path, _modified: i64) -> Option<&str> {
+        None
+    }
+}
+
+impl ListingHints for () {}
+
+impl SessionFiles {
+    /// The folder of its subagents.
+    pub fn subagents_folder(&self) -> PathBuf {
+        self.folder.join(self.id.as_str()).join("subagents")
+    }
+}
+
+impl SessionFiles {
+    /// The session's own file; of a session that lost it, a subagent's.
+    pub fn main_file(&self) -> &TranscriptFile {
+        &self.files[0]
+    }
+
+    /// How many of the files are subagents'.
+    pub fn subagent_count(&self) -> usize {
+        self.files.iter().filter(|file| file.is_subagent).count()
+    }
+}
+
+/// A file of a session, and what the file system says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether a subagent wrote it.
+    pub is_subagent: bool,
+    /// How large it is.
+    pub bytes: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub modified: i64,
+    /// What tells it from a file of the same name (0 where the system has no such thing).
+    pub inode: u64,
+}
+
+/// The project folders of some config folders. Those that cannot be read are named
+/// beside.
+pub fn list_project_folders(config_dirs: &[PathBuf]) -> (Vec<PathBuf>, Vec<FileError>) {
+    let (mut folders, mut errors) = (Vec::new(), Vec::new());
+    for dir in config_dirs.iter().map(|dir| dir.join("projects")).filter(|dir| dir.exists()) {
+        folders.extend(read_folder(&dir, &mut errors).iter().map(DirEntry::path).filter(|path| path.is_dir()));
+    }
+    folders.sort();
+    (folders, errors)
+}
+
+/// All sessions of some project folders, with the files of their subagents: those in
+/// the session's folder, and those that older versions put beside the sessions.
+/// Folders that cannot be read are named beside.
+pub fn list_session_files(projects: &[PathBuf], hints: &impl ListingHints) -> (Vec<SessionFiles>, Vec<FileError>) {
+    // The system takes its time for each folder: several at a time are faster.
+    let done: Vec<(Vec<SessionFiles>, Vec<FileError>)> =
+        projects.par_iter().map(|folder| list_project(folder, hints)).collect();
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    for (sessions, problems) in done {
+        found.extend(sessions);
+        errors.extend(problems);
+    }
+    // By bytes: comparing paths part by part is slow.
+    found.sort_unstable_by(|a: &SessionFiles, b| a.main_file().path.as_os_str().cmp(b.main_file().path.as_os_str()));
+    (found, errors)
+}
+
+/// One session by its file, with the subagents in its folder; `None` when there is no such
+/// file. Subagents that older versions put beside the sessions are not looked for.
+pub fn find_session_files(session: &Path) -> Option<SessionFiles> {
+    let folder = session.parent()?;
+    let id = session.file_stem()?.to_str()?;
+    let meta = fs::metadata(session).ok()?;
+    let mut files = vec![file_from_metadata(session.to_owned(), &meta)?];
+    files.extend(list_subagent_files(&folder.join(id).join("subagents"), &mut Vec::new()).0);
+    files[1..].sort_by(|a, b| a.path.cmp(&b.path));
+    let project = folder.file_name()?.to_string_lossy().into();
+    Some(SessionFiles { id: id.into(), folder: folder.into(), project, files, subagents_modified: None })
+}
+
+/// A folder that changed so lately may have changed again unseen: clocks of file
+/// systems are coarse.
+const MTIME_SETTLE_TIME: Duration = Duration::from_secs(2);
+
+fn list_project(folder: &Path, hints: &impl ListingHints) -> (Vec<SessionFiles>, Vec<FileError>) {
+    let project: Arc<str> = folder.file_name().unwrap_or_default().to_string_lossy().into();
+    let place: Arc<Path> = folder.into();
+    let settled = SystemTime::now().checked_sub(MTIME_SETTLE_TIME).map_or(0, nanos_since_epoch);
+    let mut errors = Vec::new();
+    let mut sessions: HashMap<SessionId, (Vec<TranscriptFile>, Option<i64>)> = HashMap::new();
+    for entry in read_folder(folder, &mut errors) {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        match name.strip_suffix(".jsonl") {
+            Some(stem) => {
+                let Some(mut file) = stat_entry(&entry) else { continue };
+                file.is_subagent = stem.starts_with("agent-");
+                let id = if file.is_subagent {
+                    hints.session_of_subagent(&file.path).or_else(|| read_session_id(&file.path))
+                } else {
+                    None
+                };
+                sessions.entry(id.unwrap_or_else(|| stem.into())).or_default().0.push(file);
+            }
+            None if entry.file_type().is_ok_and(|kind| !kind.is_file()) => {
+                let folder = folder.join(name).join("subagents");
+                let Ok(meta) = fs::metadata(&folder) else { continue };
+                let modified = meta.modified().map_or(0, nanos_since_epoch);
+                let (agents, is_flat) = match hints.subagent_names(&folder, modified) {
+                    Some(names) => (stat_subagent_files(&folder, names), true),
+                    None => list_subagent_files(&folder, &mut errors),
+                };
+                if !agents.is_empty() {
+                    let (files, listed) = sessions.entry(name.into()).or_default();
+                    files.extend(agents);
+                    *listed = (is_flat && modified < settled).then_some(modified);
+                }
+            }
+            None => {}
+        }
+    }
+    let history = |(id, (mut files, subagents_listed)): (SessionId, (Vec<TranscriptFile>, Option<i64>))| {
+        files.sort_by(|a, b| (a.is_subagent, &a.path).cmp(&(b.is_subagent, &b.path)));
+        SessionFiles {
+            id,
+            folder: Arc::clone(&place),
+            project: Arc::clone(&project),
+            files,
+            subagents_modified: subagents_listed,
+        }
+    };
+    (sessions.into_iter().map(history).collect(), errors)
+}
+
+/// The files of subagents in a folder and those below, and whether there are none below.
+fn list_subagent_files(folder: &Path, errors: &mut Vec<FileError>) -> (Vec<TranscriptFile>, bool) {
+    let is_agent = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
+    let (mut agents, mut folders, mut listed) = (Vec::new(), vec![folder.to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        listed += 1;
+        for entry in read_folder(&folder, errors) {
+            // A link to a folder may lead in a circle; only files are followed.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            } else if entry.file_name().to_str().is_some_and(is_agent) {
+                agents.extend(stat_entry(&entry).map(mark_as_subagent));
+            }
+        }
+    }
+    (agents, listed == 1)
+}
+
+/// The files of subagents whose names in a folder are known, separated by `/`.
+fn stat_subagent_files(folder: &Path, names: &str) -> Vec<TranscriptFile> {
+    let paths = names.split('/').map(|name| folder.join(name));
+    paths
+        .filter_map(|path| fs::metadata(&path).ok().and_then(|meta| file_from_metadata(path, &meta)))
+        .map(mark_as_subagent)
+        .collect()
+}
+
+fn mark_as_subagent(file: TranscriptFile) -> TranscriptFile {
+    TranscriptFile { is_subagent: true, ..file }
+}
+
+fn read_folder(folder: &Path, errors: &mut Vec<FileError>) -> Vec<DirEntry> {
+    let listed: io::Result<Vec<DirEntry>> = fs::read_dir(folder).and_then(Iterator::collect);
+    listed.unwrap_or_else(|source| {
+        errors.push(FileError::Open { path: folder.to_owned(), source });
+        Vec::new()
+    })
+}
+
+fn stat_entry(entry: &DirEntry) -> Option<TranscriptFile> {
+    let meta = match entry.metadata().ok()? {
+        // A link counts as what it leads to.
+        meta if meta.is_symlink() => fs::metadata(entry.path()).ok()?,
+        meta => meta,
+    };
+    file_from_metadata(entry.path(), &meta)
+}
+
+fn file_from_metadata(path: PathBuf, meta: &Metadata) -> Option<TranscriptFile> {
+    let modified = meta.modified().map_or(0, nanos_since_epoch);
+    meta.is_file().then(|| TranscriptFile { path, is_subagent: false, bytes: meta.len(), modified, inode: inode(meta) })
+}
+
+fn nanos_since_epoch(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(unix)]
+fn inode(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+/// The session that the lines of a file name.
+pub(super) fn read_session_id(path: &Path) -> Option<SessionId> {
+    let mut lines = LineReader::new(File::open(path).ok()?);
+    for _ in 0..10 {
+        let RawLine::Line { bytes, .. } = lines.next().ok()?? else { continue };
+        let Ok(text) = std::str::from_utf8(bytes) else { continue };
+        if let Some(id) = Head::read(&replace_lone_surrogates(text))
+            .ok()
+            .and_then(|head| head.session_id.as_deref().map(SessionId::from))
+        {
+            return Some(id);
+        }
+    }
+    None
+}
