@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::select_all;
+use parking_lot::Mutex;
 use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
 use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
@@ -134,7 +135,7 @@ async fn run_session(
     };
     listening.abort();
     done?;
-    if let Some(error) = heard.input_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+    if let Some(error) = heard.input_error.lock().take() {
         return Err(error.into());
     }
     Ok(heard.signal.get().copied())
@@ -326,7 +327,7 @@ async fn watch_input(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Shutdow
                     Ok(Some(said)) => desk.route(said),
                     Ok(None) => break,
                     Err(error) => {
-                        *heard.input_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+                        *heard.input_error.lock() = Some(error);
                         return;
                     }
                 }

@@ -1,8 +1,9 @@
 //! A talk: one conversation with the model, the session's own or a subagent's.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use quipu_message::attachment::{Attachment, AttachmentEntry, RenderedMessage};
 use quipu_message::system::{System, stream_only};
 use quipu_message::user_assistant::{Assistant, ToolResultMeta, User};
@@ -92,7 +93,7 @@ impl AgentContext<'_> {
     }
 
     pub(crate) fn log(&self) -> MutexGuard<'_, ConversationLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 
     /// The tool of a name.

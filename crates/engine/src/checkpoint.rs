@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use quipu_message::bookkeeping::{FileBackup, FileHistoryDelta, FileHistorySnapshot, FileSnapshot};
 use quipu_message::control::response::RewindFilesResponse;
 use quipu_message::{Entry, Json, Maybe, Uuid};
@@ -172,7 +172,7 @@ impl Checkpoints {
     }
 
     fn lock(&self) -> MutexGuard<'_, CheckpointState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use quipu_message::control::response::ConfiguredHook;
 use quipu_message::control::setup::HookMatcher;
 use quipu_message::control::{RequestBody, request};
@@ -119,7 +119,7 @@ impl Hooks {
     /// session begins before the host is heard, and ends when it is gone.
     pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
         let given: Option<BTreeMap<String, Vec<HookMatcher>>> = given.read()?;
-        let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hooks = self.hooks.lock();
         hooks.retain(|hook| matches!(hook.action, HookAction::Command(_)));
         let heard = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
         for (event, matchers) in given.into_iter().flatten().filter(|(event, _)| heard(event)) {
@@ -139,12 +139,12 @@ impl Hooks {
 
     /// Whether anything listens for an event.
     pub(crate) fn has_hooks_for(&self, event: &str) -> bool {
-        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|hook| hook.event == event)
+        self.hooks.lock().iter().any(|hook| hook.event == event)
     }
 
     /// The hooks, as hosts list them.
     pub(crate) fn list(&self) -> Vec<ConfiguredHook> {
-        let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let hooks = self.hooks.lock();
         let listed = |hook: &Hook| ConfiguredHook {
             event: hook.event.clone(),
             matcher: hook.matcher.clone().into(),
@@ -165,7 +165,7 @@ impl Hooks {
         with: HookEnvironment<'_>,
     ) -> HookOutcome {
         let chosen: Vec<Hook> = {
-            let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+            let hooks = self.hooks.lock();
             hooks.iter().filter(|hook| hook.event == event && hook.matches(subject)).cloned().collect()
         };
         let shown = subject.filter(|_| event != "SubagentStop");

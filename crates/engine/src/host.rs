@@ -1,8 +1,8 @@
 //! Asking the host: control requests that the agent opens.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use quipu_message::control::{ControlCancelRequest, ControlRequest, ControlResponse, RequestBody, ResponseBody};
 use quipu_message::{Entry, Json};
 use tokio::sync::oneshot;
@@ -99,7 +99,7 @@ impl Host {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use process_wrap::tokio::ChildWrapper;
 use quipu_message::control::response::{McpServerInfo, McpServerStatus, McpTool as Listed};
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
@@ -381,7 +382,7 @@ impl McpClients {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, McpConnection>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.servers.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The one way out: everything the agent says goes through one ordered channel.
 
 use std::io::{ErrorKind, Write};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::{Entry, Envelope, Line, Maybe, SessionId, Spelling};
@@ -122,12 +123,12 @@ impl OutputStream {
 
     /// The session that lines name.
     pub(crate) fn session_id(&self) -> SessionId {
-        self.session_id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session_id.lock().clone()
     }
 
     /// Names another session from now on.
     pub(crate) fn set_session_id(&self, id: SessionId) {
-        *self.session_id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+        *self.session_id.lock() = id;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether a call may run: hooks first, then the rules, then the host. Whatever is
 //! not clearly an allowance is a refusal.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_message::control::permission::PermissionUpdate;
@@ -182,7 +182,7 @@ impl AgentContext<'_> {
             requires_user_interaction: USER_INTERACTION_TOOLS.contains(&call.name.as_str()).then_some(true).into(),
             ..request::CanUseTool::default()
         };
-        self.awaiting_permission.lock().unwrap_or_else(PoisonError::into_inner).push(call.id.clone());
+        self.awaiting_permission.lock().push(call.id.clone());
         self.session.set_activity("requires_action");
         let answer = self.session.host.send_request(RequestBody::CanUseTool(Box::new(question)), &self.cancel).await;
         let broken = async { timeout(INTERRUPT_TIMEOUT, self.cancel.cancelled()).await.is_ok() };
@@ -191,7 +191,7 @@ impl AgentContext<'_> {
             // off: there it is a refusal.
             std::future::pending::<()>().await;
         }
-        self.awaiting_permission.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != call.id);
+        self.awaiting_permission.lock().retain(|id| *id != call.id);
         let permit = self.apply_response(answer, input.clone(), hooks);
         self.session.set_activity("running");
         self.with_target(permit, call, (&input, target))

@@ -1,8 +1,8 @@
 //! Prompts that wait for their turn.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use quipu_message::Uuid;
 use tokio::sync::Notify;
 
@@ -142,7 +142,7 @@ impl PromptQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

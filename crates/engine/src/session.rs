@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use quipu_api::Client;
 use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState};
 use quipu_message::hook::{HookEvent, HookInputBase};
@@ -241,12 +242,12 @@ impl Session {
 
     /// What changes while the session runs.
     pub(crate) fn state(&self) -> MutexGuard<'_, SessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The session's own conversation.
     pub(crate) fn log(&self) -> MutexGuard<'_, ConversationLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 
     /// Records entries of the session's own conversation and returns when they are written.
@@ -269,12 +270,12 @@ impl Session {
 
     /// Results that are said when subagents in the background are done.
     pub(crate) fn held_results(&self) -> MutexGuard<'_, Vec<TurnResult>> {
-        self.held_results.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held_results.lock()
     }
 
     /// What was used.
     pub(crate) fn usage(&self) -> MutexGuard<'_, UsageTracker> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.usage.lock()
     }
 
     /// A variable of the environment; an empty one counts as unset.

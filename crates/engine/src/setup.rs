@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use quipu_api::{Client, Credential, Endpoint};
 use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
 use quipu_message::attachment::Attachment;

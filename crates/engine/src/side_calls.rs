@@ -1,8 +1,9 @@
 //! Small questions beside the conversation.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use quipu_api::{ApiError, Client, Request};
 use quipu_conversation::normalise;
 use quipu_message::{Message, Role};
@@ -65,7 +66,7 @@ pub(crate) fn new_summariser(client: Client, model: String, ledger: Arc<Mutex<Us
                 .await
                 .map_err(|error| error.to_string())?;
             let usage = answer.message.usage.get().cloned().unwrap_or_default();
-            ledger.lock().unwrap_or_else(PoisonError::into_inner).add_api_call(&model, &usage, began.elapsed());
+            ledger.lock().add_api_call(&model, &usage, began.elapsed());
             Ok(last_text(&answer.message))
         })
     })

@@ -1,9 +1,8 @@
 //! The answer in a form that was asked for: a tool whose input is the answer.
 
-use std::sync::{Mutex, PoisonError};
-
 use futures_util::future::BoxFuture;
 use jsonschema::Validator;
+use parking_lot::Mutex;
 use quipu_message::{Entry, Json, Maybe, ToolUseId, attachment};
 use serde_json::Value;
 
@@ -47,7 +46,7 @@ impl StructuredOutputTool {
 
     /// The answer, once.
     pub(crate) fn take_output(&self) -> Option<Json> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.output.lock().take()
     }
 }
 
@@ -70,7 +69,7 @@ impl Tool for StructuredOutputTool {
         let wrong: Vec<String> =
             self.validator.iter_errors(&input).map(|e| format!("{}: {e}", e.instance_path())).collect();
         let output = if wrong.is_empty() {
-            *self.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(Json::from(input));
+            *self.output.lock() = Some(Json::from(input));
             let text = "Structured output provided successfully";
             ToolOutput::new(text, &text)
         } else {

@@ -1,11 +1,12 @@
 //! Subagents: a talk of their own, in a file of their own, for one call.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta};
 use quipu_message::hook::{HookInputBase, SubagentStart};
 use quipu_message::stream::TranscriptMirror;

@@ -382,7 +382,7 @@ async fn cancel_and_record_results(
     count: &mut TurnState,
 ) -> Result<(), AppendError> {
     let all = works.cancel_all().await;
-    let asking = talk.awaiting_permission.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let asking = talk.awaiting_permission.lock().clone();
     for done in &all {
         if asking.contains(&done.call.id) {
             count.denials.push(done.denial());

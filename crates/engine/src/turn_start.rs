@@ -1,7 +1,8 @@
 //! How a turn begins: the prompt is expanded, hooked, recorded, and then answered.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use quipu_message::attachment::{Attachment, QueuedCommand};
 use quipu_message::hook::{HookEvent, InstructionsLoaded, SessionStart, UserPromptSubmit};
 use quipu_message::stream::TurnResult;

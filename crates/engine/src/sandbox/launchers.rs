@@ -4,8 +4,9 @@
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use tokio::process::Command;
 
@@ -36,7 +37,7 @@ impl Launchers {
     /// the process for the next command meanwhile. Needs a tokio runtime.
     pub(super) fn run(self: &Arc<Self>, policy: &Policy) -> io::Result<Launched> {
         let line = policy.to_line()?;
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waiting = self.waiting.lock().take();
         // One that cannot be told has been killed while it waited.
         let launched = match waiting.and_then(|launcher| launcher.run(&line).ok()) {
             Some(launched) => launched,
@@ -48,7 +49,7 @@ impl Launchers {
     }
 
     fn refill(&self) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         if waiting.is_none() {
             // What is wrong with it is said when a command needs it.
             *waiting = Launcher::start(&self.program).ok();

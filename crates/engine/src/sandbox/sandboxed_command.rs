@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
@@ -109,8 +109,8 @@ impl Sandbox {
             }
         }
         let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
-        let refused = self.restrictions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.restrictions.read();
+        let mut cache = self.cache.lock();
         let mut found = cache.find_restricted((refused.0, &refused.1), &folders, &all, writes);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());

@@ -5,7 +5,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
 
 use super::launchers::Launchers;
 use super::policy::Policy;
@@ -137,7 +139,7 @@ impl Sandbox {
 
     /// Sets what rules refuse. To be called whenever the rules change.
     pub fn set_restrictions(&self, refused: SandboxRestrictions) {
-        let mut kept = self.restrictions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.restrictions.write();
         *kept = (kept.0 + 1, refused);
     }
 

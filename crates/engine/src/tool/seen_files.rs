@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use similar::{Algorithm, capture_diff_slices_deadline, group_diff_ops};
 
 use super::{FileKnowledge, HiddenFileFilter, TargetPath, resolve, safe_file};
@@ -85,7 +85,7 @@ impl SeenFiles {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, SeenVersion>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

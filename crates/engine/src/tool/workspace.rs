@@ -5,9 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use quipu_message::Json;
 use url::Url;
 
@@ -202,14 +203,14 @@ impl Workspace {
 
     /// The folders tools may work in, as they really are.
     pub fn folders(&self) -> Vec<PathBuf> {
-        self.shared.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.folders.read().clone()
     }
 
     /// Lets tools work in one more folder.
     pub fn add_folder(&self, folder: &Path) {
         let folder = self.absolute(&folder.to_string_lossy());
         let folder = resolve(&folder).unwrap_or(folder);
-        let mut folders = self.shared.folders.write().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = self.shared.folders.write();
         if !folders.contains(&folder) {
             folders.push(folder);
         }
@@ -219,7 +220,7 @@ impl Workspace {
     pub fn remove_folder(&self, folder: &Path) {
         let folder = self.absolute(&folder.to_string_lossy());
         let folder = resolve(&folder).unwrap_or(folder);
-        let mut folders = self.shared.folders.write().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = self.shared.folders.write();
         folders.retain(|open| *open == self.root || *open != folder);
     }
 
@@ -230,12 +231,12 @@ impl Workspace {
 
     /// Says which files searches leave out; the rules know ([`hidden`](crate::permission::hidden_file_filter)).
     pub fn set_hidden_files(&self, hides: HiddenFileFilter) {
-        *self.shared.hidden_files.write().unwrap_or_else(PoisonError::into_inner) = Some(hides);
+        *self.shared.hidden_files.write() = Some(hides);
     }
 
     /// Which files searches leave out.
     pub(crate) fn hidden_files(&self) -> HiddenFileFilter {
-        let hides = self.shared.hidden_files.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let hides = self.shared.hidden_files.read().clone();
         hides.unwrap_or_else(|| Arc::new(|_| false))
     }
 
@@ -246,12 +247,12 @@ impl Workspace {
 
     /// Sets the test of hosts that rules refuse ([`enforce`](crate::permission::apply_rules)).
     pub(crate) fn set_denied_hosts(&self, refuses: DeniedHostFilter) {
-        *self.shared.denied_hosts.write().unwrap_or_else(PoisonError::into_inner) = Some(refuses);
+        *self.shared.denied_hosts.write() = Some(refuses);
     }
 
     /// Whether a rule refuses or asks about the host of a URL.
     pub(crate) fn is_host_denied(&self, url: &Url) -> bool {
-        let refuses = self.shared.denied_hosts.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let refuses = self.shared.denied_hosts.read().clone();
         refuses.is_some_and(|refuses| refuses(url))
     }
 
@@ -349,5 +350,5 @@ fn kill_leftover_group(leader: u32) {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

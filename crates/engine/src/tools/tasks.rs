@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use quipu_message::ToolUseId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -127,7 +128,7 @@ impl Task {
 
     /// What it gave; none while it runs.
     pub fn output(&self) -> Option<String> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.output.lock().clone()
     }
 
     /// The model knows how it ended.
@@ -165,7 +166,7 @@ impl TaskList {
 
     /// Ends all tasks, and waits until they have. Nobody hears of it.
     pub async fn stop_all(&self) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.listener.lock() = None;
         loop {
             // What ends may have begun something meanwhile.
             let running = self.running();
@@ -179,7 +180,7 @@ impl TaskList {
 
     /// Says who hears of tasks.
     pub fn set_listener(&self, listener: TaskListener) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        *self.listener.lock() = Some(listener);
     }
 
     /// Lets a task run on its own, to its end or until it is stopped: `work` heeds that.
@@ -189,19 +190,19 @@ impl TaskList {
         let listener = Arc::clone(&self.listener);
         tokio::spawn(async move {
             let (status, output) = work.await;
-            *task.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+            *task.output.lock() = Some(output);
             task.status.send_replace(status);
             notify_listener(&listener, &task);
         });
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Task>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 }
 
 fn notify_listener(listener: &Mutex<Option<TaskListener>>, task: &Task) {
-    let listener = listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let listener = listener.lock().clone();
     if let Some(listener) = listener {
         listener(task);
     }

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use quipu_engine::tool::{FileChangeObserver, WorkspaceOptions};
 use serde_json::{Value, json};
 
@@ -133,7 +134,7 @@ struct RecordingObserver(Mutex<Vec<(PathBuf, Option<Vec<u8>>)>>, bool);
 
 impl FileChangeObserver for RecordingObserver {
     fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()> {
-        self.0.lock().unwrap().push((path.to_owned(), old.map(<[u8]>::to_vec)));
+        self.0.lock().push((path.to_owned(), old.map(<[u8]>::to_vec)));
         if self.1 { Err(io::Error::other("no room")) } else { Ok(()) }
     }
 }
@@ -148,7 +149,7 @@ async fn every_change_is_told_before_it_is_made() {
     success_text(bench.run_tool("Write", json!({"file_path": "a", "content": "1"})).await);
     success_text(bench.run_tool("Edit", json!({"file_path": "a", "old_string": "1", "new_string": "2"})).await);
     success_text(bench.run_tool("Write", json!({"file_path": "a", "content": "3"})).await);
-    let told = diary.0.lock().unwrap().clone();
+    let told = diary.0.lock().clone();
     let file = bench.path("a");
     assert_eq!(told, [(file.clone(), None), (file.clone(), Some(b"1".to_vec())), (file, Some(b"2".to_vec()))]);
 }

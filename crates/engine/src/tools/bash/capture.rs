@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
@@ -66,8 +67,8 @@ impl OutputCapture {
     }
 }
 
-fn lock(kept: &Mutex<CapturedOutput>) -> std::sync::MutexGuard<'_, CapturedOutput> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(kept: &Mutex<CapturedOutput>) -> MutexGuard<'_, CapturedOutput> {
+    kept.lock()
 }
 
 /// A file that only the person may read.

@@ -1,9 +1,9 @@
 //! Pages that were read a short while ago.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use url::Url;
 
 use super::FetchedPage;
@@ -37,7 +37,7 @@ impl PageCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Url, (Instant, FetchedPage)>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock()
     }
 }
 
