@@ -10,9 +10,10 @@ use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::tool::{AgentOutput, ToolInput};
 use quipu_message::user_assistant::{Assistant, User};
-use quipu_message::{AgentId, Block, Entry, Maybe, Message, ReadError, SessionId, ToolUse, ToolUseId, Uuid};
+use quipu_message::{AgentId, Block, Entry, Maybe, Message, SessionId, ToolUse, ToolUseId, Uuid};
 
 use crate::accumulate::Accumulator;
+use crate::problem::Problem;
 use crate::tree::Tree;
 
 /// One entry that is part of the conversation, and where it stands.
@@ -115,7 +116,7 @@ pub struct Conversation {
     agent_by_call: HashMap<ToolUseId, AgentId>,
     partial_message: Option<Accumulator>,
     turn_results: Vec<TurnResult>,
-    problems: Vec<LineProblem>,
+    problems: Vec<Problem>,
     session_id: Option<SessionId>,
     custom_title: Option<String>,
     ai_title: Option<String>,
@@ -166,38 +167,18 @@ pub(crate) enum SidechainKey {
     Root(Uuid),
 }
 
-/// A line that could not be read, kept in its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineProblem {
-    /// The line, counted from 1; 0 when a whole file is meant.
-    pub line: u64,
-    /// A stable name.
-    pub code: &'static str,
-    /// What is wrong, in words.
-    pub message: String,
-}
-
-impl LineProblem {
-    /// The fault of a line that is no entry.
-    pub(crate) fn new(line: u64, error: &ReadError) -> Self {
-        let source = std::error::Error::source(error);
-        let message = source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
-        Self { line, code: error.code(), message }
-    }
-}
-
 impl Conversation {
     /// Takes one line of text; one that cannot be read is kept as a fault.
     pub fn push_line(&mut self, line: u64, text: &str) {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry),
-            Err(error) => self.push_problem(LineProblem::new(line, &error)),
+            Err(error) => self.push_problem(Problem::from_read_error(line, &error)),
         }
     }
 
     /// Keeps a line that could not be read.
-    pub fn push_problem(&mut self, fault: LineProblem) {
-        self.problems.push(fault);
+    pub fn push_problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
     }
 
     /// Takes one entry or event.
@@ -249,7 +230,7 @@ impl Conversation {
     }
 
     /// The lines that could not be read.
-    pub fn problems(&self) -> &[LineProblem] {
+    pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 

@@ -7,8 +7,8 @@ use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::tool::ToolInput;
 use quipu_message::{AgentId, Entry, SessionId, ToolUseId, Uuid};
 
-use crate::LineProblem;
 use crate::conversation::{Conversation, Node, SidechainKey};
+use crate::problem::Problem;
 use crate::screen::ScreenItem;
 
 mod activity;
@@ -81,7 +81,7 @@ impl LiveConversation {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry, text.len()),
             Err(_) if text.trim().is_empty() => {}
-            Err(error) => self.main.push_problem(LineProblem::new(line, &error)),
+            Err(error) => self.main.push_problem(Problem::from_read_error(line, &error)),
         }
     }
 

@@ -5,7 +5,8 @@ use quipu_message::context_ref::ContextRef;
 use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolUseId, Uuid};
 use serde::Serialize;
 
-use crate::conversation::{Branch, Conversation, LineProblem, MAX_SUBAGENT_DEPTH, Node};
+use crate::conversation::{Branch, Conversation, MAX_SUBAGENT_DEPTH, Node};
+use crate::problem::Problem;
 use crate::tool_results::{ToolResults, ToolStatus};
 use crate::usage::to_iso8601;
 
@@ -270,11 +271,11 @@ fn iso_timestamp(node: &Node) -> Option<String> {
 }
 
 /// A line that could not be read, where it stands.
-fn problem_item(fault: &LineProblem) -> ScreenItem {
-    let place = if fault.line == 0 { String::new() } else { format!("line {}: ", fault.line) };
-    let line = if fault.line == 0 { u64::MAX } else { fault.line };
+fn problem_item(problem: &Problem) -> ScreenItem {
+    let place = if problem.line == 0 { String::new() } else { format!("line {}: ", problem.line) };
+    let line = if problem.line == 0 { u64::MAX } else { problem.line };
     ScreenItem {
-        text: Some(format!("{place}{}", fault.message)),
+        text: Some(format!("{place}{}", problem.message)),
         line,
         is_error: true,
         ..empty_item(ItemKind::Problem)

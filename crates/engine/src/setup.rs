@@ -549,7 +549,7 @@ impl ResumePoint {
             let located = match read {
                 Ok(located) => located,
                 Err(problem) => {
-                    if problem.code.starts_with("line.") && problem.code != "line.blank" {
+                    if problem.kind.is_line() && !problem.kind.is_harmless() {
                         problems.push(format!("line {} of the session file: {}", problem.line, problem.message));
                     }
                     continue;

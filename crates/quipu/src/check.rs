@@ -62,7 +62,7 @@ fn files_to_check(args: &CheckArgs, global: &GlobalArgs, total: &mut CheckReport
         for error in errors {
             let message =
                 format!("{error}: {}", std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default());
-            total.add_problem(Problem { code: error.code(), path: String::new(), line: 0, offset: 0, message });
+            total.add_problem(Problem { kind: error.problem_kind(), path: String::new(), line: 0, offset: 0, message });
         }
     }
     Ok(sources)
@@ -78,7 +78,7 @@ fn check_file(path: &Path, check: Check) -> CheckReport {
         Err(error) => {
             let mut report = CheckReport { files: 1, ..CheckReport::default() };
             let message = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-            report.add_problem(Problem { code: error.code(), path: name, line: 0, offset: 0, message });
+            report.add_problem(Problem { kind: error.problem_kind(), path: name, line: 0, offset: 0, message });
             report
         }
     }
@@ -106,7 +106,7 @@ fn repair_files(sources: &[PathBuf], global: &GlobalArgs, output: &Output) -> Re
             sanitize(&done.backup.display().to_string())
         );
         for change in &done.changes {
-            let _ = writeln!(text, "  line {}: {}, {}", change.line, change.code, change.action);
+            let _ = writeln!(text, "  line {}: {}, {}", change.line, change.kind.code(), change.action);
         }
     }
     let _ = writeln!(text, "{} looked at, {} repaired", count(sources.len(), "file"), repairs.len());
@@ -137,7 +137,7 @@ fn summary(report: &CheckReport, args: &CheckArgs, global: &GlobalArgs, output: 
                 0 => sanitize(&problem.path).into_owned(),
                 line => format!("{}:{line} (byte {})", sanitize(&problem.path), problem.offset),
             };
-            let _ = writeln!(text, "  {dim}{place}{dim:#} {}: {}", problem.code, sanitize(&problem.message));
+            let _ = writeln!(text, "  {dim}{place}{dim:#} {}: {}", problem.kind.code(), sanitize(&problem.message));
         }
         let hidden = report.problems.len().saturating_sub(most) as u64 + report.problems_not_listed;
         if hidden > 0 {

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use quipu_conversation::RequestLog;
+use quipu_conversation::{Problem, ProblemKind, RequestLog};
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Line, is_same_json};
 use serde::Serialize;
 
-use crate::problem::Problem;
 use crate::read::{Entries, LocatedEntry};
 
 mod links;
@@ -107,9 +106,9 @@ impl Check {
         }
         report.bytes = entries.bytes_read();
         report.add_proof(log, path);
-        for (place, code, message) in links.into_problems() {
+        for (place, kind, message) in links.into_problems() {
             report.add_problem(Problem {
-                code,
+                kind,
                 path: path.to_owned(),
                 line: place.line,
                 offset: place.offset,
@@ -121,21 +120,21 @@ impl Check {
 
     fn check_entry(self, located: &LocatedEntry, path: &str, report: &mut CheckReport) {
         let LocatedEntry { line, offset, text, entry } = located;
-        let note = |report: &mut CheckReport, code, message| {
-            report.add_problem(Problem { code, path: path.to_owned(), line: *line, offset: *offset, message });
+        let note = |report: &mut CheckReport, problem, message| {
+            report.add_problem(Problem { kind: problem, path: path.to_owned(), line: *line, offset: *offset, message });
         };
         report.lines += 1;
         let kind = entry.kind();
         if !entry.is_known_kind() {
             report.unknown += 1;
-            note(report, "entry.unknown", format!("entry of unknown type `{kind}`; kept as it is"));
+            note(report, ProblemKind::UnknownEntry, format!("entry of unknown type `{kind}`; kept as it is"));
         }
         let blocks = entry.count_unknown_blocks() as u64;
         if blocks > 0 {
             report.unknown_blocks += blocks;
             note(
                 report,
-                "block.unknown",
+                ProblemKind::UnknownBlock,
                 match blocks {
                     1 => "1 block of an unknown type; kept as it is".to_owned(),
                     n => format!("{n} blocks of unknown types; kept as they are"),
@@ -144,7 +143,7 @@ impl Check {
         }
         if let Some(kind) = entry.unknown_attachment() {
             report.unknown_attachments += 1;
-            note(report, "attachment.unknown", format!("attachment of unknown type `{kind}`; kept as it is"));
+            note(report, ProblemKind::UnknownAttachment, format!("attachment of unknown type `{kind}`; kept as it is"));
         }
         if self.roundtrip {
             // A file may end between the two bytes of a line end.
@@ -155,11 +154,11 @@ impl Check {
                 Some(Some(true)) if kept => {}
                 Some(None) if kept => {
                     let message = "cannot be compared field by field: it nests too deep or holds a number too large";
-                    note(report, "line.not_compared", message.to_owned());
+                    note(report, ProblemKind::NotCompared, message.to_owned());
                 }
                 _ => {
                     report.roundtrip_failures += 1;
-                    note(report, "line.roundtrip", format!("{kind} does not come back as it went in"));
+                    note(report, ProblemKind::RoundTrip, format!("{kind} does not come back as it went in"));
                 }
             }
         }
@@ -170,14 +169,9 @@ impl Check {
 impl CheckReport {
     /// Counts and lists a line that is no entry, or an oddity of the file.
     fn count_problem(&mut self, problem: Problem) {
-        self.lines += u64::from(problem.code.starts_with("line.") || problem.code.starts_with("entry."));
-        match problem.code {
-            "line.foreign" => self.foreign += 1,
-            "line.not_json" | "line.not_utf8" | "line.nul" | "line.torn" | "line.too_long" | "entry.malformed" => {
-                self.malformed += 1;
-            }
-            _ => {}
-        }
+        self.lines += u64::from(problem.kind.is_line());
+        self.foreign += u64::from(problem.kind == ProblemKind::Foreign);
+        self.malformed += u64::from(problem.kind.is_malformed());
         self.add_problem(problem);
     }
 
@@ -188,14 +182,14 @@ impl CheckReport {
         let proof = log.verify();
         self.proven_messages += (proof.stored + proof.rebuilt) as u64;
         self.unproven_messages += proof.missing.len() as u64;
-        let faults = [
-            ("request.unproven", "names a message that neither a line nor the entries give", proof.missing),
-            ("request.wrong_hash", "stores a message under a hash that is not its own", proof.mismatched),
+        let problems = [
+            (ProblemKind::UnprovenRequest, "names a message that neither a line nor the entries give", proof.missing),
+            (ProblemKind::WrongHash, "stores a message under a hash that is not its own", proof.mismatched),
         ];
-        for (code, message, places) in faults {
+        for (kind, message, places) in problems {
             for (line, hash) in places {
                 let message = format!("{message}: {}", hash.get(..12).unwrap_or(&hash));
-                self.add_problem(Problem { code, path: path.to_owned(), line, offset: 0, message });
+                self.add_problem(Problem { kind, path: path.to_owned(), line, offset: 0, message });
             }
         }
     }

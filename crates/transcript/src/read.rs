@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use quipu_conversation::{Conversation, LineProblem};
-use quipu_message::{Entry, ReadError};
+use quipu_conversation::{Conversation, Problem, ProblemKind, describe_read_error};
+use quipu_message::Entry;
 
 use crate::find;
 use crate::lines::{LineEnding, LineReader, RawLine};
-use crate::problem::{FileError, Problem};
+use crate::problem::FileError;
 
 /// An entry and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,16 +63,16 @@ impl<R: Read> Entries<R> {
     fn read_next(&mut self) -> io::Result<Option<Result<LocatedEntry, Problem>>> {
         let path = &self.path;
         let Some(piece) = self.lines.next()? else { return Ok(None) };
-        let problem = |code, line, offset, message: String| Problem { code, path: path.clone(), line, offset, message };
+        let problem = |kind, line, offset, message: String| Problem { kind, path: path.clone(), line, offset, message };
         let (line, offset, bytes, ending, bom) = match piece {
             RawLine::TooLong { number, offset, len, .. } => {
-                return Ok(Some(Err(problem("line.too_long", number, offset, format!("a line of {len} bytes")))));
+                return Ok(Some(Err(problem(ProblemKind::TooLong, number, offset, format!("a line of {len} bytes")))));
             }
             RawLine::Line { number, offset, bytes, ending, has_bom: bom } => (number, offset, bytes, ending, bom),
         };
         if bom {
             self.pending_problems.push_back(problem(
-                "file.bom",
+                ProblemKind::Bom,
                 line,
                 offset,
                 "begins with a byte-order mark".to_owned(),
@@ -80,20 +80,20 @@ impl<R: Read> Entries<R> {
         }
         if ending == LineEnding::CrLf && !self.crlf_reported {
             self.crlf_reported = true;
-            self.pending_problems.push_back(problem("file.crlf", line, offset, "lines end in CR LF".to_owned()));
+            self.pending_problems.push_back(problem(ProblemKind::Crlf, line, offset, "lines end in CR LF".to_owned()));
         }
         let read = match parse_entry(bytes) {
             Ok((text, entry)) => {
                 if ending == LineEnding::None {
                     let message = "the last line has no line end".to_owned();
-                    self.pending_problems.push_back(problem("file.no_final_newline", line, offset, message));
+                    self.pending_problems.push_back(problem(ProblemKind::NoFinalNewline, line, offset, message));
                 }
                 Ok(LocatedEntry { line, offset, text, entry })
             }
             Err((_, message)) if ending == LineEnding::None && !bytes.is_empty() => {
-                Err(problem("line.torn", line, offset, format!("the last line is cut off ({message})")))
+                Err(problem(ProblemKind::Torn, line, offset, format!("the last line is cut off ({message})")))
             }
-            Err((code, message)) => Err(problem(code, line, offset, message)),
+            Err((kind, message)) => Err(problem(kind, line, offset, message)),
         };
         Ok(Some(read))
     }
@@ -112,34 +112,27 @@ impl<R: Read> Iterator for Entries<R> {
         self.read_next().unwrap_or_else(|error| {
             self.failed = true;
             let (path, offset) = (self.path.clone(), self.lines.offset());
-            Some(Err(Problem { code: "file.cannot_read", path, line: 0, offset, message: error.to_string() }))
+            Some(Err(Problem { kind: ProblemKind::CannotRead, path, line: 0, offset, message: error.to_string() }))
         })
     }
 }
 
-/// Reads one line's bytes; what is wrong has a code and words.
-fn parse_entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (&'static str, String)> {
+/// Reads one line's bytes; what is wrong has a kind and a description.
+fn parse_entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (ProblemKind, String)> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(("line.blank", "a blank line".to_owned()));
+        return Err((ProblemKind::Blank, "a blank line".to_owned()));
     }
     if bytes.iter().all(|&b| b == 0) {
-        return Err(("line.nul", format!("{} NUL bytes, as a crash may leave them", bytes.len())));
+        return Err((ProblemKind::Nul, format!("{} NUL bytes, as a crash may leave them", bytes.len())));
     }
     let text = std::str::from_utf8(bytes)
-        .map_err(|e| ("line.not_utf8", format!("not UTF-8 after byte {} of the line", e.valid_up_to())))?;
-    let entry = Entry::read(text).map_err(|error| {
-        let message = match &error {
-            ReadError::NotJson(source) => format!("not JSON: {source}"),
-            ReadError::Foreign => "a JSON value without a string `type`; another program's?".to_owned(),
-            ReadError::Malformed(source) => format!("malformed {source}"),
-        };
-        (error.code(), message)
-    })?;
+        .map_err(|e| (ProblemKind::NotUtf8, format!("not UTF-8 after byte {} of the line", e.valid_up_to())))?;
+    let entry = Entry::read(text).map_err(|error| (ProblemKind::from(&error), describe_read_error(&error)))?;
     Ok((text.into(), entry))
 }
 
 /// Folds a session file, with the files of its subagents beside it. A subagent's file
-/// that cannot be opened becomes a fault of the conversation.
+/// that cannot be opened becomes a problem of the conversation.
 pub fn load_session(path: &Path) -> Result<Conversation, FileError> {
     let mut talk = load_file(path)?;
     attach_subagents(&mut talk, find::list_subagents(path));
@@ -154,7 +147,13 @@ fn attach_subagents(talk: &mut Conversation, subagents: Vec<find::SubagentFile>)
             }
             Err(error) => {
                 let why = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-                talk.push_problem(LineProblem { line: 0, code: error.code(), message: format!("{error}{why}") });
+                talk.push_problem(Problem {
+                    kind: error.problem_kind(),
+                    path: subagent.path.display().to_string(),
+                    line: 0,
+                    offset: 0,
+                    message: format!("{error}{why}"),
+                });
             }
         }
     }
@@ -176,9 +175,8 @@ fn build_conversation<R: Read>(entries: Entries<R>) -> Conversation {
         match read {
             Ok(located) => talk.push(located.line, located.entry),
             // Oddities of the file as a whole hide nothing from the reader.
-            Err(problem)
-                if matches!(problem.code, "line.blank" | "file.bom" | "file.crlf" | "file.no_final_newline") => {}
-            Err(Problem { code, line, message, .. }) => talk.push_problem(LineProblem { line, code, message }),
+            Err(problem) if problem.kind.is_harmless() => {}
+            Err(problem) => talk.push_problem(problem),
         }
     }
     talk
@@ -189,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subagent_file_that_cannot_be_opened_is_a_fault_and_not_the_end() {
+    fn a_subagent_file_that_cannot_be_opened_is_a_problem_and_not_the_end() {
         let line = r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#;
         let mut talk = load_reader(line.as_bytes());
         let gone = find::SubagentFile {
@@ -201,8 +199,8 @@ mod tests {
             description: None,
         };
         attach_subagents(&mut talk, vec![gone]);
-        let fault = &talk.problems()[0];
-        assert_eq!((fault.line, fault.code), (0, "file.not_found"));
+        let problem = &talk.problems()[0];
+        assert_eq!((problem.line, problem.kind), (0, ProblemKind::FileNotFound));
         let texts: Vec<_> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
         assert_eq!(texts[0], "hi");
         assert!(texts[1].starts_with("cannot open /nonexistent/agent-a1.jsonl: "), "{texts:?}");

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use quipu_conversation::ProblemKind;
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Head, Line, Uuid};
 use serde::Serialize;
@@ -28,8 +29,9 @@ pub struct RepairReport {
 pub struct RepairChange {
     /// The line in the file as it was, counted from 1.
     pub line: u64,
-    /// What was wrong.
-    pub code: &'static str,
+    /// Kind of problem that was repaired.
+    #[serde(rename = "code")]
+    pub kind: ProblemKind,
     /// What was done.
     pub action: &'static str,
 }
@@ -113,22 +115,22 @@ fn write_repaired(path: &Path, known: &HashSet<String>, out: &mut File) -> io::R
     let mut out = BufWriter::new(out);
     let mut last: Option<Uuid> = None;
     for_each_line(path, |line, bytes, ending, bom| {
-        let mut change = |code, action| changes.push(RepairChange { line, code, action });
+        let mut change = |kind, action| changes.push(RepairChange { line, kind, action });
         if bom {
-            change("file.bom", "mark left out");
+            change(ProblemKind::Bom, "mark left out");
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            change("line.blank", "left out");
+            change(ProblemKind::Blank, "left out");
             return Ok(());
         }
         let text = std::str::from_utf8(bytes).ok().and_then(|text| Line::parse(text).ok());
         let Some(mut text) = text else {
-            change("line.unreadable", "left to the backup");
+            change(ProblemKind::Unreadable, "left to the backup");
             return Ok(());
         };
         match ending {
-            LineEnding::CrLf => change("file.crlf", "line end put right"),
-            LineEnding::None => change("file.no_final_newline", "line end added"),
+            LineEnding::CrLf => change(ProblemKind::Crlf, "line end put right"),
+            LineEnding::None => change(ProblemKind::NoFinalNewline, "line end added"),
             LineEnding::Lf => {}
         }
         let mended = replace_lone_surrogates(text.as_str()).into_owned();
@@ -136,7 +138,7 @@ fn write_repaired(path: &Path, known: &HashSet<String>, out: &mut File) -> io::R
             if head.parent_uuid.as_ref().is_some_and(|parent| !known.contains(&**parent))
                 && let Ok(relinked) = text.with_parent(last.as_ref())
             {
-                change("tree.no_parent", "hung on the entry before it");
+                change(ProblemKind::NoParent, "hung on the entry before it");
                 text = relinked;
             }
             if head.is_chain_entry() && head.is_sidechain != Some(true) {

@@ -6,7 +6,8 @@ use std::mem;
 use quipu_message::{Entry, ToolUseId, Uuid};
 
 use super::activity::{self, Activity};
-use crate::conversation::{Conversation, LineProblem, Node};
+use crate::conversation::{Conversation, Node};
+use crate::problem::Problem;
 use crate::screen::{ItemKind, ScreenItem};
 use crate::tool_results::{ToolResults, ToolStatus};
 
@@ -70,8 +71,8 @@ impl RecentEntries {
         }
     }
 
-    pub(super) fn push_problem(&mut self, fault: LineProblem) {
-        self.conversation.push_problem(fault);
+    pub(super) fn push_problem(&mut self, problem: Problem) {
+        self.conversation.push_problem(problem);
         self.has_changed = true;
     }
 

@@ -229,7 +229,7 @@ fn a_torn_line_is_set_aside_before_a_title_is_written() {
     assert_eq!(texts(&sessions.messages(&new()).unwrap()), ["hi"]);
     let talk = sessions.load(&new()).unwrap();
     assert_eq!(
-        talk.problems().iter().map(|fault| (fault.line, fault.code)).collect::<Vec<_>>(),
+        talk.problems().iter().map(|problem| (problem.line, problem.kind.code())).collect::<Vec<_>>(),
         [(2, "line.not_json")]
     );
     assert!(fs::read_to_string(path).unwrap().contains("\"mess\n{\"type\":\"custom-title\""));

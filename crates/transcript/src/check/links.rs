@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use quipu_conversation::{circles, parse_timestamp};
+use quipu_conversation::{ProblemKind, circles, parse_timestamp};
 use quipu_message::{Content, Entry, Envelope, Json, Maybe, ToolUseId, Uuid};
 
 use crate::read::LocatedEntry;
@@ -16,8 +16,8 @@ pub(super) struct LinePosition {
     pub(super) offset: u64,
 }
 
-/// A problem: its place, its code and what is wrong.
-pub(super) type LinkProblem = (LinePosition, &'static str, String);
+/// A problem: its position, its kind and its description.
+pub(super) type LinkProblem = (LinePosition, ProblemKind, String);
 
 /// Collects the ids of a file, and no more of its entries.
 #[derive(Default)]
@@ -52,14 +52,14 @@ impl LinkChecker {
         for (place, parent) in &self.parent_refs {
             if !self.first_by_uuid.contains_key(parent) {
                 let message = format!("its parent {parent} is not in the file");
-                self.problems.push((*place, "tree.no_parent", message));
+                self.problems.push((*place, ProblemKind::NoParent, message));
             }
         }
         self.check_cycles();
         for (place, call) in &self.tool_results {
             if !self.tool_calls.contains_key(call) {
                 let message = format!("result of the tool call {call}, which is not in the file");
-                self.problems.push((*place, "tool.no_call", message));
+                self.problems.push((*place, ProblemKind::NoToolCall, message));
             }
         }
         self.problems.sort_by_key(|(place, ..)| place.line);
@@ -75,7 +75,7 @@ impl LinkChecker {
             Some(first) if first.content_hash != content => {
                 let message =
                     format!("its id {uuid} is that of line {}, which says something else", first.position.line);
-                self.problems.push((place, "id.reused", message));
+                self.problems.push((place, ProblemKind::ReusedId, message));
             }
             Some(_) => {}
             None => {
@@ -97,7 +97,7 @@ impl LinkChecker {
         for circle in circles(&parents) {
             if let Some(&first) = circle.iter().min() {
                 let message = format!("{} lines name each other as parents in a circle", circle.len());
-                self.problems.push((lines[first].1.position, "tree.circle", message));
+                self.problems.push((lines[first].1.position, ProblemKind::ParentCircle, message));
             }
         }
     }
@@ -114,7 +114,7 @@ impl LinkChecker {
                 let (first, known) = *self.tool_calls.entry(call.id.clone()).or_insert((place.line, arguments));
                 if first != place.line && known != arguments {
                     let message = format!("tool call {} is another one than that of line {first}", call.id);
-                    self.problems.push((place, "tool.duplicate_call", message));
+                    self.problems.push((place, ProblemKind::DuplicateToolCall, message));
                 }
             }
             // A subagent's file may hold results of its parent's calls.
@@ -130,10 +130,10 @@ impl LinkChecker {
         let is_chained = envelope.parent_uuid != Maybe::Absent && envelope.uuid.is_value();
         match envelope.timestamp.text() {
             Some(time) if parse_timestamp(time).is_none() => {
-                self.problems.push((place, "time.unreadable", format!("cannot read its time `{time}`")));
+                self.problems.push((place, ProblemKind::BadTimestamp, format!("cannot read its time `{time}`")));
             }
             None if is_chained && entry.is_known_kind() => {
-                self.problems.push((place, "time.missing", "has no time".to_owned()));
+                self.problems.push((place, ProblemKind::NoTimestamp, "has no time".to_owned()));
             }
             _ => {}
         }

@@ -26,7 +26,7 @@ fn tool_result(id: &str) -> Value {
 fn assert_link_problems(lines: &[Value], expect: &[(&str, u64, &str)]) {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let report = check_bytes(text.as_bytes());
-    let found: Vec<_> = report.problems.iter().map(|p| (p.code, p.line, p.message.as_str())).collect();
+    let found: Vec<_> = report.problems.iter().map(|p| (p.kind.code(), p.line, p.message.as_str())).collect();
     assert_eq!(found, expect);
     assert_eq!(report.roundtrip_failures, 0);
 }

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use quipu_message::Uuid;
-use quipu_transcript::{Durability, Entries, Journal, Recorder};
+use quipu_transcript::{Durability, Entries, Journal, ProblemKind, Recorder};
 use tempfile::tempdir;
 
 use crate::support::{SequentialStamps, assistant, compact_boundary, envelope_defaults, has_problem, to_entry, user};
@@ -115,7 +115,7 @@ fn check_file(path: &Path, expected: &HashSet<Uuid>) -> (usize, usize) {
     for item in Entries::open(path).unwrap() {
         match item {
             Ok(located) => assert!(read.insert(located.entry.envelope().unwrap().uuid.get().unwrap().clone()), "twice"),
-            Err(problem) if problem.code == "file.no_final_newline" => {}
+            Err(problem) if problem.kind == ProblemKind::NoFinalNewline => {}
             Err(_) => unreadable += 1,
         }
     }

@@ -23,7 +23,7 @@ fn check_bytes(bytes: &[u8]) -> CheckReport {
 }
 
 fn codes(report: &CheckReport) -> Vec<(&str, u64, u64)> {
-    report.problems.iter().map(|p| (p.code, p.line, p.offset)).collect()
+    report.problems.iter().map(|p| (p.kind.code(), p.line, p.offset)).collect()
 }
 
 #[track_caller]

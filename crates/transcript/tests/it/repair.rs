@@ -28,7 +28,7 @@ fn a_broken_file_is_mended_and_kept() {
         fs::read_to_string(&path).unwrap(),
         format!("{}\n{}\n{}\n", entry("a", "null"), entry("b", "\"a\""), entry("c", "\"b\""))
     );
-    let told: Vec<_> = done.changes.iter().map(|c| (c.line, c.code)).collect();
+    let told: Vec<_> = done.changes.iter().map(|c| (c.line, c.kind.code())).collect();
     assert_eq!(
         told,
         [
@@ -54,7 +54,7 @@ fn every_broken_fixture_is_clean_after_repair() {
         let report = Check { roundtrip: true }.run(Entries::open(&path).unwrap(), "x");
         let left = report.problems.iter().find(|p| {
             !matches!(
-                p.code,
+                p.kind.code(),
                 "entry.unknown"
                     | "block.unknown"
                     | "attachment.unknown"

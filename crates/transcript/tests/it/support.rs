@@ -68,5 +68,5 @@ pub(crate) fn read_chain(path: &Path) -> Vec<(Uuid, Option<Uuid>)> {
 /// Whether a check of a file finds a problem of a kind.
 pub(crate) fn has_problem(path: &Path, code: &str) -> bool {
     let report = Check::default().run(Entries::open(path).unwrap(), "x");
-    report.problems.iter().any(|problem| problem.code == code)
+    report.problems.iter().any(|problem| problem.kind.code() == code)
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use quipu_message::Line;
-use quipu_transcript::{Entries, Journal, Recorder, TranscriptState};
+use quipu_transcript::{Entries, Journal, ProblemKind, Recorder, TranscriptState};
 use tempfile::tempdir;
 
 use crate::support::{SequentialStamps, envelope_defaults, fast_durability, read_chain, to_entry, user};
@@ -45,8 +45,8 @@ fn cut_at_every_byte_of_two_hundred_entries() {
                     assert_eq!(located.entry.envelope().unwrap().uuid.get(), Some(&entries[first + read].0));
                     read += 1;
                 }
-                Err(problem) if problem.code == "line.torn" => bad += 1,
-                Err(problem) => assert_eq!(problem.code, "file.no_final_newline"),
+                Err(problem) if problem.kind == ProblemKind::Torn => bad += 1,
+                Err(problem) => assert_eq!(problem.kind, ProblemKind::NoFinalNewline),
             }
         }
         assert!(read >= complete && read + bad == complete + torn, "at {at}");
