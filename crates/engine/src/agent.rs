@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use futures_util::future::select_all;
 use parking_lot::Mutex;
-use quipu_message::bookkeeping::{AgentName, CustomTitle, Mode as ModeLine};
+use quipu_message::bookkeeping::Mode as ModeLine;
 use quipu_message::hook::SessionEnd;
-use quipu_message::stream::{CommandLifecycle, PromptSuggestion, TurnResult};
-use quipu_message::system::{System, stream_only};
-use quipu_message::{Content, Entry, Maybe, SessionId, Uuid};
+use quipu_message::stream::{PromptSuggestion, TurnResult};
+use quipu_message::{Content, Entry, Maybe, SessionId};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::new_id;
-use crate::error::EngineError;
-use crate::input::{InputError, Prompt, Stdin};
+use crate::error::{EngineError, InputError};
+use crate::input::{Prompt, Stdin};
+use crate::main_context::main_context;
 use crate::options::{Format, Options};
 use crate::output::{OutputStream, PrintSummary};
 use crate::session::Session;
@@ -152,9 +152,9 @@ struct ShutdownCause {
 
 async fn answer_prompts(session: &Arc<Session>, from: StartInfo) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
-        enqueue_prompt(session, Prompt::from(prompt)).await;
+        session.enqueue_prompt(Prompt::from(prompt)).await;
         session.queue.close();
-        session.mcp.connect_all(session).await;
+        session.connect_mcp().await;
     }
     let mut from = Some(from);
     while let Some(prompt) = next_prompt(session).await {
@@ -167,7 +167,7 @@ async fn answer_prompts(session: &Arc<Session>, from: StartInfo) -> Result<(), E
             );
             return Err(error.into());
         }
-        if crate::background::is_unseen(session, &prompt) {
+        if session.is_unseen(&prompt) {
             answer_prompt(session, prompt).await?;
             session.record_session_end(false)?;
         } else if !session.queue.is_expecting_subagents() {
@@ -194,19 +194,6 @@ async fn next_prompt(session: &Session) -> Option<Prompt> {
     tokio::time::timeout(wait, session.queue.next()).await.ok().flatten()
 }
 
-/// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
-/// too, and its turn says that nothing can be written.
-pub(crate) async fn enqueue_prompt(session: &Session, prompt: Prompt) {
-    let noted = session.record_enqueued(&prompt);
-    // One that the host names is acknowledged when it cannot be lost any more.
-    if let (Some(uuid), Ok(noted)) = (&prompt.uuid, noted)
-        && noted.wait().await.is_ok()
-    {
-        emit_lifecycle(session, Some(uuid), "queued");
-    }
-    session.queue.push(prompt);
-}
-
 /// A prompt's turn has come; the first one begins the session.
 async fn prepare_turn(session: &Arc<Session>, from: Option<StartInfo>) -> Result<(), AppendError> {
     if let Some(from) = from {
@@ -217,7 +204,7 @@ async fn prepare_turn(session: &Arc<Session>, from: Option<StartInfo>) -> Result
 
 async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
     session.set_activity("running");
-    emit_lifecycle(session, prompt.uuid.as_ref(), "started");
+    session.emit_lifecycle(prompt.uuid.as_ref(), "started");
     session.state().answering_uuid = prompt.uuid.clone();
     let cancel = CancellationToken::new();
     session.state().turn_cancel = Some(cancel.clone());
@@ -225,7 +212,7 @@ async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), App
     session.state().turn_cancel = None;
     // Whose result was held back is done all the same.
     let answered = session.state().answering_uuid.take();
-    emit_lifecycle(session, answered.as_ref(), "completed");
+    session.emit_lifecycle(answered.as_ref(), "completed");
     if session.held_results().is_empty() {
         session.set_activity("idle");
     }
@@ -237,8 +224,9 @@ async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), App
 
 /// Says what the person might say next, unless they say something meanwhile.
 async fn emit_suggestion(session: &Arc<Session>) {
+    let ctx = main_context(session, None, CancellationToken::new());
     let suggestion = tokio::select! {
-        suggestion = crate::side_calls::suggest_prompt(session) => suggestion,
+        suggestion = crate::side_calls::suggest_prompt(&ctx) => suggestion,
         () = session.queue.wait_for_prompt() => None,
     };
     if let Some(suggestion) = suggestion {
@@ -246,23 +234,6 @@ async fn emit_suggestion(session: &Arc<Session>) {
         let line = PromptSuggestion { suggestion, envelope, ..PromptSuggestion::default() };
         session.output.emit(Entry::PromptSuggestion(Box::new(line)));
     }
-}
-
-/// Says how a prompt stands that the host named.
-pub(crate) fn emit_lifecycle(session: &Session, uuid: Option<&Uuid>, state: &str) {
-    if let Some(uuid) = uuid {
-        session.output.emit(lifecycle_entry(session, uuid, state));
-    }
-}
-
-/// How a prompt stands that the host named, as a line.
-pub(crate) fn lifecycle_entry(session: &Session, uuid: &Uuid, state: &str) -> Entry {
-    Entry::CommandLifecycle(Box::new(CommandLifecycle {
-        command_uuid: Maybe::Value(uuid.clone()),
-        state: Maybe::Value(state.to_owned()),
-        envelope: session.output.envelope(),
-        ..CommandLifecycle::default()
-    }))
 }
 
 /// The session begins: its title is told, its hooks run.
@@ -277,7 +248,7 @@ async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), Ap
         session.log().record_bookkeeping(&[Entry::Mode(Box::new(line))])?;
     }
     if let Some(name) = session.options.name.clone() {
-        rename_session(session, &name)?;
+        session.rename(&name)?;
     }
     let problems = session.state().settings.problems.clone();
     for problem in problems {
@@ -286,25 +257,8 @@ async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), Ap
     session.announce_auto_mode();
     crate::queue_replay::resume_unanswered(session, waiting).await?;
     let source = if resumed { "resume" } else { "startup" };
-    crate::turn_start::run_session_start_hooks(session, source).await
-}
-
-/// Gives the session a title and says so.
-pub(crate) fn rename_session(session: &Session, title: &str) -> Result<(), AppendError> {
-    session.state().title = Some(title.to_owned());
-    session.emit_system(System::SessionTitleChanged(Box::new(stream_only::SessionTitleChanged {
-        title: Maybe::Value(title.to_owned()),
-        envelope: session.output.envelope(),
-        ..stream_only::SessionTitleChanged::default()
-    })));
-    record_title(session, title)
-}
-
-fn record_title(session: &Session, title: &str) -> Result<(), AppendError> {
-    let id = Maybe::Value(session.state().id.clone());
-    let custom = CustomTitle { title: title.to_owned(), session_id: id.clone(), ..CustomTitle::default() };
-    let name = AgentName { name: title.to_owned(), session_id: id, ..AgentName::default() };
-    session.log().record_bookkeeping(&[Entry::CustomTitle(Box::new(custom)), Entry::AgentName(Box::new(name))])
+    session.run_start_hooks(source).await;
+    Ok(())
 }
 
 async fn end_session(session: &Arc<Session>) -> Result<(), AppendError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use quipu_message::attachment::{Attachment, AttachmentEntry, RenderedMessage};
+use quipu_message::hook::HookInputBase;
 use quipu_message::system::{System, stream_only};
 use quipu_message::user_assistant::{Assistant, ToolResultMeta, User};
 use quipu_message::{AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, Spelling, ToolUseId, Uuid};
@@ -222,21 +222,35 @@ impl AgentContext<'_> {
         self.emit_user_entry(&user, meta);
         Ok(())
     }
-}
 
-/// An attachment with an id and the time.
-pub(crate) fn new_attachment(attachment: Attachment) -> AttachmentEntry {
-    let envelope = Envelope { uuid: Maybe::Value(new_id()), timestamp: Maybe::Value(now()), ..Envelope::default() };
-    AttachmentEntry { attachment, envelope, ..AttachmentEntry::default() }
-}
+    /// Records a `system` line.
+    pub(crate) async fn record_system(&self, mut line: System) -> Result<(), AppendError> {
+        if let Some(envelope) = line.envelope_mut() {
+            (envelope.uuid, envelope.timestamp) = (Maybe::Value(new_id()), Maybe::Value(now()));
+        }
+        self.record(vec![Entry::System(Box::new(line))]).await
+    }
 
-/// An attachment that the model is told of, in the person's voice.
-pub(crate) fn rendered_attachment(attachment: Attachment, texts: Vec<String>) -> Entry {
-    let piece = |text| RenderedMessage { content: Maybe::Value(Content::Text(text)), ..RenderedMessage::default() };
-    let line = AttachmentEntry {
-        rendered: Maybe::Value(texts.into_iter().map(piece).collect()),
-        rendered_role: Maybe::Value("user".to_owned()),
-        ..new_attachment(attachment)
-    };
-    Entry::Attachment(Box::new(line))
+    /// Echoes a prompt, under the id it is recorded with.
+    pub(crate) fn emit_replay(&self, user: &User) {
+        let mut line = User {
+            is_replay: Maybe::Value(true),
+            contexts: user.contexts.clone(),
+            envelope: self.stream_envelope(user.envelope.uuid.get().cloned(), user.envelope.timestamp.get().cloned()),
+            message: user.message.clone(),
+            ..User::default()
+        };
+        line.extra = Extra::with_spelling(Spelling::STREAM);
+        self.session.output.emit(Entry::User(Box::new(line)));
+    }
+
+    /// What every hook of this talk is told.
+    pub(crate) fn hook_base(&self) -> HookInputBase {
+        let sub = self.subagent();
+        HookInputBase {
+            agent_id: sub.map(|sub| sub.id.clone()).into(),
+            agent_type: sub.map(|sub| sub.agent_type.clone()).into(),
+            ..self.session.hook_base()
+        }
+    }
 }

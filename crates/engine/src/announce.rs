@@ -15,12 +15,17 @@ use quipu_message::attachment::{
 };
 use quipu_message::{Entry, Json, Maybe};
 
-use crate::agent_context::{AgentContext, rendered_attachment};
+use crate::agent_context::AgentContext;
+use crate::attachments::rendered_attachment;
 use crate::clock::now;
+use crate::git;
 use crate::instructions::InstructionFile;
 use crate::output_style::OutputStyle;
 use crate::session::Session;
-use crate::system_prompt;
+
+mod session_facts;
+
+pub(crate) use session_facts::{budget_attachment, due_instructions, instructions_attachment, plan_mode_attachment};
 
 /// The program that a snapshot of the system prompt names as its writer.
 const SNAPSHOT_WRITER: &str = "quipu-agent";
@@ -50,7 +55,7 @@ pub(crate) fn date_attachment(talk: &AgentContext<'_>) -> Option<Entry> {
 }
 
 /// The instruction files that the context holds, as they were told; `None` if it holds none.
-pub(crate) fn announced_instructions(context: &[Node]) -> Option<Json> {
+fn announced_instructions(context: &[Node]) -> Option<Json> {
     context.iter().rev().filter_map(as_attachment).find_map(|line| match &line.attachment {
         Attachment::Instructions(told) if line.rendered_role.text() == Some("user") => told.files.get().cloned(),
         _ => None,
@@ -125,7 +130,7 @@ pub(crate) fn system_prompt_record(talk: &AgentContext<'_>) -> Option<Entry> {
         writer: Maybe::Value(SNAPSHOT_WRITER.to_owned()),
         ..attachment::PromptSnapshot::default()
     };
-    let line = crate::agent_context::new_attachment(Attachment::PromptSnapshot(Box::new(snapshot)));
+    let line = crate::attachments::new_attachment(Attachment::PromptSnapshot(Box::new(snapshot)));
     Some(Entry::Attachment(Box::new(line)))
 }
 
@@ -187,8 +192,8 @@ impl AnnouncedFacts {
             folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string()).collect();
         let snapshot = EnvironmentSnapshot {
             working_directory: Maybe::Value(root.display().to_string()),
-            is_worktree: Maybe::Value(system_prompt::is_worktree(root)),
-            is_git_repo: Maybe::Value(system_prompt::git_root(root).is_some()),
+            is_worktree: Maybe::Value(git::is_worktree(root)),
+            is_git_repo: Maybe::Value(git::git_root(root).is_some()),
             additional_working_directories: Maybe::Value(others.clone()),
             platform: Maybe::Value(std::env::consts::OS.to_owned()),
             shell: shell_name(session).into(),
@@ -198,8 +203,8 @@ impl AnnouncedFacts {
         if self.environment.as_ref().is_some_and(|known| known.to_value() == snapshot.to_value()) {
             return None;
         }
-        let git = match system_prompt::git_root(root) {
-            Some(_) if system_prompt::is_worktree(root) => "yes, a worktree",
+        let git = match git::git_root(root) {
+            Some(_) if git::is_worktree(root) => "yes, a worktree",
             Some(_) => "yes",
             None => "no",
         };

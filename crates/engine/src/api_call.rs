@@ -19,7 +19,7 @@ use crate::clock::{new_id, now};
 use crate::conversation_log::AnswerBlock;
 use crate::model;
 use crate::tool_runs::ToolRuns;
-use crate::turn::TurnState;
+use crate::turn_state::TurnState;
 use crate::usage::{context_tokens, millis_number};
 
 /// How a call ended.
@@ -375,13 +375,5 @@ impl<'a> AgentContext<'a> {
             self.session.emit_system(System::ModelFallback(Box::new(said)));
         }
         self.record_system(System::ModelFallback(Box::new(line))).await
-    }
-
-    /// Records a `system` line.
-    pub(crate) async fn record_system(&self, mut line: System) -> Result<(), AppendError> {
-        if let Some(envelope) = line.envelope_mut() {
-            (envelope.uuid, envelope.timestamp) = (Maybe::Value(new_id()), Maybe::Value(now()));
-        }
-        self.record(vec![Entry::System(Box::new(line))]).await
     }
 }

@@ -50,12 +50,6 @@ pub(crate) fn running_tasks_entry(session: &Session) -> System {
     }))
 }
 
-/// Whether the model does not know yet what a prompt tells.
-pub(crate) fn is_unseen(session: &Session, prompt: &Prompt) -> bool {
-    let Some(notice) = &prompt.task_notice else { return true };
-    session.workspace.tasks().find(&notice.task_id).is_none_or(|task| !task.is_seen())
-}
-
 fn task_started(session: &Session, task: &Task) {
     emit_running_tasks(session);
     // A subagent tells of itself.
@@ -90,7 +84,7 @@ fn task_ended(session: &Arc<Session>, task: &Task, status: TaskStatus) {
     let notice = TaskNotice { task_id: task.id.clone(), run_id: task.run_id.clone() };
     let prompt = Prompt { task_notice: Some(notice), ..Prompt::from(task_notification_text(task, status, &summary)) };
     let session = Arc::clone(session);
-    tokio::spawn(async move { crate::agent::enqueue_prompt(&session, prompt).await });
+    tokio::spawn(async move { session.enqueue_prompt(prompt).await });
 }
 
 fn emit_task_ended(session: &Session, task: &Task, status: TaskStatus, summary: &str) {

@@ -10,13 +10,11 @@ use parking_lot::{Mutex, MutexGuard};
 use quipu_message::bookkeeping::{FileBackup, FileHistoryDelta, FileHistorySnapshot, FileSnapshot};
 use quipu_message::control::response::RewindFilesResponse;
 use quipu_message::{Entry, Json, Maybe, Uuid};
-use quipu_transcript::AppendError;
 use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clock::now;
 use crate::private_file;
-use crate::session::Session;
 use crate::tool::FileChangeObserver;
 
 /// The copies of a session.
@@ -93,6 +91,11 @@ impl Checkpoints {
             ..FileHistorySnapshot::default()
         })));
         kept.snapshots.push((prompt.clone(), copies));
+    }
+
+    /// Removes and returns the entries that the session file does not hold yet.
+    pub(crate) fn take_pending_entries(&self) -> Vec<Entry> {
+        std::mem::take(&mut self.lock().pending_entries)
     }
 
     /// Puts the files back to where they were before a prompt, or only says what would
@@ -209,11 +212,4 @@ impl FileChangeObserver for Checkpoints {
         kept.first_backups.insert(path.to_owned(), copy);
         Ok(())
     }
-}
-
-/// Writes what was copied to the session's file.
-pub(crate) fn record_checkpoints(session: &Session) -> Result<(), AppendError> {
-    let Some(copies) = &session.checkpoints else { return Ok(()) };
-    let notes = std::mem::take(&mut copies.lock().pending_entries);
-    if notes.is_empty() { Ok(()) } else { session.log().record_bookkeeping(&notes) }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use quipu_message::attachment::{self, Attachment};
-use quipu_message::context_ref;
 use quipu_message::stream::ConversationReset;
 use quipu_message::system::{LocalCommand, System};
 use quipu_message::user_assistant::{Assistant, CommandRun, User};
@@ -12,29 +11,20 @@ use quipu_message::{Block, Content, Entry, Envelope, Extra, Maybe, SessionId, Sp
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_context::{AgentContext, new_attachment, rendered_attachment};
+use crate::agent_context::AgentContext;
+use crate::attachments::{new_attachment, rendered_attachment};
 use crate::clock::{Clock, new_id, now};
-use crate::definitions::Definitions;
+use crate::command_list::{LOCAL_COMMANDS, command_names};
+use crate::init::emit_init;
 use crate::input::Prompt;
+use crate::main_context::main_context;
 use crate::permission::{Behavior, Rule, RuleSource};
 use crate::session::Session;
-use crate::system_prompt;
 use crate::turn_result;
-use crate::turn_start::main_context;
+use crate::typed_command::TypedCommand;
 
-pub(crate) mod arguments;
+mod compact_command;
 mod inline_commands;
-
-/// Commands that run without the model, and what they do.
-const LOCAL_COMMANDS: [(&str, &str, &str); 7] = [
-    ("compact", "Replace the conversation by a summary of it", "[what to keep]"),
-    ("clear", "Begin a new conversation", ""),
-    ("context", "Show what fills the context", ""),
-    ("cost", "Show what the session used", ""),
-    ("usage", "Show what the session used", ""),
-    ("model", "Change the model", "[model]"),
-    ("rename", "Give the session a title", "[title]"),
-];
 
 /// Commands of the interactive program, which need a terminal, an account or an editor.
 const INTERACTIVE_COMMANDS: &str = "add-dir agents bug color config effort exit export fast feedback fork goal help hooks ide login \
@@ -63,27 +53,6 @@ pub(crate) enum ExpandedPrompt {
     },
     /// It ran here; there is nothing to answer.
     HandledLocally,
-}
-
-/// The names of all commands.
-pub(crate) fn command_names(catalog: &Definitions) -> Vec<String> {
-    let local = LOCAL_COMMANDS.iter().map(|(name, ..)| (*name).to_owned());
-    catalog.saved_prompts.keys().cloned().chain(local).collect()
-}
-
-/// All commands, as hosts list them.
-pub(crate) fn list_commands(catalog: &Definitions) -> Vec<quipu_message::control::response::SlashCommand> {
-    let row =
-        |name: &str, description: &str, hint: &str, builtin: bool| quipu_message::control::response::SlashCommand {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            argument_hint: hint.to_owned(),
-            builtin: builtin.then_some(true).into(),
-            ..quipu_message::control::response::SlashCommand::default()
-        };
-    let saved =
-        catalog.saved_prompts.values().map(|saved| row(&saved.name, &saved.description, &saved.argument_hint, false));
-    saved.chain(LOCAL_COMMANDS.iter().map(|(name, about, hint)| row(name, about, hint, true))).collect()
 }
 
 /// Expands a prompt, or runs it when it is a local command.
@@ -151,49 +120,6 @@ pub(crate) async fn expand_prompt(
     Ok(ExpandedPrompt::SavedPrompt { user: Box::new(user), attachments: beside, model })
 }
 
-/// A command as it was typed.
-#[derive(Debug, PartialEq)]
-pub(crate) struct TypedCommand<'a> {
-    /// Its name, without the slash.
-    name: &'a str,
-    /// What follows the name.
-    args: &'a str,
-    /// What the message holds before the command, for the model to see before its text.
-    preceding_blocks: Vec<Block>,
-}
-
-impl<'a> TypedCommand<'a> {
-    /// The command of a message: its last text, after the context block if there is one. `None`
-    /// if that is no command; a path or a lone slash is none.
-    pub(crate) fn from_content(content: &'a Content) -> Option<Self> {
-        let (text, blocks) = match content {
-            Content::Text(text) => (text, &[][..]),
-            Content::Blocks(blocks) => match blocks.split_last()? {
-                (Block::Text(last), before) => (&last.text, before),
-                _ => return None,
-            },
-            Content::Other(_) => return None,
-        };
-        let mut before = blocks.to_vec();
-        let typed = match context_ref::split_block(text) {
-            Some(split) => {
-                before.push(Block::new_text(split.block));
-                split.rest
-            }
-            None => text,
-        };
-        let (name, args) = split_command(typed)?;
-        Some(Self { name, args, preceding_blocks: before })
-    }
-}
-
-/// The name and the arguments of a command.
-fn split_command(text: &str) -> Option<(&str, &str)> {
-    let (name, args) = text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
-    (!name.is_empty() && name.chars().all(fits)).then_some((name, args.trim()))
-}
-
 /// Answers a command of the interactive program without the model.
 async fn reject_interactive_command(
     session: &Arc<Session>,
@@ -206,7 +132,7 @@ async fn reject_interactive_command(
     let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
     let line = |content: String| local_command_entry(content, Maybe::Absent);
     session.record(vec![line(format!("/{name}")), line(stdout.clone())]).await?;
-    system_prompt::emit_init(&main_context(session, prompt.uuid.clone(), cancel.clone()));
+    emit_init(&main_context(session, prompt.uuid.clone(), cancel.clone()));
     emit_command_output(session, &text, stdout, Maybe::Absent);
     turn_result::emit_or_hold(session, turn_result::local_command_result(session, name, &text, began));
     Ok(())
@@ -237,7 +163,7 @@ async fn run_local_command(
 ) -> Result<(), AppendError> {
     let began = Instant::now();
     let text = match name {
-        "compact" => return crate::compact::run_compact_command(session, args, cancel).await,
+        "compact" => return compact_command::run(session, args, cancel).await,
         "clear" => return clear_conversation(session, prompt, began).await,
         "context" => crate::context_usage::context_usage_text(session),
         "cost" | "usage" => session.usage().to_text(),
@@ -248,7 +174,7 @@ async fn run_local_command(
         }
         "rename" if args.is_empty() => "Say the title after the command, as in /rename my title".to_owned(),
         _ => {
-            crate::agent::rename_session(session, args)?;
+            session.rename(args)?;
             format!("Session renamed to: {args}")
         }
     };
@@ -258,7 +184,7 @@ async fn run_local_command(
     let [caveat, command] = command_entries_for_prompt(prompt, recorded, args);
     session.record(vec![caveat, command.clone(), command_output_entry(recorded, args, &stdout)]).await?;
     let talk = main_context(session, prompt.uuid.clone(), cancel.clone());
-    system_prompt::emit_init(&talk);
+    emit_init(&talk);
     emit_command_output(session, &text, stdout, Maybe::Value(new_command_run(recorded, args)));
     emit_command_replay(&talk, &command);
     turn_result::emit_or_hold(session, turn_result::local_command_result(session, name, &text, began));
@@ -285,7 +211,7 @@ fn emit_command_replay(talk: &AgentContext<'_>, command: &Entry) {
     if let Entry::User(user) = command
         && talk.session.options.replay_user_messages
     {
-        crate::turn_start::emit_replay(talk, user);
+        talk.emit_replay(user);
     }
 }
 
@@ -317,13 +243,13 @@ async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, began: Inst
     session.output.set_session_id(id);
     let title = session.state().title.clone();
     if let Some(title) = title {
-        crate::agent::rename_session(session, &title)?;
+        session.rename(&title)?;
     }
     let [caveat, command] = command_entries_for_prompt(prompt, "clear", "");
     session.record(vec![caveat, command.clone(), command_output_entry("clear", "", "")]).await?;
-    crate::turn_start::run_session_start_hooks(session, "clear").await?;
+    session.run_start_hooks("clear").await;
     let talk = main_context(session, prompt.uuid.clone(), CancellationToken::new());
-    system_prompt::emit_init(&talk);
+    emit_init(&talk);
     emit_command_replay(&talk, &command);
     turn_result::emit_or_hold(session, turn_result::local_command_result(session, "clear", "", began));
     Ok(())
@@ -381,35 +307,4 @@ pub(crate) fn stdout_entries(session: &Session, text: &str) -> (Entry, Entry) {
         ..User::default()
     };
     (Entry::User(Box::new(user)), Entry::User(Box::new(said)))
-}
-
-#[cfg(test)]
-mod tests {
-    use quipu_message::context_ref::{ContextRef, prepend_block};
-    use quipu_message::{Block, Content};
-
-    use super::{TypedCommand, split_command};
-
-    #[test]
-    fn a_command_is_a_slash_and_a_name() {
-        assert_eq!(split_command("/compact keep it short"), Some(("compact", "keep it short")));
-        assert_eq!(split_command("/git:log"), Some(("git:log", "")));
-        assert_eq!(split_command("/home/dev is my folder"), None);
-        assert_eq!(split_command("/ "), None);
-        assert_eq!(split_command("no slash"), None);
-    }
-
-    #[test]
-    fn the_last_text_of_a_message_may_be_a_command() {
-        let text = |text: &str| Block::new_text(text);
-        let content = Content::Blocks(vec![text("Context first."), text("/greet Ada")]);
-        let expected = TypedCommand { name: "greet", args: "Ada", preceding_blocks: vec![text("Context first.")] };
-        assert_eq!(TypedCommand::from_content(&content), Some(expected));
-        let content = Content::Blocks(vec![text("/greet Ada"), text("then this")]);
-        assert_eq!(TypedCommand::from_content(&content), None);
-        let mut content = Content::from("/greet Ada");
-        prepend_block(&mut content, &[ContextRef::file("a.rs", "/a.rs")]);
-        let typed = TypedCommand::from_content(&content).unwrap();
-        assert_eq!((typed.name, typed.preceding_blocks.len()), ("greet", 1));
-    }
 }

@@ -1,7 +1,6 @@
 //! Compaction: the conversation is replaced by a summary of it, on request or
 //! before the context is full.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use quipu_api::Request;
@@ -11,19 +10,14 @@ use quipu_message::system::{CompactBoundary, System, stream_only};
 use quipu_message::user_assistant::User;
 use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory, synthetic};
 use quipu_transcript::AppendError;
-use tokio_util::sync::CancellationToken;
 
 use crate::agent_context::AgentContext;
 use crate::announce;
 use crate::clock::{Clock, now};
-use crate::commands;
 use crate::model::ModelLimits;
 use crate::options::Autocompact;
 use crate::session::Session;
-use crate::system_prompt;
-use crate::turn::last_text;
-use crate::turn_result;
-use crate::turn_start::main_context;
+use crate::side_calls::last_text;
 
 /// What the model is asked for.
 const SUMMARY_PROMPT: &str = "\
@@ -36,7 +30,7 @@ Answer with text only and call no tools. First think in <analysis> tags; then wr
 5. What is done, what is under way, and the very next step.";
 
 /// Why a compaction was not made.
-enum CompactionError {
+pub(crate) enum CompactionError {
     /// There is nothing to sum up.
     TooShort,
     /// The model could not be asked.
@@ -59,48 +53,17 @@ enum KeepPolicy {
 }
 
 /// A compaction that was recorded.
-struct Compaction {
+pub(crate) struct Compaction {
     boundary: CompactBoundary,
     summary: User,
 }
 
-/// Runs `/compact`.
-pub(crate) async fn run_compact_command(
-    session: &Arc<Session>,
-    args: &str,
-    cancel: &CancellationToken,
-) -> Result<(), AppendError> {
-    let began = Instant::now();
-    // Readers that sort by time show the command before the summary that it asked for.
-    let [caveat, command] = commands::command_entries("compact", args);
-    let talk = main_context(session, None, cancel.clone());
-    let done = compact(&talk, "manual", args, KeepPolicy::LastAnswer).await;
-    let text = match done {
-        Ok(summed) => {
-            system_prompt::emit_init(&talk);
-            emit_boundary(session, summed);
-            let (line, said) = commands::stdout_entries(session, "Compacted ");
-            session.record(vec![caveat, command, line]).await?;
-            // Instructions and date come with the next prompt.
-            talk.record(announce::due_attachments(&talk)).await?;
-            session.output.emit(said);
-            String::new()
-        }
-        Err(CompactionError::Append(error)) => return Err(error),
-        Err(CompactionError::TooShort) => {
-            system_prompt::emit_init(&talk);
-            String::new()
-        }
-        Err(trouble) => {
-            system_prompt::emit_init(&talk);
-            format!("Not compacted: {}", trouble.message())
-        }
-    };
-    turn_result::emit_or_hold(session, turn_result::local_command_result(session, "compact", &text, began));
-    Ok(())
-}
-
 impl AgentContext<'_> {
+    /// Compacts because the user asked for it. `instructions` say what the summary should keep.
+    pub(crate) async fn compact_manually(&self, instructions: &str) -> Result<Compaction, CompactionError> {
+        compact(self, "manual", instructions, KeepPolicy::LastAnswer).await
+    }
+
     /// Compacts if the last call has nearly filled the context. Returns false if that
     /// failed: the call is then tried as it is.
     pub(crate) async fn compact_if_full(&self) -> Result<bool, AppendError> {
@@ -125,7 +88,7 @@ impl AgentContext<'_> {
                 emit_boundary(self.session, summed);
                 // The turn goes on without a prompt that could be told them.
                 let mut facts = announce::due_attachments(self);
-                facts.extend(crate::turn_start::due_instructions(self));
+                facts.extend(announce::due_instructions(self));
                 facts.extend(announce::date_attachment(self));
                 self.record(facts).await?;
             }
@@ -288,7 +251,7 @@ fn emit_status(session: &Session, status: Option<&str>, result: Option<&str>, er
 
 /// Says where the conversation was cut, and the summary: what the file has, as the stream
 /// has it.
-fn emit_boundary(session: &Session, summed: Compaction) {
+pub(crate) fn emit_boundary(session: &Session, summed: Compaction) {
     let Compaction { mut boundary, summary } = summed;
     let stream = || Extra::with_spelling(Spelling::STREAM);
     // Only a summary that the user asked for answers a prompt.
@@ -321,7 +284,7 @@ fn emit_boundary(session: &Session, summed: Compaction) {
 }
 
 impl CompactionError {
-    fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::TooShort => "too_few_groups".to_owned(),
             Self::Api(error) => error.clone(),

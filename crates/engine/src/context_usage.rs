@@ -7,9 +7,9 @@ use quipu_message::{Json, Maybe};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::main_context::main_context;
 use crate::model::ModelLimits;
 use crate::session::Session;
-use crate::turn_start::main_context;
 
 /// A tool of an MCP server, as the listing shows it.
 #[derive(Serialize)]

@@ -67,8 +67,8 @@ async fn process_queue(session: Arc<Session>, mut orders: mpsc::UnboundedReceive
                 after.into_iter().for_each(|entry| session.output.emit(entry));
             }
             QueuedInput::Prompt(prompt) => {
-                session.mcp.connect_all(&session).await;
-                crate::agent::enqueue_prompt(&session, prompt).await;
+                session.connect_mcp().await;
+                session.enqueue_prompt(prompt).await;
             }
             QueuedInput::Close => session.queue.close(),
         }

@@ -5,12 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use quipu_api::{Credential, Endpoint, KeyHelper};
+use quipu_api::{Credential, KeyHelper};
 
-use crate::error::EngineError;
-use crate::options::Options;
 use crate::settings::Settings;
-use crate::setup::Launch;
 
 /// The setting that names a command which prints a key.
 const HELPER: &str = "apiKeyHelper";
@@ -57,22 +54,4 @@ async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Re
         Some(code) => Err(format!("{HELPER} failed with exit code {code}")),
         None => Err(format!("{HELPER} was killed")),
     }
-}
-
-/// What `auth status` tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthStatus {
-    /// The variable that the key is taken from, or `apiKeyHelper`; `None` if there is no key.
-    pub source: Option<&'static str>,
-    /// The folder of settings and sessions.
-    pub config: PathBuf,
-}
-
-/// Which key a session would use: one of the environment, or of the user's and managed settings.
-pub fn auth_status(env: BTreeMap<String, String>, cwd: &Path) -> Result<AuthStatus, EngineError> {
-    let mut given = Launch { options: Options::default(), env, cwd: cwd.to_owned(), worktree: None };
-    let settings = given.take_trusted_settings()?;
-    let in_env = Endpoint::from_env(|name| given.var(name).map(str::to_owned))?.credential;
-    let credential = in_env.or_else(|| helper(&settings, &given.env, cwd).map(Credential::Helper));
-    Ok(AuthStatus { source: source(credential.as_ref()), config: given.config_folder() })
 }

@@ -10,12 +10,13 @@ use quipu_message::control::setup::McpConfig;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::git::git_root;
 use crate::options::PluginDir;
 use crate::output_style::{self, OutputStyle};
-use crate::session::Session;
 use crate::settings::SettingSource;
-use crate::system_prompt::git_root;
 use crate::text_file;
+
+mod arguments;
 
 /// How many commands, skills or subagents a folder may hold.
 const MAX_FILES: usize = 1000;
@@ -348,24 +349,10 @@ impl Definitions {
     }
 }
 
-/// Reads the files of commands, skills, subagents and output styles again.
-pub(crate) fn reload(session: &Session) {
-    let mut fresh = Definitions::load(&session.config_folder, &session.project_folder, &session.setting_sources);
-    let mut state = session.state();
-    if session.setting_sources.contains(&SettingSource::Project) {
-        state.extra_roots.iter().for_each(|root| fresh.add_root(root));
-    }
-    state.definitions.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
-    let problems = std::mem::take(&mut fresh.problems);
-    state.definitions.replace_file_definitions(fresh);
-    drop(state);
-    problems.into_iter().for_each(|problem| session.warn(format!("left out: {problem}")));
-}
-
 impl SavedPrompt {
     /// The prompt with the arguments filled in.
     pub(crate) fn expand(&self, arguments: &str) -> String {
-        crate::commands::arguments::fill_arguments(&self.body, arguments)
+        arguments::fill_arguments(&self.body, arguments)
     }
 }
 

@@ -6,7 +6,7 @@ use quipu_message::user_assistant::{MessageOrigin, User};
 use quipu_message::{Content, Entry, Maybe, ReadError, Role, Uuid, View};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, InputError, MAX_LINE_BYTES};
 use crate::options::{Options, PluginDir};
 
 /// The word for words that tell of a background task.
@@ -64,48 +64,6 @@ pub enum HostInput {
     /// Nothing we know: blank lines, types from the future.
     Ignored,
 }
-
-/// Why the input cannot be trusted any further.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// A line is not JSON.
-    #[error("cannot read a line of stdin ({length} characters): not JSON")]
-    NotJson {
-        /// How long the line is.
-        length: usize,
-    },
-    /// A prompt is not one.
-    #[error("a user line on stdin needs a message with role 'user', got '{role}'")]
-    WrongRole {
-        /// The role it has.
-        role: String,
-    },
-    /// A known line has a bad body.
-    #[error("cannot read a line of stdin")]
-    Malformed(#[source] ReadError),
-    /// A line is longer than anything that could be sent on.
-    #[error("a line of stdin is longer than {} MiB", MAX_LINE_BYTES >> 20)]
-    TooLong,
-    /// Reading failed.
-    #[error("cannot read stdin")]
-    Read(#[source] std::io::Error),
-}
-
-impl InputError {
-    /// A stable name for scripts.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotJson { .. } => "input.not_json",
-            Self::WrongRole { .. } => "input.role",
-            Self::Malformed(_) => "input.malformed",
-            Self::TooLong => "input.too_long",
-            Self::Read(_) => "input.read",
-        }
-    }
-}
-
-/// The longest line of stdin, in bytes: more than the API takes in one request.
-pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// The lines on stdin.
 pub(crate) struct Stdin {

@@ -18,8 +18,8 @@ use rmcp::service::{Peer, RunningService};
 
 use crate::definitions::Plugin;
 use crate::error::EngineError;
-use crate::options::{Format, Options};
-use crate::session::Session;
+use crate::host::Host;
+use crate::options::Options;
 use crate::settings::{McpServerMatch, SettingSource, Settings, SettingsLayer};
 use crate::text_file;
 use crate::tool::Tool;
@@ -212,19 +212,21 @@ impl McpClients {
         servers.insert(name.to_owned(), server);
     }
 
-    /// Connects every server that is not connected yet, all at once.
-    pub(crate) async fn connect_all(&self, session: &Arc<Session>) {
+    /// Connects every server that is not connected yet, all at once. Returns a sentence for each
+    /// server that could not be connected.
+    pub(crate) async fn connect_all(&self, environment: &McpEnvironment<'_>) -> Vec<String> {
         let pending: Vec<(String, McpEndpoint, Option<Json>)> = {
             let servers = self.lock();
             let waiting = servers.values().filter(|server| matches!(server.state, ConnectionState::Pending));
             waiting.map(|server| (server.name.clone(), server.endpoint.clone(), server.manifest.clone())).collect()
         };
-        let set = session.var("MCP_TIMEOUT").and_then(|millis| millis.parse().ok());
+        let set = environment.env.get("MCP_TIMEOUT").and_then(|millis| millis.parse().ok());
         let patience = set.map_or(CONNECT_TIMEOUT, Duration::from_millis);
         let connecting = pending.into_iter().map(|(name, config, manifest)| async move {
-            let standing = connect::connect(session, &name, &config, manifest, patience).await;
+            let standing = connect::connect(environment, &name, &config, manifest, patience).await;
             (name, standing)
         });
+        let mut failures = Vec::new();
         for (name, standing) in join_all(connecting).await {
             match &standing {
                 ConnectionState::Failed(error) => tracing::debug!(target: "quipu::mcp", %name, %error, "failed"),
@@ -233,29 +235,33 @@ impl McpClients {
                 }
                 ConnectionState::Pending | ConnectionState::Disabled => {}
             }
-            // Hosts find it in the list of servers.
-            if let ConnectionState::Failed(why) = &standing
-                && session.options.format != Format::StreamJson
-            {
-                session.warn(format!("the MCP server {name} is not used: {why}"));
+            if let ConnectionState::Failed(why) = &standing {
+                failures.push(format!("the MCP server {name} is not used: {why}"));
             }
             if let Some(server) = self.lock().get_mut(&name) {
                 server.state = standing;
             }
         }
+        failures
     }
 
     /// Replaces the servers that hosts set, as far as they may be used. A server that
     /// cannot be read is an error, and then nothing changes.
-    pub(crate) fn set_servers(&self, given: &Json, session: &Session) -> Result<ServersSet, EngineError> {
+    pub(crate) fn set_servers(
+        &self,
+        given: &Json,
+        env: &BTreeMap<String, String>,
+        safe_mode: bool,
+        settings: &Settings,
+    ) -> Result<ServersSet, EngineError> {
         let bad = |reason: String| EngineError::InvalidFlag { flag: "mcp_set_servers", reason };
         let given: BTreeMap<String, Json> = given.read().map_err(|error| bad(error.to_string()))?;
         let (mut wanted, mut set) = (BTreeMap::new(), ServersSet::default());
         for (name, json) in &given {
-            let config = read_filled(name, json, &session.env, &mut set.problems).map_err(bad)?;
-            if session.options.safe_mode && config != McpEndpoint::Sdk {
+            let config = read_filled(name, json, env, &mut set.problems).map_err(bad)?;
+            if safe_mode && config != McpEndpoint::Sdk {
                 set.refused.insert(name.clone(), "not used with --safe-mode".to_owned());
-            } else if !is_allowed(&session.state().settings, name, &config) {
+            } else if !is_allowed(settings, name, &config) {
                 set.refused.insert(name.clone(), "settings do not allow it".to_owned());
             } else {
                 wanted.insert(name.clone(), config);
@@ -416,6 +422,18 @@ impl McpConnection {
         }
         listed
     }
+}
+
+/// What connections to servers are made with.
+pub(crate) struct McpEnvironment<'a> {
+    /// The host, which passes messages on to the servers inside it.
+    pub(crate) host: &'a Arc<Host>,
+    /// The environment of the agent.
+    pub(crate) env: &'a BTreeMap<String, String>,
+    /// The folder that server programs start in.
+    pub(crate) root: &'a Path,
+    /// Whether server programs start without the variables that hold credentials.
+    pub(crate) scrubs_secrets: bool,
 }
 
 /// Where servers are configured.

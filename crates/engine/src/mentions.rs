@@ -8,7 +8,7 @@ use quipu_message::attachment::{self, Attachment};
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
 use quipu_message::{Block, Entry, Image, Json, Maybe, factory};
 
-use crate::agent_context::rendered_attachment;
+use crate::attachments::rendered_attachment;
 use crate::clock::Clock;
 use crate::input::Prompt;
 use crate::private_file;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quipu_message::control::permission::PermissionUpdate;
 use quipu_message::control::{HostDecision as Answer, RequestBody, request};
-use quipu_message::hook::{HookEvent, HookInputBase, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
+use quipu_message::hook::{HookEvent, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::ReadInput;
 use quipu_message::user_assistant::PermissionDecisionRecord;
@@ -462,16 +462,6 @@ impl AgentContext<'_> {
             Some(Answer::Deny(deny)) => Some(HookDecision::Deny(deny.message.into_option().unwrap_or_default())),
             // An answer that cannot be read decides nothing; the next one is asked.
             Some(Answer::Invalid { .. }) | None => None,
-        }
-    }
-
-    /// What every hook of this talk is told.
-    pub(crate) fn hook_base(&self) -> HookInputBase {
-        let sub = self.subagent();
-        HookInputBase {
-            agent_id: sub.map(|sub| sub.id.clone()).into(),
-            agent_type: sub.map(|sub| sub.agent_type.clone()).into(),
-            ..self.session.hook_base()
         }
     }
 }

@@ -6,8 +6,8 @@ use parking_lot::{Mutex, MutexGuard};
 use quipu_message::Uuid;
 use tokio::sync::Notify;
 
-use crate::commands::TypedCommand;
 use crate::input::Prompt;
+use crate::typed_command::TypedCommand;
 
 /// Prompts in the order they came.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use quipu_message::system::{Informational, System};
 use quipu_message::{Block, Content, Entry, Maybe};
 use quipu_transcript::AppendError;
 
-use crate::agent_context::new_attachment;
+use crate::attachments::new_attachment;
 use crate::input::Prompt;
 use crate::session::Session;
 

@@ -7,33 +7,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use quipu_api::Client;
-use quipu_message::bookkeeping::{AgentSetting, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState};
-use quipu_message::hook::{HookEvent, HookInputBase};
+use quipu_message::bookkeeping::{AgentSetting, WorktreeSession, WorktreeState};
 use quipu_message::stream::TurnResult;
-use quipu_message::system::{Informational, System, stream_only};
 use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
-use quipu_transcript::AppendError;
+use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::checkpoint::Checkpoints;
-use crate::clock::now;
-use crate::conversation_log::{ConversationLog, PendingWrite};
+use crate::conversation_log::ConversationLog;
+use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions};
-use crate::hooks::{HookEnvironment, HookOutcome, Hooks};
+use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::input::Prompt;
 use crate::instructions::{self, InstructionFile, PathRule};
-use crate::mcp::McpClients;
+use crate::mcp::{McpClients, McpEnvironment};
 use crate::model::ModelAliases;
-use crate::options::Options;
+use crate::options::{Format, Options};
 use crate::output::OutputStream;
 use crate::output_style::OutputStyle;
 use crate::permission::{PermissionMode, RuleSet};
 use crate::queue::PromptQueue;
-use crate::request::RequestEnv;
+use crate::request_env::RequestEnv;
 use crate::settings::{SettingSource, Settings};
 use crate::tool::Workspace;
 use crate::usage::UsageTracker;
+
+mod emit;
+mod hooks;
+mod record;
 
 /// What everything in a session shares.
 pub(crate) struct Session {
@@ -56,7 +58,7 @@ pub(crate) struct Session {
     /// The way out.
     pub output: OutputStream,
     /// The host at the other end.
-    pub host: Host,
+    pub host: Arc<Host>,
     /// Prompts that wait.
     pub queue: PromptQueue,
     /// The models behind short names.
@@ -69,6 +71,8 @@ pub(crate) struct Session {
     pub workspace: Workspace,
     /// The hooks.
     pub hooks: Hooks,
+    /// Whether hooks and MCP servers start without the variables that hold credentials.
+    pub(crate) scrubs_secrets: bool,
     /// The MCP servers.
     pub mcp: McpClients,
     /// Copies of files before they change.
@@ -250,24 +254,6 @@ impl Session {
         self.log.lock()
     }
 
-    /// Records entries of the session's own conversation and returns when they are written.
-    pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
-        let recorded = self.log().record(entries)?;
-        recorded.wait().await
-    }
-
-    /// Returns when everything noted is written.
-    pub(crate) async fn wait_for_bookkeeping(&self) -> Result<(), AppendError> {
-        let noted = self.log().bookkeeping_written()?;
-        noted.wait().await
-    }
-
-    /// Returns when everything recorded is on stable storage.
-    pub(crate) async fn flush(&self) -> Result<(), AppendError> {
-        let flushed = self.log().flush();
-        flushed.wait().await
-    }
-
     /// Results that are said when subagents in the background are done.
     pub(crate) fn held_results(&self) -> MutexGuard<'_, Vec<TurnResult>> {
         self.held_results.lock()
@@ -276,6 +262,52 @@ impl Session {
     /// What was used.
     pub(crate) fn usage(&self) -> MutexGuard<'_, UsageTracker> {
         self.usage.lock()
+    }
+
+    /// Reads the files of commands, skills, subagents and output styles again.
+    pub(crate) fn reload_definitions(&self) {
+        let mut fresh = Definitions::load(&self.config_folder, &self.project_folder, &self.setting_sources);
+        let mut state = self.state();
+        if self.setting_sources.contains(&SettingSource::Project) {
+            state.extra_roots.iter().for_each(|root| fresh.add_root(root));
+        }
+        state.definitions.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
+        let problems = std::mem::take(&mut fresh.problems);
+        state.definitions.replace_file_definitions(fresh);
+        drop(state);
+        problems.into_iter().for_each(|problem| self.warn(format!("left out: {problem}")));
+    }
+
+    /// Connects every MCP server that is not connected yet. Without a stream of JSON the servers
+    /// that fail are reported as warnings; with one the host reads their state itself.
+    pub(crate) async fn connect_mcp(&self) {
+        let environment = McpEnvironment {
+            host: &self.host,
+            env: &self.env,
+            root: self.workspace.root(),
+            scrubs_secrets: self.scrubs_secrets,
+        };
+        let failures = self.mcp.connect_all(&environment).await;
+        if self.options.format != Format::StreamJson {
+            failures.into_iter().for_each(|failure| self.warn(failure));
+        }
+    }
+
+    /// Whether the model does not know yet what a prompt tells.
+    pub(crate) fn is_unseen(&self, prompt: &Prompt) -> bool {
+        let Some(notice) = &prompt.task_notice else { return true };
+        self.workspace.tasks().find(&notice.task_id).is_none_or(|task| !task.is_seen())
+    }
+
+    /// Names the installation: the same for one person's folder, and nothing else.
+    pub(crate) fn device_id(&self) -> String {
+        let digest = Sha256::digest(self.config_folder.as_os_str().as_encoded_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Where the key is from.
+    pub(crate) fn api_key_source(&self) -> &'static str {
+        credential::source(self.client.endpoint().credential.as_ref()).unwrap_or("none")
     }
 
     /// A variable of the environment; an empty one counts as unset.
@@ -293,68 +325,10 @@ impl Session {
         (model, before)
     }
 
-    /// Says a `system` line.
-    pub(crate) fn emit_system(&self, system: System) {
-        self.output.emit(Entry::System(Box::new(system)));
-    }
-
-    /// Tells the person of something that is not as it should be.
-    pub(crate) fn warn(&self, text: String) {
-        self.emit_informational(&text, "warning");
-    }
-
-    /// Says an `informational` line of a level.
-    fn emit_informational(&self, text: &str, level: &str) {
-        self.emit_system(System::Informational(Box::new(Informational {
-            content: Maybe::Value(text.to_owned()),
-            level: Maybe::Value(level.to_owned()),
-            envelope: self.output.envelope(),
-            ..Informational::default()
-        })));
-    }
-
-    /// Tells a host that asked for it what the session does.
-    pub(crate) fn set_activity(&self, word: &'static str) {
-        self.state().activity = word;
-        if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
-            self.emit_system(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
-                state: Maybe::Value(word.to_owned()),
-                sdk_host_only: Maybe::Value(true),
-                envelope: self.output.envelope(),
-                ..stream_only::SessionStateChanged::default()
-            })));
-        }
-    }
-
-    /// Changes the permission mode and says so.
-    pub(crate) fn set_mode(&self, mode: PermissionMode) {
-        if self.replace_mode(mode) {
-            self.emit_system(System::Status(Box::new(stream_only::Status {
-                status: Maybe::Null,
-                permission_mode: Maybe::Value(mode.as_str().to_owned()),
-                envelope: self.output.envelope(),
-                ..stream_only::Status::default()
-            })));
-            self.announce_auto_mode();
-        }
-    }
-
     /// Whether a permission mode may be chosen while the session runs.
     pub(crate) fn can_use_mode(&self, mode: PermissionMode) -> bool {
         let bypasses = self.options.may_skip_permissions && !self.options.restricted;
         (mode != PermissionMode::BypassPermissions || bypasses) && !self.state().settings.disables_mode(mode)
-    }
-
-    /// Says once what mode `auto` does here, when it is on.
-    pub(crate) fn announce_auto_mode(&self) {
-        let first = {
-            let mut state = self.state();
-            state.mode == PermissionMode::Auto && !std::mem::replace(&mut state.auto_mode_announced, true)
-        };
-        if first {
-            let held = "commands run in the workspace sandbox and edits inside the working directories";
-            self.emit_informational(&format!("Mode auto: {held} are allowed; everything else needs approval."), "info");
-        }
     }
 
     /// Changes the permission mode; true when it was another.
@@ -373,128 +347,6 @@ impl Session {
             self.host.cancel_all();
             turn.cancel();
         }
-    }
-
-    /// What every hook is told.
-    pub(crate) fn hook_base(&self) -> HookInputBase {
-        let path = self.log().path().display().to_string();
-        let state = self.state();
-        HookInputBase {
-            session_id: Maybe::Value(state.id.clone()),
-            prompt_id: state.prompt_id.clone().into(),
-            permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
-            transcript_path: Maybe::Value(path),
-            cwd: Maybe::Value(self.workspace.cwd().display().to_string()),
-            ..HookInputBase::default()
-        }
-    }
-
-    /// Runs the hooks of an event.
-    pub(crate) async fn run_hooks<E: HookEvent>(
-        &self,
-        input: E,
-        subject: Option<&str>,
-        call: Option<&ToolUseId>,
-        cancel: &CancellationToken,
-    ) -> HookOutcome {
-        let root = self.workspace.root();
-        let (host, output, env) = (&self.host, &self.output, &self.hook_env);
-        let with = HookEnvironment { host, output, env, root, project_folder: &self.project_folder, cancel };
-        let effects = self.hooks.run(E::NAME, Json::from_serialize(&input), subject, call, with).await;
-        if !cancel.is_cancelled() {
-            effects.failures().for_each(|failure| self.warn(failure));
-        }
-        effects
-    }
-
-    /// Notes in the file that a prompt waits or goes.
-    pub(crate) fn record_queue_operation(
-        &self,
-        operation: &str,
-        prompt: Option<&Prompt>,
-        reason: Option<&str>,
-    ) -> Result<(), AppendError> {
-        let line = self.queue_operation_entry(operation, prompt, reason);
-        self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
-    }
-
-    /// Notes in the file that the running turn has taken a prompt in.
-    pub(crate) fn record_absorbed(&self, prompt: &Prompt, uuid: Uuid, delivery: String) -> Result<(), AppendError> {
-        let line = QueueOperation {
-            command_uuid: Maybe::Value(uuid),
-            delivery_id: Maybe::Value(delivery),
-            ..self.queue_operation_entry("remove", Some(prompt), Some("absorbed_mid_turn"))
-        };
-        self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
-    }
-
-    /// Notes in the file that a prompt waits. Once that is written it is on stable storage.
-    pub(crate) fn record_enqueued(&self, prompt: &Prompt) -> Result<PendingWrite, AppendError> {
-        let mut lines = Vec::new();
-        {
-            let mut state = self.state();
-            if !std::mem::replace(&mut state.agent_recorded, true) {
-                lines.extend(state.agent_setting_entry());
-                lines.extend(state.worktree_state_entry());
-            }
-        }
-        lines.push(Entry::QueueOperation(Box::new(self.queue_operation_entry("enqueue", Some(prompt), None))));
-        self.log().record_bookkeeping_synced(&lines)
-    }
-
-    fn queue_operation_entry(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
-        let may_wait = self.state().turn_cancel.is_some() || self.hooks.has_hooks_for("UserPromptSubmit");
-        QueueOperation {
-            operation: operation.to_owned(),
-            timestamp: Maybe::Value(now()),
-            session_id: Maybe::Value(self.state().id.clone()),
-            content: prompt.map(|prompt| prompt.queue_content(may_wait)).unwrap_or_default(),
-            reason: reason.map(str::to_owned).into(),
-            ..QueueOperation::default()
-        }
-    }
-
-    /// Notes a tool that was not used before.
-    pub(crate) fn record_tool_used(&self, name: &str) -> Result<(), AppendError> {
-        let line = {
-            let mut state = self.state();
-            if state.tools_used.iter().any(|used| used == name) {
-                return Ok(());
-            }
-            state.tools_used.push(name.to_owned());
-            let (tools, session_id) = (state.tools_used.clone(), Maybe::Value(state.id.clone()));
-            ToolsUsed { tools, session_id, ..ToolsUsed::default() }
-        };
-        self.log().record_bookkeeping(&[Entry::ToolsUsed(Box::new(line))])
-    }
-
-    /// Notes where a resume goes on from, and what was spent.
-    pub(crate) fn record_session_end(&self, final_costs: bool) -> Result<(), AppendError> {
-        let (id, last, settings) = {
-            let state = self.state();
-            let settings =
-                state.agent_setting_entry().into_iter().chain(state.worktree_state_entry()).collect::<Vec<_>>();
-            (state.id.clone(), state.last_prompt.clone(), settings)
-        };
-        let mut log = self.log();
-        if !log.is_open() {
-            return Ok(());
-        }
-        let mut lines = Vec::new();
-        if let Some(last) = last {
-            let leaf: Option<Uuid> = log.leaf_uuid().cloned();
-            lines.push(Entry::LastPrompt(Box::new(LastPrompt {
-                last_prompt: Maybe::Value(last),
-                leaf_uuid: leaf.into(),
-                session_id: Maybe::Value(id.clone()),
-                ..LastPrompt::default()
-            })));
-        }
-        if final_costs {
-            lines.extend(settings);
-            lines.push(Entry::CostState(Box::new(self.usage().to_cost_state(id))));
-        }
-        log.record_bookkeeping(&lines)
     }
 
     /// The number of the next result.

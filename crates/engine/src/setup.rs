@@ -13,7 +13,6 @@ use quipu_message::bookkeeping::{CostState, WorktreeSession};
 use quipu_message::user_assistant::User;
 use quipu_message::{Block, Content, Entry, SessionId, Uuid, synthetic};
 use quipu_transcript::{Durability, Entries, EnvelopeDefaults, Fork, SessionOverview, find};
-use sha2::{Digest, Sha256};
 
 use crate::checkpoint::Checkpoints;
 use crate::clock::new_id;
@@ -30,7 +29,7 @@ use crate::output::OutputStream;
 use crate::permission::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, apply_rules};
 use crate::queue::PromptQueue;
 use crate::queue_replay::QueueReplay;
-use crate::request::RequestEnv;
+use crate::request_env::RequestEnv;
 use crate::sandbox;
 use crate::session::{Session, SessionState};
 use crate::settings::{self, Settings};
@@ -285,7 +284,7 @@ impl Launch {
             session_id: chosen.id.clone(),
             cwd: self.cwd.display().to_string(),
             version: crate::VERSION.to_owned(),
-            git_branch: crate::system_prompt::git_branch(&self.cwd),
+            git_branch: crate::git::git_branch(&self.cwd),
             entrypoint,
             agent_id: None,
         };
@@ -356,13 +355,15 @@ impl Launch {
             settings: settings.clone(),
         };
         let mut hook_env = self.env.clone();
-        if scrubs_secrets(&self.env) {
+        let scrubs_secrets = scrubs_secrets(&self.env);
+        if scrubs_secrets {
             tool::SECRET_VARIABLES.iter().for_each(|name| drop(hook_env.remove(*name)));
         }
         let session = Arc::new(Session {
             hooks: Hooks::new(&settings, self.options.hook_events),
+            scrubs_secrets,
             mcp,
-            host: Host::new(output.clone(), self.options.stream_input),
+            host: Arc::new(Host::new(output.clone(), self.options.stream_input)),
             queue: PromptQueue::default(),
             result_count: AtomicU64::new(0),
             held_results: Mutex::default(),
@@ -598,21 +599,8 @@ impl ResumePoint {
     }
 }
 
-impl Session {
-    /// Names the installation: the same for one person's folder, and nothing else.
-    pub(crate) fn device_id(&self) -> String {
-        let digest = Sha256::digest(self.config_folder.as_os_str().as_encoded_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    /// Where the key is from.
-    pub(crate) fn api_key_source(&self) -> &'static str {
-        credential::source(self.client.endpoint().credential.as_ref()).unwrap_or("none")
-    }
-}
-
 /// Whether hooks and MCP servers are kept from what the agent signs in with.
-pub(crate) fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
+fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
 }
 

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use quipu_api::{ApiError, Client, Request};
 use quipu_conversation::normalise;
-use quipu_message::{Message, Role};
-use tokio_util::sync::CancellationToken;
+use quipu_message::{Block, Message, Role};
 
+use crate::agent_context::AgentContext;
 use crate::session::Session;
 use crate::tool::Summariser;
-use crate::turn::last_text;
 use crate::usage::UsageTracker;
 
 /// How much such an answer may hold.
@@ -37,9 +36,9 @@ fn small_request(model: &str, system: &str, question: String) -> Request {
 }
 
 /// What the model guesses the person will say next; none when it has no idea.
-pub(crate) async fn suggest_prompt(session: &Arc<Session>) -> Option<String> {
-    let talk = crate::turn_start::main_context(session, None, CancellationToken::new());
-    let mut request = talk.full_request();
+pub(crate) async fn suggest_prompt(ctx: &AgentContext<'_>) -> Option<String> {
+    let session = ctx.session;
+    let mut request = ctx.full_request();
     let ask = "[SUGGESTION MODE: The person has not spoken yet. Guess what they will most likely say next, in two to \
                twelve of their own words. Answer with these words alone, or with nothing.]";
     request.messages.push(Message::new(Role::User, ask));
@@ -70,4 +69,9 @@ pub(crate) fn new_summariser(client: Client, model: String, ledger: Arc<Mutex<Us
             Ok(last_text(&answer.message))
         })
     })
+}
+
+/// The words of an answer's last text block.
+pub(crate) fn last_text(message: &Message) -> String {
+    message.content.blocks().iter().rev().find_map(Block::text).unwrap_or_default().to_owned()
 }

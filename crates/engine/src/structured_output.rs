@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use quipu_message::{Entry, Json, Maybe, ToolUseId, attachment};
 use serde_json::Value;
 
-use crate::agent_context::new_attachment;
+use crate::attachments::new_attachment;
 use crate::error::EngineError;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 

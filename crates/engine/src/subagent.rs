@@ -21,13 +21,13 @@ use crate::agent_context::{AgentContext, AgentKind, BackgroundFlag, SubagentIden
 use crate::announce;
 use crate::clock::{Clock, new_id, new_run_id, now_millis};
 use crate::conversation_log::ConversationLog;
-use crate::definitions::{self, AgentDefinition, AgentOrigin};
+use crate::definitions::{AgentDefinition, AgentOrigin};
 use crate::private_file;
 use crate::session::Session;
-use crate::system_prompt;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use crate::tools::tasks::{Task, TaskKind, TaskStatus};
-use crate::turn::{self, TurnEnd, TurnState};
+use crate::turn;
+use crate::turn_state::{TurnEnd, TurnState};
 use crate::usage::context_tokens;
 
 /// Sets a subagent to work.
@@ -35,7 +35,12 @@ pub(crate) struct AgentTool {
     session: Arc<Session>,
     /// How deep the one who asks is nested.
     depth: u64,
+    select_tools: SelectTools,
 }
+
+/// Chooses the tools of a subagent at a nesting depth. Passed in, because the Agent tool is itself
+/// among the tools that are chosen.
+pub(crate) type SelectTools = fn(&Arc<Session>, &AgentDefinition, u64) -> Vec<Arc<dyn Tool>>;
 
 /// A subagent at work.
 struct SubagentRun {
@@ -45,14 +50,15 @@ struct SubagentRun {
     info: SubagentIdentity,
     /// How deep it is nested.
     depth: u64,
+    select_tools: SelectTools,
     workspace: Workspace,
     cancel: CancellationToken,
     started_at: Instant,
 }
 
 impl AgentTool {
-    pub(crate) fn new(session: &Arc<Session>, depth: u64) -> Self {
-        Self { session: Arc::clone(session), depth }
+    pub(crate) fn new(session: &Arc<Session>, depth: u64, select_tools: SelectTools) -> Self {
+        Self { session: Arc::clone(session), depth, select_tools }
     }
 
     /// The subagent of a name, as its file is now. One whose file came since the session began is
@@ -60,7 +66,7 @@ impl AgentTool {
     fn find_agent(&self, name: &str) -> Option<AgentDefinition> {
         let found = self.session.state().definitions.reload_agent(name);
         found.or_else(|| {
-            definitions::reload(&self.session);
+            self.session.reload_definitions();
             self.session.state().definitions.agents.get(name).cloned()
         })
     }
@@ -105,7 +111,7 @@ impl Tool for AgentTool {
                 let names: Vec<String> = self.session.state().definitions.agents.keys().cloned().collect();
                 return ToolOutput::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
             };
-            let job = SubagentRun::new(&self.session, agent, asked, self.depth + 1, place, call);
+            let job = SubagentRun::new(self, agent, asked, place, call);
             if job.input.run_in_background.is_true() {
                 return job.run_in_background(call);
             }
@@ -115,14 +121,7 @@ impl Tool for AgentTool {
 }
 
 impl SubagentRun {
-    fn new(
-        session: &Arc<Session>,
-        agent: AgentDefinition,
-        asked: AgentInput,
-        depth: u64,
-        place: &Workspace,
-        call: &CallContext,
-    ) -> Self {
+    fn new(tool: &AgentTool, agent: AgentDefinition, asked: AgentInput, place: &Workspace, call: &CallContext) -> Self {
         let sub = SubagentIdentity {
             tool_use_id: call.tool_use_id.clone(),
             id: AgentId::from(format!("a{}", &new_id().as_str().replace('-', "")[..16])),
@@ -132,13 +131,14 @@ impl SubagentRun {
             run_id: new_run_id(),
             in_background: Arc::default(),
         };
-        let (session, place) = (Arc::clone(session), place.for_subagent());
+        let (session, place) = (Arc::clone(&tool.session), place.for_subagent());
         Self {
             session,
             agent,
             input: asked,
             info: sub,
-            depth,
+            depth: tool.depth + 1,
+            select_tools: tool.select_tools,
             workspace: place,
             cancel: CancellationToken::new(),
             started_at: Instant::now(),
@@ -198,7 +198,7 @@ impl SubagentRun {
         let name = chosen.or_else(|| self.agent.own_model().map(str::to_owned)).filter(|name| name != "inherit");
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
         let talk = AgentContext {
-            tools: crate::tool_selection::subagent_tools(session, &self.agent, self.depth),
+            tools: (self.select_tools)(session, &self.agent, self.depth),
             system_prompt: vec![self.agent.prompt.clone()],
             model,
             max_turns: None,
@@ -316,7 +316,7 @@ impl SubagentRun {
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
         let files = self.session.instructions();
         entries.extend(announce::due_attachments(talk));
-        entries.extend(system_prompt::instructions_attachment(&files));
+        entries.extend(announce::instructions_attachment(&files));
         entries.extend(announce::date_attachment(talk));
         self.write_metadata(false)?;
         let recorded = talk.log().record(entries)?;

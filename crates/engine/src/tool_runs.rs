@@ -320,7 +320,7 @@ impl ToolOutcome {
 impl AgentContext<'_> {
     /// Records a result with what hooks add to it, and says it.
     pub(crate) async fn record_tool_result(&self, done: &ToolOutcome) -> Result<(), quipu_transcript::AppendError> {
-        crate::checkpoint::record_checkpoints(self.session)?;
+        self.session.record_checkpoints()?;
         self.record(done.entries_before.clone()).await?;
         self.add_user_entry(done.to_user_entry(), done.result_meta()).await?;
         self.record(done.entries_after.clone()).await?;

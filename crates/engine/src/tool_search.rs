@@ -12,7 +12,8 @@ use quipu_message::tool::output::ToolSearchOutput;
 use quipu_message::{Block, Entry, Json, Maybe, ToolReference, api};
 use serde_json::{Value, json};
 
-use crate::agent_context::{AgentContext, new_attachment};
+use crate::agent_context::AgentContext;
+use crate::attachments::new_attachment;
 use crate::model::ModelLimits;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};

@@ -54,7 +54,7 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
 }
 
 /// The tools of a subagent's talk.
-pub(crate) fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -> Vec<Arc<dyn Tool>> {
+fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -> Vec<Arc<dyn Tool>> {
     let mut all = common_tools(session, depth);
     retain_agent_tools(agent, &mut all);
     remove_denied_tools(session, &mut all);
@@ -82,7 +82,7 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
         });
     }
     if depth < MAX_SUBAGENT_DEPTH {
-        all.push(Arc::new(AgentTool::new(session, depth)));
+        all.push(Arc::new(AgentTool::new(session, depth, subagent_tools)));
     }
     if session.state().definitions.skills().next().is_some() {
         all.push(Arc::new(user_tools::SkillTool { session: Arc::clone(session) }));

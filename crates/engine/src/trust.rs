@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::git::git_root;
 use crate::options::Options;
 use crate::permission::PermissionMode;
 use crate::settings::{SettingSource, Settings, SettingsLayer};
 use crate::state_file;
-use crate::system_prompt::git_root;
 use crate::tool::resolve;
 
 /// Whether the user trusts a folder: by a flag, by quipu's own list, because a host names

@@ -8,21 +8,21 @@
 //!    └── error, limit, interrupt ─────────────────────────▸ End
 //! ```
 
-use std::time::Instant;
-
-use quipu_message::hook::{HookEvent, PostToolBatch, Stop, SubagentStop};
-use quipu_message::stream::DeniedToolCall;
-use quipu_message::{Block, Entry, Json, Maybe, Message, ToolUseId, Usage, Uuid, attachment, factory, synthetic};
+use quipu_message::hook::{HookEvent, PostToolBatch};
+use quipu_message::{Block, Entry, Maybe, Message, ToolUseId, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 
-use crate::agent_context::{AgentContext, new_attachment};
+use crate::agent_context::AgentContext;
 use crate::announce;
 use crate::api_call::ApiCallOutcome;
+use crate::attachments::new_attachment;
 use crate::clock::Clock;
+use crate::side_calls::last_text;
 use crate::tool_runs::{ToolOutcome, ToolRuns};
-use crate::usage::add_usage;
+use crate::turn_state::{TurnEnd, TurnState};
 
 mod failure;
+mod stop_hooks;
 
 /// How often an answer that ran out of room is continued.
 const MAX_CONTINUATIONS: u32 = 3;
@@ -37,103 +37,6 @@ const CONTINUE_PROMPT: &str = "Your answer was cut off because it reached the ou
 /// What the model is told when it does not answer in the form asked for.
 const STRUCTURED_OUTPUT_PROMPT: &str =
     "[structured-output-enforce] This request is only done when StructuredOutput is called: call it with your answer.";
-
-/// How a turn ends.
-#[derive(Debug)]
-pub(crate) enum TurnEnd {
-    /// With the model's answer.
-    Answered(String),
-    /// With the answer in the form asked for.
-    StructuredOutput(Json),
-    /// The model never used the form in a way that fits.
-    NoStructuredOutput,
-    /// A call failed for good.
-    Failed(TurnFailure),
-    /// The limit of calls was hit.
-    MaxTurns(u64),
-    /// The money is gone.
-    BudgetExceeded(f64),
-    /// Broken off while the model wrote.
-    InterruptedStreaming,
-    /// Broken off while tools ran.
-    InterruptedTools,
-    /// A hook ended it.
-    StoppedByHook(String),
-    /// The session's file cannot be written.
-    WriteFailed(AppendError),
-}
-
-/// A call that failed for good, as it is shown.
-#[derive(Debug)]
-pub(crate) struct TurnFailure {
-    pub(crate) text: String,
-    pub(crate) status: Option<u16>,
-    pub(crate) error_type: Option<String>,
-    pub(crate) stop_reason: &'static str,
-    /// Why the turn ended, as the result says it.
-    pub(crate) terminal_reason: &'static str,
-}
-
-/// What a turn counts.
-#[derive(Debug)]
-pub(crate) struct TurnState {
-    pub(crate) started_at: Instant,
-    pub(crate) first_token_at: Option<Instant>,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) stop_reason: Option<String>,
-    pub(crate) denials: Vec<DeniedToolCall>,
-    /// Calls of the model.
-    pub(crate) api_calls: u64,
-    /// Lines in the person's voice after the prompt.
-    pub(crate) user_entries: u64,
-    compacted_on_overflow: bool,
-    compaction_failed: bool,
-    continuations: u32,
-    refusals: u32,
-    structured_output_reminded: bool,
-    structured_output_errors: u32,
-    stop_hook_active: bool,
-    pub(crate) tool_calls: u64,
-    last_message: Option<Message>,
-}
-
-impl TurnState {
-    pub(crate) fn new() -> Self {
-        Self {
-            started_at: Instant::now(),
-            first_token_at: None,
-            usage: None,
-            stop_reason: None,
-            denials: Vec::new(),
-            api_calls: 0,
-            user_entries: 0,
-            compacted_on_overflow: false,
-            compaction_failed: false,
-            continuations: 0,
-            refusals: 0,
-            structured_output_reminded: false,
-            structured_output_errors: 0,
-            stop_hook_active: false,
-            tool_calls: 0,
-            last_message: None,
-        }
-    }
-
-    pub(crate) fn mark_first_token(&mut self) {
-        self.first_token_at.get_or_insert_with(Instant::now);
-    }
-
-    pub(crate) fn add_response(&mut self, message: &Message, usage: &Usage) {
-        self.stop_reason = message.stop_reason.text().map(str::to_owned);
-        add_usage(&mut self.usage, usage);
-        self.last_message = Some(message.clone());
-    }
-
-    /// What the last call used.
-    pub(crate) fn last_usage(&self) -> Option<&Usage> {
-        self.last_message.as_ref()?.usage.get()
-    }
-}
 
 enum TurnStep<'a> {
     CallApi,
@@ -284,56 +187,13 @@ async fn handle_answer<'a>(
         return Ok(TurnStep::CallApi);
     }
     let text = last_text(message);
-    if let Some(step) = run_stop_hooks(talk, &text, count).await? {
-        return Ok(step);
+    if stop_hooks::run_stop_hooks(talk, &text, count).await? {
+        return Ok(TurnStep::CallApi);
     }
     if let Some(max) = exceeded_budget(talk) {
         return Ok(TurnStep::End(TurnEnd::BudgetExceeded(max)));
     }
     Ok(TurnStep::End(TurnEnd::Answered(text)))
-}
-
-async fn run_stop_hooks<'a>(
-    talk: &'a AgentContext<'a>,
-    text: &str,
-    count: &mut TurnState,
-) -> Result<Option<TurnStep<'a>>, AppendError> {
-    let event = if talk.is_main() { Stop::NAME } else { SubagentStop::NAME };
-    if !talk.session.hooks.has_hooks_for(event) {
-        return Ok(None);
-    }
-    let stop = Stop {
-        stop_hook_active: Maybe::Value(count.stop_hook_active),
-        last_assistant_message: Maybe::Value(text.to_owned()),
-        base: talk.hook_base(),
-        ..Stop::default()
-    };
-    let effects = match talk.subagent() {
-        None => talk.session.run_hooks(stop, None, None, &talk.cancel).await,
-        Some(sub) => {
-            let input = SubagentStop {
-                stop_hook_active: stop.stop_hook_active,
-                last_assistant_message: stop.last_assistant_message,
-                agent_transcript_path: Maybe::Value(talk.log().path().display().to_string()),
-                base: stop.base,
-                ..SubagentStop::default()
-            };
-            talk.session.run_hooks(input, Some(&sub.agent_type), None, &talk.cancel).await
-        }
-    };
-    let blocked = effects.block_reasons.first().cloned().filter(|_| effects.stop_reason.is_none());
-    if let Some(why) = &blocked {
-        count.stop_hook_active = true;
-        add_meta_prompt(talk, &format!("Stop hook feedback:\n{why}"), count).await?;
-    }
-    if talk.is_main() {
-        talk.record(effects.attachments.clone()).await?;
-        talk.record_system(crate::turn_result::stop_hook_summary(&effects)).await?;
-        if blocked.is_some() {
-            talk.session.emit_system(crate::turn_result::stop_hook_notification(&talk.session.output));
-        }
-    }
-    Ok(blocked.map(|_| TurnStep::CallApi))
 }
 
 /// Says something in the person's voice that the person did not say.
@@ -408,9 +268,4 @@ async fn record_result(talk: &AgentContext<'_>, done: &ToolOutcome, count: &mut 
 
 fn exceeded_budget(talk: &AgentContext<'_>) -> Option<f64> {
     talk.session.options.max_budget_usd.filter(|max| talk.session.usage().cost_usd() >= *max)
-}
-
-/// The words of an answer's last text block.
-pub(crate) fn last_text(message: &Message) -> String {
-    message.content.blocks().iter().rev().find_map(Block::text).unwrap_or_default().to_owned()
 }

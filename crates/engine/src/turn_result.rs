@@ -2,19 +2,14 @@
 
 use std::time::Instant;
 
-use quipu_api::ApiError;
 use quipu_message::stream::{TurnOutcome, TurnResult};
-use quipu_message::system::{StopHookSummary, System, stream_only};
-use quipu_message::user_assistant::AssistantErrorKind;
 use quipu_message::{Entry, Json, Maybe, factory};
 use quipu_transcript::AppendError;
-use serde::Serialize;
 
 use crate::agent_context::AgentContext;
-use crate::hooks::HookOutcome;
 use crate::output::OutputStream;
 use crate::session::Session;
-use crate::turn::{TurnEnd, TurnState};
+use crate::turn_state::{TurnEnd, TurnState};
 use crate::usage::millis_number;
 
 /// Makes the `result` line of a turn.
@@ -95,7 +90,7 @@ pub(crate) fn emit_held(session: &Session) {
         let mut state = session.state();
         if state.turn_cancel.is_none() { state.answering_uuid.take() } else { None }
     };
-    lines.extend(answered.map(|uuid| crate::agent::lifecycle_entry(session, &uuid, "completed")));
+    lines.extend(answered.map(|uuid| session.lifecycle_entry(&uuid, "completed")));
     session.output.emit_all(lines);
 }
 
@@ -168,68 +163,4 @@ fn set_completed(result: &mut TurnResult, text: &str) {
     result.result = Maybe::Value(text.to_owned());
     result.terminal_reason = Maybe::Value("completed".to_owned());
     result.api_error_status = Maybe::Null;
-}
-
-/// A failed call of a model in words that say what to do next.
-pub(crate) fn api_error_text(error: &ApiError, model: &str) -> String {
-    match error {
-        ApiError::Status { status: 401, .. } => {
-            "Invalid API key · check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN".to_owned()
-        }
-        ApiError::Status { status: 403, .. } => format!("Failed to authenticate. API Error: {error}"),
-        error if error.error_kind() == AssistantErrorKind::ModelNotFound => {
-            format!(
-                "The model {model} does not exist, or this key may not use it. Choose another with --model. API Error: {error}"
-            )
-        }
-        error if error.is_prompt_too_long() => {
-            "Prompt is too long. Begin a new session, or go back with --resume-session-at.".to_owned()
-        }
-        error if error.is_out_of_credit() => "Credit balance is too low".to_owned(),
-        error if error.is_overloaded() => {
-            format!("API Error: {error}. The API has too much to do; this usually passes, so try again in a moment.")
-        }
-        ApiError::Status { status: 500.., .. } => {
-            format!("API Error: {error}. The server failed; this usually passes, so try again in a moment.")
-        }
-        error => format!("API Error: {error}"),
-    }
-}
-
-/// What a hook of the turn's end was, for the file.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StopHookInfo<'a> {
-    command: &'a str,
-    duration_ms: u128,
-}
-
-/// The line that keeps which hooks ran when the turn ended.
-pub(crate) fn stop_hook_summary(effects: &HookOutcome) -> System {
-    let info = |ran: &crate::hooks::HookRun| {
-        Json::from_serialize(&StopHookInfo { command: &ran.command, duration_ms: ran.duration.as_millis() })
-    };
-    let errors: Vec<&String> = effects.block_reasons.iter().collect();
-    System::StopHookSummary(Box::new(StopHookSummary {
-        hook_count: Maybe::Value(effects.runs.len() as u64),
-        hook_infos: Maybe::Value(Json::from_serialize(&effects.runs.iter().map(info).collect::<Vec<_>>())),
-        has_output: Maybe::Value(!errors.is_empty()),
-        hook_errors: Maybe::Value(Json::from_serialize(&errors)),
-        prevented_continuation: Maybe::Value(effects.stop_reason.is_some()),
-        stop_reason: Maybe::Value(effects.stop_reason.clone().unwrap_or_default()),
-        level: Maybe::Value("suggestion".to_owned()),
-        tool_use_id: Maybe::Value(effects.tool_use_id().clone()),
-        ..StopHookSummary::default()
-    }))
-}
-
-/// Tells the person that a hook kept the turn going.
-pub(crate) fn stop_hook_notification(output: &OutputStream) -> System {
-    System::Notification(Box::new(stream_only::SystemNotification {
-        key: Maybe::Value("stop-hook-error".to_owned()),
-        text: Maybe::Value("A stop hook kept the turn going".to_owned()),
-        priority: Maybe::Value("immediate".to_owned()),
-        envelope: output.envelope(),
-        ..stream_only::SystemNotification::default()
-    }))
 }

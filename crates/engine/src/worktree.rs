@@ -15,8 +15,8 @@ use quipu_message::Maybe;
 use quipu_message::bookkeeping::WorktreeSession;
 
 use crate::error::EngineError;
+use crate::git::git_root;
 use crate::options::Worktree;
-use crate::system_prompt::git_root;
 use crate::tool::resolve;
 
 /// How long a name may be, in bytes.
@@ -66,8 +66,8 @@ pub(crate) fn enter(
         pre_enter_original_cwd: text(cwd.display().to_string()),
         path: text(path.display().to_string()),
         name: text(name),
-        branch: text(crate::system_prompt::git_branch(&path)),
-        original_branch: text(crate::system_prompt::git_branch(cwd)),
+        branch: text(crate::git::git_branch(&path)),
+        original_branch: text(crate::git::git_branch(cwd)),
         original_head_commit: text(head),
         ..WorktreeSession::default()
     })

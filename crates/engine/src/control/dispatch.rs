@@ -133,7 +133,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
             if !session.mcp.handle_notification(&body.server_name, &body.message) {
                 return Some(Err(format!("Server not found: {}", body.server_name).into()));
             }
-            session.mcp.connect_all(session).await;
+            session.connect_mcp().await;
             respond_with(&response::EmptyResponse::default())
         }
         RequestBody::RewindFiles(body) => rewind_files(session, body),
@@ -161,7 +161,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
             responses::mark_file_seen(session, &body.path);
             respond_empty()
         }
-        RequestBody::RenameSession(body) => match crate::agent::rename_session(session, &body.title) {
+        RequestBody::RenameSession(body) => match session.rename(&body.title) {
             Ok(()) => respond_when_written(session).await,
             Err(error) => Err(error.to_string().into()),
         },
@@ -181,7 +181,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
         RequestBody::ReloadPlugins(_) => respond_with(&responses::reload_plugins(session)),
         RequestBody::ReloadSkills(_) => respond_with(&responses::reload_skills(session)),
         RequestBody::ReloadOutputStyles(_) => {
-            crate::definitions::reload(session);
+            session.reload_definitions();
             let available_output_styles = crate::output_style::style_names(&session.state().definitions.output_styles);
             respond_with(&response::ReloadOutputStylesResponse { available_output_styles, ..Default::default() })
         }
@@ -251,7 +251,7 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Contr
     }
     let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
     session.mcp.add_sdk_servers(&servers, body.sdk_mcp_server_manifests.get());
-    session.mcp.connect_all(session).await;
+    session.connect_mcp().await;
     let again = std::mem::replace(&mut session.state().initialized, true);
     // Whoever comes back has missed what changed.
     let after = again.then(|| Entry::System(Box::new(crate::background::running_tasks_entry(session))));
@@ -341,10 +341,13 @@ fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>
 }
 
 async fn set_mcp_servers(session: &Arc<Session>, servers: &Json) -> ControlResult {
-    let set = session.mcp.set_servers(servers, session).map_err(|error| RequestError::from(error.to_string()))?;
+    let set = session
+        .mcp
+        .set_servers(servers, &session.env, session.options.safe_mode, &session.state().settings)
+        .map_err(|error| RequestError::from(error.to_string()))?;
     let ServersSet { added, removed, refused, problems } = set;
     problems.into_iter().for_each(|problem| session.warn(problem));
-    session.mcp.connect_all(session).await;
+    session.connect_mcp().await;
     let failed = session.mcp.list_servers().into_iter().filter(|server| added.contains(&server.name));
     let errors = failed.filter_map(|server| Some((server.name, server.error.into_option()?))).chain(refused).collect();
     respond_with(&response::McpSetServersResponse { added, removed, errors, ..Default::default() })
@@ -355,7 +358,7 @@ async fn reconnect_mcp_server(session: &Arc<Session>, name: &str, enabled: bool)
         return Err(format!("Server not found: {name}").into());
     }
     session.mcp.set_enabled(name, enabled);
-    session.mcp.connect_all(session).await;
+    session.connect_mcp().await;
     respond_empty()
 }
 
@@ -420,7 +423,7 @@ async fn answer_side_question(session: &Arc<Session>, id: &str, question: &str) 
         envelope: session.output.envelope(),
         ..stream_only::ControlRequestProgress::default()
     })));
-    let talk = crate::turn_start::main_context(session, None, Default::default());
+    let talk = crate::main_context::main_context(session, None, Default::default());
     let mut request = talk.full_request();
     // The tools stay and are forbidden in words, so that the prompt is read from the cache.
     let note = "<system-reminder>This question stands beside the conversation. Answer it in text, from what you know \
@@ -433,6 +436,6 @@ async fn answer_side_question(session: &Arc<Session>, id: &str, question: &str) 
     let answer = session.client.call(&request).response().await.map_err(|error| error.to_string())?;
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
     session.usage().add_api_call(&request.model, &usage, began.elapsed());
-    let response = crate::turn::last_text(&answer.message);
+    let response = crate::side_calls::last_text(&answer.message);
     respond_with(&response::SideQuestionResponse { response, synthetic: false, ..Default::default() })
 }

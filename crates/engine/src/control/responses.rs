@@ -13,7 +13,7 @@ use quipu_message::control::response::{
 use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
 
-use crate::commands;
+use crate::command_list::list_commands;
 use crate::definitions;
 use crate::output_style;
 use crate::permission::Behavior;
@@ -48,7 +48,7 @@ const HOOK_EVENTS: [(&str, &str, bool); 14] = [
 pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeResponse {
     let state = session.state();
     InitializeResponse {
-        commands: commands::list_commands(&state.definitions),
+        commands: list_commands(&state.definitions),
         agents: list_agents(&state.definitions).into(),
         output_style: state.settings.output_style().into(),
         available_output_styles: output_style::style_names(&state.definitions.output_styles).into(),
@@ -191,10 +191,10 @@ pub(super) fn mark_file_seen(session: &Session, name: &str) {
 
 /// The answer to `reload_plugins`: commands and subagents are read again.
 pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
-    definitions::reload(session);
+    session.reload_definitions();
     let state = session.state();
     ReloadPluginsResponse {
-        commands: commands::list_commands(&state.definitions),
+        commands: list_commands(&state.definitions),
         agents: list_agents(&state.definitions),
         mcp_servers: session.mcp.list_servers(),
         plugins: state.definitions.plugins.iter().map(Json::from_serialize).collect(),
@@ -204,12 +204,10 @@ pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
 
 /// The answer to `reload_skills`.
 pub(super) fn reload_skills(session: &Arc<Session>) -> ReloadSkillsResponse {
-    definitions::reload(session);
+    session.reload_definitions();
     let state = session.state();
     let names: Vec<&str> = state.definitions.skills().map(|skill| skill.name.as_str()).collect();
-    let skills = commands::list_commands(&state.definitions)
-        .into_iter()
-        .filter(|command| names.contains(&command.name.as_str()));
+    let skills = list_commands(&state.definitions).into_iter().filter(|command| names.contains(&command.name.as_str()));
     ReloadSkillsResponse { skills: skills.collect(), ..ReloadSkillsResponse::default() }
 }
 

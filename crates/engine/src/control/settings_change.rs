@@ -111,7 +111,7 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
         session.state().instructions_sent = false;
     }
     if body.reload_skills.is_true() || body.reload_plugins.is_true() {
-        crate::definitions::reload(session);
+        session.reload_definitions();
     }
     let input = DirectoryAdded {
         directory: folder.display().to_string(),

@@ -9,7 +9,7 @@ use quipu_message::hook::{AnyHookOutput, PermissionDecision};
 use quipu_message::{Content, Entry, Json, Maybe, ToolUseId};
 use serde::Serialize;
 
-use crate::agent_context::new_attachment;
+use crate::attachments::new_attachment;
 use crate::clock::new_id;
 
 /// What one hook did.

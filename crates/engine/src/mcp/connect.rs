@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
@@ -17,23 +16,21 @@ use rmcp::{RoleClient, service::ClientInitializeError};
 
 use super::line_limit::LineLimit;
 use super::sdk_transport::SdkTransport;
-use super::{ConnectionState, McpEndpoint};
-use crate::session::Session;
-use crate::setup::scrubs_secrets;
+use super::{ConnectionState, McpEndpoint, McpEnvironment};
 use crate::tool::SECRET_VARIABLES;
 
 type McpService = RunningService<RoleClient, ()>;
 
 /// Says hello and asks for the tools.
 pub(super) async fn connect(
-    session: &Arc<Session>,
+    environment: &McpEnvironment<'_>,
     name: &str,
     config: &McpEndpoint,
     manifest: Option<Json>,
     patience: Duration,
 ) -> ConnectionState {
     let hello = async {
-        let (running, program) = open_connection(session, name, config, manifest).await?;
+        let (running, program) = open_connection(environment, name, config, manifest).await?;
         let tools = running.list_all_tools().await.map_err(|error| error.to_string())?;
         let info = running.peer_info().and_then(|info| info.server_info.clone()).map(|info| McpServerInfo {
             name: info.name,
@@ -51,7 +48,7 @@ pub(super) async fn connect(
 
 /// Reaches a server; a program is also a process, which ends when it is dropped.
 async fn open_connection(
-    session: &Arc<Session>,
+    environment: &McpEnvironment<'_>,
     name: &str,
     config: &McpEndpoint,
     manifest: Option<Json>,
@@ -60,9 +57,9 @@ async fn open_connection(
     let running = match config {
         McpEndpoint::Stdio { command, args, env } => {
             let mut program = CommandWrap::with_new(command, |program| {
-                program.args(args).envs(env).current_dir(session.workspace.root());
+                program.args(args).envs(env).current_dir(environment.root);
                 program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-                if scrubs_secrets(&session.env) {
+                if environment.scrubs_secrets {
                     SECRET_VARIABLES.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {
                         program.env_remove(name);
                     });
@@ -85,7 +82,7 @@ async fn open_connection(
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(named);
             serve_client((), StreamableHttpClientTransport::from_config(config)).await
         }
-        McpEndpoint::Sdk => serve_client((), SdkTransport::new(session, name, manifest)).await,
+        McpEndpoint::Sdk => serve_client((), SdkTransport::new(environment.host, name, manifest)).await,
     };
     Ok((running.map_err(failed)?, None))
 }

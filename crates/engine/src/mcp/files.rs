@@ -11,9 +11,9 @@ use quipu_message::control::setup::McpConfig;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::git::git_root;
 use crate::json_file::{edit_object, object_entry};
 use crate::state_file;
-use crate::system_prompt::git_root;
 use crate::text_file;
 
 /// The key of servers in all these files.

@@ -12,15 +12,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::host::HostError;
-use crate::session::Session;
+use crate::host::{Host, HostError};
 
 /// The way to a server inside the host.
 ///
 /// What a manifest says the server would answer is answered here, so that the host
 /// need not be asked.
 pub(super) struct SdkTransport {
-    session: Arc<Session>,
+    host: Arc<Host>,
     server_name: String,
     manifest: Option<Value>,
     replies: mpsc::UnboundedSender<Value>,
@@ -29,18 +28,11 @@ pub(super) struct SdkTransport {
 }
 
 impl SdkTransport {
-    pub(super) fn new(session: &Arc<Session>, name: &str, manifest: Option<Json>) -> Self {
+    pub(super) fn new(host: &Arc<Host>, name: &str, manifest: Option<Json>) -> Self {
         let (replies, heard) = mpsc::unbounded_channel();
         let manifest = manifest.map(|json| json.to_value());
         let gone = CancellationToken::new();
-        Self {
-            session: Arc::clone(session),
-            server_name: name.to_owned(),
-            manifest,
-            replies,
-            incoming: heard,
-            closed: gone,
-        }
+        Self { host: Arc::clone(host), server_name: name.to_owned(), manifest, replies, incoming: heard, closed: gone }
     }
 
     /// The answer that the manifest holds; `null` for what needs none.
@@ -65,7 +57,7 @@ impl Transport<RoleClient> for SdkTransport {
     ) -> impl Future<Output = Result<(), HostError>> + Send + 'static {
         let message = serde_json::to_value(&item).unwrap_or_default();
         let known = self.manifest_reply(&message);
-        let (session, replies, gone) = (Arc::clone(&self.session), self.replies.clone(), self.closed.clone());
+        let (host, replies, gone) = (Arc::clone(&self.host), self.replies.clone(), self.closed.clone());
         let body = request::McpMessage {
             server_name: self.server_name.clone(),
             message: Json::from(message.clone()),
@@ -75,7 +67,7 @@ impl Transport<RoleClient> for SdkTransport {
             let reply = match known {
                 Some(reply) => reply,
                 None => {
-                    let answer = session.host.send_request(RequestBody::McpMessage(Box::new(body)), &gone).await?;
+                    let answer = host.send_request(RequestBody::McpMessage(Box::new(body)), &gone).await?;
                     let reply: McpMessageResponse = answer.read().unwrap_or_default();
                     reply.mcp_response.get().map(Json::to_value).unwrap_or_default()
                 }

@@ -6,9 +6,10 @@ use quipu_message::user_assistant::{Assistant, AssistantErrorKind};
 use quipu_message::{Entry, Extra, Maybe, Spelling, factory};
 use quipu_transcript::AppendError;
 
-use super::{TurnFailure, TurnState, add_meta_prompt};
+use super::add_meta_prompt;
 use crate::agent_context::AgentContext;
 use crate::clock::Clock;
+use crate::turn_state::{TurnFailure, TurnState};
 
 /// What the model is told after its safeguards stopped it once.
 const REFUSAL_PROMPT: &str = "The answer above was stopped by a safeguard. If the request can be met in an acceptable way, \
@@ -60,7 +61,7 @@ pub(super) async fn handle_refusal(
 /// A call failed for good: that is shown.
 pub(super) async fn handle_api_error(talk: &AgentContext<'_>, error: &ApiError) -> Result<TurnFailure, AppendError> {
     let failure = TurnFailure {
-        text: crate::turn_result::api_error_text(error, &talk.current_model()),
+        text: api_error_text(error, &talk.current_model()),
         status: error.status(),
         error_type: error.api_type().map(str::to_owned),
         stop_reason: "stop_sequence",
@@ -87,4 +88,30 @@ async fn record_failure(
         talk.session.output.emit(Entry::Assistant(Box::new(said)));
     }
     Ok(())
+}
+
+/// A failed call of a model in words that say what to do next.
+fn api_error_text(error: &ApiError, model: &str) -> String {
+    match error {
+        ApiError::Status { status: 401, .. } => {
+            "Invalid API key · check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN".to_owned()
+        }
+        ApiError::Status { status: 403, .. } => format!("Failed to authenticate. API Error: {error}"),
+        error if error.error_kind() == AssistantErrorKind::ModelNotFound => {
+            format!(
+                "The model {model} does not exist, or this key may not use it. Choose another with --model. API Error: {error}"
+            )
+        }
+        error if error.is_prompt_too_long() => {
+            "Prompt is too long. Begin a new session, or go back with --resume-session-at.".to_owned()
+        }
+        error if error.is_out_of_credit() => "Credit balance is too low".to_owned(),
+        error if error.is_overloaded() => {
+            format!("API Error: {error}. The API has too much to do; this usually passes, so try again in a moment.")
+        }
+        ApiError::Status { status: 500.., .. } => {
+            format!("API Error: {error}. The server failed; this usually passes, so try again in a moment.")
+        }
+        error => format!("API Error: {error}"),
+    }
 }

@@ -69,13 +69,3 @@ fn a_variable_that_cannot_be_followed_is_an_error() {
     }
     assert_eq!(env(&[("CLAUDE_CODE_USE_BEDROCK", "0")]).unwrap(), RequestEnv::default());
 }
-
-#[test]
-fn thinking_is_shown_where_lines_are_printed_as_they_come() {
-    let json = Options { format: Format::Json, ..Options::default() };
-    assert_eq!(default_thinking_display(&json, false), "omitted");
-    assert_eq!(default_thinking_display(&Options { verbose: true, ..json }, false), "updates");
-    let stream = Options { format: Format::StreamJson, ..Options::default() };
-    assert_eq!(default_thinking_display(&stream, false), "updates");
-    assert_eq!(default_thinking_display(&stream, true), "omitted");
-}

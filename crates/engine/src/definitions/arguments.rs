@@ -5,7 +5,7 @@
 /// `$ARGUMENTS` is all of them as typed. `$0` and `$ARGUMENTS[0]` are the first: words as a shell
 /// splits them, so quotes hold several together. A place whose argument was not given stays as
 /// it is, and so does one after a backslash, which is left out.
-pub(crate) fn fill_arguments(text: &str, arguments: &str) -> String {
+pub(super) fn fill_arguments(text: &str, arguments: &str) -> String {
     let words = split_words(arguments);
     let (mut filled, mut rest, mut used) = (String::with_capacity(text.len()), text, false);
     // In one pass: what the user typed is not searched for places.

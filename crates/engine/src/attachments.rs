@@ -1,0 +1,23 @@
+//! New attachment entries.
+
+use quipu_message::attachment::{Attachment, AttachmentEntry, RenderedMessage};
+use quipu_message::{Content, Entry, Envelope, Maybe};
+
+use crate::clock::{new_id, now};
+
+/// An attachment with an id and the time.
+pub(crate) fn new_attachment(attachment: Attachment) -> AttachmentEntry {
+    let envelope = Envelope { uuid: Maybe::Value(new_id()), timestamp: Maybe::Value(now()), ..Envelope::default() };
+    AttachmentEntry { attachment, envelope, ..AttachmentEntry::default() }
+}
+
+/// An attachment that the model is told of, in the person's voice.
+pub(crate) fn rendered_attachment(attachment: Attachment, texts: Vec<String>) -> Entry {
+    let piece = |text| RenderedMessage { content: Maybe::Value(Content::Text(text)), ..RenderedMessage::default() };
+    let line = AttachmentEntry {
+        rendered: Maybe::Value(texts.into_iter().map(piece).collect()),
+        rendered_role: Maybe::Value("user".to_owned()),
+        ..new_attachment(attachment)
+    };
+    Entry::Attachment(Box::new(line))
+}

@@ -1,0 +1,49 @@
+//! Facts about the git repository that a folder is in, read from its `.git` without running git.
+
+use std::path::Path;
+
+/// The root of the git repository a folder is in.
+pub(crate) fn git_root(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join(".git").exists())
+}
+
+/// Whether a folder is in a worktree that was added to a repository.
+pub(crate) fn is_worktree(folder: &Path) -> bool {
+    let link = git_root(folder).and_then(|root| std::fs::read_to_string(root.join(".git")).ok());
+    // The `.git` of a submodule is a file too, and leads to `modules`.
+    link.is_some_and(|link| link.contains("/worktrees/"))
+}
+
+/// The branch of the repository a folder is in; `HEAD` outside git.
+pub(crate) fn git_branch(folder: &Path) -> String {
+    let head = git_root(folder).and_then(|root| {
+        let git = root.join(".git");
+        let git = if git.is_file() {
+            let link = std::fs::read_to_string(&git).ok()?;
+            root.join(link.strip_prefix("gitdir:")?.trim())
+        } else {
+            git
+        };
+        std::fs::read_to_string(git.join("HEAD")).ok()
+    });
+    head.as_deref().and_then(|head| head.trim().strip_prefix("ref: refs/heads/")).unwrap_or("HEAD").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_submodule_is_no_worktree() {
+        let temp = tempfile::tempdir().unwrap();
+        let check = |link: &str, expect: bool| {
+            fs::write(temp.path().join(".git"), link).unwrap();
+            fs::create_dir_all(temp.path().join("sub")).unwrap();
+            assert_eq!((is_worktree(temp.path()), is_worktree(&temp.path().join("sub"))), (expect, expect), "{link}");
+        };
+        check("gitdir: /repo/.git/worktrees/x\n", true);
+        check("gitdir: ../.git/modules/x\n", false);
+    }
+}

@@ -1,0 +1,63 @@
+//! The `init` line, which tells a host what a session offers.
+
+use quipu_message::system::{Init, System};
+use quipu_message::{Envelope, Json, Maybe};
+use serde::Serialize;
+
+use crate::agent_context::AgentContext;
+use crate::command_list::command_names;
+
+/// An MCP server, as the `init` line lists it.
+#[derive(Serialize)]
+struct InitMcpServer {
+    name: String,
+    status: String,
+    source: String,
+}
+
+/// Says what the session offers: once a turn.
+pub(crate) fn emit_init(talk: &AgentContext<'_>) {
+    let session = talk.session;
+    let servers: Vec<InitMcpServer> = session
+        .mcp
+        .list_servers()
+        .into_iter()
+        .map(|server| InitMcpServer {
+            name: server.name,
+            status: server.status,
+            source: server.source.into_option().unwrap_or_default(),
+        })
+        .collect();
+    let shown = |name: String| if name == "Agent" { "Task".to_owned() } else { name };
+    let tools = talk.tools.iter().map(|tool| shown(tool.definition().name)).collect();
+    let root = session.workspace.root().to_owned();
+    let more: Vec<String> =
+        session.workspace.folders().iter().filter(|folder| **folder != root).map(|f| f.display().to_string()).collect();
+    let state = session.state();
+    let skills: Vec<&str> = state.definitions.skills().map(|skill| skill.name.as_str()).collect();
+    let agents: Vec<&String> = state.definitions.agents.keys().collect();
+    let commands = command_names(&state.definitions);
+    let init = Init {
+        model: Maybe::Value(talk.model.clone()),
+        tools: Maybe::Value(tools),
+        mcp_servers: Maybe::Value(Json::from_serialize(&servers)),
+        permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
+        api_key_source: Maybe::Value(session.api_key_source().to_owned()),
+        claude_code_version: Maybe::Value(crate::VERSION.to_owned()),
+        slash_commands: Maybe::Value(commands),
+        output_style: Maybe::Value(state.settings.output_style()),
+        agents: Maybe::Value(Json::from_serialize(&agents)),
+        skills: Maybe::Value(Json::from_serialize(&skills)),
+        plugins: Maybe::Value(Json::from_serialize(&state.definitions.plugins)),
+        capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
+        additional_directories: Maybe::Value(more),
+        user_message_uuids: talk.prompt_uuid.clone().map(|uuid| vec![uuid]).into(),
+        envelope: Envelope {
+            cwd: Maybe::Value(session.workspace.cwd().display().to_string()),
+            ..session.output.envelope()
+        },
+        ..Init::default()
+    };
+    drop(state);
+    session.emit_system(System::Init(Box::new(init)));
+}

@@ -1,0 +1,85 @@
+//! What a session reports to its host.
+
+use quipu_message::stream::CommandLifecycle;
+use quipu_message::system::{Informational, System, stream_only};
+use quipu_message::{Entry, Maybe, Uuid};
+
+use super::Session;
+use crate::permission::PermissionMode;
+
+impl Session {
+    /// Says a `system` line.
+    pub(crate) fn emit_system(&self, system: System) {
+        self.output.emit(Entry::System(Box::new(system)));
+    }
+
+    /// Tells the person of something that is not as it should be.
+    pub(crate) fn warn(&self, text: String) {
+        self.emit_informational(&text, "warning");
+    }
+
+    /// Says an `informational` line of a level.
+    fn emit_informational(&self, text: &str, level: &str) {
+        self.emit_system(System::Informational(Box::new(Informational {
+            content: Maybe::Value(text.to_owned()),
+            level: Maybe::Value(level.to_owned()),
+            envelope: self.output.envelope(),
+            ..Informational::default()
+        })));
+    }
+
+    /// Tells a host that asked for it what the session does.
+    pub(crate) fn set_activity(&self, word: &'static str) {
+        self.state().activity = word;
+        if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
+            self.emit_system(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
+                state: Maybe::Value(word.to_owned()),
+                sdk_host_only: Maybe::Value(true),
+                envelope: self.output.envelope(),
+                ..stream_only::SessionStateChanged::default()
+            })));
+        }
+    }
+
+    /// Changes the permission mode and says so.
+    pub(crate) fn set_mode(&self, mode: PermissionMode) {
+        if self.replace_mode(mode) {
+            self.emit_system(System::Status(Box::new(stream_only::Status {
+                status: Maybe::Null,
+                permission_mode: Maybe::Value(mode.as_str().to_owned()),
+                envelope: self.output.envelope(),
+                ..stream_only::Status::default()
+            })));
+            self.announce_auto_mode();
+        }
+    }
+
+    /// Says once what mode `auto` does here, when it is on.
+    pub(crate) fn announce_auto_mode(&self) {
+        let first = {
+            let mut state = self.state();
+            state.mode == PermissionMode::Auto && !std::mem::replace(&mut state.auto_mode_announced, true)
+        };
+        if first {
+            let held = "commands run in the workspace sandbox and edits inside the working directories";
+            self.emit_informational(&format!("Mode auto: {held} are allowed; everything else needs approval."), "info");
+        }
+    }
+
+    /// Says how a prompt stands that the host named.
+    pub(crate) fn emit_lifecycle(&self, uuid: Option<&Uuid>, state: &str) {
+        if let Some(uuid) = uuid {
+            self.output.emit(self.lifecycle_entry(uuid, state));
+        }
+    }
+
+    /// How a prompt stands that the host named, as a line.
+    pub(crate) fn lifecycle_entry(&self, uuid: &Uuid, state: &str) -> Entry {
+        Entry::CommandLifecycle(Box::new(CommandLifecycle {
+            command_uuid: Maybe::Value(uuid.clone()),
+            state: Maybe::Value(state.to_owned()),
+            envelope: self.output.envelope(),
+            ..CommandLifecycle::default()
+        }))
+    }
+}

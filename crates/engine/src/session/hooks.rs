@@ -1,0 +1,62 @@
+//! Running the hooks of a session.
+
+use quipu_message::hook::{HookEvent, HookInputBase, InstructionsLoaded, SessionStart};
+use quipu_message::{Json, Maybe, ToolUseId};
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use crate::hooks::{HookEnvironment, HookOutcome};
+
+impl Session {
+    /// What every hook is told.
+    pub(crate) fn hook_base(&self) -> HookInputBase {
+        let path = self.log().path().display().to_string();
+        let state = self.state();
+        HookInputBase {
+            session_id: Maybe::Value(state.id.clone()),
+            prompt_id: state.prompt_id.clone().into(),
+            permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
+            transcript_path: Maybe::Value(path),
+            cwd: Maybe::Value(self.workspace.cwd().display().to_string()),
+            ..HookInputBase::default()
+        }
+    }
+
+    /// Runs the hooks of an event.
+    pub(crate) async fn run_hooks<E: HookEvent>(
+        &self,
+        input: E,
+        subject: Option<&str>,
+        call: Option<&ToolUseId>,
+        cancel: &CancellationToken,
+    ) -> HookOutcome {
+        let root = self.workspace.root();
+        let (host, output, env) = (&self.host, &self.output, &self.hook_env);
+        let with = HookEnvironment { host, output, env, root, project_folder: &self.project_folder, cancel };
+        let effects = self.hooks.run(E::NAME, Json::from_serialize(&input), subject, call, with).await;
+        if !cancel.is_cancelled() {
+            effects.failures().for_each(|failure| self.warn(failure));
+        }
+        effects
+    }
+
+    /// Runs the hooks of a session's begin and tells of its instruction files.
+    pub(crate) async fn run_start_hooks(&self, source: &str) {
+        let cancel = CancellationToken::new();
+        let input = SessionStart { source: source.to_owned(), base: self.hook_base(), ..SessionStart::default() };
+        let effects = self.run_hooks(input, Some(source), None, &cancel).await;
+        self.state().pending_entries.extend(effects.attachments);
+        if self.hooks.has_hooks_for(InstructionsLoaded::NAME) {
+            for file in self.instructions() {
+                let input = InstructionsLoaded {
+                    file_path: file.path.display().to_string(),
+                    memory_type: Maybe::Value(file.kind.to_owned()),
+                    load_reason: Maybe::Value("session_start".to_owned()),
+                    base: self.hook_base(),
+                    ..InstructionsLoaded::default()
+                };
+                self.run_hooks(input, None, None, &cancel).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a session writes to its transcript besides the conversation.
+
+use quipu_message::bookkeeping::{AgentName, CustomTitle, LastPrompt, QueueOperation, ToolsUsed};
+use quipu_message::system::{System, stream_only};
+use quipu_message::{Entry, Maybe, Uuid};
+use quipu_transcript::AppendError;
+
+use super::Session;
+use crate::clock::now;
+use crate::conversation_log::PendingWrite;
+use crate::input::Prompt;
+
+impl Session {
+    /// Records entries of the session's own conversation and returns when they are written.
+    pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
+        let recorded = self.log().record(entries)?;
+        recorded.wait().await
+    }
+
+    /// Returns when everything noted is written.
+    pub(crate) async fn wait_for_bookkeeping(&self) -> Result<(), AppendError> {
+        let noted = self.log().bookkeeping_written()?;
+        noted.wait().await
+    }
+
+    /// Returns when everything recorded is on stable storage.
+    pub(crate) async fn flush(&self) -> Result<(), AppendError> {
+        let flushed = self.log().flush();
+        flushed.wait().await
+    }
+
+    /// Notes in the file that a prompt waits or goes.
+    pub(crate) fn record_queue_operation(
+        &self,
+        operation: &str,
+        prompt: Option<&Prompt>,
+        reason: Option<&str>,
+    ) -> Result<(), AppendError> {
+        let line = self.queue_operation_entry(operation, prompt, reason);
+        self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
+    }
+
+    /// Notes in the file that the running turn has taken a prompt in.
+    pub(crate) fn record_absorbed(&self, prompt: &Prompt, uuid: Uuid, delivery: String) -> Result<(), AppendError> {
+        let line = QueueOperation {
+            command_uuid: Maybe::Value(uuid),
+            delivery_id: Maybe::Value(delivery),
+            ..self.queue_operation_entry("remove", Some(prompt), Some("absorbed_mid_turn"))
+        };
+        self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
+    }
+
+    /// Notes in the file that a prompt waits. Once that is written it is on stable storage.
+    pub(crate) fn record_enqueued(&self, prompt: &Prompt) -> Result<PendingWrite, AppendError> {
+        let mut lines = Vec::new();
+        {
+            let mut state = self.state();
+            if !std::mem::replace(&mut state.agent_recorded, true) {
+                lines.extend(state.agent_setting_entry());
+                lines.extend(state.worktree_state_entry());
+            }
+        }
+        lines.push(Entry::QueueOperation(Box::new(self.queue_operation_entry("enqueue", Some(prompt), None))));
+        self.log().record_bookkeeping_synced(&lines)
+    }
+
+    fn queue_operation_entry(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
+        let may_wait = self.state().turn_cancel.is_some() || self.hooks.has_hooks_for("UserPromptSubmit");
+        QueueOperation {
+            operation: operation.to_owned(),
+            timestamp: Maybe::Value(now()),
+            session_id: Maybe::Value(self.state().id.clone()),
+            content: prompt.map(|prompt| prompt.queue_content(may_wait)).unwrap_or_default(),
+            reason: reason.map(str::to_owned).into(),
+            ..QueueOperation::default()
+        }
+    }
+
+    /// Notes a tool that was not used before.
+    pub(crate) fn record_tool_used(&self, name: &str) -> Result<(), AppendError> {
+        let line = {
+            let mut state = self.state();
+            if state.tools_used.iter().any(|used| used == name) {
+                return Ok(());
+            }
+            state.tools_used.push(name.to_owned());
+            let (tools, session_id) = (state.tools_used.clone(), Maybe::Value(state.id.clone()));
+            ToolsUsed { tools, session_id, ..ToolsUsed::default() }
+        };
+        self.log().record_bookkeeping(&[Entry::ToolsUsed(Box::new(line))])
+    }
+
+    /// Notes where a resume goes on from, and what was spent.
+    pub(crate) fn record_session_end(&self, final_costs: bool) -> Result<(), AppendError> {
+        let (id, last, settings) = {
+            let state = self.state();
+            let settings =
+                state.agent_setting_entry().into_iter().chain(state.worktree_state_entry()).collect::<Vec<_>>();
+            (state.id.clone(), state.last_prompt.clone(), settings)
+        };
+        let mut log = self.log();
+        if !log.is_open() {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        if let Some(last) = last {
+            let leaf: Option<Uuid> = log.leaf_uuid().cloned();
+            lines.push(Entry::LastPrompt(Box::new(LastPrompt {
+                last_prompt: Maybe::Value(last),
+                leaf_uuid: leaf.into(),
+                session_id: Maybe::Value(id.clone()),
+                ..LastPrompt::default()
+            })));
+        }
+        if final_costs {
+            lines.extend(settings);
+            lines.push(Entry::CostState(Box::new(self.usage().to_cost_state(id))));
+        }
+        log.record_bookkeeping(&lines)
+    }
+
+    /// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
+    /// too, and its turn says that nothing can be written.
+    pub(crate) async fn enqueue_prompt(&self, prompt: Prompt) {
+        let noted = self.record_enqueued(&prompt);
+        // One that the host names is acknowledged when it cannot be lost any more.
+        if let (Some(uuid), Ok(noted)) = (&prompt.uuid, noted)
+            && noted.wait().await.is_ok()
+        {
+            self.emit_lifecycle(Some(uuid), "queued");
+        }
+        self.queue.push(prompt);
+    }
+
+    /// Gives the session a title and says so.
+    pub(crate) fn rename(&self, title: &str) -> Result<(), AppendError> {
+        self.state().title = Some(title.to_owned());
+        self.emit_system(System::SessionTitleChanged(Box::new(stream_only::SessionTitleChanged {
+            title: Maybe::Value(title.to_owned()),
+            envelope: self.output.envelope(),
+            ..stream_only::SessionTitleChanged::default()
+        })));
+        self.record_title(title)
+    }
+
+    fn record_title(&self, title: &str) -> Result<(), AppendError> {
+        let id = Maybe::Value(self.state().id.clone());
+        let custom = CustomTitle { title: title.to_owned(), session_id: id.clone(), ..CustomTitle::default() };
+        let name = AgentName { name: title.to_owned(), session_id: id, ..AgentName::default() };
+        self.log().record_bookkeeping(&[Entry::CustomTitle(Box::new(custom)), Entry::AgentName(Box::new(name))])
+    }
+
+    /// Records the file checkpoints made since the last call.
+    pub(crate) fn record_checkpoints(&self) -> Result<(), AppendError> {
+        let entries =
+            self.checkpoints.as_ref().map(|checkpoints| checkpoints.take_pending_entries()).unwrap_or_default();
+        if entries.is_empty() { Ok(()) } else { self.log().record_bookkeeping(&entries) }
+    }
+}
