@@ -1,5 +1,7 @@
-//! The bytes of a request, in pieces that are shared and not copied: a conversation
-//! is sent again with every call, and most of it is what was sent before.
+//! The body of a request as chunks of bytes that calls share.
+//!
+//! A conversation is sent with every call, and nearly all of it was sent before. Messages
+//! that no longer change are encoded once; a body refers to their bytes without copying.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -10,61 +12,57 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use quipu_message::Message;
 
-/// Messages that no longer change, as the text they are sent as. Cheap to clone.
+/// Messages that no longer change, encoded as JSON. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct EncodedHistory {
-    /// The text with commas between the messages. Each piece is at most half as long as
-    /// the one before it, so there are few however much was said.
+    /// The messages with commas between them; one chunk for each call of `append`.
     chunks: Vec<Bytes>,
 }
 
 impl EncodedHistory {
-    /// Adds messages at the end.
+    /// Encodes messages and adds them at the end.
     pub fn append(&mut self, messages: &[Message]) -> serde_json::Result<()> {
-        let mut added = Vec::new();
+        let mut encoded = Vec::new();
         for message in messages {
-            if !(self.chunks.is_empty() && added.is_empty()) {
-                added.push(b',');
+            if !(self.chunks.is_empty() && encoded.is_empty()) {
+                encoded.push(b',');
             }
-            serde_json::to_writer(&mut added, message)?;
+            serde_json::to_writer(&mut encoded, message)?;
         }
-        while let Some(last) = self.chunks.pop_if(|last| last.len() < 2 * added.len()) {
-            added = [&last[..], &added].concat();
-        }
-        if !added.is_empty() {
-            self.chunks.push(added.into());
+        if !encoded.is_empty() {
+            self.chunks.push(encoded.into());
         }
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether no message was added.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// The pieces of the text.
+    /// The encoded messages with commas between them, in chunks of any size.
     pub fn chunks(&self) -> &[Bytes] {
         &self.chunks
     }
 }
 
-/// A body of known length, sent piece by piece.
+/// An HTTP body of known length, sent chunk by chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChunkedBody {
     chunks: VecDeque<Bytes>,
 }
 
 impl ChunkedBody {
-    pub(crate) fn push(&mut self, piece: Bytes) {
-        if !piece.is_empty() {
-            self.chunks.push_back(piece);
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        if !chunk.is_empty() {
+            self.chunks.push_back(chunk);
         }
     }
 
-    /// What is still to be sent.
+    /// The bytes that are not sent yet, as text.
     #[cfg(test)]
     pub(crate) fn text(&self) -> String {
-        self.chunks.iter().map(|piece| String::from_utf8_lossy(piece)).collect()
+        self.chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect()
     }
 }
 
@@ -73,7 +71,7 @@ impl http_body::Body for ChunkedBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.chunks.pop_front().map(|piece| Ok(Frame::data(piece))))
+        Poll::Ready(self.chunks.pop_front().map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -81,7 +79,7 @@ impl http_body::Body for ChunkedBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.chunks.iter().map(|piece| piece.len() as u64).sum())
+        SizeHint::with_exact(self.chunks.iter().map(|chunk| chunk.len() as u64).sum())
     }
 }
 

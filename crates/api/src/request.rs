@@ -6,7 +6,6 @@ use quipu_message::api::{
     self, CacheControl, Metadata, MetadataUserId, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
 };
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
-use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use crate::body::{ChunkedBody, EncodedHistory};
@@ -181,31 +180,36 @@ impl Request {
         wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_deref())).into();
     }
 
-    /// The bytes of a request: the settled messages stand before those it holds.
-    pub(crate) fn to_body(&self, wire: &impl Serialize) -> serde_json::Result<ChunkedBody> {
-        const MESSAGES_KEY: &[u8] = b"\"messages\":[";
-        let mut rest = Bytes::from(match &self.extra_body {
-            None => serde_json::to_vec(wire)?,
-            Some(extra) => {
-                let mut body = serde_json::to_value(wire)?;
-                if let Value::Object(fields) = &mut body {
-                    fields.extend(extra.clone());
-                }
-                serde_json::to_vec(&body)?
-            }
-        });
+    /// The JSON of a request, with the encoded history before the messages of `wire`.
+    pub(crate) fn to_body(&self, wire: &api::Request) -> serde_json::Result<ChunkedBody> {
         let mut body = ChunkedBody::default();
-        let at =
-            rest.windows(MESSAGES_KEY.len()).position(|bytes| bytes == MESSAGES_KEY).map(|at| at + MESSAGES_KEY.len());
-        if let Some(at) = at.filter(|_| !self.history.is_empty()) {
-            body.push(rest.split_to(at));
-            self.history.chunks().iter().cloned().for_each(|piece| body.push(piece));
-            if !rest.starts_with(b"]") {
+        if let Some(extra) = &self.extra_body {
+            body.push(self.to_json_with_extra(wire, extra)?.into());
+            return Ok(body);
+        }
+        let mut rest = Bytes::from(serde_json::to_vec(wire)?);
+        if !self.history.is_empty() {
+            body.push(rest.split_to(message_list_offset(&wire.model)?));
+            self.history.chunks().iter().cloned().for_each(|chunk| body.push(chunk));
+            if !wire.messages.is_empty() {
                 body.push(Bytes::from_static(b","));
             }
         }
         body.push(rest);
         Ok(body)
+    }
+
+    /// The JSON of a request with the fields that the user adds. The history is decoded
+    /// again for it; this is for experiments, not for speed.
+    fn to_json_with_extra(&self, wire: &api::Request, extra: &Map<String, Value>) -> serde_json::Result<Vec<u8>> {
+        let history = [b"[", &self.history.chunks().concat()[..], b"]"].concat();
+        let mut messages: Vec<Message> = serde_json::from_slice(&history)?;
+        messages.extend_from_slice(&wire.messages);
+        let mut body = serde_json::to_value(api::Request { messages, ..wire.clone() })?;
+        if let Value::Object(fields) = &mut body {
+            fields.extend(extra.clone());
+        }
+        serde_json::to_vec(&body)
     }
 
     /// The request that asks how large the prompt is.
@@ -240,6 +244,13 @@ impl Request {
         let user_id = Maybe::Value(Json::from_serialize(&caller).text().to_owned());
         Some(Json::from_serialize(&Metadata { user_id, ..Metadata::default() }))
     }
+}
+
+/// Where the message list of a request begins in its JSON: `model` and `messages`, the two
+/// required fields, come first, so a request with nothing else is the same up to there.
+fn message_list_offset(model: &str) -> serde_json::Result<usize> {
+    let shortest = serde_json::to_vec(&api::Request { model: model.to_owned(), ..api::Request::default() })?;
+    Ok(shortest.len() - b"]}".len())
 }
 
 /// Sets the four breakpoints the API allows: after the tools, after the system

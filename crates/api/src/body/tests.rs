@@ -4,45 +4,39 @@ use serde_json::Value;
 
 use super::*;
 
-fn text(settled: &EncodedHistory) -> String {
-    String::from_utf8(settled.chunks().concat()).unwrap()
-}
-
 #[test]
-fn settled_messages_are_one_list_in_few_pieces_however_many_there_are() {
-    let mut settled = EncodedHistory::default();
-    settled.append(&[]).unwrap();
-    assert!(settled.is_empty());
-    let mut before = EncodedHistory::default();
-    for turn in 0..1000 {
-        let long = "x".repeat(turn * 7919 % 613);
-        let said = [Message::new(Role::User, format!("question {turn}")), Message::new(Role::Assistant, long)];
-        settled.append(&said).unwrap();
-        assert!(text(&settled).starts_with(&text(&before)), "turn {turn} changed what was said before");
-        assert!(settled.chunks().len() < 16, "turn {turn}: {} pieces", settled.chunks().len());
-        before = settled.clone();
+fn history_is_one_list_that_only_grows() {
+    let text = |history: &EncodedHistory| String::from_utf8(history.chunks().concat()).unwrap();
+    let mut history = EncodedHistory::default();
+    history.append(&[]).unwrap();
+    assert!(history.is_empty());
+    for turn in 0..100 {
+        let before = text(&history);
+        let messages = [Message::new(Role::User, format!("question {turn}")), Message::new(Role::Assistant, "answer")];
+        history.append(&messages).unwrap();
+        assert!(text(&history).starts_with(&before), "turn {turn} changed earlier messages");
     }
-    let all: Vec<Value> = serde_json::from_str(&format!("[{}]", text(&settled))).unwrap();
-    assert_eq!(all.len(), 2000);
-    assert_eq!(all[1998]["content"], "question 999");
+    let all: Vec<Value> = serde_json::from_str(&format!("[{}]", text(&history))).unwrap();
+    assert_eq!(all.len(), 200);
+    assert_eq!(all[198]["content"], "question 99");
 }
 
 #[test]
-fn a_clone_keeps_its_pieces_without_copying_them() {
-    let mut settled = EncodedHistory::default();
-    settled.append(&[Message::new(Role::User, "a".repeat(1000))]).unwrap();
-    let kept = settled.clone();
-    settled.append(&[Message::new(Role::Assistant, "b")]).unwrap();
-    assert_eq!(kept.chunks()[0].as_ptr(), settled.chunks()[0].as_ptr());
-    assert_eq!((kept.chunks().len(), settled.chunks().len()), (1, 2));
+fn a_clone_shares_its_chunks() {
+    let mut history = EncodedHistory::default();
+    history.append(&[Message::new(Role::User, "a".repeat(1000))]).unwrap();
+    let kept = history.clone();
+    history.append(&[Message::new(Role::Assistant, "b")]).unwrap();
+    assert_eq!(kept.chunks()[0].as_ptr(), history.chunks()[0].as_ptr());
+    assert_eq!((kept.chunks().len(), history.chunks().len()), (1, 2));
 }
 
 #[test]
-fn a_body_says_how_long_it_is() {
+fn a_body_knows_its_length() {
     let mut body = ChunkedBody::default();
     assert!(body.is_end_stream());
-    for piece in ["one", "", "three"] {
-        body.push(piece.into());
+    for chunk in ["one", "", "three"] {
+        body.push(chunk.into());
     }
     assert_eq!((body.size_hint().exact(), body.chunks.len()), (Some(8), 2));
 }
