@@ -1,36 +1,33 @@
-//! One attempt: a request goes out, its answer is heard as it comes.
+//! One HTTP attempt: sends a request and reads the response.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quipu_conversation::{AccumulateError, Accumulator};
 use quipu_message::api::{self, StreamError, StreamEvent, TokenCount};
 use quipu_message::{Content, Message, RequestId, line, sse};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode, Url};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::client::{ApiEvent, ApiResponse};
 use crate::endpoint::{Credential, Endpoint};
 use crate::error::ApiError;
+use crate::event::{ApiEvent, ApiResponse, EventSender, ReceiverDropped};
 use crate::request::Request;
 use crate::retry::{RetryClock, retry_after};
 use crate::secret::Secret;
 
-/// The most bytes of an answer in one piece.
+/// Longest response that is read if it is not streamed.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
-/// The most blocks of an answer.
+/// Most content blocks of a response.
 const MAX_RESPONSE_BLOCKS: usize = 20_000;
 
-/// The most bytes of an error that are kept.
+/// How much of an error response is kept.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// The line to the endpoint.
+/// Makes single attempts at an endpoint. Retries are decided in `client`.
 pub(crate) struct Connection {
     pub(crate) http: reqwest::Client,
     pub(crate) endpoint: Endpoint,
@@ -40,47 +37,15 @@ pub(crate) struct Connection {
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The HTTP client would show the proxy's password.
-        f.debug_struct("Line").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("Connection").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
-/// Nobody listens any more.
-#[derive(Debug)]
-pub(crate) struct ReceiverDropped;
+/// Result of an attempt, unless the caller dropped the call.
+type AttemptResult = Result<Result<(), ApiError>, ReceiverDropped>;
 
-/// The one who asked, at the other end of a channel.
-#[derive(Debug)]
-pub(crate) struct EventSender {
-    events: mpsc::Sender<Result<ApiEvent, ApiError>>,
-    /// Whether an answer has begun that was neither finished nor withdrawn.
-    response_started: bool,
-}
-
-impl EventSender {
-    pub(crate) fn new(out: mpsc::Sender<Result<ApiEvent, ApiError>>) -> Self {
-        Self { events: out, response_started: false }
-    }
-
-    pub(crate) async fn send(&mut self, heard: ApiEvent) -> Result<(), ReceiverDropped> {
-        self.response_started |= matches!(heard, ApiEvent::Started { .. });
-        self.events.send(Ok(heard)).await.map_err(|_| ReceiverDropped)
-    }
-
-    pub(crate) async fn send_error(&mut self, error: ApiError) -> Result<(), ReceiverDropped> {
-        self.events.send(Err(error)).await.map_err(|_| ReceiverDropped)
-    }
-
-    /// Takes back what was heard of an answer that broke.
-    pub(crate) async fn withdraw(&mut self) -> Result<(), ReceiverDropped> {
-        if std::mem::take(&mut self.response_started) { self.send(ApiEvent::Withdrawn).await } else { Ok(()) }
-    }
-}
-
-/// What an attempt gives, unless nobody listens any more.
-type AttemptResult = Result<Result<ApiResponse, ApiError>, ReceiverDropped>;
-
-/// Goes on with a value, or ends the attempt with its error.
-macro_rules! attempt {
+/// Unwraps a result, or returns its error from an attempt.
+macro_rules! try_attempt {
     ($result:expr) => {
         match $result {
             Ok(value) => value,
@@ -90,24 +55,24 @@ macro_rules! attempt {
 }
 
 impl Connection {
-    /// Sends a request and tells the listener what comes.
+    /// Sends a request and forwards its response, up to `Completed`, to the caller.
     pub(crate) async fn request_message(
         &self,
         request: &Request,
         wire: &api::Request,
-        hearing: &mut EventSender,
+        sender: &mut EventSender,
     ) -> AttemptResult {
-        let response = attempt!(self.post("/v1/messages", request, wire).await);
+        let response = try_attempt!(self.post("/v1/messages", request, wire).await);
         let request_id = request_id(&response);
         let is_stream = content_type(&response).contains("text/event-stream");
         if is_stream {
-            self.read_stream(response, request_id, hearing).await
+            self.read_stream(response, request_id, sender).await
         } else {
-            self.read_whole(response, request_id, hearing).await
+            self.read_whole(response, request_id, sender).await
         }
     }
 
-    /// Asks for the size of a prompt.
+    /// Returns the number of tokens in the prompt of a request.
     pub(crate) async fn count_tokens(&self, request: &Request) -> Result<u64, ApiError> {
         let response = self.post("/v1/messages/count_tokens", request, &request.to_count_request()).await?;
         let request_id = request_id(&response);
@@ -115,92 +80,90 @@ impl Connection {
         Ok(count.input_tokens)
     }
 
-    /// Hears an answer that comes in one piece, because we or the server chose so.
+    /// Reads a response that is not streamed, because we asked for that or the server chose it.
     async fn read_whole(
         &self,
         response: Response,
         request_id: Option<RequestId>,
-        hearing: &mut EventSender,
+        sender: &mut EventSender,
     ) -> AttemptResult {
-        let message: Message = attempt!(self.read_json(response, &request_id).await);
-        let begun = Message { content: Content::Blocks(Vec::new()), ..message.clone() };
-        hearing.send(ApiEvent::Started { message: begun, request_id: request_id.clone() }).await?;
-        for (index, block) in message.content.clone().into_blocks().into_iter().enumerate() {
-            hearing.send(ApiEvent::Block { index, block }).await?;
+        let mut message: Message = try_attempt!(self.read_json(response, &request_id).await);
+        let content = std::mem::take(&mut message.content);
+        let head = Message { content: Content::Blocks(Vec::new()), ..message.clone() };
+        sender.send(ApiEvent::Started { message: head, request_id: request_id.clone() }).await?;
+        for (index, block) in content.clone().into_blocks().into_iter().enumerate() {
+            sender.send(ApiEvent::Block { index, block }).await?;
         }
-        Ok(Ok(ApiResponse { message, request_id }))
+        message.content = content;
+        sender.send(ApiEvent::Completed(ApiResponse { message, request_id })).await?;
+        Ok(Ok(()))
     }
 
-    /// Hears an answer as it is written.
+    /// Reads a streamed response and forwards its events as they arrive.
+    ///
+    /// The events are not put together here: that, and complaints about their order, is up
+    /// to [`ApiCall`](crate::ApiCall). This function answers for what can be tried again:
+    /// connections, timeouts, limits and errors that the server sends.
     async fn read_stream(
         &self,
         mut response: Response,
         request_id: Option<RequestId>,
-        hearing: &mut EventSender,
+        sender: &mut EventSender,
     ) -> AttemptResult {
+        let limits = &self.endpoint.limits;
         let mut parser = sse::Parser::new();
-        let mut growing = Accumulator::default();
         let bad = |reason: String| self.bad_response(reason, &request_id);
-        let (mut received, mut blocks, mut last_news) = (0_usize, 0_usize, Instant::now());
-        while let Some(bytes) = attempt!(self.next_chunk(&mut response).await) {
+        let (mut received, mut blocks, mut last_event_at) = (0_usize, 0_usize, Instant::now());
+        let mut has_started = false;
+        sender.open_stream(request_id.clone()).await?;
+        while let Some(bytes) = try_attempt!(self.next_chunk(&mut response).await) {
             received += bytes.len();
-            if received > self.endpoint.limits.max_response_bytes {
-                return Ok(Err(bad(format!("it is longer than {} bytes", self.endpoint.limits.max_response_bytes))));
+            if received > limits.max_response_bytes {
+                return Ok(Err(bad(format!("it is longer than {} bytes", limits.max_response_bytes))));
             }
-            // Pings keep the connection, and say nothing of whether an answer will come.
-            if last_news.elapsed() > self.endpoint.limits.response_timeout {
-                return Ok(Err(ApiError::IdleTimeout { after: self.endpoint.limits.response_timeout }));
+            // Pings keep the connection open and do not count as progress.
+            if last_event_at.elapsed() > limits.response_timeout {
+                return Ok(Err(ApiError::IdleTimeout { after: limits.response_timeout }));
             }
             for event in parser.push(&bytes) {
-                let event = attempt!(event.map_err(|oversize| bad(oversize.to_string())));
-                let event: StreamEvent = attempt!(parse_event(&event.data).map_err(|e| bad(format!("bad event: {e}"))));
+                let event = try_attempt!(event.map_err(|oversize| bad(oversize.to_string())));
+                let event = try_attempt!(parse_event(&event.data).map_err(|e| bad(format!("bad event: {e}"))));
                 if !matches!(event, StreamEvent::Ping(_)) {
-                    last_news = Instant::now();
+                    last_event_at = Instant::now();
                 }
-                blocks += usize::from(matches!(event, StreamEvent::BlockStart(_)));
+                match &event {
+                    StreamEvent::MessageStart(_) => has_started = true,
+                    StreamEvent::BlockStart(_) => blocks += 1,
+                    StreamEvent::Error(error) => return Ok(Err(self.stream_error(error, request_id))),
+                    _ => {}
+                }
                 if blocks > MAX_RESPONSE_BLOCKS {
                     return Ok(Err(bad(format!("it has more than {MAX_RESPONSE_BLOCKS} blocks"))));
                 }
-                match growing.push(&event) {
-                    // What the model wrote is no JSON, most often because it ran out of room
-                    // in the middle: the tool refuses the empty input and the model hears of it.
-                    Ok(()) | Err(AccumulateError::BadInput { .. }) => {}
-                    Err(AccumulateError::Server { kind, message }) => {
-                        let message = self.endpoint.mask_secrets(message);
-                        return Ok(Err(ApiError::StreamFailed { kind, message, request_id }));
-                    }
-                    Err(error) => return Ok(Err(bad(error.to_string()))),
-                }
-                if let StreamEvent::MessageStart(start) = &event {
-                    let (message, request_id) = (start.message.clone(), request_id.clone());
-                    hearing.send(ApiEvent::Started { message, request_id }).await?;
-                }
-                let stopped = match &event {
-                    StreamEvent::BlockStop(stop) => {
-                        growing.partial_block(stop.index).cloned().map(|block| (stop.index, block))
-                    }
-                    _ => None,
-                };
-                hearing.send(ApiEvent::Event(event)).await?;
-                if let Some((index, block)) = stopped {
-                    hearing.send(ApiEvent::Block { index, block }).await?;
-                }
-                if growing.is_complete() {
-                    let finished = growing.finish().map_err(|e| bad(e.to_string()));
-                    return Ok(finished.map(|message| ApiResponse { message, request_id }));
+                let is_last = matches!(event, StreamEvent::MessageStop(_));
+                sender.send_stream_event(event).await?;
+                if is_last {
+                    return Ok(Ok(()));
                 }
             }
         }
         let reason = match parser.finish() {
             Err(cut) => cut.to_string(),
-            Ok(()) if growing.has_started() => "the message has no end".to_owned(),
+            Ok(()) if has_started => "the message has no end".to_owned(),
             Ok(()) => "it was empty".to_owned(),
         };
         Ok(Err(ApiError::Truncated { host: self.endpoint.host(), reason }))
     }
 
-    /// Sends a request and gives the response when its status is a success.
-    async fn post(&self, path: &str, request: &Request, wire: &impl Serialize) -> Result<Response, ApiError> {
+    /// The error that a server sends in the middle of a stream.
+    fn stream_error(&self, error: &StreamError, request_id: Option<RequestId>) -> ApiError {
+        let kind = error.error.kind.text().unwrap_or("error").to_owned();
+        let message = self.endpoint.mask_secrets(error.error.message.text().unwrap_or_default().to_owned());
+        ApiError::StreamFailed { kind, message, request_id }
+    }
+
+    /// Sends a request; returns the response if its status is a success, else an error.
+    async fn post(&self, path: &str, request: &Request, wire: &api::Request) -> Result<Response, ApiError> {
         let Endpoint { limits, .. } = &self.endpoint;
         let body = request.to_body(wire).map_err(|e| ApiError::BadRequest { reason: e.to_string() })?;
         let helper = match &self.endpoint.credential {
@@ -208,8 +171,8 @@ impl Connection {
             _ => None,
         };
         let (url, headers) = self.url_and_headers(path, request, helper.as_ref().map(|(_, key)| key))?;
-        let sending = self.http.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
-        let sent = timeout(limits.response_timeout, sending)
+        let response = self.http.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
+        let sent = timeout(limits.response_timeout, response)
             .await
             .map_err(|_| ApiError::ResponseTimeout { after: limits.response_timeout })?;
         let response = sent.map_err(|e| self.connection_error(e))?;
@@ -219,16 +182,16 @@ impl Connection {
         if response.status().is_success() { Ok(response) } else { Err(self.status_error(response).await) }
     }
 
-    /// Where a request goes, and its headers. `helped` is the key of a helper.
+    /// URL and headers of a request. `helper_key` is the key that a [`Credential::Helper`] gave.
     fn url_and_headers(
         &self,
         path: &str,
         request: &Request,
-        helped: Option<&Secret>,
+        helper_key: Option<&Secret>,
     ) -> Result<(Url, HeaderMap), ApiError> {
         let mut headers = HeaderMap::new();
         let mut set = |name: &str, value: &str| {
-            let bad = || ApiError::BadRequest { reason: format!("the header {name} cannot hold its value") };
+            let bad = || ApiError::BadRequest { reason: format!("invalid value for the header {name}") };
             let mut text = HeaderValue::from_str(value).map_err(|_| bad())?;
             text.set_sensitive(true);
             headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, text);
@@ -244,7 +207,7 @@ impl Connection {
             Some(Credential::Bearer(token)) => set("authorization", &format!("Bearer {}", token.reveal()))?,
             Some(Credential::Helper(_)) | None => {}
         }
-        if let Some(key) = helped {
+        if let Some(key) = helper_key {
             set("x-api-key", key.reveal())?;
             set("authorization", &format!("Bearer {}", key.reveal()))?;
         }
@@ -270,20 +233,20 @@ impl Connection {
         Ok((self.endpoint.method_url(path, !betas.is_empty()), headers))
     }
 
-    /// The next bytes of an answer; `None` at its end.
+    /// The next bytes of a response; `None` at its end.
     async fn next_chunk(&self, response: &mut Response) -> Result<Option<bytes::Bytes>, ApiError> {
         let idle: Duration = self.endpoint.limits.idle_timeout;
-        let piece = timeout(idle, response.chunk()).await.map_err(|_| ApiError::IdleTimeout { after: idle })?;
-        piece.map_err(|e| ApiError::Truncated { host: self.endpoint.host(), reason: error_chain(&e.without_url()) })
+        let chunk = timeout(idle, response.chunk()).await.map_err(|_| ApiError::IdleTimeout { after: idle })?;
+        chunk.map_err(|e| ApiError::Truncated { host: self.endpoint.host(), reason: error_chain(&e.without_url()) })
     }
 
-    /// All bytes of an answer, up to a limit.
-    async fn read_bytes(&self, response: &mut Response, most: usize) -> Result<Vec<u8>, ApiError> {
+    /// Reads a response to its end, or up to `max_bytes`.
+    async fn read_bytes(&self, response: &mut Response, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
         let mut all = Vec::new();
         while let Some(bytes) = self.next_chunk(response).await? {
-            let room = most - all.len();
+            let room = max_bytes - all.len();
             all.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            if all.len() == most {
+            if all.len() == max_bytes {
                 break;
             }
         }
@@ -298,14 +261,14 @@ impl Connection {
         let kind = content_type(&response);
         if !kind.contains("json") {
             let kind = if kind.is_empty() { "no content type".to_owned() } else { kind };
-            return Err(self.bad_response(format!("it sent {kind} where JSON belongs"), id));
+            return Err(self.bad_response(format!("expected JSON, got {kind}"), id));
         }
         let bytes = self.read_bytes(&mut response, MAX_RESPONSE_BYTES).await?;
         let text = String::from_utf8_lossy(&bytes);
         serde_json::from_str(&line::replace_lone_surrogates(&text)).map_err(|e| self.bad_response(e.to_string(), id))
     }
 
-    /// What an error status says.
+    /// Makes an error of a response whose status is not a success.
     async fn status_error(&self, mut response: Response) -> ApiError {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -316,12 +279,12 @@ impl Connection {
             _ => None,
         };
         let in_header = request_id(&response);
-        // A body that breaks off still leaves us the status.
+        // The status is worth reporting even if the body cannot be read.
         let bytes = self.read_bytes(&mut response, MAX_ERROR_BYTES).await.unwrap_or_default();
         let body = self.endpoint.mask_secrets(String::from_utf8_lossy(&bytes).into_owned());
-        let said: Option<StreamError> = serde_json::from_str(&body).ok();
-        let (kind, message, in_body) = said.map_or((None, None, None), |said| {
-            (said.error.kind.into_option(), said.error.message.into_option(), said.request_id.into_option())
+        let error: Option<StreamError> = serde_json::from_str(&body).ok();
+        let (kind, message, in_body) = error.map_or((None, None, None), |error| {
+            (error.error.kind.into_option(), error.error.message.into_option(), error.request_id.into_option())
         });
         ApiError::Status {
             status: status.as_u16(),
@@ -346,7 +309,8 @@ impl Connection {
         }
     }
 
-    fn bad_response(&self, reason: String, request_id: &Option<RequestId>) -> ApiError {
+    /// An error for a response that breaks the protocol.
+    pub(crate) fn bad_response(&self, reason: String, request_id: &Option<RequestId>) -> ApiError {
         ApiError::BadResponse {
             host: self.endpoint.host(),
             reason: self.endpoint.mask_secrets(reason),

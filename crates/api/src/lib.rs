@@ -25,11 +25,15 @@ mod attempt;
 #[cfg(feature = "client")]
 mod body;
 #[cfg(feature = "client")]
+mod call;
+#[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "client")]
 mod endpoint;
 #[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "client")]
+mod event;
 #[cfg(feature = "client")]
 mod key_helper;
 #[cfg(feature = "client")]
@@ -45,11 +49,15 @@ pub mod mock;
 #[cfg(feature = "client")]
 pub use body::EncodedHistory;
 #[cfg(feature = "client")]
-pub use client::{ApiCall, ApiEvent, ApiResponse, Client, Retry};
+pub use call::ApiCall;
+#[cfg(feature = "client")]
+pub use client::Client;
 #[cfg(feature = "client")]
 pub use endpoint::{Credential, Endpoint, EndpointError, Limits, Proxy};
 #[cfg(feature = "client")]
 pub use error::ApiError;
+#[cfg(feature = "client")]
+pub use event::{ApiEvent, ApiResponse, Retry};
 #[cfg(feature = "client")]
 pub use key_helper::KeyHelper;
 #[cfg(feature = "client")]
@@ -59,3 +67,7 @@ pub use request::{CacheTtl, FallbackModel, Request, ThinkingMode, ToolChoiceMode
 #[cfg(feature = "client")]
 pub use retry::{RetryClock, RetryPolicy, SystemClock};
 pub use secret::Secret;
+
+/// Target of the spans and events of this crate.
+#[cfg(feature = "client")]
+const LOG_TARGET: &str = "quipu::api";

@@ -4,8 +4,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use quipu_api::{ApiError, ApiEvent, Retry};
-use quipu_conversation::Accumulator;
+use quipu_api::{ApiCall, ApiError, ApiEvent, Retry};
 use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{AbandonedBlocks, StreamEventEntry, Tombstone, TombstoneTarget};
 use quipu_message::system::{self, System, stream_only};
@@ -45,8 +44,8 @@ struct PartialAnswer {
     blocks: Vec<AnswerBlock>,
     /// The last entry before it.
     previous_uuid: Option<Uuid>,
-    /// The block being written, for an answer that is interrupted.
-    accumulator: Accumulator,
+    /// Whether the first event of a streamed response was received.
+    has_stream_started: bool,
     /// The last `content_block_stop`, which follows the block's line.
     held_block_stop: Option<StreamEvent>,
     thinking_tokens: u64,
@@ -62,19 +61,16 @@ struct RecordedApiError<'a> {
     formatted: &'a str,
 }
 
-impl PartialAnswer {
-    /// The usage known so far, with every count that hosts read.
-    fn usage(&self) -> Usage {
-        let known =
-            self.accumulator.partial_message().and_then(|message| message.usage.into_option()).unwrap_or_default();
-        let count = |tokens: Maybe<u64>| Maybe::Value(tokens.into_option().unwrap_or_default());
-        Usage {
-            input_tokens: count(known.input_tokens),
-            output_tokens: count(known.output_tokens),
-            cache_creation_input_tokens: count(known.cache_creation_input_tokens),
-            cache_read_input_tokens: count(known.cache_read_input_tokens),
-            ..known
-        }
+/// The usage of a response so far, with every count that hosts read.
+fn usage_so_far(message: Option<Message>) -> Usage {
+    let known = message.and_then(|message| message.usage.into_option()).unwrap_or_default();
+    let count = |tokens: Maybe<u64>| Maybe::Value(tokens.into_option().unwrap_or_default());
+    Usage {
+        input_tokens: count(known.input_tokens),
+        output_tokens: count(known.output_tokens),
+        cache_creation_input_tokens: count(known.cache_creation_input_tokens),
+        cache_read_input_tokens: count(known.cache_read_input_tokens),
+        ..known
     }
 }
 
@@ -95,22 +91,24 @@ impl<'a> AgentContext<'a> {
         }
         let began = Instant::now();
         let mut model = self.current_model();
-        let mut asking = self.session.client.send(request);
+        let mut call = self.session.client.send(request);
         let mut partial = PartialAnswer::default();
         let mut works = ToolRuns::new(self);
         loop {
-            let heard = tokio::select! {
+            let is_complete = call.is_complete();
+            let event = tokio::select! {
                 biased;
-                // An answer that is whole is taken, though the turn ends after it.
-                () = self.cancel.cancelled(), if !partial.accumulator.is_complete() => {
-                    drop(asking);
-                    let closing = self.handle_interrupt(partial, count)?;
+                // A complete response is kept, though the turn ends after it.
+                () = self.cancel.cancelled(), if !is_complete => {
+                    let message = call.partial();
+                    drop(call);
+                    let closing = self.handle_interrupt(partial, message, count)?;
                     return Ok(ApiCallOutcome::Interrupted { tool_runs: works, closing_events: closing });
                 }
-                heard = asking.next() => heard,
+                event = call.next() => event,
                 () = works.advance() => continue,
             };
-            match heard {
+            match event {
                 Some(Ok(ApiEvent::Started { message, request_id })) => {
                     let before = self.log().leaf_uuid().cloned();
                     let request_ref = request_ref.clone();
@@ -122,7 +120,7 @@ impl<'a> AgentContext<'a> {
                         ..PartialAnswer::default()
                     };
                 }
-                Some(Ok(ApiEvent::Event(event))) => self.handle_event(event, &mut partial, count),
+                Some(Ok(ApiEvent::Event(event))) => self.handle_event(event, &call, &mut partial, count),
                 Some(Ok(ApiEvent::Block { block, .. })) => self.handle_block(block, &mut partial, &mut works, count)?,
                 Some(Ok(ApiEvent::Withdrawn)) => {
                     self.withdraw_answer(&partial)?;
@@ -179,9 +177,8 @@ impl<'a> AgentContext<'a> {
         self.is_main() && self.session.options.partial_messages
     }
 
-    fn handle_event(&self, event: StreamEvent, partial: &mut PartialAnswer, count: &mut TurnState) {
-        // Only what is broken off needs it; what is whole comes as a block.
-        let _ = partial.accumulator.push(&event);
+    fn handle_event(&self, event: StreamEvent, call: &ApiCall, partial: &mut PartialAnswer, count: &mut TurnState) {
+        partial.has_stream_started |= matches!(event, StreamEvent::MessageStart(_));
         if let StreamEvent::BlockDelta(delta) = &event {
             count.mark_first_token();
             if let api::Delta::Thinking(piece) = &delta.delta {
@@ -193,7 +190,7 @@ impl<'a> AgentContext<'a> {
             StreamEvent::Ping(_) => {}
             // Hosts read the usage of every one.
             StreamEvent::MessageDelta(mut delta) if !delta.usage.is_value() => {
-                delta.usage = Maybe::Value(partial.usage());
+                delta.usage = Maybe::Value(usage_so_far(call.partial()));
                 self.emit_event(StreamEvent::MessageDelta(delta), partial);
             }
             event => self.emit_event(event, partial),
@@ -281,9 +278,14 @@ impl<'a> AgentContext<'a> {
 
     /// The turn was interrupted: what was written so far is kept, unfinished calls are not.
     /// Returns what closes the stream of the answer.
-    fn handle_interrupt(&self, mut partial: PartialAnswer, count: &mut TurnState) -> Result<Vec<Entry>, AppendError> {
-        let begun =
-            partial.accumulator.partial_message().map(|message| message.content.into_blocks()).unwrap_or_default();
+    fn handle_interrupt(
+        &self,
+        mut partial: PartialAnswer,
+        message: Option<Message>,
+        count: &mut TurnState,
+    ) -> Result<Vec<Entry>, AppendError> {
+        let usage = usage_so_far(message.clone());
+        let begun = message.map(|message| message.content.into_blocks()).unwrap_or_default();
         let open = partial.blocks.len()..begun.len();
         for block in begun.into_iter().skip(open.start) {
             if block.text().is_some_and(|text| !text.is_empty()) {
@@ -294,12 +296,12 @@ impl<'a> AgentContext<'a> {
         }
         count.stop_reason = None;
         self.log().finish_answer(&partial.blocks, |_| ())?;
-        Ok(self.closing_events(open, &partial))
+        Ok(self.closing_events(open, usage, &partial))
     }
 
     /// What closes the stream of an interrupted answer whose blocks `open` have begun.
-    fn closing_events(&self, open: Range<usize>, partial: &PartialAnswer) -> Vec<Entry> {
-        if !self.emits_partial_messages() || !partial.accumulator.has_started() {
+    fn closing_events(&self, open: Range<usize>, usage: Usage, partial: &PartialAnswer) -> Vec<Entry> {
+        if !self.emits_partial_messages() || !partial.has_stream_started {
             return Vec::new();
         }
         let stop = |index| StreamEvent::BlockStop(Box::new(api::BlockStop { index, ..api::BlockStop::default() }));
@@ -312,7 +314,7 @@ impl<'a> AgentContext<'a> {
             container: Maybe::Null,
             ..api::MessageDeltaFields::default()
         };
-        let delta = api::MessageDelta { delta, usage: Maybe::Value(partial.usage()), ..api::MessageDelta::default() };
+        let delta = api::MessageDelta { delta, usage: Maybe::Value(usage), ..api::MessageDelta::default() };
         lines.push(self.stream_event_entry(StreamEvent::MessageDelta(Box::new(delta)), partial));
         let abandoned = AbandonedBlocks {
             api_message_id: partial.message_head.id.clone(),
