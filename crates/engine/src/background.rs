@@ -10,7 +10,7 @@ use quipu_message::{AgentId, Json, Maybe};
 use crate::clock::now_millis;
 use crate::input::{Prompt, TaskNotice};
 use crate::session::Session;
-use crate::tools::tasks::{Task, TaskKind, TaskStatus};
+use crate::tool::{Task, TaskKind, TaskStatus};
 
 /// Tells of tasks from now on.
 pub(crate) fn report_tasks(session: &Arc<Session>) {

@@ -46,6 +46,14 @@ pub(crate) fn new_run_id() -> String {
     format!("{:011x}-{}", now_millis(), &new_id().as_str()[..8])
 }
 
+/// `prefix` and eight random digits or lowercase letters. They come from the system's
+/// random numbers, because folders in a shared temporary folder are named with them.
+pub(crate) fn random_id(prefix: &str) -> String {
+    let bits = uuid::Uuid::new_v4().as_u128();
+    let digits = (0..8).filter_map(|place| char::from_digit((bits / 36_u128.pow(place) % 36) as u32, 36));
+    prefix.chars().chain(digits).collect()
+}
+
 /// Milliseconds since 1970.
 pub(crate) fn now_millis() -> i64 {
     Timestamp::now().as_millisecond()

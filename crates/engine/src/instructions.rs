@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::path::{TargetPath, resolve};
 use crate::settings::SettingSource;
 use crate::text_file;
-use crate::tool::{HiddenFileFilter, TargetPath, Workspace, resolve};
+use crate::tool::{HiddenFileFilter, Workspace};
 
 mod path_rule;
 

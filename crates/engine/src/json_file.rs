@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::clock::random_id;
 use crate::state_file;
 use crate::text_file;
-use crate::tools::random_id;
 
 /// Changes the object in a file, which is made when it is not there; one that cannot be
 /// read is left alone. The new content is synced and replaces the old in one step. A new

@@ -11,9 +11,10 @@ use quipu_message::{Block, Entry, Image, Json, Maybe, factory};
 use crate::attachments::rendered_attachment;
 use crate::clock::Clock;
 use crate::input::Prompt;
+use crate::path::TargetPath;
 use crate::private_file;
+use crate::safe_file;
 use crate::session::Session;
-use crate::tool::{TargetPath, safe_file};
 
 /// The largest file that is shown whole, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024;

@@ -6,7 +6,6 @@
 mod bash;
 mod decision;
 mod file_tools;
-mod guarded;
 mod mode;
 mod path_pattern;
 mod rule;
@@ -18,7 +17,6 @@ mod web;
 pub(crate) use bash::{is_read_only, program_names};
 pub use decision::{ApprovalRequest, Decision, DecisionReason, evaluate, evaluate_target};
 pub use file_tools::{file_target, hidden_file_filter};
-pub(crate) use guarded::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
 pub use mode::PermissionMode;
 pub use rule::{Behavior, Rule, RuleSource};
 pub use rules::{RuleSet, SourcedRule, UpdateError};

@@ -16,11 +16,12 @@ use tokio::time::timeout;
 use crate::agent_context::AgentContext;
 use crate::hooks::HookOutcome;
 use crate::host::HostError;
+use crate::path::TargetPath;
 use crate::permission::{
     ApprovalRequest, Behavior, Decision, DecisionReason, Rule, RuleSource, apply_rules, evaluate_target, file_target,
 };
 use crate::sandbox::SandboxProfile;
-use crate::tool::{CallContext, TargetPath, Tool, ToolOutput};
+use crate::tool::{CallContext, Tool, ToolOutput};
 
 /// Whether a call may run.
 pub(crate) enum PermissionOutcome {

@@ -11,6 +11,7 @@
 //! agent's own program in another role: it sets itself up and becomes the shell. On
 //! macOS the same policy becomes a Seatbelt profile.
 
+mod command_context;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(not(target_os = "linux"))]
@@ -26,6 +27,7 @@ mod self_test;
 mod session_sandbox;
 mod settings;
 
+pub(crate) use command_context::CommandContext;
 pub use launch::launch;
 pub(crate) use launchers::Launched;
 pub use restricted_paths::{PathMatcher, SandboxRestrictions};

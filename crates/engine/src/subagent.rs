@@ -25,7 +25,7 @@ use crate::definitions::{AgentDefinition, AgentOrigin};
 use crate::private_file;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
-use crate::tools::tasks::{Task, TaskKind, TaskStatus};
+use crate::tool::{Task, TaskKind, TaskStatus};
 use crate::turn;
 use crate::turn_state::{TurnEnd, TurnState};
 use crate::usage::context_tokens;

@@ -4,7 +4,8 @@
 use std::io;
 use std::path::Path;
 
-use crate::tool::{resolve, safe_file};
+use crate::path::resolve;
+use crate::safe_file;
 
 /// The largest file of settings, instructions or commands, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;

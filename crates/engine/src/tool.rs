@@ -7,17 +7,21 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
+pub use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
 
-mod path;
-pub(crate) mod safe_file;
+mod fetch_scope;
+mod page_cache;
 mod seen_files;
+mod task_list;
 mod validate;
 mod workspace;
 
-pub(crate) use path::without_dots;
-pub use path::{TargetPath, resolve};
+pub(crate) use fetch_scope::check_url;
+pub use fetch_scope::{FetchScope, ScopedResolver, is_public};
+pub(crate) use page_cache::{FetchedPage, PageCache};
 pub(crate) use seen_files::ChangedFile;
+pub use task_list::{Task, TaskKind, TaskList, TaskListener, TaskStatus};
 pub use validate::validate_input;
 pub(crate) use workspace::{DeniedHostFilter, SECRET_VARIABLES};
 pub use workspace::{FileChangeObserver, FileKnowledge, HiddenFileFilter, Summariser, Workspace, WorkspaceOptions};

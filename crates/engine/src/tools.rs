@@ -1,6 +1,5 @@
 //! The tools every session has.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use quipu_message::Json;
@@ -42,18 +41,6 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
 /// Reads an input that [`check`](crate::tool::check) has let through.
 fn parse_input<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
     Json::from(input).read().map_err(|e| ToolOutput::tool_use_error(format!("InputValidationError: {e}")))
-}
-
-/// An id that no other call has: a letter and eight more.
-pub(crate) fn random_id(letter: &str) -> String {
-    let mut number = RandomState::new().build_hasher().finish();
-    let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut id = letter.to_owned();
-    for _ in 0..8 {
-        id.push(char::from(digits[(number % 36) as usize]));
-        number /= 36;
-    }
-    id
 }
 
 /// Runs the fallible part of a tool: either way there is an output.

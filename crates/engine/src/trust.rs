@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::git::git_root;
 use crate::options::Options;
+use crate::path::resolve;
 use crate::permission::PermissionMode;
 use crate::settings::{SettingSource, Settings, SettingsLayer};
 use crate::state_file;
-use crate::tool::resolve;
 
 /// Whether the user trusts a folder: by a flag, by quipu's own list, because a host names
 /// project or local settings, or because the folder or its repository was accepted in the

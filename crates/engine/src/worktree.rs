@@ -17,7 +17,7 @@ use quipu_message::bookkeeping::WorktreeSession;
 use crate::error::EngineError;
 use crate::git::git_root;
 use crate::options::Worktree;
-use crate::tool::resolve;
+use crate::path::resolve;
 
 /// How long a name may be, in bytes.
 const MAX_NAME_BYTES: usize = 64;

@@ -18,7 +18,7 @@ use crate::definitions;
 use crate::output_style;
 use crate::permission::Behavior;
 use crate::session::Session;
-use crate::tools::tasks::TaskKind;
+use crate::tool::TaskKind;
 
 /// How many files are suggested.
 const MAX_SUGGESTED_FILES: usize = 20;

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use crate::json_file::{edit_object, object_entry};
 use crate::model::EFFORT_LEVELS;
 use crate::output_style;
+use crate::path::resolve;
 use crate::permission::{Behavior, apply_rules};
 use crate::session::Session;
 use crate::settings::SettingSource;
-use crate::tool::resolve;
 
 /// Puts settings over all others, for this session.
 pub(super) fn apply_flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use super::decision::{
     ApprovalRequest, Decision, DecisionReason, PermissionContext, ask_decision, deny_by_rule, suggest_rules,
 };
-use super::guarded::{is_covered_by_rule, is_guarded};
+use super::file_tools::is_covered_by_rule;
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, PermissionMode, Rule, RuleSource, file_tools};
+use crate::guarded_paths::is_guarded;
+use crate::path::{TargetPath, resolve, without_dots};
 use crate::sandbox::SandboxProfile;
-use crate::tool::{TargetPath, Workspace, resolve, without_dots};
+use crate::tool::Workspace;
 use known_commands::CommandEffect;
 use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
@@ -72,7 +74,7 @@ fn is_approved_by_sandbox(court: &PermissionContext<'_>, command: &str, reason: 
         texts.iter().any(|text| pattern.matches(text) || text.split(' ').next() == Some(content))
     };
     !sandbox.settings().excluded_commands.iter().any(is_excluded)
-        && sandbox.check_available(SandboxProfile::Workspace, court.workspace).is_ok()
+        && sandbox.check_available(SandboxProfile::Workspace, &court.workspace.command_context()).is_ok()
 }
 
 fn evaluate_command(court: &PermissionContext<'_>, command: &str) -> Decision {
@@ -285,10 +287,12 @@ fn evaluate_commands(court: &PermissionContext<'_>, script: &Script, folders: &P
             _ => DecisionReason::Subcommands,
         };
         return match choose_profile(&findings, text) {
-            Some(profile) => match court.workspace.sandbox().check_available(profile, court.workspace) {
-                Ok(()) => Decision::Allow { reason, profile },
-                Err(why) => ask_without_sandbox(court, findings.iter().map(|(part, _)| *part).collect(), &why),
-            },
+            Some(profile) => {
+                match court.workspace.sandbox().check_available(profile, &court.workspace.command_context()) {
+                    Ok(()) => Decision::Allow { reason, profile },
+                    Err(why) => ask_without_sandbox(court, findings.iter().map(|(part, _)| *part).collect(), &why),
+                }
+            }
             None => {
                 let rest = findings.iter().filter(|(_, finding)| !matches!(finding, CommandFinding::AllowedByRule(_)));
                 ask_for_commands(court, rest.map(|(part, _)| *part).collect(), None)
@@ -592,7 +596,7 @@ impl PossibleCwds {
     fn can_change(&self, court: &PermissionContext<'_>, name: &str) -> bool {
         let open = |folder: &PathBuf| {
             let path = folder.join(name);
-            let real = crate::tool::resolve(&path);
+            let real = crate::path::resolve(&path);
             let is_folder =
                 real.is_none_or(|real| court.workspace.folders().iter().any(|open| open.starts_with(&real)));
             !is_folder && !is_guarded(&path)

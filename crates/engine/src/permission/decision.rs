@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::rules::SourcedRule;
 use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, bash, file_tools, web};
+use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
-use crate::tool::{TargetPath, Workspace};
+use crate::tool::Workspace;
 
 /// Whether a call may run.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,11 +8,12 @@ use quipu_message::control::permission::{AddDirectories, SetMode};
 use serde_json::Value;
 
 use super::decision::{ApprovalRequest, Decision, DecisionReason, PermissionContext, suggest_rules};
-use super::guarded::{is_covered_by_rule, is_guarded};
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource};
-use crate::tool::{HiddenFileFilter, TargetPath, Workspace, resolve};
+use crate::guarded_paths::{comparable, guarded_names, is_guarded, is_in_repository};
+use crate::path::{TargetPath, resolve};
+use crate::tool::{HiddenFileFilter, Workspace};
 
 /// Whether a tool reads files.
 pub(super) fn is_read_tool(tool: &str) -> bool {
@@ -160,4 +161,14 @@ pub fn file_target(tool: &str, input: &Value, place: &Workspace) -> Option<Targe
     }
     let given = ["file_path", "notebook_path", "path"].iter().find_map(|key| input[*key].as_str());
     Some(TargetPath::new(given.map_or_else(|| place.cwd(), |given| place.absolute(given))))
+}
+
+/// Whether an allow rule covers a path: guarded files only where the rule names what guards them.
+pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path) -> bool {
+    let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
+    let written: Vec<&str> = pattern.split('/').collect();
+    let real = resolve(path).unwrap_or_else(|| path.to_owned());
+    let named = |path: &Path| guarded_names(path).all(|name| written.contains(&name.as_str()));
+    let file_name = real.file_name().map(comparable).unwrap_or_default();
+    named(path) && named(&real) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
 }

@@ -6,7 +6,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
-use crate::tool::{TargetPath, Workspace, resolve, without_dots};
+use crate::path::{TargetPath, resolve, without_dots};
+use crate::tool::Workspace;
 
 /// The pattern of a rule about files, ready to be compared with paths.
 ///

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSet, file_tools};
+use crate::path::TargetPath;
 use crate::sandbox::{PathMatcher, SandboxRestrictions};
-use crate::tool::{TargetPath, Workspace};
+use crate::tool::Workspace;
 
 /// The files that deny rules keep from being read or changed, and whether a rule opens the
 /// network. To be made again when the rules change.

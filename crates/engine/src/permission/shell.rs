@@ -4,6 +4,8 @@
 //! groups, loops, substitutions and here-documents. What this reader does not
 //! understand is an error, and nobody allows what was not understood.
 
+use crate::guarded_paths::is_invisible;
+
 mod heredoc;
 #[cfg(test)]
 mod tests;
@@ -96,14 +98,6 @@ fn has_unsupported_continuation(command: &str) -> bool {
     let mut ends = command.match_indices("\\\n");
     let between_words = |at: usize| command[..at].ends_with([' ', '\t', '\n']);
     ends.any(|(at, _)| !between_words(at) || command.contains("<<"))
-}
-
-/// Spaces that are no spaces to the shell, and marks that change how text looks.
-pub(super) fn is_invisible(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}')
-        || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
 /// Words after which another command begins.

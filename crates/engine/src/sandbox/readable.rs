@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::tool::{Workspace, resolve};
+use super::CommandContext;
+use crate::path::resolve;
 
 /// Folders of the system: programs, libraries, settings.
 const SYSTEM_FOLDERS: [&str; 12] = [
@@ -40,11 +41,11 @@ const SHARED_PROC_FILES: [&str; 9] = [
 const MAX_GIT_SETTINGS: usize = 16;
 
 /// Folders of programs: the system's and those on PATH.
-pub(super) fn program_folders(place: &Workspace) -> Vec<PathBuf> {
-    let home = place.home().map(|home| resolve(&home).unwrap_or(home));
+pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
+    let home = context.home.clone().map(|home| resolve(&home).unwrap_or(home));
     // A PATH that leads to home, or a folder above it, opens nothing.
     let narrow = |path: &PathBuf| path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path));
-    let path = place.env().get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
+    let path = context.env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
     let path = path.filter(|path| path.is_absolute()).filter_map(|path| resolve(&path));
     let mut folders: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
     folders.retain(|folder| folder.exists());
@@ -55,10 +56,10 @@ pub(super) fn program_folders(place: &Workspace) -> Vec<PathBuf> {
 
 /// Files and folders that are read: the session's, git's settings and repository, and
 /// what the kernel tells.
-pub(super) fn readable_paths(place: &Workspace, own_proc: bool) -> Vec<PathBuf> {
-    let mut files = place.folders();
-    files.extend(git_settings(place));
-    files.extend(place.folders().iter().flat_map(|folder| external_git_folders(folder)));
+pub(super) fn readable_paths(context: &CommandContext<'_>, own_proc: bool) -> Vec<PathBuf> {
+    let mut files = context.folders.clone();
+    files.extend(git_settings(context));
+    files.extend(context.folders.iter().flat_map(|folder| external_git_folders(folder)));
     match own_proc {
         true => files.push(PathBuf::from("/proc")),
         false => files.extend(SHARED_PROC_FILES.map(PathBuf::from)),
@@ -70,9 +71,9 @@ pub(super) fn readable_paths(place: &Workspace, own_proc: bool) -> Vec<PathBuf> 
 }
 
 /// The user's settings of git, and the files that they name.
-fn git_settings(place: &Workspace) -> Vec<PathBuf> {
-    let home = place.home();
-    let config = place.env().get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
+fn git_settings(context: &CommandContext<'_>) -> Vec<PathBuf> {
+    let home = context.home.clone();
+    let config = context.env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|home| home.join(".config")));
     // Not the folder: it may hold credentials.
     let names = ["config", "ignore", "attributes"].map(|name| Path::new("git").join(name));
@@ -82,7 +83,7 @@ fn git_settings(place: &Workspace) -> Vec<PathBuf> {
     let mut at = 0;
     while let Some(file) = files.get(at).filter(|_| at < MAX_GIT_SETTINGS) {
         let text = fs::read_to_string(file).unwrap_or_default();
-        let named: Vec<PathBuf> = text.lines().filter_map(|line| named_settings_file(line, file, place)).collect();
+        let named: Vec<PathBuf> = text.lines().filter_map(|line| named_settings_file(line, file, context)).collect();
         files.extend(named);
         at += 1;
     }
@@ -90,12 +91,12 @@ fn git_settings(place: &Workspace) -> Vec<PathBuf> {
 }
 
 /// The file that a line of git's settings names.
-fn named_settings_file(line: &str, settings: &Path, place: &Workspace) -> Option<PathBuf> {
+fn named_settings_file(line: &str, settings: &Path, context: &CommandContext<'_>) -> Option<PathBuf> {
     let (key, value) = line.split_once('=')?;
     let key = key.trim().to_lowercase();
     let value = value.trim().trim_matches('"');
     match key.as_str() {
-        "path" | "excludesfile" | "attributesfile" if value.starts_with(['~', '/']) => Some(place.absolute(value)),
+        "path" | "excludesfile" | "attributesfile" if value.starts_with(['~', '/']) => Some(context.absolute(value)),
         "path" => Some(settings.parent()?.join(value)),
         _ => None,
     }
@@ -133,7 +134,6 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::tool::WorkspaceOptions;
 
     #[test]
     fn no_folder_on_path_opens_home() {
@@ -144,11 +144,11 @@ mod tests {
         symlink(&home, root.join("link")).unwrap();
         let check = |path: &str| {
             let path = path.replace("HOME", home.to_str().unwrap()).replace("ROOT", root.to_str().unwrap());
-            let env = [("HOME", home.clone().into_os_string()), ("PATH", path.into())];
-            let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
-            let place = Workspace::new(root.join("p"), WorkspaceOptions { env, ..WorkspaceOptions::default() });
+            let env = [("PATH".into(), path.into())].into();
+            let context =
+                CommandContext { cwd: root.join("p"), folders: Vec::new(), home: Some(home.clone()), env: &env };
             let opened =
-                program_folders(&place).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));
+                program_folders(&context).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));
             opened.map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(check("HOME/bin:bin:/"), [Path::new("home/bin")]);

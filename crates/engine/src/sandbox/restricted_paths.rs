@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::permission::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
-use crate::tool::resolve;
+use crate::guarded_paths::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
+use crate::path::resolve;
 
 /// How many files and folders a walk looks at.
 const MAX_WALKED_PATHS: usize = 200_000;

@@ -12,8 +12,8 @@ use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
 use super::restricted_paths::{GuardedPath, find_guarded_paths};
 use super::session_sandbox::{Sandbox, SandboxLevel};
-use super::{SandboxProfile, readable};
-use crate::tool::{Workspace, resolve};
+use super::{CommandContext, SandboxProfile, readable};
+use crate::path::resolve;
 
 /// Variables that commands which only read are given.
 const KEPT_VARIABLES: [&str; 16] = [
@@ -60,25 +60,31 @@ impl Sandbox {
     pub(crate) fn prepare_command(
         &self,
         profile: SandboxProfile,
-        place: &Workspace,
+        context: &CommandContext<'_>,
         id: &str,
     ) -> Result<Option<SandboxedCommand>, String> {
         if profile == SandboxProfile::None {
             return Ok(None);
         }
         let Some(launchers) = self.launchers.clone() else { return Err("there is no launcher".to_owned()) };
-        let (mut policy, guarded) = self.policy_for(profile, place)?;
+        let (mut policy, guarded) = self.policy_for(profile, context)?;
         let temp = self.temp_root.join(format!("{id}.tmp"));
         DirBuilder::new().recursive(true).mode(0o700).create(&temp).map_err(|error| error.to_string())?;
         policy.temp_folder = temp.canonicalize().map_err(|error| error.to_string())?;
-        Ok(Some(SandboxedCommand { launchers, policy, profile, folders: place.folders(), guarded_before: guarded }))
+        Ok(Some(SandboxedCommand {
+            launchers,
+            policy,
+            profile,
+            folders: context.folders.clone(),
+            guarded_before: guarded,
+        }))
     }
 
     /// What a command in a profile may do, and the guarded paths that are there.
     pub(super) fn policy_for(
         &self,
         profile: SandboxProfile,
-        place: &Workspace,
+        context: &CommandContext<'_>,
     ) -> Result<(Policy, Vec<GuardedPath>), String> {
         let mounts = match (self.level(), profile) {
             (_, SandboxProfile::None) => return Ok(<(Policy, Vec<GuardedPath>)>::default()),
@@ -91,16 +97,16 @@ impl Sandbox {
         };
         let settings = &self.options.settings;
         let at = |path: &String| {
-            let path = place.absolute(path);
+            let path = context.absolute(path);
             resolve(&path).unwrap_or(path)
         };
-        let folders = place.folders();
+        let folders = &context.folders;
         let writes = profile == SandboxProfile::Workspace;
-        let mut read = readable::readable_paths(place, mounts);
-        let mut execute = readable::program_folders(place);
+        let mut read = readable::readable_paths(context, mounts);
+        let mut execute = readable::program_folders(context);
         let mut write = Vec::new();
         if writes {
-            write.clone_from(&folders);
+            write.clone_from(folders);
             execute.extend(folders.iter().cloned());
             if settings.approves_sandboxed() {
                 write.extend(settings.filesystem.allow_write.iter().map(at).filter(|path| path.exists()));
@@ -111,7 +117,7 @@ impl Sandbox {
         let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
         let refused = self.restrictions.read();
         let mut cache = self.cache.lock();
-        let mut found = cache.find_restricted((refused.0, &refused.1), &folders, &all, writes);
+        let mut found = cache.find_restricted((refused.0, &refused.1), folders, &all, writes);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());
         }
@@ -135,7 +141,7 @@ impl Sandbox {
             read_only: found.read_only,
             network,
             allows_attribute_changes: writes,
-            cwd: place.cwd(),
+            cwd: context.cwd.clone(),
             ..Policy::default()
         };
         Ok((policy, found.guarded))

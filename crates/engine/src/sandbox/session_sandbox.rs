@@ -14,9 +14,8 @@ use super::policy::Policy;
 use super::restricted_paths::{RestrictedPathCache, SandboxRestrictions};
 use super::sandboxed_command::remove_temp;
 use super::settings::SandboxSettings;
-use super::{LAUNCHER_FLAG, SandboxProfile};
-use crate::tool::Workspace;
-use crate::tools::random_id;
+use super::{CommandContext, LAUNCHER_FLAG, SandboxProfile};
+use crate::clock::random_id;
 
 /// Whether to use a sandbox: `QUIPU_SANDBOX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -144,8 +143,8 @@ impl Sandbox {
     }
 
     /// Whether a command can be held in a profile now; why not, in words.
-    pub(crate) fn check_available(&self, profile: SandboxProfile, place: &Workspace) -> Result<(), String> {
-        let held = self.policy_for(profile, place).map(|_| ());
+    pub(crate) fn check_available(&self, profile: SandboxProfile, context: &CommandContext<'_>) -> Result<(), String> {
+        let held = self.policy_for(profile, context).map(|_| ());
         if let Err(why) = &held {
             tracing::debug!(target: "quipu::sandbox", ?profile, %why, "cannot hold the command");
         }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::{Mutex, MutexGuard};
 use similar::{Algorithm, capture_diff_slices_deadline, group_diff_ops};
 
-use super::{FileKnowledge, HiddenFileFilter, TargetPath, resolve, safe_file};
+use super::{FileKnowledge, HiddenFileFilter};
+use crate::path::{TargetPath, resolve};
+use crate::safe_file;
 
 /// The longest file whose lines are compared, in bytes.
 const MAX_COMPARED_BYTES: u64 = 1 << 20;

@@ -13,11 +13,10 @@ use quipu_message::Json;
 use url::Url;
 
 use super::seen_files::{ChangedFile, SeenFiles};
-use super::{TargetPath, resolve};
-use crate::sandbox::{self, Sandbox};
-use crate::tools::random_id;
-use crate::tools::tasks::TaskList;
-use crate::tools::web_fetch::{FetchScope, PageCache};
+use super::{FetchScope, PageCache, TaskList};
+use crate::clock::random_id;
+use crate::path::{self, TargetPath, resolve};
+use crate::sandbox::{self, CommandContext, Sandbox};
 
 /// Hears of every change of a file before it is made.
 pub trait FileChangeObserver: Send + Sync {
@@ -193,12 +192,7 @@ impl Workspace {
 
     /// A path as the model wrote it, made absolute: `~` and the current folder filled in.
     pub fn absolute(&self, path: &str) -> PathBuf {
-        let path = match (path.strip_prefix('~'), self.home()) {
-            (Some(""), Some(home)) => home,
-            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => PathBuf::from(path),
-        };
-        if path.is_absolute() { path } else { self.cwd().join(path) }
+        path::absolute(path, self.home().as_deref(), &self.cwd())
     }
 
     /// The folders tools may work in, as they really are.
@@ -238,6 +232,11 @@ impl Workspace {
     pub(crate) fn hidden_files(&self) -> HiddenFileFilter {
         let hides = self.shared.hidden_files.read().clone();
         hides.unwrap_or_else(|| Arc::new(|_| false))
+    }
+
+    /// The values that decide what a command in the sandbox may do.
+    pub(crate) fn command_context(&self) -> CommandContext<'_> {
+        CommandContext { cwd: self.cwd(), folders: self.folders(), home: self.home(), env: self.env() }
     }
 
     /// What holds commands.

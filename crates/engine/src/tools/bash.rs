@@ -8,10 +8,10 @@ use quipu_message::tool::output::BashOutput;
 use serde_json::{Value, json};
 
 use super::read::format_size;
-use super::tasks::{Task, TaskKind, TaskStatus};
 use super::{into_output, parse_input};
+use crate::clock::random_id;
 use crate::sandbox::SandboxProfile;
-use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tool::{CallContext, Task, TaskKind, TaskStatus, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use capture::CapturedOutput;
 use process::{ProcessEnd, ShellProcess};
 
@@ -82,7 +82,7 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     let time = Duration::from_millis(
         wanted.timeout.get().copied().unwrap_or(limits.default_timeout_ms).min(limits.max_timeout_ms),
     );
-    let mut process = ShellProcess::start(&wanted.command, place, super::random_id("b"), call.profile, false)?;
+    let mut process = ShellProcess::start(&wanted.command, place, random_id("b"), call.profile, false)?;
     let end = process.wait(time, call).await;
     if end == ProcessEnd::MovedToBackground {
         return Ok(continue_in_background(process, &wanted, place, call));
@@ -132,7 +132,7 @@ impl BashLimits {
 }
 
 fn run_in_background(wanted: &BashInput, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let process = ShellProcess::start(&wanted.command, place, super::random_id("b"), call.profile, true)?;
+    let process = ShellProcess::start(&wanted.command, place, random_id("b"), call.profile, true)?;
     Ok(continue_in_background(process, wanted, place, call))
 }
 

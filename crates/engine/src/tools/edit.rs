@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
 use super::{into_output, parse_input};
-use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::path::TargetPath;
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// Changes files.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,9 @@ use quipu_message::tool::output::Hunk;
 use similar::{ChangeTag, TextDiff};
 
 use super::read::read_regular_file;
-use crate::tool::{FileKnowledge, TargetPath, ToolOutput, Workspace, safe_file};
+use crate::path::TargetPath;
+use crate::safe_file;
+use crate::tool::{FileKnowledge, ToolOutput, Workspace};
 
 /// Unchanged lines kept around a change.
 const CONTEXT_LINES: usize = 3;

@@ -11,7 +11,8 @@ use quipu_message::tool::output::GlobOutput;
 use serde_json::{Value, json};
 
 use super::{into_output, parse_input};
-use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace, resolve};
+use crate::path::{TargetPath, resolve};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// How many files a call names.
 const MAX_FILES: usize = 100;

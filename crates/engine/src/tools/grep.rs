@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::glob::modified_time;
 use super::{into_output, parse_input};
-use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::path::TargetPath;
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use search::{FileMatches, FileSearcher};
 
 mod search;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::file_change::OriginalFile;
 use super::{into_output, parse_input};
+use crate::clock::random_id;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// Changes notebooks.
@@ -97,7 +98,7 @@ fn apply_edit(
         let Some(kind) = edit.cell_type.text() else {
             return Err(ToolOutput::tool_use_error("To insert a cell, say its cell_type."));
         };
-        let id = has_ids.then(|| super::random_id("c"));
+        let id = has_ids.then(|| random_id("c"));
         let mut cell = json!({"cell_type": kind, "metadata": {}, "source": source});
         if let Some(id) = &id {
             cell["id"] = json!(id);

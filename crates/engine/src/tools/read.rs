@@ -11,7 +11,9 @@ use quipu_message::{Block, Document, Image, MediaSource};
 use serde_json::{Value, json};
 
 use super::{into_output, parse_input};
-use crate::tool::{CallContext, TargetPath, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace, safe_file};
+use crate::path::TargetPath;
+use crate::safe_file;
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 mod notebook;
 

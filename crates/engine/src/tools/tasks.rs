@@ -1,221 +1,162 @@
-//! What runs in the background: shell commands and subagents.
+//! TaskOutput reads background tasks, TaskStop ends them.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::future::Future;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use futures_util::future::join_all;
-use parking_lot::{Mutex, MutexGuard};
-use quipu_message::ToolUseId;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use futures_util::future::BoxFuture;
+use quipu_message::tool::output::{TaskDetails as TaskWire, TaskOutput as TaskOutputWire, TaskStopOutput};
+use quipu_message::tool::{TaskOutputInput, TaskStopInput};
+use serde_json::{Value, json};
+use tokio::time::timeout;
 
-use crate::clock::new_run_id;
+use super::{into_output, parse_input};
+use crate::tool::{CallContext, Task, TaskKind, TaskStatus, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-mod task_tools;
+/// How much of a task's output the model is given while it runs, in characters.
+const MAX_OUTPUT_CHARS: usize = 30_000;
+/// How long TaskOutput waits when the call does not say, and at all, in milliseconds.
+const DEFAULT_WAIT_MS: u64 = 30_000;
+const MAX_WAIT_MS: u64 = 600_000;
 
-pub use task_tools::{TaskOutput, TaskStop};
+/// Reads what background tasks give.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskOutput;
 
-/// All background tasks of a session.
-#[derive(Default)]
-pub struct TaskList {
-    tasks: Mutex<BTreeMap<String, Task>>,
-    listener: Arc<Mutex<Option<TaskListener>>>,
-}
-
-/// Hears of every task that begins, and of its end.
-pub type TaskListener = Arc<dyn Fn(&Task) + Send + Sync>;
-
-/// A background task.
-#[derive(Debug, Clone)]
-pub struct Task {
-    /// Which.
-    pub id: String,
-    /// What kind of work it is.
-    pub kind: TaskKind,
-    /// What it is for.
-    pub description: String,
-    /// Where its output is.
-    pub output_path: PathBuf,
-    /// The call that began it.
-    pub tool_use_id: ToolUseId,
-    /// Names this run of it.
-    pub run_id: String,
-    /// Ends it.
-    pub cancel: CancellationToken,
-    status: watch::Sender<TaskStatus>,
-    output: Arc<Mutex<Option<String>>>,
-    is_seen: Arc<AtomicBool>,
-}
-
-/// What kind of work a task is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskKind {
-    /// A shell command.
-    Command,
-    /// A subagent of this name.
-    Subagent(String),
-}
-
-impl TaskKind {
-    /// The word of the wire.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Command => "local_bash",
-            Self::Subagent(_) => "local_agent",
-        }
-    }
-}
-
-/// How a background task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskStatus {
-    /// It runs.
-    Running,
-    /// It ended by itself, with a code; a subagent's is 0 when it has a report.
-    Exited(i32),
-    /// It was ended.
-    Killed,
-}
-
-impl TaskStatus {
-    /// The word of the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Exited(0) => "completed",
-            Self::Exited(_) => "failed",
-            Self::Killed => "killed",
+impl Tool for TaskOutput {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "TaskOutput".into(),
+            description: "Gives the output of a command in the background, or the report of a subagent there. Waits \
+                          for its end, unless `block` is false or `timeout` comes first."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "task_id": {"type": "string", "description": "The task"},
+                    "block": {"type": "boolean", "description": "Wait for its end (default: true)"},
+                    "timeout": {"type": "integer", "minimum": 0, "description": "How long to wait, in milliseconds (default: 30000)"},
+                },
+                "required": ["task_id"],
+                "additionalProperties": false,
+            }),
         }
     }
 
-    /// The word of the wire for an end.
-    pub fn as_notification_str(self) -> &'static str {
-        if self == Self::Killed { "stopped" } else { self.as_str() }
+    fn effect(&self, _: &Value) -> ToolEffect {
+        // What it has told is not told again: that must not be lost with a broken answer.
+        ToolEffect::Independent
+    }
+
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(task_output(call_input, place, call).await) })
     }
 }
 
-impl Task {
-    /// A task that is about to run.
-    pub fn new(id: String, kind: TaskKind, description: String, file: PathBuf, call: ToolUseId) -> Self {
-        Self {
-            id,
-            kind,
-            description,
-            output_path: file,
-            tool_use_id: call,
-            run_id: new_run_id(),
-            cancel: CancellationToken::new(),
-            status: watch::Sender::new(TaskStatus::Running),
-            output: Arc::default(),
-            is_seen: Arc::default(),
+async fn task_output(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let wanted: TaskOutputInput = parse_input(call_input)?;
+    let task = place.tasks().find(&wanted.task_id).ok_or_else(|| task_not_found(&wanted.task_id))?;
+    let wait = wanted.timeout.get().copied().unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
+    let blocks = wanted.block.get().copied().unwrap_or(true);
+    if blocks {
+        let ended = timeout(Duration::from_millis(wait), task.wait());
+        tokio::select! {
+            _ = ended => {}
+            () = call.cancel.cancelled() => {}
+        }
+    }
+    let status = task.status();
+    let retrieval_status = match status {
+        TaskStatus::Running if blocks => "timeout",
+        TaskStatus::Running => "not_ready",
+        _ => "success",
+    };
+    if status != TaskStatus::Running {
+        task.mark_seen();
+    }
+    let exit_code = match status {
+        TaskStatus::Exited(code) if task.kind == TaskKind::Command => Some(i64::from(code)),
+        _ => None,
+    };
+    let kind = task.kind.as_str();
+    let raw = TaskOutputWire {
+        retrieval_status: retrieval_status.to_owned(),
+        task: TaskWire {
+            task_id: task.id.clone(),
+            task_type: kind.to_owned(),
+            status: status.as_str().to_owned(),
+            description: task.description.clone(),
+            output: task_text(&task),
+            exit_code: exit_code.into(),
+            ..TaskWire::default()
+        },
+        ..TaskOutputWire::default()
+    };
+    let code = exit_code.map(|code| format!("<exit_code>{code}</exit_code>\n\n")).unwrap_or_default();
+    let words = format!(
+        "<retrieval_status>{retrieval_status}</retrieval_status>\n\n<task_id>{}</task_id>\n\n<task_type>{kind}</task_type>\n\n<status>{}</status>\n\n{code}<output>\n{}\n</output>",
+        task.id,
+        status.as_str(),
+        raw.task.output
+    );
+    Ok(ToolOutput::new(words, &raw))
+}
+
+/// What a task has given; while it runs, the file knows.
+fn task_text(task: &Task) -> String {
+    task.output().unwrap_or_else(|| {
+        let bytes = std::fs::read(&task.output_path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let skip = text.chars().count().saturating_sub(MAX_OUTPUT_CHARS);
+        text.chars().skip(skip).collect::<String>().trim_end().to_owned()
+    })
+}
+
+fn task_not_found(id: &str) -> ToolOutput {
+    ToolOutput::tool_use_error(format!("No task found with ID: {id}"))
+}
+
+/// Ends background tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskStop;
+
+impl Tool for TaskStop {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "TaskStop".into(),
+            description: "Ends a command or a subagent in the background, and all it has started.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {"task_id": {"type": "string", "description": "The task"}},
+                "required": ["task_id"],
+                "additionalProperties": false,
+            }),
         }
     }
 
-    /// How it stands.
-    pub fn status(&self) -> TaskStatus {
-        *self.status.borrow()
+    fn effect(&self, _: &Value) -> ToolEffect {
+        ToolEffect::Mutating
     }
 
-    /// Waits for its end and says how that was.
-    pub async fn wait(&self) -> TaskStatus {
-        let mut status = self.status.subscribe();
-        status.wait_for(|status| *status != TaskStatus::Running).await.map_or(TaskStatus::Killed, |status| *status)
-    }
-
-    /// What it gave; none while it runs.
-    pub fn output(&self) -> Option<String> {
-        self.output.lock().clone()
-    }
-
-    /// The model knows how it ended.
-    pub fn mark_seen(&self) {
-        self.is_seen.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the model knows how it ended.
-    pub fn is_seen(&self) -> bool {
-        self.is_seen.load(Ordering::Relaxed)
+    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(stop_task(call_input, place).await) })
     }
 }
 
-impl TaskList {
-    /// All tasks that were started.
-    pub fn list(&self) -> Vec<Task> {
-        self.lock().values().cloned().collect()
+async fn stop_task(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
+    let wanted: TaskStopInput = parse_input(call_input)?;
+    let id = wanted.task_id.text().unwrap_or_default();
+    let task = place.tasks().find(id).ok_or_else(|| task_not_found(id))?;
+    if !place.tasks().stop(id) {
+        let status = task.status().as_str();
+        return Err(ToolOutput::tool_use_error(format!("Task {id} is not running (status: {status})")));
     }
-
-    /// The tasks that run.
-    pub fn running(&self) -> Vec<Task> {
-        self.lock().values().filter(|task| task.status() == TaskStatus::Running).cloned().collect()
-    }
-
-    /// One task.
-    pub fn find(&self, id: &str) -> Option<Task> {
-        self.lock().get(id).cloned()
-    }
-
-    /// Ends a task with all its children; false when there is none that runs.
-    pub fn stop(&self, id: &str) -> bool {
-        let running = self.find(id).filter(|task| task.status() == TaskStatus::Running);
-        running.map(|task| task.cancel.cancel()).is_some()
-    }
-
-    /// Ends all tasks, and waits until they have. Nobody hears of it.
-    pub async fn stop_all(&self) {
-        *self.listener.lock() = None;
-        loop {
-            // What ends may have begun something meanwhile.
-            let running = self.running();
-            if running.is_empty() {
-                return;
-            }
-            running.iter().for_each(|task| task.cancel.cancel());
-            join_all(running.iter().map(Task::wait)).await;
-        }
-    }
-
-    /// Says who hears of tasks.
-    pub fn set_listener(&self, listener: TaskListener) {
-        *self.listener.lock() = Some(listener);
-    }
-
-    /// Lets a task run on its own, to its end or until it is stopped: `work` heeds that.
-    pub fn spawn(&self, task: Task, work: impl Future<Output = (TaskStatus, String)> + Send + 'static) {
-        self.lock().insert(task.id.clone(), task.clone());
-        notify_listener(&self.listener, &task);
-        let listener = Arc::clone(&self.listener);
-        tokio::spawn(async move {
-            let (status, output) = work.await;
-            *task.output.lock() = Some(output);
-            task.status.send_replace(status);
-            notify_listener(&listener, &task);
-        });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Task>> {
-        self.tasks.lock()
-    }
-}
-
-fn notify_listener(listener: &Mutex<Option<TaskListener>>, task: &Task) {
-    let listener = listener.lock().clone();
-    if let Some(listener) = listener {
-        listener(task);
-    }
-}
-
-impl fmt::Debug for TaskList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tasks").field("list", &self.list()).finish_non_exhaustive()
-    }
-}
-
-impl Drop for TaskList {
-    fn drop(&mut self) {
-        self.list().iter().for_each(|task| task.cancel.cancel());
-    }
+    task.mark_seen();
+    task.wait().await;
+    let raw = TaskStopOutput {
+        message: format!("Successfully stopped task: {id} ({})", task.description),
+        task_type: task.kind.as_str().to_owned(),
+        task_id: task.id,
+        ..TaskStopOutput::default()
+    };
+    let words = quipu_message::Json::from_serialize(&raw).text().to_owned();
+    Ok(ToolOutput::new(words, &raw))
 }

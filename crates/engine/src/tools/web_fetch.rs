@@ -12,15 +12,13 @@ use url::Url;
 
 use super::read::format_size;
 use super::{into_output, parse_input};
-use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tool::{
+    CallContext, FetchScope, FetchedPage, ScopedResolver, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace,
+    check_url,
+};
 
-mod fetch_scope;
 mod html;
-mod page_cache;
 mod proxy;
-
-pub use fetch_scope::{FetchScope, ScopedResolver, is_public};
-pub(crate) use page_cache::PageCache;
 
 /// How long a page may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -135,20 +133,13 @@ enum FetchResult {
     },
 }
 
-#[derive(Debug, Clone)]
-struct FetchedPage {
-    status: reqwest::StatusCode,
-    bytes: usize,
-    text: String,
-}
-
 /// Fetches a page, following where it leads on the same host. Every address is looked at
 /// when it is connected to, so that a name cannot change between the look and the call. A
 /// proxy looks names up by itself: then only the name is looked at.
 async fn fetch(mut url: Url, place: &Workspace) -> Result<FetchResult, ToolOutput> {
     let reach = place.fetch_scope();
     for _ in 0..=MAX_REDIRECTS {
-        fetch_scope::check_url(&url, reach).map_err(|e| ToolOutput::failure(e.to_string()))?;
+        check_url(&url, reach).map_err(|e| ToolOutput::failure(e.to_string()))?;
         let client = build_client(proxy::proxy_for(&url, place.env()), reach)
             .map_err(|e| ToolOutput::failure(format!("No connection can be made: {}.", e.without_url())))?;
         let response = client.get(url.clone()).send().await.map_err(|e| fetch_error(&url, &e))?;
@@ -185,7 +176,7 @@ fn build_client(proxy: Option<&str>, reach: FetchScope) -> reqwest::Result<Clien
     match proxy {
         // The person has named it, wherever it is.
         Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy)?).build(),
-        None => builder.dns_resolver(fetch_scope::ScopedResolver(reach)).build(),
+        None => builder.dns_resolver(ScopedResolver(reach)).build(),
     }
 }
 

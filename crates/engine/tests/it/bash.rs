@@ -2,9 +2,8 @@
 
 use std::process::Command;
 
-use quipu_engine::tool::{CallContext, Tool as _, ToolEffect, WorkspaceOptions};
+use quipu_engine::tool::{CallContext, TaskStatus, Tool as _, ToolEffect, WorkspaceOptions};
 use quipu_engine::tools::bash::Bash;
-use quipu_engine::tools::tasks::TaskStatus;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use quipu_engine::tool::WorkspaceOptions;
-use quipu_engine::tools::web_fetch::{FetchScope, is_public};
+use quipu_engine::tool::{FetchScope, WorkspaceOptions, is_public};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -180,11 +179,10 @@ async fn private_addresses_are_refused_however_they_are_written() {
 async fn a_name_for_a_private_address_is_refused_when_it_is_looked_up() {
     use reqwest::dns::Resolve as _;
     // A name with a dot, which only looking it up tells: the machine's own list of names has it or it is not found.
-    let resolver = quipu_engine::tools::web_fetch::ScopedResolver(FetchScope::Public);
+    let resolver = quipu_engine::tool::ScopedResolver(FetchScope::Public);
     let refused = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
     assert!(refused.to_string().contains("not on the public internet"));
-    let allowed =
-        quipu_engine::tools::web_fetch::ScopedResolver(FetchScope::Any).resolve("localhost".parse().unwrap()).await;
+    let allowed = quipu_engine::tool::ScopedResolver(FetchScope::Any).resolve("localhost".parse().unwrap()).await;
     assert!(allowed.unwrap().next().is_some());
 }
 

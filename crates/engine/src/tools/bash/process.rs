@@ -72,7 +72,7 @@ impl ShellProcess {
         }
         let held =
             |why| ToolOutput::failure(format!("The command was not started: it cannot be held in a sandbox: {why}."));
-        let plan = place.sandbox().prepare_command(profile, place, &id).map_err(held)?;
+        let plan = place.sandbox().prepare_command(profile, &place.command_context(), &id).map_err(held)?;
         let spawn = || -> io::Result<Self> {
             let folder = place.output_folder();
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

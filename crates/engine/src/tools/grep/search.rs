@@ -9,7 +9,7 @@ use quipu_message::Maybe;
 use quipu_message::tool::GrepInput;
 use regex::bytes::Regex;
 
-use crate::tool::safe_file;
+use crate::safe_file;
 
 /// How much of a line is shown, in bytes.
 const MAX_LINE_BYTES: usize = 500;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{contains_word, options};
+use crate::path::resolve;
 use crate::permission::bash::possible_commands::GIT_VALUE_OPTIONS;
 use crate::permission::shell::Word;
-use crate::tool::resolve;
 
 /// Questions to git that change nothing.
 const READ_ONLY_SUBCOMMANDS: &str = "status diff log show rev-parse ls-files blame shortlog";

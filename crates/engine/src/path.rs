@@ -9,7 +9,7 @@ const MAX_LINKS: usize = 40;
 
 /// Follows every link and `..` of an absolute path as the system would, and
 /// keeps the names of what does not exist yet. None when the links form a ring.
-pub fn resolve(path: &Path) -> Option<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     let mut ahead: VecDeque<OsString> = VecDeque::new();
     push_components_front(&mut ahead, path);
     let mut real = PathBuf::new();
@@ -55,6 +55,15 @@ impl TargetPath {
     pub(crate) fn from_resolved(path: impl Into<PathBuf>) -> Self {
         let given = path.into();
         Self { real: Some(given.clone()), given }
+    }
+}
+
+/// Makes a path absolute: a leading `~` is the home folder, other relative paths start in `cwd`.
+pub(crate) fn absolute(path: &str, home: Option<&Path>, cwd: &Path) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => cwd.join(path),
     }
 }
 

@@ -6,12 +6,21 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use url::Url;
 
-use super::FetchedPage;
-
 /// How long a page is as good as new.
 const PAGE_TTL: Duration = Duration::from_secs(15 * 60);
 /// How many pages are kept.
 const MAX_PAGES: usize = 50;
+
+/// A page that was fetched, converted to text.
+#[derive(Debug, Clone)]
+pub(crate) struct FetchedPage {
+    /// HTTP status of the response.
+    pub(crate) status: reqwest::StatusCode,
+    /// Size of the body before conversion, in bytes.
+    pub(crate) bytes: usize,
+    /// The body as text or Markdown.
+    pub(crate) text: String,
+}
 
 /// Pages that were read a short while ago, so that another question about one asks nobody.
 #[derive(Debug, Default)]
@@ -21,14 +30,14 @@ pub(crate) struct PageCache {
 
 impl PageCache {
     /// A page that is still fresh.
-    pub(super) fn get(&self, url: &Url, now: Instant) -> Option<FetchedPage> {
+    pub(crate) fn get(&self, url: &Url, now: Instant) -> Option<FetchedPage> {
         let kept = self.lock();
         let (read, page) = kept.get(url)?;
         is_fresh(*read, now).then(|| page.clone())
     }
 
     /// Keeps a page, from when it was first read.
-    pub(super) fn insert(&self, url: Url, page: &FetchedPage, now: Instant) {
+    pub(crate) fn insert(&self, url: Url, page: &FetchedPage, now: Instant) {
         let mut kept = self.lock();
         kept.retain(|_, (read, _)| is_fresh(*read, now));
         if kept.len() < MAX_PAGES {

@@ -19,12 +19,12 @@ pub enum FetchScope {
 /// An address is not one that may be fetched.
 #[derive(Debug, thiserror::Error)]
 #[error("{host} is not on the public internet, so it is not fetched")]
-pub(super) struct PrivateAddressError {
+pub(crate) struct PrivateAddressError {
     host: String,
 }
 
 /// Looks at the host of a URL, when it is an address or a name for this machine.
-pub(super) fn check_url(url: &Url, reach: FetchScope) -> Result<(), PrivateAddressError> {
+pub(crate) fn check_url(url: &Url, reach: FetchScope) -> Result<(), PrivateAddressError> {
     let private = || PrivateAddressError { host: url.host_str().unwrap_or("the URL").to_owned() };
     let public = match url.host() {
         _ if reach == FetchScope::Any => true,
@@ -66,7 +66,7 @@ impl Resolve for ScopedResolver {
 /// Whether an address is one of the public internet.
 ///
 /// ```
-/// use quipu_engine::tools::web_fetch::is_public;
+/// use quipu_engine::tool::is_public;
 /// assert!(is_public("93.184.216.34".parse()?));
 /// assert!(!is_public("169.254.169.254".parse()?));
 /// assert!(!is_public("::ffff:10.0.0.1".parse()?));

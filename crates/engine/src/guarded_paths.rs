@@ -3,9 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
-use super::rules::SourcedRule;
-use super::shell::is_invisible;
-use crate::tool::resolve;
+use crate::path::resolve;
 
 /// Folders, at any depth.
 const GUARDED_FOLDERS: [&str; 13] = [
@@ -95,19 +93,9 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
     })
 }
 
-/// Whether an allow rule covers a path: guarded files only where the rule names what guards them.
-pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path) -> bool {
-    let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
-    let written: Vec<&str> = pattern.split('/').collect();
-    let real = resolve(path).unwrap_or_else(|| path.to_owned());
-    let named = |path: &Path| guarded_names(path).all(|name| written.contains(&name.as_str()));
-    let file_name = real.file_name().map(comparable).unwrap_or_default();
-    named(path) && named(&real) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
-}
-
 /// A name as file systems would read it that ignore case and characters that cannot be
 /// seen (HFS+), or trailing dots and spaces, what follows a colon, and short names (NTFS).
-fn comparable(name: &OsStr) -> String {
+pub(crate) fn comparable(name: &OsStr) -> String {
     let name = name.to_string_lossy().to_lowercase();
     let seen: String = name.chars().filter(|c| !is_invisible(*c)).collect();
     let stem = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
@@ -115,7 +103,7 @@ fn comparable(name: &OsStr) -> String {
 }
 
 /// The names in a path that guard it.
-fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
+pub(crate) fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(comparable(name)),
         _ => None,
@@ -134,4 +122,12 @@ fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
             || GUARDED_PREFIXES.iter().any(|start| name.starts_with(start))
     };
     names.into_iter().filter(is_guarded).chain(below_config)
+}
+
+/// Spaces that are no spaces to the shell, and marks that change how text looks.
+pub(crate) fn is_invisible(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}')
 }

@@ -1,0 +1,27 @@
+//! The state of a workspace that the sandbox needs for one command.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::path;
+
+/// The values that decide what a command in the sandbox may do.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandContext<'a> {
+    /// Folder the command starts in.
+    pub(crate) cwd: PathBuf,
+    /// Folders of the session, resolved.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Home folder of the user; `None` if `HOME` is not set.
+    pub(crate) home: Option<PathBuf>,
+    /// Environment of the session's commands.
+    pub(crate) env: &'a BTreeMap<OsString, OsString>,
+}
+
+impl CommandContext<'_> {
+    /// Makes a path of the settings absolute ([`path::absolute`]).
+    pub(super) fn absolute(&self, path: &str) -> PathBuf {
+        path::absolute(path, self.home.as_deref(), &self.cwd)
+    }
+}
