@@ -5,6 +5,7 @@ use bytes::Bytes;
 use quipu_message::api::{
     self, CacheControl, Metadata, MetadataUserId, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
 };
+use quipu_message::values::Effort;
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
 use serde_json::{Map, Number, Value};
 
@@ -137,7 +138,7 @@ impl Request {
     fn output_config(&self) -> Option<Json> {
         let budget = |total| TaskBudget { kind: "tokens".to_owned(), total, ..TaskBudget::default() };
         let config = OutputConfig {
-            effort: self.effort.clone().into(),
+            effort: self.effort.as_deref().map(Effort::from).into(),
             task_budget: self.task_budget.map(budget).into(),
             ..OutputConfig::default()
         };

@@ -103,7 +103,7 @@ impl Accumulator {
                     message: error.error.message.text().unwrap_or_default().to_owned(),
                 });
             }
-            StreamEvent::Ping(_) | StreamEvent::Unknown(_) => {}
+            _ => {}
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::select_all;
 use parking_lot::Mutex;
-use quipu_message::bookkeeping::Mode as ModeLine;
+use quipu_message::bookkeeping::ModeEntry;
 use quipu_message::hook::SessionEnd;
 use quipu_message::stream::{PromptSuggestion, TurnResult};
 use quipu_message::{Content, Entry, Maybe, SessionId};
@@ -240,10 +240,10 @@ async fn emit_suggestion(session: &Arc<Session>) {
 async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), AppendError> {
     let StartInfo { is_resumed: resumed, unanswered_prompts: waiting } = from;
     if resumed {
-        let line = ModeLine {
+        let line = ModeEntry {
             mode: "normal".to_owned(),
             session_id: Maybe::Value(session.state().id.clone()),
-            ..ModeLine::default()
+            ..ModeEntry::default()
         };
         session.log().record_bookkeeping(&[Entry::Mode(Box::new(line))])?;
     }

@@ -9,6 +9,7 @@ use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{AbandonedBlocks, StreamEventEntry, Tombstone, TombstoneTarget};
 use quipu_message::system::{self, System, stream_only};
 use quipu_message::user_assistant::Assistant;
+use quipu_message::values::MessageLevel;
 use quipu_message::{Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, Usage, Uuid};
 use quipu_transcript::AppendError;
 use serde::Serialize;
@@ -349,7 +350,7 @@ impl<'a> AgentContext<'a> {
         let failure = RecordedApiError { message, status: error.status(), formatted: &text };
         let source = if error.is_connection_error() { "connection_retry" } else { "request_retry" };
         self.record_system(System::ApiError(Box::new(system::ApiError {
-            level: Maybe::Value("error".to_owned()),
+            level: MessageLevel::Error.into(),
             error: Maybe::Value(Json::from_serialize(&failure)),
             retry_in_ms: Maybe::Value(millis_number(*delay)),
             retry_attempt: Maybe::Value(u64::from(*attempt)),
@@ -363,7 +364,7 @@ impl<'a> AgentContext<'a> {
     async fn report_fallback(&self, from: &str, to: &str) -> Result<(), AppendError> {
         let line = system::ModelFallback {
             content: Maybe::Value(format!("{from} is overloaded; {to} answers instead")),
-            level: Maybe::Value("warning".to_owned()),
+            level: MessageLevel::Warning.into(),
             trigger: Maybe::Value("overloaded".to_owned()),
             original_model: Maybe::Value(from.to_owned()),
             fallback_model: Maybe::Value(to.to_owned()),

@@ -7,6 +7,7 @@ use quipu_message::attachment::{self, Attachment};
 use quipu_message::stream::ConversationReset;
 use quipu_message::system::{LocalCommand, System};
 use quipu_message::user_assistant::{Assistant, CommandRun, User};
+use quipu_message::values::{MessageLevel, StopReason};
 use quipu_message::{Block, Content, Entry, Envelope, Extra, Maybe, SessionId, Spelling, factory};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
@@ -194,7 +195,7 @@ async fn run_local_command(
 /// Says what a command printed.
 fn emit_command_output(session: &Session, text: &str, stdout: String, run: Maybe<CommandRun>) {
     let mut answer = factory::synthetic_assistant(text.to_owned(), &mut Clock);
-    answer.message.stop_reason = Maybe::Value("end_turn".to_owned());
+    answer.message.stop_reason = StopReason::EndTurn.into();
     let answer = Assistant {
         local_command_source: Maybe::Value(stdout),
         local_command_run: run,
@@ -267,7 +268,7 @@ fn command_output_entry(name: &str, args: &str, stdout: &str) -> Entry {
 fn local_command_entry(content: String, command_run: Maybe<CommandRun>) -> Entry {
     let line = LocalCommand {
         content: Maybe::Value(content),
-        level: Maybe::Value("info".to_owned()),
+        level: MessageLevel::Info.into(),
         is_meta: Maybe::Value(false),
         command_run,
         envelope: Envelope { uuid: Maybe::Value(new_id()), timestamp: Maybe::Value(now()), ..Envelope::default() },

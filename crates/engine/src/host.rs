@@ -69,7 +69,7 @@ impl Host {
         let (id, answer) = match response.response {
             ResponseBody::Success(body) => (body.request_id, Ok(body.response.into_option().unwrap_or_default())),
             ResponseBody::Error(body) => (body.request_id, Err(HostError::Failed(body.error))),
-            ResponseBody::Unknown(_) => return,
+            _ => return,
         };
         if let Some(waiting) = self.lock().waiting.remove(&id) {
             // Who asked may have stopped waiting.

@@ -41,7 +41,7 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
         model: Maybe::Value(talk.model.clone()),
         tools: Maybe::Value(tools),
         mcp_servers: Maybe::Value(Json::from_serialize(&servers)),
-        permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
+        permission_mode: Maybe::Value(state.mode.into()),
         api_key_source: Maybe::Value(session.api_key_source().to_owned()),
         claude_code_version: Maybe::Value(crate::VERSION.to_owned()),
         slash_commands: Maybe::Value(commands),

@@ -531,7 +531,7 @@ fn parse_endpoint(name: &str, json: &Json) -> Result<McpEndpoint, String> {
             McpEndpoint::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
         }
         McpServerConfig::Sdk(_) => McpEndpoint::Sdk,
-        McpServerConfig::Unknown(other) => return Err(format!("server {name}: unknown type {:?}", other.tag())),
+        other => return Err(format!("server {name}: unknown type {:?}", other.tag())),
     })
 }
 

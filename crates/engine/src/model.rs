@@ -1,6 +1,7 @@
 //! Models: the aliases users type, and what each model can take.
 
 use quipu_message::control::response;
+use quipu_message::values::Effort;
 
 /// The beta under which models with the suffix `[1m]` read a million tokens.
 pub(crate) const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
@@ -184,7 +185,7 @@ impl ModelAliases {
     pub fn list_models(&self) -> Vec<response::ModelInfo> {
         let row = |value: &str, model: &String, name: &str, about: &str| {
             let adaptive = ThinkingSupport::for_model(model) == ThinkingSupport::Adaptive;
-            let levels = || EFFORT_LEVELS.iter().map(|level| (*level).to_owned()).collect();
+            let levels = || EFFORT_LEVELS.iter().map(|level| Effort::from(*level)).collect();
             response::ModelInfo {
                 value: value.to_owned(),
                 resolved_model: model.clone().into(),

@@ -482,9 +482,7 @@ fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
             may_change(&body.destination) && (allows || !only_managed)
         }
         PermissionUpdate::RemoveDirectories(_) => true,
-        PermissionUpdate::SetMode(_) | PermissionUpdate::AddDirectories(_) | PermissionUpdate::Unknown(_) => {
-            !only_managed
-        }
+        _ => !only_managed,
     }
 }
 

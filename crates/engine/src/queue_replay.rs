@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use quipu_message::attachment::{Attachment, QueuedCommand};
 use quipu_message::bookkeeping::QueueOperation;
 use quipu_message::system::{Informational, System};
+use quipu_message::values::MessageLevel;
 use quipu_message::{Block, Content, Entry, Maybe};
 use quipu_transcript::AppendError;
 
@@ -83,7 +84,7 @@ pub(crate) async fn resume_unanswered(session: &Session, left: Vec<Content>) -> 
     for content in left {
         session.emit_system(System::Informational(Box::new(Informational {
             content: Maybe::Value(format!("Said before the session ended, not answered: {}", content.to_text())),
-            level: Maybe::Value("notice".to_owned()),
+            level: MessageLevel::Notice.into(),
             envelope: session.output.envelope(),
             ..Informational::default()
         })));

@@ -15,6 +15,7 @@ use quipu_message::stream::DeniedToolCall;
 use quipu_message::system::{Informational, System};
 use quipu_message::tool::output::{EditOutput, WriteOutput};
 use quipu_message::user_assistant::{PermissionDecisionRecord, ToolResultMeta, User};
+use quipu_message::values::MessageLevel;
 use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, ToolUseId, Uuid, factory, synthetic};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -330,7 +331,7 @@ impl AgentContext<'_> {
         for message in &done.user_messages {
             self.session.emit_system(System::Informational(Box::new(Informational {
                 content: Maybe::Value(message.clone()),
-                level: Maybe::Value("notice".to_owned()),
+                level: MessageLevel::Notice.into(),
                 envelope: self.session.output.envelope(),
                 ..Informational::default()
             })));

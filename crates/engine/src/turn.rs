@@ -9,6 +9,7 @@
 //! ```
 
 use quipu_message::hook::{HookEvent, PostToolBatch};
+use quipu_message::values::StopReason;
 use quipu_message::{Block, Entry, Maybe, Message, ToolUseId, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 
@@ -166,17 +167,17 @@ async fn handle_answer<'a>(
     message: &Message,
     count: &mut TurnState,
 ) -> Result<TurnStep<'a>, AppendError> {
-    let stop_reason = message.stop_reason.text().unwrap_or_default().to_owned();
-    if stop_reason == "max_tokens" && count.continuations < MAX_CONTINUATIONS {
+    let stop_reason = message.stop_reason.get().cloned();
+    if stop_reason == Some(StopReason::MaxTokens) && count.continuations < MAX_CONTINUATIONS {
         count.continuations += 1;
         add_meta_prompt(talk, CONTINUE_PROMPT, count).await?;
         return Ok(TurnStep::CallApi);
     }
-    if stop_reason == "pause_turn" {
+    if stop_reason == Some(StopReason::PauseTurn) {
         // Its tools on the server take longer than one call: it goes on from where it is.
         return Ok(TurnStep::CallApi);
     }
-    if stop_reason == "refusal" {
+    if stop_reason == Some(StopReason::Refusal) {
         return Ok(failure::handle_refusal(talk, count)
             .await?
             .map_or(TurnStep::CallApi, |failure| TurnStep::End(TurnEnd::Failed(failure))));

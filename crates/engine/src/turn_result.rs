@@ -139,7 +139,7 @@ fn apply_end(result: &mut TurnResult, end: &TurnEnd) {
         TurnEnd::Failed(failure) => {
             result.is_error = true;
             result.result = Maybe::Value(failure.text.clone());
-            result.stop_reason = Maybe::Value(failure.stop_reason.to_owned());
+            result.stop_reason = failure.stop_reason.clone().into();
             result.terminal_reason = Maybe::Value(failure.terminal_reason.to_owned());
             result.api_error_status = failure.status.map_or(Maybe::Null, |status| Maybe::Value(status.into()));
             result.api_error_type = failure.error_type.clone().into();

@@ -133,7 +133,7 @@ fn prompt_entry(session: &Session, prompt: &Prompt) -> User {
     if !prompt.contexts.is_empty() {
         user.contexts = Maybe::Value(prompt.contexts.clone());
     }
-    user.permission_mode = Maybe::Value(session.state().mode.as_str().to_owned());
+    user.permission_mode = Maybe::Value(session.state().mode.into());
     user.origin = prompt.origin();
     user.prompt_source = prompt.task_notice.is_none().then(|| "sdk".to_owned()).into();
     let images = prompt.content.blocks().iter().filter(|block| matches!(block, Block::Image(_))).count();

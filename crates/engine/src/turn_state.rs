@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use quipu_message::stream::DeniedToolCall;
+use quipu_message::values::StopReason;
 use quipu_message::{Json, Message, Usage};
 use quipu_transcript::AppendError;
 
@@ -39,7 +40,7 @@ pub(crate) struct TurnFailure {
     pub(crate) text: String,
     pub(crate) status: Option<u16>,
     pub(crate) error_type: Option<String>,
-    pub(crate) stop_reason: &'static str,
+    pub(crate) stop_reason: StopReason,
     /// Why the turn ended, as the result says it.
     pub(crate) terminal_reason: &'static str,
 }
@@ -50,7 +51,7 @@ pub(crate) struct TurnState {
     pub(crate) started_at: Instant,
     pub(crate) first_token_at: Option<Instant>,
     pub(crate) usage: Option<Usage>,
-    pub(crate) stop_reason: Option<String>,
+    pub(crate) stop_reason: Option<StopReason>,
     pub(crate) denials: Vec<DeniedToolCall>,
     /// Calls of the model.
     pub(crate) api_calls: u64,
@@ -94,7 +95,7 @@ impl TurnState {
     }
 
     pub(crate) fn add_response(&mut self, message: &Message, usage: &Usage) {
-        self.stop_reason = message.stop_reason.text().map(str::to_owned);
+        self.stop_reason = message.stop_reason.get().cloned();
         add_usage(&mut self.usage, usage);
         self.last_message = Some(message.clone());
     }

@@ -1,6 +1,7 @@
 //! The API itself: what is asked, what is answered, and the stream in between.
 
 use crate::macros::{open_enum, wire};
+use crate::values::{Effort, StopReason};
 use crate::{Block, Json, Message, RequestId, SessionId, Usage};
 
 wire! {
@@ -105,7 +106,7 @@ wire! {
     /// Effort and form of the answer.
     pub struct OutputConfig {
         /// `low`, `medium`, `high` …
-        effort: opt String,
+        effort: opt Effort,
         /// The form, such as a JSON schema.
         format: opt Json,
         /// How much the whole task may take.
@@ -241,7 +242,7 @@ wire! {
     /// Fields of the message that change at its end.
     pub struct MessageDeltaFields {
         /// Why the model stopped.
-        stop_reason: opt String,
+        stop_reason: opt StopReason,
         /// The sequence that stopped it.
         stop_sequence: opt String,
         /// More about the stop.

@@ -76,9 +76,9 @@ single_string_entries! {
     /// The name the agent goes by.
     AgentName "agent-name" { name = "agentName" },
     /// The mode when the session was taken up again.
-    Mode "mode" { mode = "mode" },
+    ModeEntry "mode" { mode = "mode" },
     /// The permission mode at that point.
-    PermissionMode "permission-mode" { mode = "permissionMode" },
+    PermissionModeEntry "permission-mode" { mode = "permissionMode" },
     /// A label the person gave.
     Tag "tag" { tag = "tag" },
     /// Name of the agent that the session runs as (`--agent`).

@@ -49,9 +49,9 @@ open_enum! {
         /// The agent's name.
         "agent-name" => AgentName(AgentName),
         /// The mode.
-        "mode" => Mode(Mode),
+        "mode" => Mode(ModeEntry),
         /// The permission mode.
-        "permission-mode" => PermissionMode(PermissionMode),
+        "permission-mode" => PermissionMode(PermissionModeEntry),
         /// A label.
         "tag" => Tag(Tag),
         /// The agent the session runs as.

@@ -10,6 +10,7 @@ use crate::synthetic::{NO_CONTENT, SYNTHETIC_MODEL};
 use crate::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment};
 use crate::usage::{CacheCreation, ServerToolUsage};
 use crate::user_assistant::{Assistant, AssistantErrorKind, User};
+use crate::values::{MessageLevel, StopReason};
 use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, StampSource, ToolUseId, Usage, Uuid};
 
 /// A `user` line with the given content.
@@ -69,7 +70,7 @@ pub fn synthetic_assistant(content: impl Into<Content>, stamp: &mut dyn StampSou
             id: Maybe::Value(id),
             kind: Maybe::Value("message".to_owned()),
             model: Maybe::Value(SYNTHETIC_MODEL.to_owned()),
-            stop_reason: Maybe::Value("stop_sequence".to_owned()),
+            stop_reason: StopReason::StopSequence.into(),
             stop_sequence: Maybe::Value(String::new()),
             usage: Maybe::Value(zero_usage()),
             container: Maybe::Null,
@@ -119,7 +120,7 @@ pub fn compact_boundary(
     });
     CompactBoundary {
         content: Maybe::Value("Conversation compacted".to_owned()),
-        level: Maybe::Value("info".to_owned()),
+        level: MessageLevel::Info.into(),
         is_meta: Maybe::Value(false),
         compact_metadata: Maybe::Value(CompactMetadata {
             trigger: Maybe::Value(trigger.to_owned()),

@@ -20,7 +20,7 @@ mod specific;
 #[cfg(test)]
 mod tests;
 
-pub use base::{Effort, HookBackgroundTask, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
+pub use base::{HookBackgroundTask, HookEffort, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
 pub use event::{
     ConfigChange, CwdChanged, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, HOOK_EVENT_NAMES, HookEvent,
     HookInput, InstructionsLoaded, MessageDisplay, Notification, PermissionDenied, PermissionRequest, PostCompact,

@@ -181,6 +181,12 @@ impl<T> From<T> for Maybe<T> {
     }
 }
 
+impl From<&str> for Maybe<String> {
+    fn from(text: &str) -> Self {
+        Self::Value(text.to_owned())
+    }
+}
+
 impl<T> From<Option<T>> for Maybe<T> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Absent, Self::Value)

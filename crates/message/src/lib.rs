@@ -49,6 +49,7 @@ pub mod text;
 pub mod tool;
 pub mod usage;
 pub mod user_assistant;
+pub mod values;
 pub mod view;
 
 pub use block::{

@@ -216,6 +216,7 @@ macro_rules! open_enum {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant(Box<$ty>), )+
             /// A tag this build has no model for, kept whole.
@@ -288,15 +289,19 @@ macro_rules! open_str_enum {
         pub enum $name:ident { $( $(#[$vmeta:meta])* $word:literal => $variant:ident ),+ $(,)? }
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
-            /// A word this build does not know.
+            /// A string this build does not know, kept as it is.
             Other(Box<str>),
         }
 
         impl $name {
-            /// The word on the wire.
+            /// Every string this build knows.
+            pub const KNOWN: &'static [&'static str] = &[$($word),+];
+
+            /// The string on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $( Self::$variant => $word, )+
@@ -317,6 +322,24 @@ macro_rules! open_str_enum {
                     $( $word => Self::$variant, )+
                     other => Self::Other(other.into()),
                 }
+            }
+        }
+
+        impl From<&str> for $crate::Maybe<$name> {
+            fn from(word: &str) -> Self {
+                Self::Value(word.into())
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                self.as_str() == other
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                self.as_str() == *other
             }
         }
 

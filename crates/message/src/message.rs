@@ -1,6 +1,7 @@
 //! The message inside a line: the same in files, on the stream and in the API.
 
 use crate::macros::{open_str_enum, wire};
+use crate::values::StopReason;
 use crate::{Content, Json, MessageId, Usage};
 
 open_str_enum! {
@@ -29,7 +30,7 @@ wire! {
         /// What is said.
         content: req Content,
         /// Why the model stopped; `null` while it still writes.
-        stop_reason: opt String,
+        stop_reason: opt StopReason,
         /// The sequence that stopped it.
         stop_sequence: opt String,
         /// More about the stop.

@@ -8,6 +8,7 @@ use crate::api::StreamEvent;
 use crate::entry::Entry;
 use crate::macros::{open_str_enum, wire};
 use crate::usage::ModelUsage;
+use crate::values::StopReason;
 use crate::{Envelope, Json, MessageId, SessionId, ToolUseId, Usage, Uuid};
 
 open_str_enum! {
@@ -42,7 +43,7 @@ wire! {
         /// The final answer.
         result: opt String,
         /// Why the model stopped.
-        stop_reason: opt String,
+        stop_reason: opt StopReason,
         /// What the session has cost so far.
         total_cost_usd: opt Number,
         /// What this turn used.

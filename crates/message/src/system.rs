@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use crate::macros::{open_enum, wire};
+use crate::values::{MessageLevel, PermissionMode};
 use crate::{Envelope, Extra, Json, RequestId, ToolUseId, Uuid};
 
 pub mod stream_only;
@@ -208,7 +209,7 @@ wire! {
         /// Text of the notice.
         content: opt String,
         /// `info`, `warning` or `error`.
-        level: opt String,
+        level: opt MessageLevel,
         /// Hidden from the user.
         is_meta: opt bool = "isMeta",
         /// The tool call it is about.
@@ -268,7 +269,7 @@ wire! {
         /// MCP servers and their status.
         mcp_servers: opt Json,
         /// The permission mode.
-        permission_mode: opt String = "permissionMode" | "permission_mode",
+        permission_mode: opt PermissionMode = "permissionMode" | "permission_mode",
         /// Where the key is from.
         api_key_source: opt String = "apiKeySource" | "api_key_source",
         /// The program's version.
@@ -310,7 +311,7 @@ wire! {
         /// The words shown.
         content: opt String,
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// How it was done and what was kept.
@@ -324,7 +325,7 @@ wire! {
         /// The words shown.
         content: opt String,
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// What was cleared.
@@ -338,7 +339,7 @@ wire! {
         /// Its words in tags.
         content: opt String,
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// The run.
@@ -360,7 +361,7 @@ wire! {
     /// A call failed and is tried again (file).
     pub struct ApiError ["type" = "system", "subtype" = "api_error"] with envelope: Envelope {
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// What failed.
         error: opt Json,
         /// Why.
@@ -398,7 +399,7 @@ wire! {
         /// The words.
         content: opt String,
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// Hidden from the person.
         is_meta: opt bool = "isMeta",
         /// The call it is about.
@@ -432,7 +433,7 @@ wire! {
         /// Whether they said something.
         has_output: opt bool = "hasOutput",
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// Joins them to their progress.
         tool_use_id: opt ToolUseId = "toolUseID",
     }
@@ -506,7 +507,7 @@ wire! {
         /// The words.
         content: opt String,
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// Why.
         trigger: opt String,
         /// The model that failed.
@@ -536,7 +537,7 @@ wire! {
         /// The words.
         content: opt String,
         /// How grave.
-        level: opt String,
+        level: opt MessageLevel,
         /// The model that refused.
         original_model: opt String = "originalModel" | "original_model",
         /// The call.

@@ -4,6 +4,7 @@ use serde_json::Number;
 
 use crate::context_ref::{self, ContextRef};
 use crate::macros::{open_str_enum, wire};
+use crate::values::{Effort, PermissionMode};
 use crate::{Envelope, Json, Maybe, Message, RequestId, ToolUseId, Usage, Uuid};
 
 wire! {
@@ -37,7 +38,7 @@ wire! {
         /// The call that caused this line.
         source_tool_use_id: opt ToolUseId = "sourceToolUseID",
         /// The permission mode when the person spoke.
-        permission_mode: opt String = "permissionMode",
+        permission_mode: opt PermissionMode = "permissionMode",
         /// Where the words come from, when not from the person.
         origin: opt Json,
         /// The person's prompt that this line belongs to.
@@ -117,7 +118,7 @@ wire! {
         /// The model that was asked for.
         requested_model: opt String = "requestedModel",
         /// How hard the model was asked to think.
-        effort: opt String,
+        effort: opt Effort,
         /// How long it thought.
         thinking_duration_ms: opt Number = "thinkingDurationMs" | "thinking_duration_ms",
         /// Broken off while the model wrote (file).

@@ -274,7 +274,7 @@ impl Handle {
         &self,
         mode: impl Into<PermissionMode>,
     ) -> Result<SetPermissionModeResponse, Error> {
-        let mode = mode.into().as_str().to_owned();
+        let mode = mode.into();
         self.request(request::SetPermissionMode { mode, ..request::SetPermissionMode::default() }).await
     }
 

@@ -200,7 +200,7 @@ impl ConversationState {
             ResponseBody::Error(body) => {
                 Err(RequestFailure::Refused { error: body.error, code: body.error_code.into_option() })
             }
-            ResponseBody::Unknown(body) => Err(RequestFailure::Unexpected(body.json().clone())),
+            other => Err(RequestFailure::Unexpected(Json::from_serialize(&other))),
         };
         // Whoever asked may have gone away since.
         let _ = waits.send(answer);

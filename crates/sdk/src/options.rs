@@ -21,7 +21,8 @@ use crate::permission::Decision;
 
 pub(crate) mod choices;
 
-pub use choices::{Effort, PermissionMode, SettingSource, Skills, SystemPrompt, ThinkingMode};
+pub use choices::{Skills, SystemPrompt, ThinkingMode};
+pub use quipu_message::values::{Effort, PermissionMode, SettingSource};
 
 /// Everything that can be said about an agent before it begins. What is not said is left
 /// to the agent, except that its system prompt is empty unless you say otherwise, as in

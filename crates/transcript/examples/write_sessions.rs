@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_message::bookkeeping::CustomTitle;
 use quipu_message::user_assistant::Assistant;
+use quipu_message::values::StopReason;
 use quipu_message::{Block, Entry, Json, Maybe, StampSource, Uuid, factory};
 use quipu_transcript::{Durability, EnvelopeDefaults, Fork, Recorder, find};
 use serde_json::json;
@@ -107,7 +108,7 @@ fn assistant_message(id: &str, blocks: Vec<Block>, stamp: &mut SequentialStamps)
     let mut line = factory::synthetic_assistant(blocks, stamp);
     line.message.id = Maybe::Value(id.into());
     line.message.model = Maybe::Value("claude-opus-5-5".to_owned());
-    line.message.stop_reason = Maybe::Value("end_turn".to_owned());
+    line.message.stop_reason = StopReason::EndTurn.into();
     line.message.stop_sequence = Maybe::Null;
     line.is_api_error_message = Maybe::Absent;
     line.request_id = Maybe::Value(format!("req_{id}").into());

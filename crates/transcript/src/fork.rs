@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use quipu_message::bookkeeping::Mode;
+use quipu_message::bookkeeping::ModeEntry;
 use quipu_message::line::{SpliceError, replace_lone_surrogates};
 use quipu_message::{Entry, Head, Line, SessionId, Uuid};
 use tempfile::NamedTempFile;
@@ -74,7 +74,8 @@ impl Fork<'_> {
         let mut file = NamedTempFile::new_in(self.target_folder()).map_err(create)?;
         let mut out = BufWriter::new(file.as_file_mut());
         let mut put = |line: &Line| writeln!(out, "{}", line.as_str()).map_err(create);
-        let mode = Mode { mode: "normal".to_owned(), session_id: self.session_id.clone().into(), ..Mode::default() };
+        let mode =
+            ModeEntry { mode: "normal".to_owned(), session_id: self.session_id.clone().into(), ..ModeEntry::default() };
         put(&Line::from_serialize(&Entry::Mode(Box::new(mode))).map_err(AppendError::Serialize)?)?;
         let mut copied = 0;
         while let Some(piece) = lines.next().map_err(open)? {

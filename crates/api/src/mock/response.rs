@@ -170,7 +170,7 @@ impl Reply {
             id: Maybe::Value(ids.next_id("msg").as_str().into()),
             kind: Maybe::Value("message".to_owned()),
             model: Maybe::Value(question.request.model.clone()),
-            stop_reason: Maybe::Value(stop),
+            stop_reason: Maybe::Value(stop.as_str().into()),
             stop_sequence: Maybe::Null,
             usage: Maybe::Value(usage),
             ..Message::new(Role::Assistant, Content::Blocks(blocks))

@@ -115,7 +115,7 @@ pub(super) async fn handle_request(session: &Arc<Session>, request: &ControlRequ
 async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<ControlResult> {
     Some(match &request.request {
         RequestBody::Initialize(body) => initialize(session, body).await,
-        RequestBody::SetPermissionMode(body) => set_permission_mode(session, &body.mode),
+        RequestBody::SetPermissionMode(body) => set_permission_mode(session, body.mode.as_str()),
         RequestBody::SetModel(body) => Ok(set_model(session, body.model.text())),
         RequestBody::SetMaxThinkingTokens(body) => {
             set_thinking(session, body);
@@ -209,14 +209,8 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
             session.queue.clear_all_expected();
             respond_empty()
         }
-        // Only hosts are asked these.
-        RequestBody::CanUseTool(_)
-        | RequestBody::HookCallback(_)
-        | RequestBody::Elicitation(_)
-        | RequestBody::RequestUserDialog(_)
-        | RequestBody::Interrupt(_)
-        | RequestBody::SetColor(_)
-        | RequestBody::Unknown(_) => return None,
+        // Requests that only hosts answer, and unknown ones.
+        _ => return None,
     })
 }
 
@@ -318,13 +312,13 @@ fn set_permission_mode(session: &Session, word: &str) -> ControlResult {
     let changed = session.replace_mode(mode);
     let status = stream_only::Status {
         status: Maybe::Null,
-        permission_mode: Maybe::Value(mode.as_str().to_owned()),
+        permission_mode: Maybe::Value(mode.into()),
         envelope: session.output.envelope(),
         ..stream_only::Status::default()
     };
     session.announce_auto_mode();
     let after = changed.then(|| Entry::System(Box::new(System::Status(Box::new(status)))));
-    let answer = response::SetPermissionModeResponse { mode: mode.as_str().to_owned(), ..Default::default() };
+    let answer = response::SetPermissionModeResponse { mode: mode.into(), ..Default::default() };
     Ok((Some(Json::from_serialize(&answer)), after.into_iter().collect()))
 }
 

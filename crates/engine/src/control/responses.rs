@@ -10,6 +10,7 @@ use quipu_message::control::response::{
     ListPermissionRulesResponse, PermissionRule, PermissionState, ReadFileResponse, ReloadPluginsResponse,
     ReloadSkillsResponse,
 };
+use quipu_message::values::Effort;
 use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
 
@@ -61,7 +62,7 @@ pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeR
         }),
         pid: std::process::id().into(),
         claude_code_version: crate::VERSION.to_owned().into(),
-        current_permission_mode: state.mode.as_str().to_owned().into(),
+        current_permission_mode: Maybe::Value(state.mode.into()),
         hooks_applied: hooks.then_some(true).into(),
         hook_on_failure_supported: hooks.then_some(true).into(),
         session_state: state.activity.to_owned().into(),
@@ -99,7 +100,7 @@ pub(super) fn settings_response(session: &Session) -> GetSettingsResponse {
         sources: state.settings.layers.iter().map(|layer| Json::from_serialize(layer.source.as_str())).collect(),
         applied: AppliedSettings {
             model: state.model.clone(),
-            effort: state.effort_for(&state.model).into(),
+            effort: state.effort_for(&state.model).as_deref().map(Effort::from).into(),
             ..AppliedSettings::default()
         },
         ..GetSettingsResponse::default()

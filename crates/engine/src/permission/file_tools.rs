@@ -97,7 +97,7 @@ fn ask_to_change(court: &PermissionContext<'_>, path: PathBuf, inside: bool) -> 
 pub(super) fn suggest_accept_edits(path: &Path, inside: bool) -> Vec<PermissionUpdate> {
     let destination = RuleSource::Session.as_str().to_owned();
     let mode = PermissionUpdate::SetMode(Box::new(SetMode {
-        mode: PermissionMode::AcceptEdits.as_str().to_owned(),
+        mode: PermissionMode::AcceptEdits.into(),
         destination,
         ..SetMode::default()
     }));

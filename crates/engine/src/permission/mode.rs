@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use quipu_message::values;
+
 /// How much is allowed without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PermissionMode {
@@ -53,6 +55,12 @@ impl PermissionMode {
             Self::Plan => "plan",
             Self::DontAsk => "dontAsk",
         }
+    }
+}
+
+impl From<PermissionMode> for values::PermissionMode {
+    fn from(mode: PermissionMode) -> Self {
+        Self::from(mode.as_str())
     }
 }
 

@@ -101,10 +101,10 @@ impl RuleSet {
                     .retain(|rule| rule.behavior != behavior || rule.source != source || !gone.contains(&rule.rule));
             }
             PermissionUpdate::SetMode(body) => {
-                let mode = PermissionMode::parse(&body.mode);
+                let mode = PermissionMode::parse(body.mode.as_str());
                 return mode
                     .map(Some)
-                    .ok_or_else(|| UpdateError::UnknownWord { what: "mode", word: body.mode.clone() });
+                    .ok_or_else(|| UpdateError::UnknownWord { what: "mode", word: body.mode.to_string() });
             }
             PermissionUpdate::AddDirectories(body) => {
                 body.directories.iter().for_each(|folder| place.add_folder(Path::new(folder)));
@@ -112,7 +112,7 @@ impl RuleSet {
             PermissionUpdate::RemoveDirectories(body) => {
                 body.directories.iter().for_each(|folder| place.remove_folder(Path::new(folder)));
             }
-            PermissionUpdate::Unknown(other) => return Err(UpdateError::UnknownUpdate(other.tag().to_owned())),
+            other => return Err(UpdateError::UnknownUpdate(other.tag().to_owned())),
         }
         Ok(None)
     }

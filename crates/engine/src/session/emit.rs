@@ -2,6 +2,7 @@
 
 use quipu_message::stream::CommandLifecycle;
 use quipu_message::system::{Informational, System, stream_only};
+use quipu_message::values::MessageLevel;
 use quipu_message::{Entry, Maybe, Uuid};
 
 use super::Session;
@@ -15,14 +16,14 @@ impl Session {
 
     /// Tells the person of something that is not as it should be.
     pub(crate) fn warn(&self, text: String) {
-        self.emit_informational(&text, "warning");
+        self.emit_informational(&text, MessageLevel::Warning);
     }
 
     /// Says an `informational` line of a level.
-    fn emit_informational(&self, text: &str, level: &str) {
+    fn emit_informational(&self, text: &str, level: MessageLevel) {
         self.emit_system(System::Informational(Box::new(Informational {
             content: Maybe::Value(text.to_owned()),
-            level: Maybe::Value(level.to_owned()),
+            level: level.into(),
             envelope: self.output.envelope(),
             ..Informational::default()
         })));
@@ -46,7 +47,7 @@ impl Session {
         if self.replace_mode(mode) {
             self.emit_system(System::Status(Box::new(stream_only::Status {
                 status: Maybe::Null,
-                permission_mode: Maybe::Value(mode.as_str().to_owned()),
+                permission_mode: Maybe::Value(mode.into()),
                 envelope: self.output.envelope(),
                 ..stream_only::Status::default()
             })));
@@ -62,7 +63,10 @@ impl Session {
         };
         if first {
             let held = "commands run in the workspace sandbox and edits inside the working directories";
-            self.emit_informational(&format!("Mode auto: {held} are allowed; everything else needs approval."), "info");
+            self.emit_informational(
+                &format!("Mode auto: {held} are allowed; everything else needs approval."),
+                MessageLevel::Info,
+            );
         }
     }
 

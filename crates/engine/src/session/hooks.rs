@@ -15,7 +15,7 @@ impl Session {
         HookInputBase {
             session_id: Maybe::Value(state.id.clone()),
             prompt_id: state.prompt_id.clone().into(),
-            permission_mode: Maybe::Value(state.mode.as_str().to_owned()),
+            permission_mode: Maybe::Value(state.mode.into()),
             transcript_path: Maybe::Value(path),
             cwd: Maybe::Value(self.workspace.cwd().display().to_string()),
             ..HookInputBase::default()

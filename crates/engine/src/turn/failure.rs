@@ -3,6 +3,7 @@
 use quipu_api::ApiError;
 use quipu_message::system::{Informational, ModelRefusal, System};
 use quipu_message::user_assistant::{Assistant, AssistantErrorKind};
+use quipu_message::values::{MessageLevel, StopReason};
 use quipu_message::{Entry, Extra, Maybe, Spelling, factory};
 use quipu_transcript::AppendError;
 
@@ -24,7 +25,7 @@ pub(super) async fn handle_refusal(
     if count.refusals == 1 {
         let notice = Informational {
             content: Maybe::Value(format!("{} was stopped by a safeguard; it is told so and goes on once", talk.model)),
-            level: Maybe::Value("notice".to_owned()),
+            level: MessageLevel::Notice.into(),
             ..Informational::default()
         };
         let said = Informational { envelope: talk.session.output.envelope(), ..notice.clone() };
@@ -36,7 +37,7 @@ pub(super) async fn handle_refusal(
     }
     let line = ModelRefusal {
         content: Maybe::Value(String::new()),
-        level: Maybe::Value("warning".to_owned()),
+        level: MessageLevel::Warning.into(),
         original_model: Maybe::Value(talk.model.clone()),
         refused_user_message_uuid: talk.prompt_uuid.clone().into(),
         is_meta: Maybe::Value(false),
@@ -52,8 +53,13 @@ pub(super) async fn handle_refusal(
     talk.session.emit_system(System::ModelRefusal(Box::new(said)));
     talk.record_system(System::ModelRefusal(Box::new(line))).await?;
     let text = format!("API Error: {} refused to answer this. Ask in another way, or ask another model.", talk.model);
-    let failure =
-        TurnFailure { text, status: None, error_type: None, stop_reason: "refusal", terminal_reason: "api_error" };
+    let failure = TurnFailure {
+        text,
+        status: None,
+        error_type: None,
+        stop_reason: StopReason::Refusal,
+        terminal_reason: "api_error",
+    };
     record_failure(talk, &failure, AssistantErrorKind::InvalidRequest).await?;
     Ok(Some(failure))
 }
@@ -64,7 +70,7 @@ pub(super) async fn handle_api_error(talk: &AgentContext<'_>, error: &ApiError) 
         text: api_error_text(error, &talk.current_model()),
         status: error.status(),
         error_type: error.api_type().map(str::to_owned),
-        stop_reason: "stop_sequence",
+        stop_reason: StopReason::StopSequence,
         terminal_reason: if error.is_prompt_too_long() { "prompt_too_long" } else { "api_error" },
     };
     record_failure(talk, &failure, error.error_kind()).await?;
@@ -78,7 +84,7 @@ async fn record_failure(
     kind: AssistantErrorKind,
 ) -> Result<(), AppendError> {
     let mut line = factory::api_error_assistant(failure.text.clone(), kind, &mut Clock);
-    line.message.stop_reason = Maybe::Value(failure.stop_reason.to_owned());
+    line.message.stop_reason = failure.stop_reason.clone().into();
     line.api_error_status = failure.status.map(serde_json::Number::from).into();
     line.api_error_type = failure.error_type.clone().into();
     let envelope = talk.stream_envelope(line.envelope.uuid.get().cloned(), line.envelope.timestamp.get().cloned());

@@ -2,6 +2,7 @@
 
 use quipu_message::hook::{HookEvent, Stop, SubagentStop};
 use quipu_message::system::{StopHookSummary, System, stream_only};
+use quipu_message::values::MessageLevel;
 use quipu_message::{Json, Maybe};
 use quipu_transcript::AppendError;
 use serde::Serialize;
@@ -78,7 +79,7 @@ fn stop_hook_summary(effects: &HookOutcome) -> System {
         hook_errors: Maybe::Value(Json::from_serialize(&errors)),
         prevented_continuation: Maybe::Value(effects.stop_reason.is_some()),
         stop_reason: Maybe::Value(effects.stop_reason.clone().unwrap_or_default()),
-        level: Maybe::Value("suggestion".to_owned()),
+        level: MessageLevel::Suggestion.into(),
         tool_use_id: Maybe::Value(effects.tool_use_id().clone()),
         ..StopHookSummary::default()
     }))

@@ -1,6 +1,7 @@
 //! Changes of the permission rules, as a host answers them and an agent suggests them.
 
 use crate::macros::{open_enum, wire};
+use crate::values::PermissionMode;
 
 open_enum! {
     /// One change of the permission rules.
@@ -59,7 +60,7 @@ wire! {
     /// Changes the mode.
     pub struct SetMode ["type" = "setMode"] {
         /// The mode.
-        mode: req String,
+        mode: req PermissionMode,
         /// Where it is kept.
         destination: req String,
     }

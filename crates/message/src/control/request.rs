@@ -4,6 +4,7 @@ use serde_json::Number;
 
 use super::PermissionUpdate;
 use crate::macros::{open_enum, wire};
+use crate::values::PermissionMode;
 use crate::{AgentId, Json, ToolUseId, Uuid};
 
 open_enum! {
@@ -222,7 +223,7 @@ wire! {
     /// Change the permission mode. Host to agent.
     pub struct SetPermissionMode ["subtype" = "set_permission_mode"] {
         /// The mode.
-        mode: req String,
+        mode: req PermissionMode,
     }
 }
 

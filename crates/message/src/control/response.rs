@@ -6,6 +6,7 @@ use serde_json::Number;
 
 use crate::macros::wire;
 use crate::usage::ModelUsage;
+use crate::values::{Effort, PermissionMode};
 use crate::{Json, Usage, Uuid};
 
 wire! {
@@ -28,7 +29,7 @@ wire! {
         /// The version.
         claude_code_version: opt String,
         /// The permission mode.
-        current_permission_mode: opt String,
+        current_permission_mode: opt PermissionMode,
         /// Whether the hooks were taken.
         hooks_applied: opt bool,
         /// Whether a hook that fails can block.
@@ -80,7 +81,7 @@ wire! {
         /// Whether it takes an effort level.
         supports_effort: opt bool = "supportsEffort",
         /// The effort levels it takes.
-        supported_effort_levels: opt Vec<String> = "supportedEffortLevels",
+        supported_effort_levels: opt Vec<Effort> = "supportedEffortLevels",
         /// Whether it decides itself how far to think.
         supports_adaptive_thinking: opt bool = "supportsAdaptiveThinking",
         /// Whether it can answer faster for more money.
@@ -126,7 +127,7 @@ wire! {
     /// The answer to `set_permission_mode`.
     pub struct SetPermissionModeResponse {
         /// The mode.
-        mode: req String,
+        mode: req PermissionMode,
     }
 }
 
@@ -360,7 +361,7 @@ wire! {
         /// The model.
         model: req String,
         /// How hard it thinks.
-        effort: opt String,
+        effort: opt Effort,
     }
 }
 

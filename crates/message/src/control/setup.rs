@@ -6,6 +6,7 @@ use serde_json::Number;
 
 use crate::Json;
 use crate::macros::{open_enum, wire};
+use crate::values::PermissionMode;
 
 wire! {
     /// Hooks of the host for one event, by the names it will be called by.
@@ -49,7 +50,7 @@ wire! {
         /// How hard it thinks.
         effort: opt Json,
         /// Its permission mode.
-        permission_mode: opt String = "permissionMode",
+        permission_mode: opt PermissionMode = "permissionMode",
     }
 }
 

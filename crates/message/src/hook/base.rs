@@ -1,6 +1,7 @@
 //! What the events share.
 
 use crate::macros::{embedded_fields, wire};
+use crate::values::{Effort, PermissionMode};
 use crate::{AgentId, Json, SessionId, ToolUseId};
 
 embedded_fields! {
@@ -15,9 +16,9 @@ embedded_fields! {
         /// The prompt under way; none before the first.
         prompt_id: String,
         /// The permission mode.
-        permission_mode: String,
+        permission_mode: PermissionMode,
         /// How hard the model thinks, where it can be told to.
-        effort: Effort,
+        effort: HookEffort,
         /// The subagent; none in the main conversation.
         agent_id: AgentId,
         /// Which kind of agent.
@@ -27,9 +28,9 @@ embedded_fields! {
 
 wire! {
     /// How hard the model thinks.
-    pub struct Effort {
+    pub struct HookEffort {
         /// `low`, `medium`, `high` …
-        level: opt String,
+        level: opt Effort,
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Number;
 
 use crate::macros::wire;
+use crate::values::PermissionMode;
 use crate::{AgentId, Envelope, Json, ToolUseId};
 
 wire! {
@@ -11,7 +12,7 @@ wire! {
         /// `requesting`, `compacting`, or `null` when done.
         status: opt String,
         /// The new permission mode.
-        permission_mode: opt String = "permissionMode",
+        permission_mode: opt PermissionMode = "permissionMode",
         /// How the compaction ended.
         compact_result: opt String,
         /// Why it failed.

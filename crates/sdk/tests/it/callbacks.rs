@@ -159,7 +159,8 @@ async fn hooks_are_told_what_happened_and_may_change_it() {
         .hook(Hook::on(|_: Stop, context: quipu_sdk::CallbackContext| async move {
             // A hook may ask the agent something in its turn.
             let mode = context.handle.set_permission_mode("plan").await;
-            HookOutput::empty().with_system_message(mode.map_or_else(|error| error.to_string(), |set| set.mode))
+            HookOutput::empty()
+                .with_system_message(mode.map_or_else(|error| error.to_string(), |set| set.mode.to_string()))
         }));
     let (_client, mut agent) = connected(options).await;
     let base = json!({ "session_id": "s", "transcript_path": "t", "cwd": "/" });
