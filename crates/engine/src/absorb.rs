@@ -34,7 +34,7 @@ impl AgentContext<'_> {
         }
         for uuid in said().filter_map(|taken| taken.prompt.uuid.as_ref()) {
             session.emit_lifecycle(Some(uuid), "started");
-            session.state().absorbed_uuids.push(uuid.clone());
+            session.activity.add_absorbed(uuid.clone());
         }
         Ok(())
     }

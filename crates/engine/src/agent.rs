@@ -205,18 +205,17 @@ async fn prepare_turn(session: &Arc<Session>, from: Option<StartInfo>) -> Result
 async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
     session.set_activity("running");
     session.emit_lifecycle(prompt.uuid.as_ref(), "started");
-    session.state().answering_uuid = prompt.uuid.clone();
     let cancel = CancellationToken::new();
-    session.state().turn_cancel = Some(cancel.clone());
+    session.activity.begin_turn(prompt.uuid.clone(), cancel.clone());
     crate::turn_start::run_prompt_turn(session, prompt, cancel).await;
-    session.state().turn_cancel = None;
+    session.activity.end_turn();
     // Whose result was held back is done all the same.
-    let answered = session.state().answering_uuid.take();
+    let answered = session.activity.take_answered();
     session.emit_lifecycle(answered.as_ref(), "completed");
     if session.held_results().is_empty() {
         session.set_activity("idle");
     }
-    if session.options.prompt_suggestions && session.state().turn_count > 1 {
+    if session.options.prompt_suggestions && session.activity.turn_count() > 1 {
         emit_suggestion(session).await;
     }
     Ok(())
@@ -242,7 +241,7 @@ async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), Ap
     if resumed {
         let line = ModeEntry {
             mode: "normal".to_owned(),
-            session_id: Maybe::Value(session.state().id.clone()),
+            session_id: Maybe::Value(session.identity.id()),
             ..ModeEntry::default()
         };
         session.log().record_bookkeeping(&[Entry::Mode(Box::new(line))])?;
@@ -250,7 +249,7 @@ async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), Ap
     if let Some(name) = session.options.name.clone() {
         session.rename(&name)?;
     }
-    let problems = session.state().settings.problems.clone();
+    let problems = session.settings().problems.clone();
     for problem in problems {
         session.warn(format!("left out: {problem}"));
     }
@@ -319,7 +318,7 @@ async fn watch_input(session: Arc<Session>, mut stdin: Stdin, heard: Arc<Shutdow
 
 /// Waits until no turn runs.
 async fn wait_for_turn_end(session: &Session) {
-    while session.state().turn_cancel.is_some() {
+    while session.activity.is_turn_running() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

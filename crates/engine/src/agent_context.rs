@@ -125,7 +125,7 @@ impl AgentContext<'_> {
     pub(crate) fn emit_block(&self, line: &Assistant) {
         let Some(block) = line.message.content.blocks().first() else { return };
         if let Some(sub) = self.subagent() {
-            let all = self.session.state().forward_subagent_text;
+            let all = self.session.agent_config().forward_subagent_text;
             let said = match block {
                 Block::ToolUse(_) => true,
                 // Nobody waits for the words of one in the background.

@@ -120,7 +120,7 @@ pub(crate) fn recorded_system_prompt(context: &[Node]) -> Option<Vec<String>> {
 
 /// The record of the system prompt; `None` if the context holds one, or none is wanted.
 pub(crate) fn system_prompt_record(talk: &AgentContext<'_>) -> Option<Entry> {
-    let wanted = talk.session.state().records_system_prompt && !talk.session.options.bare;
+    let wanted = talk.session.agent_config().records_system_prompt && !talk.session.options.bare;
     if !wanted || recorded_system_prompt(talk.log().context()).is_some() {
         return None;
     }
@@ -290,9 +290,9 @@ impl AnnouncedFacts {
     }
 
     fn agents_attachment(&self, session: &Session) -> Option<Entry> {
-        let state = session.state();
+        let definitions = session.definitions();
         let now: BTreeMap<&str, String> =
-            state.definitions.agents.values().map(|a| (a.name.as_str(), a.listing_line())).collect();
+            definitions.agents.values().map(|a| (a.name.as_str(), a.listing_line())).collect();
         let is_new = |(name, line): &(&&str, &String)| self.agents.get(**name) != Some(*line);
         let (names, lines): (Vec<String>, Vec<String>) =
             now.iter().filter(is_new).map(|(name, line)| ((*name).to_owned(), line.clone())).unzip();
@@ -319,9 +319,8 @@ impl AnnouncedFacts {
     }
 
     fn skills_attachment(&self, session: &Session) -> Option<Entry> {
-        let state = session.state();
-        let (names, lines): (Vec<String>, Vec<String>) = state
-            .definitions
+        let definitions = session.definitions();
+        let (names, lines): (Vec<String>, Vec<String>) = definitions
             .skills()
             .map(|skill| (skill.name.clone(), format!("- {}: {}", skill.name, skill.description)))
             .unzip();

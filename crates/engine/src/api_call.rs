@@ -140,7 +140,7 @@ impl<'a> AgentContext<'a> {
                     let usage = answer.message.usage.get().cloned().unwrap_or_default();
                     self.session.usage().add_api_call(&model, &usage, began.elapsed());
                     if self.is_main() {
-                        self.session.state().context_tokens = context_tokens(&usage);
+                        self.session.activity.set_context_tokens(context_tokens(&usage));
                     }
                     count.add_response(&answer.message, &usage);
                     self.log().finish_answer(&partial.blocks, |line| {
@@ -169,9 +169,9 @@ impl<'a> AgentContext<'a> {
     /// The model that the answers of this conversation were asked for: a name of the API, or
     /// `opusplan`, which stands for two.
     fn requested_model(&self) -> String {
-        let state = self.session.state();
-        let plans = self.is_main() && state.planning_model.is_some();
-        if plans { model::opusplan(&state.model) } else { self.model.clone() }
+        let choice = self.session.model_choice.parameters();
+        let plans = self.is_main() && choice.planning_model.is_some();
+        if plans { model::opusplan(&choice.model) } else { self.model.clone() }
     }
 
     fn emits_partial_messages(&self) -> bool {

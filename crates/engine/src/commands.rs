@@ -66,18 +66,18 @@ pub(crate) async fn expand_prompt(
         return Ok(ExpandedPrompt::Plain { attachments: Vec::new() });
     }
     // What a saved prompt allows, it allows for its own turn.
-    session.state().rules.remove_source(RuleSource::Command);
+    session.permissions.change_rules(|rules| rules.remove_source(RuleSource::Command));
     let typed =
         TypedCommand::from_content(&prompt.content).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
     let Some(TypedCommand { name, args, preceding_blocks: before }) = typed else {
-        session.state().last_prompt = Some(prompt.text());
+        session.activity.set_last_prompt(prompt.text());
         return Ok(ExpandedPrompt::Plain { attachments: crate::mentions::prompt_attachments(session, prompt) });
     };
     if LOCAL_COMMANDS.iter().any(|(local, ..)| *local == name) {
         run_local_command(session, name, args, prompt, cancel).await?;
         return Ok(ExpandedPrompt::HandledLocally);
     }
-    let saved = session.state().definitions.saved_prompts.get(name).cloned();
+    let saved = session.definitions().saved_prompts.get(name).cloned();
     if saved.is_none() && INTERACTIVE_COMMANDS.split(' ').any(|known| known == name) {
         reject_interactive_command(session, name, prompt, cancel).await?;
         return Ok(ExpandedPrompt::HandledLocally);
@@ -89,13 +89,13 @@ pub(crate) async fn expand_prompt(
         session.output.warn_on_stderr(format!("ignoring allowed-tools of /{name}: this folder is not trusted"));
     } else {
         for rule in saved.allowed_tools.iter().filter_map(|text| Rule::parse(text)) {
-            session.state().rules.add(Behavior::Allow, RuleSource::Command, rule);
+            session.permissions.change_rules(|rules| rules.add(Behavior::Allow, RuleSource::Command, rule));
         }
     }
     let mut text = format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>");
     if !args.is_empty() {
         text.push_str(&format!("\n<command-args>{args}</command-args>"));
-        session.state().last_prompt = Some(format!("/{name} {args}"));
+        session.activity.set_last_prompt(format!("/{name} {args}"));
     }
     let mut user = factory::user(text, &mut Clock);
     if let Some(uuid) = &prompt.uuid {
@@ -141,7 +141,7 @@ async fn reject_interactive_command(
 
 /// Tells the model that a command is not there, so that it can say so.
 fn unknown_command_attachment(session: &Session, name: &str) -> Entry {
-    let names = command_names(&session.state().definitions);
+    let names = command_names(&session.definitions());
     let text = format!(
         "The person typed /{name}, which is not a command here. The commands are: {}. Take the words as they are, or \
          say which command may be meant.",
@@ -168,7 +168,7 @@ async fn run_local_command(
         "clear" => return clear_conversation(session, prompt, began).await,
         "context" => crate::context_usage::context_usage_text(session),
         "cost" | "usage" => session.usage().to_text(),
-        "model" if args.is_empty() => format!("The model is {}", session.state().model),
+        "model" if args.is_empty() => format!("The model is {}", session.model_choice.model()),
         "model" => {
             let (model, _) = session.set_model(args);
             format!("Set model to `{model}` for this session only")
@@ -234,15 +234,12 @@ async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, began: Inst
         *log = log.for_new_session(id.clone());
     }
     session.usage().clear();
-    {
-        let mut state = session.state();
-        state.id = id.clone();
-        (state.last_prompt, state.context_tokens, state.turn_count, state.instructions_sent) = (None, 0, 0, false);
-        state.tools_used.clear();
-        state.path_rules = None;
-    }
+    session.identity.replace_id(id.clone());
+    session.activity.clear_conversation();
+    session.memory.clear_instructions_sent();
+    session.memory.clear_path_rules();
     session.output.set_session_id(id);
-    let title = session.state().title.clone();
+    let title = session.identity.title();
     if let Some(title) = title {
         session.rename(&title)?;
     }

@@ -67,7 +67,7 @@ impl AgentContext<'_> {
     /// Compacts if the last call has nearly filled the context. Returns false if that
     /// failed: the call is then tried as it is.
     pub(crate) async fn compact_if_full(&self) -> Result<bool, AppendError> {
-        let filled = self.session.state().context_tokens;
+        let filled = self.session.activity.context_tokens();
         if filled < self.auto_compact_threshold() { Ok(true) } else { self.auto_compact(KeepPolicy::LastAnswer).await }
     }
 
@@ -79,7 +79,7 @@ impl AgentContext<'_> {
 
     /// Compacts, unless the user wants to do that alone.
     async fn auto_compact(&self, keep: KeepPolicy) -> Result<bool, AppendError> {
-        let off = self.session.state().settings.strongest_value(|known| known.auto_compact_enabled) == Some(false);
+        let off = self.session.settings().strongest_value(|known| known.auto_compact_enabled) == Some(false);
         if off || self.session.var("DISABLE_AUTO_COMPACT").is_some() || !self.is_main() {
             return Ok(false);
         }
@@ -178,7 +178,7 @@ async fn summarise_conversation(
     }
     let told = synthetic::compact_summary_text(text_between_tags(&text, "<summary>", "</summary>"));
     let mut summary = factory::user(told, &mut Clock);
-    let pre_tokens = session.state().context_tokens;
+    let pre_tokens = session.activity.context_tokens();
     let (boundary, recorded) = {
         let mut log = talk.log();
         let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
@@ -190,10 +190,8 @@ async fn summarise_conversation(
         (boundary, recorded)
     };
     talk.wait_until_written(recorded).await.map_err(CompactionError::Append)?;
-    {
-        let mut state = session.state();
-        (state.context_tokens, state.path_rules) = (0, None);
-    }
+    session.activity.set_context_tokens(0);
+    session.memory.clear_path_rules();
     if session.hooks.has_hooks_for(PostCompact::NAME) {
         let input = PostCompact {
             trigger: trigger.to_owned(),

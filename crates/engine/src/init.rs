@@ -33,22 +33,22 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
     let root = session.workspace.root().to_owned();
     let more: Vec<String> =
         session.workspace.folders().iter().filter(|folder| **folder != root).map(|f| f.display().to_string()).collect();
-    let state = session.state();
-    let skills: Vec<&str> = state.definitions.skills().map(|skill| skill.name.as_str()).collect();
-    let agents: Vec<&String> = state.definitions.agents.keys().collect();
-    let commands = command_names(&state.definitions);
+    let definitions = session.definitions().clone();
+    let skills: Vec<&str> = definitions.skills().map(|skill| skill.name.as_str()).collect();
+    let agents: Vec<&String> = definitions.agents.keys().collect();
+    let commands = command_names(&definitions);
     let init = Init {
         model: Maybe::Value(talk.model.clone()),
         tools: Maybe::Value(tools),
         mcp_servers: Maybe::Value(Json::from_serialize(&servers)),
-        permission_mode: Maybe::Value(state.mode.into()),
+        permission_mode: Maybe::Value(session.permissions.mode().into()),
         api_key_source: Maybe::Value(session.api_key_source().to_owned()),
         claude_code_version: Maybe::Value(crate::VERSION.to_owned()),
         slash_commands: Maybe::Value(commands),
-        output_style: Maybe::Value(state.settings.output_style()),
+        output_style: Maybe::Value(session.settings().output_style()),
         agents: Maybe::Value(Json::from_serialize(&agents)),
         skills: Maybe::Value(Json::from_serialize(&skills)),
-        plugins: Maybe::Value(Json::from_serialize(&state.definitions.plugins)),
+        plugins: Maybe::Value(Json::from_serialize(&definitions.plugins)),
         capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         additional_directories: Maybe::Value(more),
         user_message_uuids: talk.prompt_uuid.clone().map(|uuid| vec![uuid]).into(),
@@ -58,6 +58,5 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
         },
         ..Init::default()
     };
-    drop(state);
     session.emit_system(System::Init(Box::new(init)));
 }

@@ -23,7 +23,7 @@ pub(crate) fn main_context(
     AgentContext {
         tools: tool_selection::main_tools(session, structured.as_ref()),
         system_prompt: system_prompt::session_system_prompt(session),
-        model: session.state().active_model().to_owned(),
+        model: session.active_model(),
         max_turns: session.options.max_turns,
         kind: AgentKind::Main,
         log: &session.log,

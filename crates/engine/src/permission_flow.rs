@@ -136,8 +136,12 @@ impl AgentContext<'_> {
     }
 
     fn evaluate_rules(&self, name: &str, input: &Json, target: Option<&TargetPath>) -> Decision {
-        let state = self.session.state();
-        match evaluate_target(state.mode, &state.rules, name, &input.to_value(), self.workspace, target) {
+        let input = input.to_value();
+        let decision = self
+            .session
+            .permissions
+            .read(|mode, rules| evaluate_target(mode, rules, name, &input, self.workspace, target));
+        match decision {
             // It only tells the model what the person wrote down.
             Decision::Ask(question) if name == "Skill" && !is_rule_reason(&question.reason) => {
                 Decision::allow_unsandboxed(DecisionReason::NoRule)
@@ -290,16 +294,15 @@ impl AgentContext<'_> {
     /// Takes changes of the rules that the host sent along.
     pub(crate) fn apply_permission_updates(&self, updates: &Json) {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
-        let only_managed = self.session.state().settings.has_only_managed_rules();
+        let only_managed = self.session.settings().has_only_managed_rules();
         for update in updates.into_iter().filter(|update| may_apply(update, only_managed)) {
             // A change that cannot be read changes nothing.
-            let mode = {
-                let mut state = self.session.state();
-                let mode = state.rules.apply(&update, self.workspace);
-                apply_rules(&state.rules, self.workspace);
-                state.path_rules = None;
+            let mode = self.session.permissions.change_rules(|rules| {
+                let mode = rules.apply(&update, self.workspace);
+                apply_rules(rules, self.workspace);
                 mode
-            };
+            });
+            self.session.memory.clear_path_rules();
             if let Ok(Some(mode)) = mode
                 && self.session.can_use_mode(mode)
             {

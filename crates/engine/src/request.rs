@@ -5,6 +5,7 @@ use quipu_api::{FallbackModel, Request};
 
 use crate::agent_context::AgentContext;
 use crate::options::{Format, Options};
+use crate::session::ModelParameters;
 use crate::tool_search;
 
 /// How thinking is displayed if not configured: in reports where every line is printed as it
@@ -29,19 +30,17 @@ impl AgentContext<'_> {
 
     /// The model that is asked next: the session's own may change when planning ends.
     pub(crate) fn current_model(&self) -> String {
-        let state = self.session.state();
-        let changes = self.is_main() && state.planning_model.is_some();
-        if changes { state.active_model().to_owned() } else { self.model.clone() }
+        let changes = self.is_main() && self.session.model_choice.parameters().planning_model.is_some();
+        if changes { self.session.active_model() } else { self.model.clone() }
     }
 
     /// The request without the conversation.
     pub(crate) fn base_request(&self) -> Request {
         let (session, model) = (self.session, self.current_model());
         let model = model.as_str();
-        let (effort, max_thinking, thinking_display, session_id) = {
-            let state = session.state();
-            (state.effort_for(model), state.max_thinking_tokens, state.thinking_display.clone(), state.id.clone())
-        };
+        let ModelParameters { max_thinking_tokens: max_thinking, thinking_display, .. } =
+            session.model_choice.parameters();
+        let effort = session.effort_for(model);
         let (env, options) = (&session.request_env, &session.options);
         let foreground = self.subagent().is_some_and(|sub| !sub.is_in_background());
         let display = thinking_display.unwrap_or_else(|| default_thinking_display(options, foreground).to_owned());
@@ -67,7 +66,7 @@ impl AgentContext<'_> {
             cache_ttl: env.cache,
             betas,
             device_id: session.device_id(),
-            session_id: Some(session_id),
+            session_id: Some(session.identity.id()),
             agent_id: self.subagent().map(|sub| sub.id.clone()),
             extra_body: env.extra_body.clone(),
             ..Request::default()

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use quipu_api::Client;
-use quipu_message::bookkeeping::{AgentSetting, WorktreeSession, WorktreeState};
+use quipu_message::bookkeeping::WorktreeSession;
 use quipu_message::stream::TurnResult;
-use quipu_message::{Entry, Json, Maybe, SessionId, ToolUseId, Uuid};
+use quipu_message::{Json, Maybe};
 use sha2::{Digest, Sha256};
-use tokio_util::sync::CancellationToken;
 
 use crate::checkpoint::Checkpoints;
 use crate::conversation_log::ConversationLog;
@@ -26,16 +25,27 @@ use crate::model::ModelAliases;
 use crate::options::{Format, Options};
 use crate::output::OutputStream;
 use crate::output_style::OutputStyle;
-use crate::permission::{PermissionMode, RuleSet};
+use crate::permission::PermissionMode;
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
 use crate::settings::{SettingSource, Settings};
 use crate::tool::Workspace;
 use crate::usage::UsageTracker;
 
+mod activity;
 mod emit;
 mod hooks;
+mod identity;
+mod memory;
+mod model_choice;
+mod permissions;
 mod record;
+
+pub(crate) use activity::Activity;
+pub(crate) use identity::Identity;
+pub(crate) use memory::Memory;
+pub(crate) use model_choice::{ModelChoice, ModelParameters};
+pub(crate) use permissions::Permissions;
 
 /// What everything in a session shares.
 pub(crate) struct Session {
@@ -81,130 +91,53 @@ pub(crate) struct Session {
     pub result_count: AtomicU64,
     /// Results that are said when subagents in the background are done.
     pub held_results: Mutex<Vec<TurnResult>>,
-    /// What changes while the session runs.
-    pub state: Mutex<SessionState>,
+    /// The id and title of the session.
+    pub(crate) identity: Identity,
+    /// The permission mode and rules.
+    pub(crate) permissions: Permissions,
+    /// The model and its parameters.
+    pub(crate) model_choice: ModelChoice,
+    /// What the session is doing.
+    pub(crate) activity: Activity,
+    /// Which instruction files and rules were read.
+    pub(crate) memory: Memory,
+    /// The settings, in layers.
+    pub(crate) settings: Mutex<Settings>,
+    /// Commands, skills, subagents and output styles.
+    pub(crate) definitions: Mutex<Definitions>,
+    /// How the agent is configured.
+    pub(crate) agent_config: Mutex<AgentConfig>,
+    /// The git worktree that the session works in; `None` if it works in the folder it was started in.
+    pub(crate) worktree: Option<WorktreeSession>,
     /// The session's own conversation.
     pub log: Mutex<ConversationLog>,
     /// What was used.
     pub usage: Arc<Mutex<UsageTracker>>,
 }
 
-/// What changes while the session runs.
-#[derive(Debug)]
-pub(crate) struct SessionState {
-    /// The session.
-    pub id: SessionId,
-    /// The permission mode.
-    pub mode: PermissionMode,
-    /// The permission rules.
-    pub rules: RuleSet,
-    /// The settings.
-    pub settings: Settings,
-    /// The model.
-    pub model: String,
-    /// The model in the mode `plan`, when it is another.
-    pub(crate) planning_model: Option<String>,
-    /// How hard to think.
-    pub effort: Option<String>,
-    /// How many tokens thinking may take.
-    pub max_thinking_tokens: Option<u64>,
-    /// How thinking is shown.
-    pub thinking_display: Option<String>,
-    /// The system prompt that replaces ours.
-    pub system_prompt: Option<String>,
-    /// What follows the system prompt.
-    pub append_system_prompt: Option<String>,
-    /// The agent that the session runs as.
-    pub agent: Option<AgentDefinition>,
-    /// The worktree that the session works in.
-    pub(crate) worktree: Option<WorktreeSession>,
-    /// Whether the file names that agent and that worktree already.
-    pub agent_recorded: bool,
-    /// Whether the user was told what mode `auto` does.
-    pub auto_mode_announced: bool,
-    /// The form of the answer.
-    pub json_schema: Option<String>,
-    /// Whether what subagents say and think is told too.
-    pub forward_subagent_text: bool,
-    /// Commands, skills, subagents.
-    pub definitions: Definitions,
-    /// Folders that the host opened as parts of the project.
-    pub extra_roots: Vec<PathBuf>,
-    /// The title.
-    pub title: Option<String>,
-    /// Tools used so far.
-    pub tools_used: Vec<String>,
-    /// The prompt under way.
-    pub prompt_id: Option<String>,
-    /// The person's last words.
-    pub last_prompt: Option<String>,
-    /// Breaks the running turn off.
-    pub turn_cancel: Option<CancellationToken>,
-    /// The prompt being answered, by the id the host gave it, until its result is said.
-    pub answering_uuid: Option<Uuid>,
-    /// Prompts that the running turn has taken in, by the ids the host gave them.
-    pub absorbed_uuids: Vec<Uuid>,
-    /// The calls under way, and what moves each to the background.
-    pub running_calls: Vec<(ToolUseId, CancellationToken)>,
-    /// Whether the host has said hello.
-    pub initialized: bool,
-    /// `idle`, `running` or `requires_action`.
-    pub activity: &'static str,
-    /// How much of the context the last call filled.
-    pub context_tokens: u64,
-    /// How many prompts the session has answered.
-    pub turn_count: u64,
-    /// Notes to put before the next prompt, such as a model chosen by the host.
-    pub pending_entries: Vec<Entry>,
-    /// Whether the model was told last that plan mode is on.
-    pub(crate) plan_mode_announced: bool,
-    /// Whether the instruction files were told already.
-    pub instructions_sent: bool,
-    /// The rules that are told only with the files they are for; `None` until they are
-    /// read, and again when what they are read from may have changed.
-    pub(crate) path_rules: Option<Arc<[PathRule]>>,
-    /// Whether the system prompt is recorded once and sent verbatim from then on.
+/// How flags and `initialize` configure the agent of the session.
+#[derive(Debug, Default)]
+pub(crate) struct AgentConfig {
+    /// The system prompt of the host; `None` for the engine's own.
+    pub(crate) system_prompt: Option<String>,
+    /// Text to add at the end of the system prompt.
+    pub(crate) append_system_prompt: Option<String>,
+    /// The agent that the session runs as; `None` for the engine's own.
+    pub(crate) agent: Option<AgentDefinition>,
+    /// JSON schema of the final answer, as JSON text.
+    pub(crate) json_schema: Option<String>,
+    /// Whether the text and the thinking of subagents are emitted too.
+    pub(crate) forward_subagent_text: bool,
+    /// Whether the system prompt is recorded once and sent unchanged from then on.
     pub(crate) records_system_prompt: bool,
-}
-
-impl SessionState {
-    /// The entry that names the agent the session runs as.
-    fn agent_setting_entry(&self) -> Option<Entry> {
-        let agent = self.agent.as_ref()?;
-        let line = AgentSetting {
-            agent: agent.name.clone(),
-            session_id: Maybe::Value(self.id.clone()),
-            ..AgentSetting::default()
-        };
-        Some(Entry::AgentSetting(Box::new(line)))
-    }
-
-    /// The entry that says in which worktree the session works.
-    fn worktree_state_entry(&self) -> Option<Entry> {
-        let session_id = Maybe::Value(self.id.clone());
-        let worktree = WorktreeSession { session_id: session_id.clone(), ..self.worktree.clone()? };
-        let line = WorktreeState { worktree: Some(worktree), session_id, ..WorktreeState::default() };
-        Some(Entry::WorktreeState(Box::new(line)))
-    }
-
-    /// The model that answers in the permission mode of now.
-    pub(crate) fn active_model(&self) -> &str {
-        let planning = self.planning_model.as_deref().filter(|_| self.mode == PermissionMode::Plan);
-        planning.unwrap_or(&self.model)
-    }
-
-    /// How hard a model is to think.
-    pub(crate) fn effort_for(&self, model: &str) -> Option<String> {
-        self.effort.clone().or_else(|| self.settings.effort_for(model))
-    }
 }
 
 impl Session {
     /// The output style in force; `None` if there is none, or none of the name that settings give.
     /// One of a project that is not trusted never takes the program's own instructions away.
     pub(crate) fn output_style(&self) -> Option<OutputStyle> {
-        let state = self.state();
-        let style = state.definitions.output_styles.get(&state.settings.output_style())?.clone();
+        let name = self.settings().output_style();
+        let style = self.definitions().output_styles.get(&name)?.clone();
         Some(OutputStyle {
             keeps_coding_instructions: style.keeps_coding_instructions || style.is_from_project && !self.is_trusted,
             ..style
@@ -218,11 +151,8 @@ impl Session {
 
     /// The rules that are told only with the files they are for.
     pub(crate) fn path_rules(&self) -> Arc<[PathRule]> {
-        let (known, roots) = {
-            let state = self.state();
-            (state.path_rules.clone(), state.extra_roots.clone())
-        };
-        known.unwrap_or_else(|| {
+        self.memory.path_rules().unwrap_or_else(|| {
+            let roots = self.memory.extra_roots();
             let rules: Arc<[PathRule]> = match self.options.bare {
                 true => Arc::default(),
                 false => {
@@ -230,7 +160,7 @@ impl Session {
                         .into()
                 }
             };
-            self.state().path_rules = Some(Arc::clone(&rules));
+            self.memory.set_path_rules(Arc::clone(&rules));
             rules
         })
     }
@@ -240,13 +170,35 @@ impl Session {
         if self.options.bare {
             return (Vec::new(), Vec::new());
         }
-        let roots = self.state().extra_roots.clone();
+        let roots = self.memory.extra_roots();
         instructions::find_instructions(&self.config_folder, &self.workspace, &roots, &self.setting_sources)
     }
 
-    /// What changes while the session runs.
-    pub(crate) fn state(&self) -> MutexGuard<'_, SessionState> {
-        self.state.lock()
+    /// The settings, locked; nothing else may be locked meanwhile.
+    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock()
+    }
+
+    /// Commands, skills, subagents and output styles, locked; nothing else may be locked meanwhile.
+    pub(crate) fn definitions(&self) -> MutexGuard<'_, Definitions> {
+        self.definitions.lock()
+    }
+
+    /// How the agent is configured, locked; nothing else may be locked meanwhile.
+    pub(crate) fn agent_config(&self) -> MutexGuard<'_, AgentConfig> {
+        self.agent_config.lock()
+    }
+
+    /// The model that answers in the current permission mode.
+    pub(crate) fn active_model(&self) -> String {
+        let is_planning = self.permissions.mode() == PermissionMode::Plan;
+        let ModelParameters { model, planning_model, .. } = self.model_choice.parameters();
+        planning_model.filter(|_| is_planning).unwrap_or(model)
+    }
+
+    /// The effort level for a model; `None` if neither the session nor settings choose one.
+    pub(crate) fn effort_for(&self, model: &str) -> Option<String> {
+        self.model_choice.parameters().effort.or_else(|| self.settings().effort_for(model))
     }
 
     /// The session's own conversation.
@@ -266,15 +218,17 @@ impl Session {
 
     /// Reads the files of commands, skills, subagents and output styles again.
     pub(crate) fn reload_definitions(&self) {
-        let mut fresh = Definitions::load(&self.config_folder, &self.project_folder, &self.setting_sources);
-        let mut state = self.state();
+        let mut reloaded = Definitions::load(&self.config_folder, &self.project_folder, &self.setting_sources);
         if self.setting_sources.contains(&SettingSource::Project) {
-            state.extra_roots.iter().for_each(|root| fresh.add_root(root));
+            self.memory.extra_roots().iter().for_each(|root| reloaded.add_root(root));
         }
-        state.definitions.plugins.iter().for_each(|plugin| fresh.add_plugin(plugin));
-        let problems = std::mem::take(&mut fresh.problems);
-        state.definitions.replace_file_definitions(fresh);
-        drop(state);
+        let problems = {
+            let mut definitions = self.definitions();
+            definitions.plugins.iter().for_each(|plugin| reloaded.add_plugin(plugin));
+            let problems = std::mem::take(&mut reloaded.problems);
+            definitions.replace_file_definitions(reloaded);
+            problems
+        };
         problems.into_iter().for_each(|problem| self.warn(format!("left out: {problem}")));
     }
 
@@ -319,31 +273,22 @@ impl Session {
     /// chosen and the one before.
     pub(crate) fn set_model(&self, name: &str) -> (String, String) {
         let model = self.models.resolve(name);
-        let mut state = self.state();
-        state.planning_model = self.models.planning_model(name);
-        let before = std::mem::replace(&mut state.model, model.clone());
-        (model, before)
+        let previous = self.model_choice.change(|choice| {
+            choice.planning_model = self.models.planning_model(name);
+            std::mem::replace(&mut choice.model, model.clone())
+        });
+        (model, previous)
     }
 
     /// Whether a permission mode may be chosen while the session runs.
     pub(crate) fn can_use_mode(&self, mode: PermissionMode) -> bool {
         let bypasses = self.options.may_skip_permissions && !self.options.restricted;
-        (mode != PermissionMode::BypassPermissions || bypasses) && !self.state().settings.disables_mode(mode)
-    }
-
-    /// Changes the permission mode; true when it was another.
-    pub(crate) fn replace_mode(&self, mode: PermissionMode) -> bool {
-        let mut state = self.state();
-        let before = std::mem::replace(&mut state.mode, mode);
-        // The model is told that it is over, whoever ended it.
-        state.plan_mode_announced |= before == PermissionMode::Plan;
-        before != mode
+        (mode != PermissionMode::BypassPermissions || bypasses) && !self.settings().disables_mode(mode)
     }
 
     /// Breaks the running turn off; questions to the host are withdrawn first.
     pub(crate) fn interrupt(&self) {
-        let turn = self.state().turn_cancel.clone();
-        if let Some(turn) = turn {
+        if let Some(turn) = self.activity.turn_cancel() {
             self.host.cancel_all();
             turn.cancel();
         }
@@ -359,23 +304,23 @@ impl Session {
         // Below a folder with a random name.
         let private = || self.workspace.output_folder().to_owned();
         let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(private, PathBuf::from);
-        base.join("quipu-agent").join(self.state().id.as_str())
+        base.join("quipu-agent").join(self.identity.id().as_str())
     }
 
     /// The prompt under way, for lines that belong to it.
     pub(crate) fn prompt_id(&self) -> Maybe<String> {
-        self.state().prompt_id.clone().into()
+        self.activity.prompt_id().into()
     }
 
     /// JSON of the answer's form, when one was asked for.
     pub(crate) fn output_schema(&self) -> Option<Json> {
-        let text = self.state().json_schema.clone()?;
+        let text = self.agent_config().json_schema.clone()?;
         Json::parse(&text).ok()
     }
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("id", &self.state().id).finish_non_exhaustive()
+        f.debug_struct("Session").field("id", &self.identity.id()).finish_non_exhaustive()
     }
 }

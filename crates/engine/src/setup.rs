@@ -31,7 +31,7 @@ use crate::queue::PromptQueue;
 use crate::queue_replay::QueueReplay;
 use crate::request_env::RequestEnv;
 use crate::sandbox;
-use crate::session::{Session, SessionState};
+use crate::session::{Activity, AgentConfig, Identity, Memory, ModelChoice, ModelParameters, Permissions, Session};
 use crate::settings::{self, Settings};
 use crate::state_file;
 use crate::structured_output::StructuredOutputTool;
@@ -316,43 +316,20 @@ impl Launch {
             None => {}
         }
         apply_rules(&rules, &place);
-        let state = SessionState {
-            id: chosen.id,
-            mode,
-            rules,
+        let model_choice = ModelChoice::new(ModelParameters {
             model: models.resolve(&model),
             planning_model: models.planning_model(&model),
             effort: self.options.effort.clone(),
             max_thinking_tokens: self.options.max_thinking_tokens,
             thinking_display: self.options.thinking_display.clone(),
+        });
+        let agent_config = AgentConfig {
             system_prompt: self.options.system_prompt.clone(),
             append_system_prompt: self.options.append_system_prompt.clone(),
+            agent,
             json_schema: self.options.json_schema.clone(),
             forward_subagent_text: self.options.forward_subagent_text,
-            definitions: catalog,
-            title: self.options.name.clone().or(chosen.title),
-            tools_used: Vec::new(),
-            prompt_id: None,
-            last_prompt: None,
-            turn_cancel: None,
-            extra_roots: Vec::new(),
-            running_calls: Vec::new(),
-            initialized: false,
-            activity: "idle",
-            context_tokens: 0,
-            turn_count: chosen.turn_count,
-            pending_entries: Vec::new(),
-            instructions_sent: false,
-            path_rules: None,
-            agent,
-            worktree: self.worktree.clone(),
-            agent_recorded: false,
-            auto_mode_announced: false,
-            answering_uuid: None,
-            absorbed_uuids: Vec::new(),
             records_system_prompt: !self.options.no_system_prompt_snapshot,
-            plan_mode_announced: false,
-            settings: settings.clone(),
         };
         let mut hook_env = self.env.clone();
         let scrubs_secrets = scrubs_secrets(&self.env);
@@ -369,7 +346,15 @@ impl Launch {
             held_results: Mutex::default(),
             log: Mutex::new(log),
             usage: ledger,
-            state: Mutex::new(state),
+            identity: Identity::new(chosen.id, self.options.name.clone().or(chosen.title)),
+            permissions: Permissions::new(mode, rules),
+            model_choice,
+            activity: Activity::new(chosen.turn_count),
+            memory: Memory::default(),
+            settings: Mutex::new(settings),
+            definitions: Mutex::new(catalog),
+            agent_config: Mutex::new(agent_config),
+            worktree: self.worktree,
             options: self.options,
             hook_env,
             env: self.env,

@@ -64,10 +64,10 @@ impl AgentTool {
     /// The subagent of a name, as its file is now. One whose file came since the session began is
     /// found, too; `None` if there is none.
     fn find_agent(&self, name: &str) -> Option<AgentDefinition> {
-        let found = self.session.state().definitions.reload_agent(name);
+        let found = self.session.definitions().reload_agent(name);
         found.or_else(|| {
             self.session.reload_definitions();
-            self.session.state().definitions.agents.get(name).cloned()
+            self.session.definitions().agents.get(name).cloned()
         })
     }
 }
@@ -108,7 +108,7 @@ impl Tool for AgentTool {
             let kind = asked.subagent_type.text().unwrap_or("general-purpose");
             let agent = self.find_agent(kind);
             let Some(agent) = agent else {
-                let names: Vec<String> = self.session.state().definitions.agents.keys().cloned().collect();
+                let names: Vec<String> = self.session.definitions().agents.keys().cloned().collect();
                 return ToolOutput::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
             };
             let job = SubagentRun::new(self, agent, asked, place, call);
@@ -192,7 +192,7 @@ impl SubagentRun {
             () = self.cancel.cancelled() => None,
         };
         let log = Mutex::new(self.open_log());
-        let inherited = session.state().model.clone();
+        let inherited = session.model_choice.model();
         let chosen = session.request_env.subagent_model.clone();
         let chosen = chosen.or_else(|| self.input.model.text().map(str::to_owned));
         let name = chosen.or_else(|| self.agent.own_model().map(str::to_owned)).filter(|name| name != "inherit");

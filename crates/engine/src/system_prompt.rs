@@ -29,7 +29,7 @@ praise, no summary of what is already visible.";
 /// The system prompt, in parts. Once it is recorded, what is recorded is sent, so that the
 /// prompt cache outlives a resume with other texts; a compaction ends that.
 pub(crate) fn session_system_prompt(session: &Session) -> Vec<String> {
-    let records = session.state().records_system_prompt;
+    let records = session.agent_config().records_system_prompt;
     let recorded = records.then(|| announce::recorded_system_prompt(session.log().context())).flatten();
     recorded.unwrap_or_else(|| render_system_prompt(session))
 }
@@ -38,9 +38,10 @@ pub(crate) fn session_system_prompt(session: &Session) -> Vec<String> {
 /// folder: that is [announced](crate::announce).
 fn render_system_prompt(session: &Session) -> Vec<String> {
     let style = session.output_style();
-    let state = session.state();
+    let language = session.settings().strongest_value(|known| known.language.clone());
+    let config = session.agent_config();
     let mut parts = vec![IDENTITY.to_owned()];
-    match state.system_prompt.as_ref().or(state.agent.as_ref().map(|agent| &agent.prompt)) {
+    match config.system_prompt.as_ref().or(config.agent.as_ref().map(|agent| &agent.prompt)) {
         Some(text) => parts.push(text.clone()),
         None if session.options.bare => {}
         None => {
@@ -53,10 +54,10 @@ fn render_system_prompt(session: &Session) -> Vec<String> {
             }
         }
     }
-    if let Some(language) = state.settings.strongest_value(|known| known.language.clone()) {
+    if let Some(language) = language {
         parts.push(format!("Write to the user in this language: {language}. Code and names stay as they are."));
     }
-    parts.extend(state.append_system_prompt.clone());
+    parts.extend(config.append_system_prompt.clone());
     parts.retain(|part| !part.trim().is_empty());
     parts
 }

@@ -450,14 +450,14 @@ struct RunningCallGuard<'a> {
 
 impl<'a> RunningCallGuard<'a> {
     fn new(session: &'a Session, call: &CallContext) -> Self {
-        session.state().running_calls.push((call.tool_use_id.clone(), call.move_to_background.clone()));
+        session.activity.add_call(call.tool_use_id.clone(), call.move_to_background.clone());
         Self { session, tool_use_id: call.tool_use_id.clone() }
     }
 }
 
 impl Drop for RunningCallGuard<'_> {
     fn drop(&mut self) {
-        self.session.state().running_calls.retain(|(id, _)| *id != self.tool_use_id);
+        self.session.activity.remove_call(&self.tool_use_id);
     }
 }
 

@@ -61,7 +61,7 @@ impl Tool for DeferredTool {
 pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
     let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.starts_with("mcp__");
     let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size_chars()).sum();
-    let context = ModelLimits::for_model(&session.state().model).context_window;
+    let context = ModelLimits::for_model(&session.model_choice.model()).context_window;
     if session.request_env.no_betas
         || size == 0
         || size <= max_definition_chars(session.var("ENABLE_TOOL_SEARCH"), context)

@@ -29,7 +29,7 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
         all.push(Arc::new(user_tools::ExitPlanModeTool { session: Arc::clone(session) }));
     }
     // Tools look at the state to describe themselves, so it is not held meanwhile.
-    let agent = session.state().agent.clone();
+    let agent = session.agent_config().agent.clone();
     if let Some(agent) = &agent {
         retain_agent_tools(agent, &mut all);
     }
@@ -84,7 +84,7 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
     if depth < MAX_SUBAGENT_DEPTH {
         all.push(Arc::new(AgentTool::new(session, depth, subagent_tools)));
     }
-    if session.state().definitions.skills().next().is_some() {
+    if session.definitions().skills().next().is_some() {
         all.push(Arc::new(user_tools::SkillTool { session: Arc::clone(session) }));
     }
     all.extend(session.mcp.tools());
@@ -93,11 +93,10 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
 
 /// A tool that is refused whatever it is called with is not offered.
 fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
-    let refused: Vec<String> = {
-        let state = session.state();
-        let refusals = state.rules.with_behavior(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
+    let refused: Vec<String> = session.permissions.read(|_, rules| {
+        let refusals = rules.with_behavior(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
         refusals.map(|rule| rule.rule.tool.clone()).collect()
-    };
+    });
     all.retain(|tool| !refused.iter().any(|name| names_tool(name, &tool.definition().name)));
 }
 

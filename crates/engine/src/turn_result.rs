@@ -86,10 +86,7 @@ pub(crate) fn emit_held(session: &Session) {
         |result| TurnResult { total_cost_usd: total_cost_usd.clone(), model_usage: model_usage.clone(), ..result };
     let mut lines: Vec<Entry> = held.into_iter().map(|result| Entry::Result(Box::new(told(result)))).collect();
     // A host that answers a result at once finds nothing of its own between the two.
-    let answered = {
-        let mut state = session.state();
-        if state.turn_cancel.is_none() { state.answering_uuid.take() } else { None }
-    };
+    let answered = session.activity.take_answered_if_over();
     lines.extend(answered.map(|uuid| session.lifecycle_entry(&uuid, "completed")));
     session.output.emit_all(lines);
 }

@@ -26,7 +26,7 @@ use crate::turn_state::{TurnEnd, TurnState};
 /// Answers one prompt, from its first hook to its result.
 pub(crate) async fn run_prompt_turn(session: &Arc<Session>, prompt: Prompt, cancel: CancellationToken) {
     let mut count = TurnState::new();
-    session.state().prompt_id = Some(new_id().to_string());
+    session.activity.set_prompt_id(new_id().to_string());
     let expanded = match commands::expand_prompt(session, &prompt, &cancel).await {
         Ok(ExpandedPrompt::HandledLocally) => return,
         Ok(expanded) => Ok(expanded),
@@ -46,11 +46,7 @@ pub(crate) async fn run_prompt_turn(session: &Arc<Session>, prompt: Prompt, canc
     };
     let result = turn_result::build_result(&talk, &end, &count);
     // A host may send the next prompt as soon as it reads the result: no turn may run by then.
-    let absorbed = {
-        let mut state = session.state();
-        state.turn_cancel = None;
-        std::mem::take(&mut state.absorbed_uuids)
-    };
+    let absorbed = session.activity.end_turn();
     absorbed.iter().for_each(|uuid| session.emit_lifecycle(Some(uuid), "completed"));
     turn_result::emit_or_hold(session, TurnResult { origin: prompt.origin(), ..result });
 }
@@ -71,7 +67,7 @@ async fn record_prompt(
             session.run_hooks(input, None, None, &talk.cancel).await
         }
     };
-    let mut entries = std::mem::take(&mut session.state().pending_entries);
+    let mut entries = session.activity.take_pending();
     let is_command = matches!(expanded, ExpandedPrompt::SavedPrompt { .. });
     let (mut user, mut beside) = match expanded {
         ExpandedPrompt::Plain { attachments: beside } => (prompt_entry(session, prompt), beside),
@@ -112,7 +108,7 @@ async fn record_prompt(
     // The user's words are on disk before the model is asked.
     talk.wait_until_written(recorded).await?;
     session.record_checkpoints()?;
-    session.state().turn_count += 1;
+    session.activity.count_turn();
     if session.options.replay_user_messages && prompt.task_notice.is_none() {
         talk.emit_replay(&user);
     }
@@ -133,7 +129,7 @@ fn prompt_entry(session: &Session, prompt: &Prompt) -> User {
     if !prompt.contexts.is_empty() {
         user.contexts = Maybe::Value(prompt.contexts.clone());
     }
-    user.permission_mode = Maybe::Value(session.state().mode.into());
+    user.permission_mode = Maybe::Value(session.permissions.mode().into());
     user.origin = prompt.origin();
     user.prompt_source = prompt.task_notice.is_none().then(|| "sdk".to_owned()).into();
     let images = prompt.content.blocks().iter().filter(|block| matches!(block, Block::Image(_))).count();

@@ -107,7 +107,7 @@ impl Tool for ExitPlanModeTool {
     }
 
     fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        if self.session.state().mode == PermissionMode::Plan {
+        if self.session.permissions.mode() == PermissionMode::Plan {
             self.session.set_mode(PermissionMode::Default);
         }
         Box::pin(std::future::ready(ToolOutput::new("The person agrees with the plan. Begin with it.", &input)))
@@ -144,7 +144,7 @@ impl Tool for SkillTool {
     fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         let name = input["skill"].as_str().unwrap_or_default().trim_start_matches('/');
         let args = input["args"].as_str().unwrap_or_default();
-        let found = self.session.state().definitions.saved_prompts.get(name).cloned();
+        let found = self.session.definitions().saved_prompts.get(name).cloned();
         let output = match found {
             Some(skill) => {
                 let text = format!("Its files are in {}.\n\n{}", skill.folder.display(), skill.expand(args));

@@ -100,11 +100,8 @@ impl WebSearch {
     }
 
     fn search_request(&self, input: &WebSearchInput) -> Request {
-        let (model, effort, id) = {
-            let state = self.session.state();
-            let model = state.active_model().to_owned();
-            (model.clone(), state.effort_for(&model), state.id.clone())
-        };
+        let model = self.session.active_model();
+        let (effort, id) = (self.session.effort_for(&model), self.session.identity.id());
         let env = &self.session.request_env;
         let tool = api::Tool {
             name: "web_search".to_owned(),

@@ -7,7 +7,6 @@ use super::announced_instructions;
 use crate::agent_context::AgentContext;
 use crate::attachments::rendered_attachment;
 use crate::instructions::{self, InstructionFile};
-use crate::permission::PermissionMode;
 use crate::session::Session;
 use crate::usage::float_number;
 
@@ -15,7 +14,7 @@ use crate::usage::float_number;
 /// first prompt of the process and when a compaction has taken them out of the context.
 pub(crate) fn due_instructions(talk: &AgentContext<'_>) -> Option<Entry> {
     let session = talk.session;
-    let is_first = !std::mem::replace(&mut session.state().instructions_sent, true);
+    let is_first = session.memory.take_instructions_unsent();
     let known = announced_instructions(talk.log().context());
     if !is_first && known.is_some() {
         return None;
@@ -60,9 +59,7 @@ pub(crate) fn budget_attachment(session: &Session) -> Option<Entry> {
 
 /// Tells the model that plan mode is on, or over; none when nothing changed.
 pub(crate) fn plan_mode_attachment(session: &Session) -> Option<Entry> {
-    let mut state = session.state();
-    let planning = state.mode == PermissionMode::Plan;
-    let was = std::mem::replace(&mut state.plan_mode_announced, planning);
+    let (was, planning) = session.permissions.take_plan_mode_change();
     let (text, attached) = match (was, planning) {
         (_, true) => {
             let note = attachment::PlanMode {

@@ -8,7 +8,7 @@ use quipu_message::control::{
     ControlErrorResponse, ControlRequest, ControlResponse, RequestBody, ResponseBody, request,
 };
 use quipu_message::system::{System, stream_only};
-use quipu_message::{Entry, Json, Maybe, ToolUseId};
+use quipu_message::{Entry, Json, Maybe};
 use serde::Serialize;
 
 use super::{responses, settings_change};
@@ -75,7 +75,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
     // Whoever interrupts waits for nothing more.
     if !session.held_results().is_empty() {
         crate::turn_result::emit_held(session);
-        if session.state().turn_cancel.is_none() {
+        if !session.activity.is_turn_running() {
             session.set_activity("idle");
         }
     }
@@ -171,7 +171,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
             respond_with(&response::EmptyResponse::default())
         }
         RequestBody::BackgroundTasks(body) => {
-            move_to_background(session, body.tool_use_id.get());
+            session.activity.move_to_background(body.tool_use_id.get());
             respond_with(&response::EmptyResponse::default())
         }
         RequestBody::GetTaskOutput(body) => match responses::task_output(session, &body.task_id) {
@@ -182,7 +182,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
         RequestBody::ReloadSkills(_) => respond_with(&responses::reload_skills(session)),
         RequestBody::ReloadOutputStyles(_) => {
             session.reload_definitions();
-            let available_output_styles = crate::output_style::style_names(&session.state().definitions.output_styles);
+            let available_output_styles = crate::output_style::style_names(&session.definitions().output_styles);
             respond_with(&response::ReloadOutputStylesResponse { available_output_styles, ..Default::default() })
         }
         RequestBody::ApplyFlagSettings(body) => {
@@ -220,33 +220,33 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Contr
         session.hooks.add_callbacks(hooks).map_err(|error| bad("hooks", error))?;
     }
     if let Some(agents) = body.agents.get().filter(|json| !json.is_null()) {
-        session.state().definitions.add_agents_json(agents.text()).map_err(|error| bad("agents", error))?;
+        session.definitions().add_agents_json(agents.text()).map_err(|error| bad("agents", error))?;
     }
     apply_agent_option(session)?;
     if let Some(schema) = body.json_schema.get().filter(|json| !json.is_null()) {
         crate::structured_output::StructuredOutputTool::new(schema)
             .map_err(|error| RequestError::from(error.to_string()))?;
-        session.state().json_schema = Some(schema.text().to_owned());
+        session.agent_config().json_schema = Some(schema.text().to_owned());
     }
     if let Some(text) = body.system_prompt.get().filter(|json| !json.is_null()).map(Json::extract_text) {
-        session.state().system_prompt = Some(text);
+        session.agent_config().system_prompt = Some(text);
     }
     if let Some(names) = body.skills.get() {
-        session.state().definitions.restrict_skills(names);
+        session.definitions().restrict_skills(names);
     }
     if let Some(all) = body.forward_subagent_text.get() {
-        session.state().forward_subagent_text = *all;
+        session.agent_config().forward_subagent_text = *all;
     }
     if let Some(text) = body.append_system_prompt.text() {
-        session.state().append_system_prompt = Some(text.to_owned());
+        session.agent_config().append_system_prompt = Some(text.to_owned());
     }
     if let Some(records) = body.system_prompt_snapshot.get() {
-        session.state().records_system_prompt = *records;
+        session.agent_config().records_system_prompt = *records;
     }
     let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
     session.mcp.add_sdk_servers(&servers, body.sdk_mcp_server_manifests.get());
     session.connect_mcp().await;
-    let again = std::mem::replace(&mut session.state().initialized, true);
+    let again = session.activity.mark_initialized();
     // Whoever comes back has missed what changed.
     let after = again.then(|| Entry::System(Box::new(crate::background::running_tasks_entry(session))));
     Ok((
@@ -258,17 +258,14 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Contr
 /// Takes the agent of `--agent` up when the host has only now described it.
 fn apply_agent_option(session: &Session) -> Result<(), RequestError> {
     let Some(name) = &session.options.agent else { return Ok(()) };
-    let mut state = session.state();
-    if state.agent.is_none() {
-        let agent = state
-            .definitions
-            .find_agent(name)
-            .map_err(|error| RequestError::from(format!("--agent: {error}")))?
-            .clone();
+    if session.agent_config().agent.is_none() {
+        let found = session.definitions().find_agent(name).cloned();
+        let agent = found.map_err(|error| RequestError::from(format!("--agent: {error}")))?;
         if let (Some(model), None) = (agent.own_model(), &session.options.model) {
-            state.model = session.models.resolve(model);
+            let model = session.models.resolve(model);
+            session.model_choice.change(|choice| choice.model = model);
         }
-        state.agent = Some(agent);
+        session.agent_config().agent = Some(agent);
     }
     Ok(())
 }
@@ -276,24 +273,18 @@ fn apply_agent_option(session: &Session) -> Result<(), RequestError> {
 /// Sets how far to think and how that is shown: `null` is as at the start, what is left
 /// out stays.
 fn set_thinking(session: &Session, body: &request::SetMaxThinkingTokens) {
-    let mut state = session.state();
-    match &body.max_thinking_tokens {
-        Maybe::Value(tokens) => state.max_thinking_tokens = Some(*tokens),
-        Maybe::Null => state.max_thinking_tokens = session.options.max_thinking_tokens,
-        Maybe::Absent => {}
-    }
-    match &body.thinking_display {
-        Maybe::Value(display) => state.thinking_display = Some(display.clone()),
-        Maybe::Null => state.thinking_display = None,
-        Maybe::Absent => {}
-    }
-}
-
-/// Lets one call go on in the background, or all; calls that cannot, stay.
-fn move_to_background(session: &Session, only: Option<&ToolUseId>) {
-    let state = session.state();
-    let chosen = state.running_calls.iter().filter(|(id, _)| only.is_none_or(|only| only == id));
-    chosen.for_each(|(_, aside)| aside.cancel());
+    session.model_choice.change(|choice| {
+        match &body.max_thinking_tokens {
+            Maybe::Value(tokens) => choice.max_thinking_tokens = Some(*tokens),
+            Maybe::Null => choice.max_thinking_tokens = session.options.max_thinking_tokens,
+            Maybe::Absent => {}
+        }
+        match &body.thinking_display {
+            Maybe::Value(display) => choice.thinking_display = Some(display.clone()),
+            Maybe::Null => choice.thinking_display = None,
+            Maybe::Absent => {}
+        }
+    });
 }
 
 fn set_permission_mode(session: &Session, word: &str) -> ControlResult {
@@ -309,7 +300,7 @@ fn set_permission_mode(session: &Session, word: &str) -> ControlResult {
         let error = format!("Cannot set permission mode: settings or flags of the session disable {mode}");
         return Err(RequestError { error, code: Some("invalid_mode") });
     }
-    let changed = session.replace_mode(mode);
+    let changed = session.permissions.replace_mode(mode);
     let status = stream_only::Status {
         status: Maybe::Null,
         permission_mode: Maybe::Value(mode.into()),
@@ -329,7 +320,7 @@ fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>
         let (line, said) = crate::commands::stdout_entries(session, &format!("Set model to `{model}`"));
         let [caveat, command] = crate::commands::command_entries("model", &model);
         session.output.emit(said);
-        session.state().pending_entries.extend([caveat, command, line]);
+        session.activity.add_pending([caveat, command, line]);
     }
     (Some(Json::from_serialize(&response::SetModelResponse { model, ..Default::default() })), Vec::new())
 }
@@ -337,7 +328,7 @@ fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>
 async fn set_mcp_servers(session: &Arc<Session>, servers: &Json) -> ControlResult {
     let set = session
         .mcp
-        .set_servers(servers, &session.env, session.options.safe_mode, &session.state().settings)
+        .set_servers(servers, &session.env, session.options.safe_mode, &session.settings())
         .map_err(|error| RequestError::from(error.to_string()))?;
     let ServersSet { added, removed, refused, problems } = set;
     problems.into_iter().for_each(|problem| session.warn(problem));

@@ -47,12 +47,12 @@ const HOOK_EVENTS: [(&str, &str, bool); 14] = [
 
 /// The answer to `initialize`.
 pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeResponse {
-    let state = session.state();
+    let definitions = session.definitions().clone();
     InitializeResponse {
-        commands: list_commands(&state.definitions),
-        agents: list_agents(&state.definitions).into(),
-        output_style: state.settings.output_style().into(),
-        available_output_styles: output_style::style_names(&state.definitions.output_styles).into(),
+        commands: list_commands(&definitions),
+        agents: list_agents(&definitions).into(),
+        output_style: session.settings().output_style().into(),
+        available_output_styles: output_style::style_names(&definitions.output_styles).into(),
         models: session.models.list_models().into(),
         account: Maybe::Value(AccountInfo {
             token_source: Maybe::Value("none".to_owned()),
@@ -62,10 +62,10 @@ pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeR
         }),
         pid: std::process::id().into(),
         claude_code_version: crate::VERSION.to_owned().into(),
-        current_permission_mode: Maybe::Value(state.mode.into()),
+        current_permission_mode: Maybe::Value(session.permissions.mode().into()),
         hooks_applied: hooks.then_some(true).into(),
         hook_on_failure_supported: hooks.then_some(true).into(),
-        session_state: state.activity.to_owned().into(),
+        session_state: session.activity.status().to_owned().into(),
         capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         ..InitializeResponse::default()
     }
@@ -94,15 +94,13 @@ pub(super) fn usage_response(session: &Session) -> GetUsageResponse {
 
 /// The answer to `get_settings`.
 pub(super) fn settings_response(session: &Session) -> GetSettingsResponse {
-    let state = session.state();
+    let model = session.model_choice.model();
+    let effort = session.effort_for(&model);
+    let settings = session.settings();
     GetSettingsResponse {
-        effective: Json::from(state.settings.merged_json()),
-        sources: state.settings.layers.iter().map(|layer| Json::from_serialize(layer.source.as_str())).collect(),
-        applied: AppliedSettings {
-            model: state.model.clone(),
-            effort: state.effort_for(&state.model).as_deref().map(Effort::from).into(),
-            ..AppliedSettings::default()
-        },
+        effective: Json::from(settings.merged_json()),
+        sources: settings.layers.iter().map(|layer| Json::from_serialize(layer.source.as_str())).collect(),
+        applied: AppliedSettings { model, effort: effort.as_deref().map(Effort::from).into(), ..AppliedSettings::default() },
         ..GetSettingsResponse::default()
     }
 }
@@ -144,7 +142,7 @@ pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRule
         ..PermissionRule::default()
     };
     let state = PermissionState {
-        rules: session.state().rules.iter().map(row).collect(),
+        rules: session.permissions.read(|_, rules| rules.iter().map(row).collect()),
         workspace_directories: more.collect(),
         original_cwd: root.display().to_string(),
         ..PermissionState::default()
@@ -193,12 +191,12 @@ pub(super) fn mark_file_seen(session: &Session, name: &str) {
 /// The answer to `reload_plugins`: commands and subagents are read again.
 pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
     session.reload_definitions();
-    let state = session.state();
+    let definitions = session.definitions();
     ReloadPluginsResponse {
-        commands: list_commands(&state.definitions),
-        agents: list_agents(&state.definitions),
+        commands: list_commands(&definitions),
+        agents: list_agents(&definitions),
         mcp_servers: session.mcp.list_servers(),
-        plugins: state.definitions.plugins.iter().map(Json::from_serialize).collect(),
+        plugins: definitions.plugins.iter().map(Json::from_serialize).collect(),
         ..ReloadPluginsResponse::default()
     }
 }
@@ -206,9 +204,9 @@ pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
 /// The answer to `reload_skills`.
 pub(super) fn reload_skills(session: &Arc<Session>) -> ReloadSkillsResponse {
     session.reload_definitions();
-    let state = session.state();
-    let names: Vec<&str> = state.definitions.skills().map(|skill| skill.name.as_str()).collect();
-    let skills = list_commands(&state.definitions).into_iter().filter(|command| names.contains(&command.name.as_str()));
+    let definitions = session.definitions();
+    let names: Vec<&str> = definitions.skills().map(|skill| skill.name.as_str()).collect();
+    let skills = list_commands(&definitions).into_iter().filter(|command| names.contains(&command.name.as_str()));
     ReloadSkillsResponse { skills: skills.collect(), ..ReloadSkillsResponse::default() }
 }
 
@@ -225,7 +223,7 @@ pub(super) fn task_output(session: &Session, id: &str) -> Option<GetTaskOutputRe
 
 /// Keeps a title that the model made up.
 pub(super) fn record_ai_title(session: &Session, title: &str) -> Result<(), AppendError> {
-    let session_id = Maybe::Value(session.state().id.clone());
+    let session_id = Maybe::Value(session.identity.id());
     let line = AiTitle { title: title.to_owned(), session_id, ..AiTitle::default() };
     session.log().record_bookkeeping(&[Entry::AiTitle(Box::new(line))])
 }

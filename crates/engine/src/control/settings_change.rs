@@ -19,23 +19,27 @@ use crate::settings::SettingSource;
 /// Puts settings over all others, for this session.
 pub(super) fn apply_flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {
     let all = given.map(Json::to_value).unwrap_or_default();
-    let mut state = session.state();
-    let known = state.settings.add_flag_layer(all).map_err(|error| error.to_string())?.clone();
+    let (known, has_managed_model, managed_only) = {
+        let mut settings = session.settings();
+        let known = settings.add_flag_layer(all).map_err(|error| error.to_string())?.clone();
+        let has_managed_model = settings.managed_value(|known| known.model.clone()).is_some();
+        (known, has_managed_model, settings.has_only_managed_rules())
+    };
     if let Some(effort) = known.effort_level {
-        state.effort = Some(effort);
+        session.model_choice.change(|choice| choice.effort = Some(effort));
     }
-    if let Some(model) = known.model.filter(|_| state.settings.managed_value(|known| known.model.clone()).is_none()) {
-        state.planning_model = session.models.planning_model(&model);
-        state.model = session.models.resolve(&model);
+    if let Some(model) = known.model.filter(|_| !has_managed_model) {
+        session.set_model(&model);
     }
-    let managed_only = state.settings.has_only_managed_rules();
-    known.permissions.for_each_rule(|behavior, rule| {
-        if !managed_only || behavior != Behavior::Allow {
-            state.rules.add(behavior, crate::permission::RuleSource::FlagSettings, rule);
-        }
+    session.permissions.change_rules(|rules| {
+        known.permissions.for_each_rule(|behavior, rule| {
+            if !managed_only || behavior != Behavior::Allow {
+                rules.add(behavior, crate::permission::RuleSource::FlagSettings, rule);
+            }
+        });
+        apply_rules(rules, &session.workspace);
     });
-    apply_rules(&state.rules, &session.workspace);
-    state.path_rules = None;
+    session.memory.clear_path_rules();
     Ok(())
 }
 
@@ -59,14 +63,14 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
     }
     let Some(value) = given.get(allowed) else { return Ok(()) };
     let known: Vec<String> = match source {
-        SettingSource::Local => output_style::style_names(&session.state().definitions.output_styles),
+        SettingSource::Local => output_style::style_names(&session.definitions().output_styles),
         // The highest is for one session at a time.
         _ => EFFORT_LEVELS.map(str::to_owned).into_iter().filter(|level| level != "max").collect(),
     };
     if !value.as_str().is_some_and(|word| known.iter().any(|known| known == word)) {
         return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));
     }
-    let model = session.state().model.clone();
+    let model = session.model_choice.model();
     let path = source.path(&session.config_folder, &session.project_folder);
     let within = (source == SettingSource::Local).then_some(session.project_folder.as_path());
     edit_object(&path, within, |settings| match source {
@@ -82,7 +86,7 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
     .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     if source == SettingSource::Local {
         let chosen = serde_json::Value::Object([(allowed.to_owned(), value.clone())].into_iter().collect());
-        session.state().settings.add_flag_layer(chosen).map_err(|error| error.to_string())?;
+        session.settings().add_flag_layer(chosen).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -102,13 +106,9 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
         return Err(format!("register_repo_root: {given} is not below a folder this session was started with"));
     }
     session.workspace.add_folder(&folder);
-    {
-        let mut state = session.state();
-        state.extra_roots.push(folder.clone());
-        state.path_rules = None;
-    }
+    session.memory.add_root(folder.clone());
     if body.reload_claude_md.is_true() {
-        session.state().instructions_sent = false;
+        session.memory.clear_instructions_sent();
     }
     if body.reload_skills.is_true() || body.reload_plugins.is_true() {
         session.reload_definitions();

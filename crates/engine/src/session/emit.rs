@@ -31,7 +31,7 @@ impl Session {
 
     /// Tells a host that asked for it what the session does.
     pub(crate) fn set_activity(&self, word: &'static str) {
-        self.state().activity = word;
+        self.activity.set_status(word);
         if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
             self.emit_system(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
                 state: Maybe::Value(word.to_owned()),
@@ -44,7 +44,7 @@ impl Session {
 
     /// Changes the permission mode and says so.
     pub(crate) fn set_mode(&self, mode: PermissionMode) {
-        if self.replace_mode(mode) {
+        if self.permissions.replace_mode(mode) {
             self.emit_system(System::Status(Box::new(stream_only::Status {
                 status: Maybe::Null,
                 permission_mode: Maybe::Value(mode.into()),
@@ -57,11 +57,7 @@ impl Session {
 
     /// Says once what mode `auto` does here, when it is on.
     pub(crate) fn announce_auto_mode(&self) {
-        let first = {
-            let mut state = self.state();
-            state.mode == PermissionMode::Auto && !std::mem::replace(&mut state.auto_mode_announced, true)
-        };
-        if first {
+        if self.permissions.take_auto_mode_notice() {
             let held = "commands run in the workspace sandbox and edits inside the working directories";
             self.emit_informational(
                 &format!("Mode auto: {held} are allowed; everything else needs approval."),

@@ -11,11 +11,10 @@ impl Session {
     /// What every hook is told.
     pub(crate) fn hook_base(&self) -> HookInputBase {
         let path = self.log().path().display().to_string();
-        let state = self.state();
         HookInputBase {
-            session_id: Maybe::Value(state.id.clone()),
-            prompt_id: state.prompt_id.clone().into(),
-            permission_mode: Maybe::Value(state.mode.into()),
+            session_id: Maybe::Value(self.identity.id()),
+            prompt_id: self.activity.prompt_id().into(),
+            permission_mode: Maybe::Value(self.permissions.mode().into()),
             transcript_path: Maybe::Value(path),
             cwd: Maybe::Value(self.workspace.cwd().display().to_string()),
             ..HookInputBase::default()
@@ -45,7 +44,7 @@ impl Session {
         let cancel = CancellationToken::new();
         let input = SessionStart { source: source.to_owned(), base: self.hook_base(), ..SessionStart::default() };
         let effects = self.run_hooks(input, Some(source), None, &cancel).await;
-        self.state().pending_entries.extend(effects.attachments);
+        self.activity.add_pending(effects.attachments);
         if self.hooks.has_hooks_for(InstructionsLoaded::NAME) {
             for file in self.instructions() {
                 let input = InstructionsLoaded {

@@ -1,6 +1,8 @@
 //! What a session writes to its transcript besides the conversation.
 
-use quipu_message::bookkeeping::{AgentName, CustomTitle, LastPrompt, QueueOperation, ToolsUsed};
+use quipu_message::bookkeeping::{
+    AgentName, AgentSetting, CustomTitle, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState,
+};
 use quipu_message::system::{System, stream_only};
 use quipu_message::{Entry, Maybe, Uuid};
 use quipu_transcript::AppendError;
@@ -53,51 +55,53 @@ impl Session {
     /// Notes in the file that a prompt waits. Once that is written it is on stable storage.
     pub(crate) fn record_enqueued(&self, prompt: &Prompt) -> Result<PendingWrite, AppendError> {
         let mut lines = Vec::new();
-        {
-            let mut state = self.state();
-            if !std::mem::replace(&mut state.agent_recorded, true) {
-                lines.extend(state.agent_setting_entry());
-                lines.extend(state.worktree_state_entry());
-            }
+        if self.identity.take_agent_unrecorded() {
+            lines.extend(self.agent_setting_entry());
+            lines.extend(self.worktree_state_entry());
         }
         lines.push(Entry::QueueOperation(Box::new(self.queue_operation_entry("enqueue", Some(prompt), None))));
         self.log().record_bookkeeping_synced(&lines)
     }
 
     fn queue_operation_entry(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
-        let may_wait = self.state().turn_cancel.is_some() || self.hooks.has_hooks_for("UserPromptSubmit");
+        let may_wait = self.activity.is_turn_running() || self.hooks.has_hooks_for("UserPromptSubmit");
         QueueOperation {
             operation: operation.to_owned(),
             timestamp: Maybe::Value(now()),
-            session_id: Maybe::Value(self.state().id.clone()),
+            session_id: Maybe::Value(self.identity.id()),
             content: prompt.map(|prompt| prompt.queue_content(may_wait)).unwrap_or_default(),
             reason: reason.map(str::to_owned).into(),
             ..QueueOperation::default()
         }
     }
 
+    /// The entry that names the agent which the session runs as; `None` if it is the engine's own.
+    fn agent_setting_entry(&self) -> Option<Entry> {
+        let agent = self.agent_config().agent.as_ref()?.name.clone();
+        let session_id = Maybe::Value(self.identity.id());
+        Some(Entry::AgentSetting(Box::new(AgentSetting { agent, session_id, ..AgentSetting::default() })))
+    }
+
+    /// The entry that names the git worktree of the session; `None` if it has none.
+    fn worktree_state_entry(&self) -> Option<Entry> {
+        let session_id = Maybe::Value(self.identity.id());
+        let worktree = WorktreeSession { session_id: session_id.clone(), ..self.worktree.clone()? };
+        let entry = WorktreeState { worktree: Some(worktree), session_id, ..WorktreeState::default() };
+        Some(Entry::WorktreeState(Box::new(entry)))
+    }
+
     /// Notes a tool that was not used before.
     pub(crate) fn record_tool_used(&self, name: &str) -> Result<(), AppendError> {
-        let line = {
-            let mut state = self.state();
-            if state.tools_used.iter().any(|used| used == name) {
-                return Ok(());
-            }
-            state.tools_used.push(name.to_owned());
-            let (tools, session_id) = (state.tools_used.clone(), Maybe::Value(state.id.clone()));
-            ToolsUsed { tools, session_id, ..ToolsUsed::default() }
-        };
+        let Some(tools) = self.identity.add_tool_used(name) else { return Ok(()) };
+        let line = ToolsUsed { tools, session_id: Maybe::Value(self.identity.id()), ..ToolsUsed::default() };
         self.log().record_bookkeeping(&[Entry::ToolsUsed(Box::new(line))])
     }
 
     /// Notes where a resume goes on from, and what was spent.
     pub(crate) fn record_session_end(&self, final_costs: bool) -> Result<(), AppendError> {
-        let (id, last, settings) = {
-            let state = self.state();
-            let settings =
-                state.agent_setting_entry().into_iter().chain(state.worktree_state_entry()).collect::<Vec<_>>();
-            (state.id.clone(), state.last_prompt.clone(), settings)
-        };
+        let (id, last) = (self.identity.id(), self.activity.last_prompt());
+        let settings = self.agent_setting_entry().into_iter().chain(self.worktree_state_entry());
+        let settings: Vec<Entry> = settings.collect();
         let mut log = self.log();
         if !log.is_open() {
             return Ok(());
@@ -134,7 +138,7 @@ impl Session {
 
     /// Gives the session a title and says so.
     pub(crate) fn rename(&self, title: &str) -> Result<(), AppendError> {
-        self.state().title = Some(title.to_owned());
+        self.identity.set_title(title);
         self.emit_system(System::SessionTitleChanged(Box::new(stream_only::SessionTitleChanged {
             title: Maybe::Value(title.to_owned()),
             envelope: self.output.envelope(),
@@ -144,7 +148,7 @@ impl Session {
     }
 
     fn record_title(&self, title: &str) -> Result<(), AppendError> {
-        let id = Maybe::Value(self.state().id.clone());
+        let id = Maybe::Value(self.identity.id());
         let custom = CustomTitle { title: title.to_owned(), session_id: id.clone(), ..CustomTitle::default() };
         let name = AgentName { name: title.to_owned(), session_id: id, ..AgentName::default() };
         self.log().record_bookkeeping(&[Entry::CustomTitle(Box::new(custom)), Entry::AgentName(Box::new(name))])
