@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use quipu_engine::permission::{Behavior, Rule, RuleSet, RuleSource, sandbox_restrictions};
-use quipu_engine::sandbox::{self, SandboxLevel, SandboxProfile};
-use quipu_engine::tool::{CallContext, Tool as _, Workspace, WorkspaceOptions};
-use quipu_engine::tools::bash::Bash;
+use quipu_engine::testing::permission::{Behavior, Rule, RuleSet, RuleSource, sandbox_restrictions};
+use quipu_engine::testing::sandbox::{self, SandboxLevel, SandboxProfile};
+use quipu_engine::testing::tool::{CallContext, Tool as _, Workspace, WorkspaceOptions};
+use quipu_engine::testing::tools::bash::Bash;
 use serde_json::json;
 
 const ROUNDS: usize = 200;

@@ -4,8 +4,8 @@
 /// brackets.
 ///
 /// ```
-/// use quipu_engine::flags::names;
-/// assert_eq!(names("Read, Bash(git log:*, x) Edit"), ["Read", "Bash(git log:*, x)", "Edit"]);
+/// use quipu_engine::split_list;
+/// assert_eq!(split_list("Read, Bash(git log:*, x) Edit"), ["Read", "Bash(git log:*, x)", "Edit"]);
 /// ```
 pub fn split_list(text: &str) -> Vec<String> {
     let (mut names, mut name, mut depth) = (Vec::new(), String::new(), 0_usize);

@@ -17,7 +17,7 @@ const HUMAN_ORIGIN: &str = "human";
 
 /// A prompt of the person or the host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
+pub(crate) struct Prompt {
     /// The line's id, when the host gave one.
     pub uuid: Option<Uuid>,
     /// The words.
@@ -34,7 +34,7 @@ pub struct Prompt {
 
 /// The end of a background task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskNotice {
+pub(crate) struct TaskNotice {
     /// The task.
     pub task_id: String,
     /// The run of it.
@@ -50,7 +50,7 @@ impl From<String> for Prompt {
 
 /// What one line says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum HostInput {
+pub(crate) enum HostInput {
     /// Something for the model.
     Prompt(Prompt),
     /// The host asks.
@@ -133,15 +133,7 @@ pub(crate) async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result
 }
 
 /// Reads one line.
-///
-/// ```
-/// use quipu_engine::input::{Said, read};
-/// assert_eq!(read("[1, 2]").unwrap(), Said::Nothing);
-/// assert!(read("{not json").is_err());
-/// assert!(read(r#"{"type":"user"}"#).is_err());
-/// assert!(matches!(read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#).unwrap(), Said::Prompt(_)));
-/// ```
-pub fn parse_line(line: &str) -> Result<HostInput, InputError> {
+pub(crate) fn parse_line(line: &str) -> Result<HostInput, InputError> {
     if line.trim().is_empty() {
         return Ok(HostInput::Ignored);
     }
@@ -192,7 +184,7 @@ fn parse_malformed(line: &str, error: ReadError) -> Result<HostInput, InputError
 
 impl Prompt {
     /// The words as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.content.to_text()
     }
 
@@ -231,6 +223,15 @@ impl Prompt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_a_prompt_an_error_or_ignored() {
+        assert_eq!(parse_line("[1, 2]").unwrap(), HostInput::Ignored);
+        assert!(parse_line("{not json").is_err());
+        assert!(parse_line(r#"{"type":"user"}"#).is_err());
+        let prompt = r#"{"type":"user","message":{"role":"user","content":"hi"}}"#;
+        assert!(matches!(parse_line(prompt).unwrap(), HostInput::Prompt(_)));
+    }
 
     #[test]
     fn what_is_wrong_with_a_user_line_is_named() {

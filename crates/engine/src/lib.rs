@@ -1,17 +1,42 @@
-//! Who answers: the headless agent of Claude-Code-style conversations.
+//! The headless agent: runs the turns of a session with the model and its tools.
 //!
 //! ```text
-//!   stdin ── input ──┬── queue ── turn ──┬── ask       one call of the model
-//!                    └── control         ├── work      its tools, judged and hooked
-//!            host ◂──── questions ───────┘             (tool, tools, permission, mcp)
-//!   stdout ◂ output ◂── everything said, in one order
-//!   file   ◂ log ◂───── everything recorded, in one place
+//!   stdin ── input ──┬── queue ── turn ──┬── api_call    one API call
+//!                    └── control         └── tool_runs   its tool calls: hooks, permission, sandbox
+//!   stdout ◂ output ◂── everything the agent emits, in one order
+//!   file   ◂ conversation_log ◂── everything it records, in one place
 //! ```
 //!
-//! A turn is a person's request until its final answer; a talk is a conversation
-//! with the model, the session's own or a subagent's.
+//! A turn is everything between a prompt and its `result` line. Its `AgentContext` is the main
+//! agent's or a subagent's: a conversation, the tools and the model.
 //!
-//! Deliberately absent: sockets that listen, and JSON names of the wire.
+//! | I want to … | look at |
+//! |---|---|
+//! | run an agent | [`run`], [`Options`] |
+//! | know why it did not start | [`EngineError`] |
+//! | follow a prompt | `agent`, `turn_start`, `turn`, `api_call`, `tool_runs`, `turn_result` |
+//! | change what the model reads | `system_prompt`, `announce`, `instructions` |
+//! | answer a control request | `control` |
+//! | decide about a tool call | `permission_flow`, `permission`, `sandbox` |
+//! | add a tool | `tool`, `tools`, `tool_selection` |
+//! | change what a session remembers | `session` and the modules below it |
+//!
+//! ```no_run
+//! use quipu_engine::{Format, Options, run};
+//!
+//! # async fn example() -> Result<(), quipu_engine::EngineError> {
+//! let options = Options { prompt: Some("hi".to_owned()), format: Format::Json, ..Options::default() };
+//! let exit_code = run(options, std::env::vars().collect(), "/work".into(), std::io::stdout(), std::io::stderr()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Modules are layered and do not use each other in a circle: definitions, instructions, hooks,
+//! queue and MCP lie below `session`, that below `agent_context`, that below requests, permissions
+//! and tool runs, those below `turn`, that below `subagent`, commands and `control`; `setup` and
+//! `agent` are on top.
+//!
+//! Deliberately absent: listening sockets, and JSON names of the wire.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -35,19 +60,24 @@ mod conversation_log;
 mod credential;
 mod definitions;
 mod error;
+mod flags;
 mod git;
 mod guarded_paths;
 mod hooks;
 mod host;
 mod init;
+mod input;
 mod instructions;
 mod json_file;
 mod main_context;
 mod mcp;
 mod mentions;
+mod model;
+mod options;
 mod output;
 mod output_style;
 mod path;
+mod permission;
 mod permission_flow;
 mod private_file;
 mod queue;
@@ -55,6 +85,7 @@ mod queue_replay;
 mod request;
 mod request_env;
 mod safe_file;
+mod sandbox;
 mod session;
 mod settings;
 mod setup;
@@ -64,9 +95,11 @@ mod structured_output;
 mod subagent;
 mod system_prompt;
 mod text_file;
+mod tool;
 mod tool_runs;
 mod tool_search;
 mod tool_selection;
+mod tools;
 mod trust;
 mod turn;
 mod turn_result;
@@ -79,24 +112,34 @@ mod user_tools;
 mod web_search;
 mod worktree;
 
-pub mod flags;
-pub mod input;
-pub mod model;
-pub mod options;
-pub mod permission;
-pub mod sandbox;
-pub mod tool;
-pub mod tools;
-
 pub use agent::run;
 pub use auth_status::{AuthStatus, auth_status};
 pub use error::{EngineError, InputError};
+pub use flags::split_list;
 pub use mcp::{McpFiles, McpScope, McpServerEntry, check_mcp_server};
-pub use options::Options;
+pub use options::{Autocompact, Format, Options, PluginDir, ResumeMode, Worktree};
+pub use sandbox::{SandboxMode, launch as launch_sandbox};
 pub use settings::SettingsError;
 
-/// The version of the protocol and the files that this agent speaks.
+/// The version of the stream and transcript formats that this agent implements.
 pub const VERSION: &str = "2.1.325";
 
-/// What hosts may rely on.
+/// The capabilities that the agent reports to hosts.
 const CAPABILITIES: [&str; 3] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "mcp_read_resource_v1"];
+
+/// What the integration tests and benches of this crate reach into; not for others.
+#[doc(hidden)]
+pub mod testing {
+    pub mod permission {
+        pub use crate::permission::*;
+    }
+    pub mod sandbox {
+        pub use crate::sandbox::*;
+    }
+    pub mod tool {
+        pub use crate::tool::*;
+    }
+    pub mod tools {
+        pub use crate::tools::*;
+    }
+}

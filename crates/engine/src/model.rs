@@ -23,7 +23,7 @@ pub(crate) const DEFAULT_EFFORT: &str = "medium";
 
 /// The models behind the aliases.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelAliases {
+pub(crate) struct ModelAliases {
     opus: String,
     sonnet: String,
     haiku: String,
@@ -33,7 +33,7 @@ pub struct ModelAliases {
 
 /// How many tokens a model reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ModelLimits {
+pub(crate) struct ModelLimits {
     /// The size of the context window.
     pub context_window: u64,
     /// The most tokens of an answer.
@@ -42,7 +42,7 @@ pub struct ModelLimits {
 
 /// Which `thinking` parameter a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThinkingSupport {
+pub(crate) enum ThinkingSupport {
     /// It takes no `thinking` parameter.
     None,
     /// It takes a budget of tokens.
@@ -53,13 +53,7 @@ pub enum ThinkingSupport {
 
 impl ModelLimits {
     /// The size of a model; one that is not known counts as small.
-    ///
-    /// ```
-    /// use quipu_engine::model::Size;
-    /// assert_eq!(Size::of("claude-opus-5-5").context, 1_000_000);
-    /// assert_eq!(Size::of("someone-elses-model").context, 200_000);
-    /// ```
-    pub fn for_model(model: &str) -> Self {
+    pub(crate) fn for_model(model: &str) -> Self {
         let version = model_version(model);
         let output = match version {
             Some((5.., _)) => 128_000,
@@ -73,21 +67,14 @@ impl ModelLimits {
     }
 
     /// The number of tokens at which automatic compaction sets in.
-    pub fn auto_compact_threshold(self) -> u64 {
+    pub(crate) fn auto_compact_threshold(self) -> u64 {
         self.context_window.saturating_sub(COMPACTION_RESERVE_TOKENS)
     }
 }
 
 impl ThinkingSupport {
     /// Which `thinking` parameter a model takes; none for an unknown model.
-    ///
-    /// ```
-    /// use quipu_engine::model::ThinkingSupport;
-    /// assert_eq!(ThinkingSupport::of("claude-opus-5-5"), ThinkingSupport::Adaptive);
-    /// assert_eq!(ThinkingSupport::of("claude-sonnet-4-5-20250929"), ThinkingSupport::Budget);
-    /// assert_eq!(ThinkingSupport::of("claude-3-5-haiku-20241022"), ThinkingSupport::None);
-    /// ```
-    pub fn for_model(model: &str) -> Self {
+    pub(crate) fn for_model(model: &str) -> Self {
         match model_version(model) {
             Some((4, 6..) | (5.., _)) => Self::Adaptive,
             Some((3, 7) | (4, _)) => Self::Budget,
@@ -131,14 +118,7 @@ impl ModelAliases {
     /// The models, as far as the environment does not name others:
     /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`,
     /// `…_FABLE_MODEL`, and `ANTHROPIC_SMALL_FAST_MODEL` for side calls.
-    ///
-    /// ```
-    /// use quipu_engine::model::Models;
-    /// let models = Models::from_env(|name| (name == "ANTHROPIC_DEFAULT_HAIKU_MODEL").then(|| "tiny-1".to_owned()));
-    /// assert_eq!(models.resolve("haiku"), "tiny-1");
-    /// assert_eq!(models.resolve("claude-opus-5-5"), "claude-opus-5-5");
-    /// ```
-    pub fn from_env(var: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn from_env(var: impl Fn(&str) -> Option<String>) -> Self {
         let named = |name: &str, default: &str| var(name).unwrap_or_else(|| default.to_owned());
         let haiku = named("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-5-5");
         Self {
@@ -152,7 +132,7 @@ impl ModelAliases {
 
     /// The model of an alias, with its suffix `[1m]` if it has one; a name that is no
     /// alias stands for itself.
-    pub fn resolve(&self, name: &str) -> String {
+    pub(crate) fn resolve(&self, name: &str) -> String {
         let (alias, suffix) =
             name.strip_suffix(LONG_CONTEXT_SUFFIX).map_or((name, ""), |alias| (alias, LONG_CONTEXT_SUFFIX));
         let model = match alias {
@@ -172,17 +152,17 @@ impl ModelAliases {
     }
 
     /// The model if none is configured.
-    pub fn default_model(&self) -> &str {
+    pub(crate) fn default_model(&self) -> &str {
         &self.opus
     }
 
     /// The model for side calls.
-    pub fn small_model(&self) -> &str {
+    pub(crate) fn small_model(&self) -> &str {
         &self.small
     }
 
     /// The models, as hosts list them.
-    pub fn list_models(&self) -> Vec<response::ModelInfo> {
+    pub(crate) fn list_models(&self) -> Vec<response::ModelInfo> {
         let row = |value: &str, model: &String, name: &str, about: &str| {
             let adaptive = ThinkingSupport::for_model(model) == ThinkingSupport::Adaptive;
             let levels = || EFFORT_LEVELS.iter().map(|level| Effort::from(*level)).collect();

@@ -43,7 +43,7 @@ impl Autocompact {
     /// Reads `auto`, or a number of tokens from 100k to 1M.
     ///
     /// ```
-    /// use quipu_engine::options::Autocompact;
+    /// use quipu_engine::Autocompact;
     /// assert_eq!(Autocompact::parse("auto"), Ok(Autocompact::Auto));
     /// assert_eq!(Autocompact::parse("250k"), Ok(Autocompact::Tokens(250_000)));
     /// assert!(Autocompact::parse("10k").is_err() && Autocompact::parse("2M").is_err());

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    quipu_engine::sandbox::launch().unwrap_or(ExitCode::FAILURE)
+    quipu_engine::launch_sandbox().unwrap_or(ExitCode::FAILURE)
 }

@@ -27,10 +27,10 @@ impl PermissionMode {
     /// for `default`.
     ///
     /// ```
-    /// use quipu_engine::permission::Mode;
-    /// assert_eq!(Mode::read("acceptEdits"), Some(Mode::AcceptEdits));
-    /// assert_eq!(Mode::read("manual"), Some(Mode::Default));
-    /// assert_eq!(Mode::read("allowEverything"), None);
+    /// use quipu_engine::testing::permission::PermissionMode as Mode;
+    /// assert_eq!(Mode::parse("acceptEdits"), Some(Mode::AcceptEdits));
+    /// assert_eq!(Mode::parse("manual"), Some(Mode::Default));
+    /// assert_eq!(Mode::parse("allowEverything"), None);
     /// ```
     pub fn parse(word: &str) -> Option<Self> {
         if word == "manual" {

@@ -77,7 +77,7 @@ impl RuleSource {
 /// A rule, as it is written: `Tool` or `Tool(what)`.
 ///
 /// ```
-/// use quipu_engine::permission::Rule;
+/// use quipu_engine::testing::permission::Rule;
 /// let rule = Rule::parse("Bash(git diff:*)").unwrap();
 /// assert_eq!((rule.tool.as_str(), rule.content.as_deref()), ("Bash", Some("git diff:*")));
 /// assert_eq!(Rule::parse("Bash").unwrap().content, None);

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use quipu_engine::tool::{CallContext, TaskStatus, Tool as _, ToolEffect, WorkspaceOptions};
-use quipu_engine::tools::bash::Bash;
+use quipu_engine::testing::tool::{CallContext, TaskStatus, Tool as _, ToolEffect, WorkspaceOptions};
+use quipu_engine::testing::tools::bash::Bash;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -124,7 +124,7 @@ async fn long_output_is_saved_and_shown_in_part() {
     );
     assert!(failed.contains("characters left out"));
     let read = json!({"file_path": longer["persistedOutputPath"]});
-    let verdict = bench.evaluate(quipu_engine::permission::PermissionMode::Default, &[], "Read", &read);
+    let verdict = bench.evaluate(quipu_engine::testing::permission::PermissionMode::Default, &[], "Read", &read);
     assert_eq!(crate::decision_word(&verdict), "allow");
 }
 

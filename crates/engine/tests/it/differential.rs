@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use quipu_engine::permission::{PermissionMode, evaluate};
-use quipu_engine::sandbox::SandboxProfile;
-use quipu_engine::tool::{CallContext, WorkspaceOptions};
+use quipu_engine::testing::permission::{PermissionMode, evaluate};
+use quipu_engine::testing::sandbox::SandboxProfile;
+use quipu_engine::testing::tool::{CallContext, WorkspaceOptions};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use quipu_engine::tool::{FileChangeObserver, WorkspaceOptions};
+use quipu_engine::testing::tool::{FileChangeObserver, WorkspaceOptions};
 use serde_json::{Value, json};
 
 use crate::{TestWorkspace, error_text, success_text};

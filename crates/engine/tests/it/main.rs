@@ -17,10 +17,10 @@ mod web_fetch;
 use std::fs;
 use std::path::PathBuf;
 
-use quipu_engine::permission::{Behavior, Decision, PermissionMode, Rule, RuleSet, RuleSource, evaluate};
-use quipu_engine::sandbox::{self, SandboxLevel};
-use quipu_engine::tool::{CallContext, ToolOutput, Workspace, WorkspaceOptions, validate_input};
-use quipu_engine::tools;
+use quipu_engine::testing::permission::{Behavior, Decision, PermissionMode, Rule, RuleSet, RuleSource, evaluate};
+use quipu_engine::testing::sandbox::{self, SandboxLevel};
+use quipu_engine::testing::tool::{CallContext, ToolOutput, Workspace, WorkspaceOptions, validate_input};
+use quipu_engine::testing::tools;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use quipu_engine::permission::PermissionMode;
+use quipu_engine::testing::permission::PermissionMode;
 use serde_json::json;
 
 use crate::{TestWorkspace, decision_word};

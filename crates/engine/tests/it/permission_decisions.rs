@@ -1,10 +1,10 @@
 //! Modes, rules, updates and suggestions.
 
-use quipu_engine::permission::{
+use quipu_engine::testing::permission::{
     Behavior, Decision, DecisionReason, PermissionMode, Rule, RuleSet, RuleSource, evaluate,
 };
-use quipu_engine::sandbox::SandboxProfile;
-use quipu_engine::tool::WorkspaceOptions;
+use quipu_engine::testing::sandbox::SandboxProfile;
+use quipu_engine::testing::tool::WorkspaceOptions;
 use quipu_message::Json;
 use quipu_message::control::PermissionUpdate;
 use serde_json::{Value, json};

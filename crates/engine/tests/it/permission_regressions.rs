@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use quipu_engine::permission::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, evaluate, hidden_file_filter};
-use quipu_engine::tool::WorkspaceOptions;
+use quipu_engine::testing::permission::{
+    Behavior, PermissionMode, Rule, RuleSet, RuleSource, evaluate, hidden_file_filter,
+};
+use quipu_engine::testing::tool::WorkspaceOptions;
 use serde_json::{Value, json};
 
 use crate::{TestWorkspace, decision_word, parse_rules, success_text};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use quipu_engine::tool::WorkspaceOptions;
-use quipu_engine::tools;
+use quipu_engine::testing::tool::WorkspaceOptions;
+use quipu_engine::testing::tools;
 use quipu_testkit as kit;
 use serde_json::Value;
 

@@ -11,10 +11,10 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 
-use quipu_engine::permission::{Decision, PermissionMode, evaluate, hidden_file_filter, sandbox_restrictions};
-use quipu_engine::sandbox::{self, SandboxLevel, SandboxProfile};
-use quipu_engine::tool::{CallContext, Tool as _, ToolOutput, Workspace, WorkspaceOptions};
-use quipu_engine::tools::bash::Bash;
+use quipu_engine::testing::permission::{Decision, PermissionMode, evaluate, hidden_file_filter, sandbox_restrictions};
+use quipu_engine::testing::sandbox::{self, SandboxLevel, SandboxProfile};
+use quipu_engine::testing::tool::{CallContext, Tool as _, ToolOutput, Workspace, WorkspaceOptions};
+use quipu_engine::testing::tools::bash::Bash;
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use quipu_engine::permission::sandbox_restrictions;
-use quipu_engine::sandbox::{self, SandboxLevel, SandboxProfile};
-use quipu_engine::tool::{CallContext, ToolOutput, WorkspaceOptions};
+use quipu_engine::testing::permission::sandbox_restrictions;
+use quipu_engine::testing::sandbox::{self, SandboxLevel, SandboxProfile};
+use quipu_engine::testing::tool::{CallContext, ToolOutput, WorkspaceOptions};
 use serde_json::json;
 
 use crate::{TestWorkspace, error_text, parse_rules, success_text};

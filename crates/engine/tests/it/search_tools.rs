@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use quipu_engine::permission::hidden_file_filter;
+use quipu_engine::testing::permission::hidden_file_filter;
 use serde_json::{Value, json};
 
 use crate::{TestWorkspace, error_text, parse_rules, success_text};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quipu_engine::tool::{FetchScope, WorkspaceOptions, is_public};
+use quipu_engine::testing::tool::{FetchScope, WorkspaceOptions, is_public};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -65,7 +65,7 @@ async fn a_page_comes_as_text() {
 #[tokio::test]
 async fn a_model_may_answer_about_the_page() {
     let url = server(vec![("/", page("text/plain", "the page"))]).await;
-    let summarise: quipu_engine::tool::Summariser =
+    let summarise: quipu_engine::testing::tool::Summariser =
         Arc::new(|prompt, page| Box::pin(async move { Ok(format!("{prompt} -> {page}")) }));
     let bench = TestWorkspace::with_options(WorkspaceOptions {
         fetch_scope: FetchScope::Any,
@@ -179,10 +179,11 @@ async fn private_addresses_are_refused_however_they_are_written() {
 async fn a_name_for_a_private_address_is_refused_when_it_is_looked_up() {
     use reqwest::dns::Resolve as _;
     // A name with a dot, which only looking it up tells: the machine's own list of names has it or it is not found.
-    let resolver = quipu_engine::tool::ScopedResolver(FetchScope::Public);
+    let resolver = quipu_engine::testing::tool::ScopedResolver(FetchScope::Public);
     let refused = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
     assert!(refused.to_string().contains("not on the public internet"));
-    let allowed = quipu_engine::tool::ScopedResolver(FetchScope::Any).resolve("localhost".parse().unwrap()).await;
+    let allowed =
+        quipu_engine::testing::tool::ScopedResolver(FetchScope::Any).resolve("localhost".parse().unwrap()).await;
     assert!(allowed.unwrap().next().is_some());
 }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
-use quipu_engine::options::Autocompact;
+use quipu_engine::Autocompact;
 
 const OUTPUT_HEADING: &str = "Input and output";
 const SESSION_HEADING: &str = "Sessions";

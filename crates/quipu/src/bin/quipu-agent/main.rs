@@ -18,13 +18,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use flags::{Flags, InputFormat, OutputFormat, PermissionPrompts, ThinkingArg};
-use quipu_engine::options::{Format, Options, PluginDir, ResumeMode, Worktree};
-use quipu_engine::sandbox::SandboxMode;
+use quipu_engine::SandboxMode;
 use quipu_engine::{EngineError, VERSION};
+use quipu_engine::{Format, Options, PluginDir, ResumeMode, Worktree};
 
 fn main() -> ExitCode {
     // Before anything else: the launcher of the sandbox is this program too.
-    if let Some(code) = quipu_engine::sandbox::launch() {
+    if let Some(code) = quipu_engine::launch_sandbox() {
         return code;
     }
     make_undumpable();
@@ -95,8 +95,7 @@ fn build_options(flags: Flags) -> Result<Options, EngineError> {
         print_warning("the prompt of the command line is not used: with --input-format stream-json they come on stdin");
     }
     let prompt = if stream_input { None } else { Some(stdin::read_prompt(prompt)?) };
-    let listed =
-        |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::flags::split_list(text)).collect::<Vec<_>>();
+    let listed = |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::split_list(text)).collect::<Vec<_>>();
     let thinking = match model.thinking {
         Some(ThinkingArg::Disabled) => Some(0),
         // As far as the model may, whatever the environment says.

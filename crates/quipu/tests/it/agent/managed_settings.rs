@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use quipu_engine::options::{Format, Options};
 use quipu_engine::{EngineError, run};
+use quipu_engine::{Format, Options};
 use serde_json::{Value, json};
 
 use super::scripted_agent::ScriptedAgent;
