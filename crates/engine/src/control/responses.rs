@@ -100,7 +100,11 @@ pub(super) fn settings_response(session: &Session) -> GetSettingsResponse {
     GetSettingsResponse {
         effective: Json::from(settings.merged_json()),
         sources: settings.layers.iter().map(|layer| Json::from_serialize(layer.source.as_str())).collect(),
-        applied: AppliedSettings { model, effort: effort.as_deref().map(Effort::from).into(), ..AppliedSettings::default() },
+        applied: AppliedSettings {
+            model,
+            effort: effort.as_deref().map(Effort::from).into(),
+            ..AppliedSettings::default()
+        },
         ..GetSettingsResponse::default()
     }
 }

@@ -66,7 +66,7 @@ impl Resolve for ScopedResolver {
 /// Whether an address is one of the public internet.
 ///
 /// ```
-/// use quipu_engine::tool::is_public;
+/// use quipu_engine::testing::tool::is_public;
 /// assert!(is_public("93.184.216.34".parse()?));
 /// assert!(!is_public("169.254.169.254".parse()?));
 /// assert!(!is_public("::ffff:10.0.0.1".parse()?));
