@@ -17,37 +17,37 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accumulate;
-mod attribution;
 mod conversation;
 mod for_api;
+mod hash;
 mod headline;
 mod live;
 mod metrics;
 mod problem;
 mod request_log;
 mod screen;
+mod timestamp;
+mod tokens;
 mod tool_results;
 mod tree;
 mod turns;
-mod usage;
 mod user_text;
 
 pub mod price;
+pub mod usage;
 
 pub use accumulate::{AccumulateError, Accumulator};
-pub use attribution::SubagentAttribution;
 pub use conversation::{Branch, Conversation, Node};
 pub use for_api::{clear_microcompacted, for_api, is_media_too_large_error, normalise, since_compaction};
 pub use headline::{FirstPrompt, headline};
 pub use live::{Activity, ActivityState, LiveConversation, LiveItem, LiveSubagent};
-pub use metrics::{Metrics, MetricsBuilder, MetricsState, SessionFacts, SubagentRef, Tokens};
+pub use metrics::{Metrics, MetricsBuilder, MetricsState, SessionFacts, SubagentRef};
 pub use problem::{Problem, ProblemKind, describe_read_error};
 pub use request_log::{HashVerification, RequestLog};
 pub use screen::{ItemKind, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice};
+pub use timestamp::{parse_timestamp, to_iso8601};
+pub use tokens::Tokens;
 pub use tool_results::{PairedResult, ToolResults, ToolStatus};
 pub use tree::{Tree, circles};
 pub use turns::Turn;
-pub use usage::{
-    MessageKey, MessageUsage, ServingInfo, UsageSample, UsageTally, parse_timestamp, stable_hash, to_iso8601,
-};
 pub use user_text::{UserText, classify_user_text, user_prompt};

@@ -6,67 +6,15 @@ use quipu_message::View;
 use quipu_message::synthetic::SYNTHETIC_MODEL;
 use quipu_message::text::Str;
 use quipu_message::tool::is_web_search_tool;
-use quipu_message::view::{ContentView, UsageView};
+use quipu_message::view::ContentView;
 use serde::{Deserialize, Serialize};
 
-use crate::attribution::{Attribution, SubagentAttribution};
 use crate::headline::{FirstPrompt, is_local_command};
 use crate::price::{Cost, Prices, Usd};
-use crate::usage::{UsageSample, UsageTally, parse_timestamp, to_iso8601};
+use crate::timestamp::{parse_timestamp, to_iso8601};
+use crate::tokens::Tokens;
+use crate::usage::{Attribution, SubagentAttribution, UsageSample, UsageTally};
 use crate::user_text::prompt_from_texts;
-
-/// Token counts of one message or a sum of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
-    /// Uncached prompt tokens.
-    pub input: u64,
-    /// Tokens the model wrote.
-    pub output: u64,
-    /// Prompt tokens written to the five-minute cache, and those whose lifetime
-    /// the file does not say.
-    pub cache_write_5m: u64,
-    /// Prompt tokens written to the one-hour cache.
-    pub cache_write_1h: u64,
-    /// Prompt tokens read from the cache.
-    pub cache_read: u64,
-}
-
-impl Tokens {
-    pub(crate) fn from_usage(usage: &UsageView) -> Self {
-        let rest = usage.cache_write.saturating_sub(usage.cache_write_5m + usage.cache_write_1h);
-        Self {
-            input: usage.input,
-            output: usage.output,
-            cache_write_5m: usage.cache_write_5m + rest,
-            cache_write_1h: usage.cache_write_1h,
-            cache_read: usage.cache_read,
-        }
-    }
-
-    /// All tokens of the prompt: uncached, written to the cache and read from it.
-    pub fn prompt(&self) -> u64 {
-        self.input + self.cache_write() + self.cache_read
-    }
-
-    /// Prompt tokens written to the cache, whatever their lifetime.
-    pub fn cache_write(&self) -> u64 {
-        self.cache_write_5m + self.cache_write_1h
-    }
-
-    /// All tokens: the prompt and what the model wrote.
-    pub fn total(&self) -> u64 {
-        self.prompt() + self.output
-    }
-
-    /// Adds another count.
-    pub fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_write_5m += other.cache_write_5m;
-        self.cache_write_1h += other.cache_write_1h;
-        self.cache_read += other.cache_read;
-    }
-}
 
 /// Gathers the metrics of one session: push its lines, then [`finish`](Self::finish).
 ///

@@ -1,4 +1,4 @@
-//! What a message cost.
+//! The price table, and the cost of a request by it.
 //!
 //! ```text
 //! prices.toml ─┐
@@ -6,8 +6,8 @@
 //!                                                     × speed × geo ──┴──> Cost
 //! ```
 //!
-//! Figures are data: nothing here derives one rate from another or guesses a
-//! model's price from its name. What cannot be priced is `Unpriced`, never $0.
+//! All rates come from price files: the code never derives one rate from another and never
+//! guesses a model's price from its name. A request without a rate is `Unpriced`, never $0.
 
 mod cost;
 mod model_name;
@@ -17,21 +17,18 @@ mod table;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use jiff::Timestamp;
 use jiff::tz::Offset;
+use quipu_message::synthetic::SYNTHETIC_MODEL;
 
-pub use self::cost::{Cost, CostBreakdown, UnpricedReason, UsageCounts};
+pub use self::cost::{BilledRequest, Cost, CostBreakdown, UnpricedReason};
 pub use self::model_name::base_name;
 pub use self::money::{Decimal, Usd};
 use self::table::PriceTable;
 pub use self::table::{Price, PriceError, RateBand, Rates};
+use crate::hash::stable_hash;
 
-/// The model name of lines that the agent wrote itself; they cost nothing.
-pub const SYNTHETIC_MODEL: &str = "<synthetic>";
-
-/// The price table.
+/// Prices of all models, by date.
 #[derive(Clone, Debug)]
 pub struct Prices {
     /// Each model's prices, earliest first and never empty.
@@ -44,7 +41,7 @@ pub struct Prices {
 const BUNDLED_TOML: &str = include_str!("price/prices.toml");
 
 impl Prices {
-    /// The table that quipu ships.
+    /// The prices that are built into quipu.
     pub fn bundled() -> Self {
         match PriceTable::parse(BUNDLED_TOML, "the bundled prices.toml") {
             Ok(PriceTable { models, geo, web_search: Some(web_search) }) => Self {
@@ -58,10 +55,10 @@ impl Prices {
         }
     }
 
-    /// The bundled table, changed by the text of a user's file in the same format.
+    /// The bundled prices with those of a user's file, which has the same format.
     ///
-    /// A model named there loses all its bundled rows. `origin` is the file's name
-    /// for error messages.
+    /// The rows of a model in the file replace all bundled rows of that model. `origin` is
+    /// the name of the file in error messages.
     pub fn with_overrides(toml_text: &str, origin: &str) -> Result<Self, PriceError> {
         let table = PriceTable::parse(toml_text, origin)?;
         let mut prices = Self::bundled();
@@ -72,113 +69,97 @@ impl Prices {
         Ok(prices)
     }
 
-    /// Tells one table from another, for those who keep what they priced.
+    /// A hash that changes with the prices. Stored costs are valid while it stays the same.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Every model with its prices, earliest first, in the order of their names.
+    /// All models in alphabetical order, each with its prices, earliest first.
     pub fn models(&self) -> impl Iterator<Item = (&str, &[Price])> {
         let rows = self.models.iter();
         rows.map(|(name, prices)| (name.as_str(), prices.as_slice()))
     }
 
-    /// The price of one request.
+    /// The cost of one request; [`Cost::Unpriced`] if the table lacks a rate it needs.
     ///
-    /// `at` is the message's time; without one the latest price counts. `speed` and `geo` are the usage's `speed` and `inference_geo`. Bands
-    /// go by the prompt of a single request, so counts must not be summed before.
-    pub fn cost(
-        &self,
-        model: &str,
-        at: Option<Timestamp>,
-        counts: &UsageCounts,
-        speed: Option<&str>,
-        geo: Option<&str>,
-    ) -> Cost {
-        if model == SYNTHETIC_MODEL {
+    /// Rates depend on the prompt size of a single request, so the tokens of several
+    /// requests must not be summed first.
+    pub fn cost(&self, request: &BilledRequest<'_>) -> Cost {
+        if request.model == SYNTHETIC_MODEL {
             return Cost::Priced { usd: Usd::ZERO, breakdown: CostBreakdown::default() };
         }
-        let priced =
-            self.effective_rates(model, at, counts, speed, geo).and_then(|tariff| self.breakdown(&tariff, counts));
-        match priced {
+        match self.effective_rates(request).and_then(|rates| self.breakdown(&rates, request)) {
             Ok(breakdown) => Cost::Priced { usd: breakdown.total(), breakdown },
-            Err(reason) => Cost::Unpriced { model: model.to_owned(), reason },
+            Err(reason) => Cost::Unpriced { model: request.model.to_owned(), reason },
         }
     }
 
     /// What the prompt cache saved: its tokens at the full input price, less what
     /// reading and writing them cost.
     ///
-    /// Negative when the writes were not read often enough; `None` when unpriced.
-    pub fn cache_savings(
-        &self,
-        model: &str,
-        at: Option<Timestamp>,
-        counts: &UsageCounts,
-        speed: Option<&str>,
-        geo: Option<&str>,
-    ) -> Option<Usd> {
-        if model == SYNTHETIC_MODEL {
+    /// Negative if the written tokens were not read often enough; `None` if the request has
+    /// no price.
+    pub fn cache_savings(&self, request: &BilledRequest<'_>) -> Option<Usd> {
+        if request.model == SYNTHETIC_MODEL {
             return Some(Usd::ZERO);
         }
-        let tariff = self.effective_rates(model, at, counts, speed, geo).ok()?;
-        let paid = self.breakdown(&tariff, counts).ok()?;
-        let cached = counts.cache_write_tokens().saturating_add(counts.cache_read);
-        let full = Usd::from_tokens(cached, tariff.rates.input, tariff.multipliers);
-        Some(full - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read)
+        let rates = self.effective_rates(request).ok()?;
+        let paid = self.breakdown(&rates, request).ok()?;
+        let cached = request.tokens.cache_write().saturating_add(request.tokens.cache_read);
+        let uncached = Usd::from_tokens(cached, rates.rates.input, rates.multipliers);
+        Some(uncached - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read)
     }
 
-    /// What some web searches cost, whatever the model.
-    pub fn web_search_cost(&self, requests: u64) -> Usd {
-        Usd::from_requests(requests, self.web_search_price)
+    /// The cost of some web searches, which is the same for all models.
+    pub fn web_search_cost(&self, searches: u64) -> Usd {
+        Usd::from_requests(searches, self.web_search_price)
     }
 
-    /// Chooses the one set of rates for a request: by band, then speed, then geo.
-    fn effective_rates(
-        &self,
-        model: &str,
-        at: Option<Timestamp>,
-        counts: &UsageCounts,
-        speed: Option<&str>,
-        geo: Option<&str>,
-    ) -> Result<EffectiveRates<'_>, UnpricedReason> {
+    /// Chooses the rates of a request: by model, day and prompt size, then the multipliers
+    /// for speed and region.
+    fn effective_rates(&self, request: &BilledRequest<'_>) -> Result<EffectiveRates<'_>, UnpricedReason> {
+        let model = request.model;
         // A user's file may price one snapshot or platform apart from its model.
         let prices =
             self.models.get(model).or_else(|| self.models.get(base_name(model))).ok_or(UnpricedReason::UnknownModel)?;
-        let day = at.map(|at| Offset::UTC.to_datetime(at).date());
+        let day = request.time.map(|time| Offset::UTC.to_datetime(time).date());
         let price = prices
             .iter()
             .rfind(|price| day.is_none_or(|day| price.effective_from <= day))
             .ok_or(UnpricedReason::NotInForce)?;
-        let speed = match speed {
+        let speed = match request.speed {
             None | Some("" | "standard") => Decimal::ONE,
             Some("fast") => price.fast_multiplier.ok_or(UnpricedReason::UnknownSpeed)?,
             Some(_) => return Err(UnpricedReason::UnknownSpeed),
         };
-        let geo = geo.and_then(|geo| self.geo_multipliers.get(geo)).copied();
+        let geo = request.geo.and_then(|geo| self.geo_multipliers.get(geo)).copied();
         Ok(EffectiveRates {
-            rates: price.rates_for(counts.prompt_tokens()),
+            rates: price.rates_for(request.tokens.prompt()),
             multipliers: [speed, geo.unwrap_or(Decimal::ONE)],
         })
     }
 
-    fn breakdown(&self, tariff: &EffectiveRates<'_>, counts: &UsageCounts) -> Result<CostBreakdown, UnpricedReason> {
-        let rates = tariff.rates;
+    fn breakdown(
+        &self,
+        effective: &EffectiveRates<'_>,
+        request: &BilledRequest<'_>,
+    ) -> Result<CostBreakdown, UnpricedReason> {
+        let (rates, tokens) = (effective.rates, request.tokens);
         Ok(CostBreakdown {
-            input: tariff.charge(counts.input, Some(rates.input), "input")?,
-            output: tariff.charge(counts.output, Some(rates.output), "output")?,
-            cache_write_5m: tariff.charge(counts.charged_cache_write_5m(), rates.write_5m, "5m cache write")?,
-            cache_write_1h: tariff.charge(counts.cache_write_1h, rates.write_1h, "1h cache write")?,
-            cache_read: tariff.charge(counts.cache_read, rates.read, "cache read")?,
-            web_search: self.web_search_cost(counts.web_searches),
+            input: effective.charge(tokens.input, Some(rates.input), "input")?,
+            output: effective.charge(tokens.output, Some(rates.output), "output")?,
+            cache_write_5m: effective.charge(tokens.cache_write_5m, rates.write_5m, "5m cache write")?,
+            cache_write_1h: effective.charge(tokens.cache_write_1h, rates.write_1h, "1h cache write")?,
+            cache_read: effective.charge(tokens.cache_read, rates.read, "cache read")?,
+            web_search: self.web_search_cost(request.web_searches),
         })
     }
 }
 
+/// Hashes the text of a price file. The index stores it, so it must not depend on the
+/// version of the standard library, as `DefaultHasher` does.
 fn fingerprint_of(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    stable_hash(text.as_bytes())
 }
 
 /// The rates and multipliers chosen for one request.

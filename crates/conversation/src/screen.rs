@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::conversation::{Branch, Conversation, MAX_SUBAGENT_DEPTH, Node};
 use crate::problem::Problem;
+use crate::timestamp::to_iso8601;
 use crate::tool_results::{ToolResults, ToolStatus};
-use crate::usage::to_iso8601;
 
 mod block;
 mod builder;

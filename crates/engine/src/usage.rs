@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use quipu_conversation::price::{Prices, UsageCounts, Usd};
+use quipu_conversation::Tokens;
+use quipu_conversation::price::{BilledRequest, Prices, Usd};
 use quipu_message::bookkeeping::CostState;
 use quipu_message::control::response::SessionUsage;
 use quipu_message::usage::{CacheCreation, ModelUsage, ServerToolUsage};
@@ -69,15 +70,15 @@ impl UsageTracker {
 
     /// Takes what one call used.
     pub(crate) fn add_api_call(&mut self, model: &str, usage: &Usage, time: Duration) {
-        let counts = usage_counts(usage);
+        let request = billed_request(model, usage);
         let prices = self.prices.get_or_insert_with(Prices::bundled);
-        let cost = prices.cost(model, None, &counts, usage.speed.text(), usage.inference_geo.text()).usd();
+        let cost = prices.cost(&request).usd();
         self.has_unpriced |= cost.is_none();
         let cost = cost.unwrap_or(Usd::ZERO);
         self.cost_usd += cost;
         self.api_time += time;
         for account in [&mut self.usage_by_model, &mut self.since_last_result] {
-            add_model_usage(account.entry(model.to_owned()).or_default(), model, &counts, usage, cost);
+            add_model_usage(account.entry(model.to_owned()).or_default(), &request, usage, cost);
         }
     }
 
@@ -197,8 +198,7 @@ pub(crate) fn add_usage(total: &mut Option<Usage>, usage: &Usage) {
 
 /// How much of the context a call filled, its answer included.
 pub(crate) fn context_tokens(usage: &Usage) -> u64 {
-    let counts = usage_counts(usage);
-    counts.prompt_tokens() + counts.output
+    billed_request("", usage).tokens.total()
 }
 
 /// Milliseconds as a number of the wire.
@@ -215,37 +215,46 @@ fn whole_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn usage_counts(usage: &Usage) -> UsageCounts {
+fn billed_request<'a>(model: &'a str, usage: &'a Usage) -> BilledRequest<'a> {
     let count = |n: &Maybe<u64>| n.get().copied().unwrap_or_default();
     let split = usage.cache_creation.get();
-    UsageCounts {
+    let tokens = Tokens {
         input: count(&usage.input_tokens),
         output: count(&usage.output_tokens),
         cache_write_5m: split.map(|split| count(&split.ephemeral_5m_input_tokens)).unwrap_or_default(),
         cache_write_1h: split.map(|split| count(&split.ephemeral_1h_input_tokens)).unwrap_or_default(),
-        cache_write_total: count(&usage.cache_creation_input_tokens),
         cache_read: count(&usage.cache_read_input_tokens),
+    };
+    BilledRequest {
+        model,
+        time: None,
+        tokens: tokens.with_cache_write_total(count(&usage.cache_creation_input_tokens)),
         web_searches: usage.server_tool_use.get().map(|used| count(&used.web_search_requests)).unwrap_or_default(),
+        speed: usage.speed.text(),
+        geo: usage.inference_geo.text(),
     }
 }
 
-fn add_model_usage(used: &mut ModelUsage, model: &str, counts: &UsageCounts, usage: &Usage, cost: Usd) {
+fn add_model_usage(used: &mut ModelUsage, request: &BilledRequest<'_>, usage: &Usage, cost: Usd) {
     let plus = |slot: &mut Maybe<u64>, more: u64| {
         *slot = Maybe::Value(slot.get().copied().unwrap_or_default() + more);
     };
-    plus(&mut used.input_tokens, counts.input);
-    plus(&mut used.output_tokens, counts.output);
-    plus(&mut used.cache_read_input_tokens, counts.cache_read);
-    plus(&mut used.cache_creation_input_tokens, counts.cache_write_tokens());
-    plus(&mut used.cache_creation_5m, counts.cache_write_5m);
-    plus(&mut used.cache_creation_1h, counts.cache_write_1h);
-    plus(&mut used.web_search_requests, counts.web_searches);
+    let BilledRequest { model, tokens, .. } = request;
+    // The split of cache writes is passed on as the API gives it, without the unsplit rest.
+    let split = usage.cache_creation.get().map(|split| split.ephemeral_5m_input_tokens.get().copied());
+    plus(&mut used.input_tokens, tokens.input);
+    plus(&mut used.output_tokens, tokens.output);
+    plus(&mut used.cache_read_input_tokens, tokens.cache_read);
+    plus(&mut used.cache_creation_input_tokens, tokens.cache_write());
+    plus(&mut used.cache_creation_5m, split.flatten().unwrap_or_default());
+    plus(&mut used.cache_creation_1h, tokens.cache_write_1h);
+    plus(&mut used.web_search_requests, request.web_searches);
     let so_far = used.cost_usd.get().and_then(Number::as_f64).unwrap_or_default();
     used.cost_usd = Maybe::Value(float_number((Usd::from_f64(so_far) + cost).as_f64()));
     let size = ModelLimits::for_model(model);
     used.context_window = Maybe::Value(size.context_window);
     used.max_output_tokens = Maybe::Value(size.max_output_tokens);
-    used.canonical_model = Maybe::Value(model.to_owned());
+    used.canonical_model = Maybe::Value((*model).to_owned());
     let thought = usage.output_tokens_details.get().map(|details| details.to_value()["thinking_tokens"].as_u64());
     plus(&mut used.thinking_tokens, thought.flatten().unwrap_or_default());
 }

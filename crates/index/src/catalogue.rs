@@ -10,9 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::price::Prices;
+use quipu_conversation::usage::stable_hash;
 use quipu_transcript::{FileError, find};
 
-use crate::hashing::{hash, mix_bits};
+use crate::hashing::mix_bits;
 use crate::search::{Query, SearchHits};
 use crate::store::{IndexError, Store};
 use crate::terms::SearchTerms;
@@ -60,7 +61,7 @@ impl Catalogue {
     pub fn open(cache: &Path, dirs: &[PathBuf], prices: Prices) -> Result<Self, IndexError> {
         let dirs = canonical_dirs(dirs);
         // Each set of folders has a database of its own, so that none sees another's.
-        let name = dirs.iter().fold(0, |name, dir| mix_bits(name ^ hash(dir.as_os_str().as_encoded_bytes())));
+        let name = dirs.iter().fold(0, |name, dir| mix_bits(name ^ stable_hash(dir.as_os_str().as_encoded_bytes())));
         let store = Store::open(&cache.join(format!("index-{name:016x}.sqlite")))?;
         Ok(Self { store, config_dirs: dirs, prices, archive: None, archive_error: None })
     }

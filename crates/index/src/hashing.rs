@@ -2,8 +2,6 @@
 
 use std::hash::Hasher;
 
-pub(crate) use quipu_conversation::stable_hash as hash;
-
 pub(crate) fn mix_bits(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 32

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use quipu_conversation::price::Prices;
-use quipu_conversation::{MessageKey, MessageUsage, SubagentAttribution};
+use quipu_conversation::usage::{MessageKey, MessageUsage, SubagentAttribution};
 use quipu_message::SessionId;
 
 use crate::hashing::IntegerHasher;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use quipu_conversation::MessageUsage;
+use quipu_conversation::usage::MessageUsage;
 
 use crate::hashing::IntegerHasher;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use quipu_conversation::{MessageKey, MessageUsage, ServingInfo, Tokens};
+use quipu_conversation::Tokens;
+use quipu_conversation::usage::{MessageKey, MessageUsage, ServingInfo};
 
 /// The messages of one session, packed.
 #[derive(Debug, Default)]

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use quipu_conversation::{MessageUsage, UsageSample, UsageTally, parse_timestamp};
+use quipu_conversation::parse_timestamp;
+use quipu_conversation::usage::{MessageUsage, UsageSample, UsageTally};
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::tool::{WEB_SEARCH_TOOL, is_web_search_tool};
 use quipu_message::view::{COST_MARKERS, ContentView, ProgressView, TOOL_RESULT_MARKER, UsageLineView};

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use crate::hashing::hash;
+use quipu_conversation::usage::stable_hash;
 
 /// Words of more bytes are data, not words.
 pub(crate) const MAX_WORD_BYTES: usize = 64;
@@ -38,7 +38,7 @@ pub(crate) fn append_words(text: &str) -> Words {
             let before = wholes.len();
             wholes.extend(out[start..].split(' '));
             let whole = &wholes[before..];
-            if whole.len() > MAX_WORD_BYTES || !seen.insert(hash(whole.as_bytes())) {
+            if whole.len() > MAX_WORD_BYTES || !seen.insert(stable_hash(whole.as_bytes())) {
                 wholes.truncate(before);
             } else {
                 wholes.push(' ');

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use quipu_conversation::price::{Cost, Prices, SYNTHETIC_MODEL, UnpricedReason, Usd};
-use quipu_conversation::{MessageUsage, Tokens};
+use quipu_conversation::Tokens;
+use quipu_conversation::price::{Cost, Prices, UnpricedReason, Usd};
+use quipu_conversation::usage::MessageUsage;
+use quipu_message::synthetic::SYNTHETIC_MODEL;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use quipu_conversation::{MessageUsage, ServingInfo, SubagentAttribution, Tokens};
+use quipu_conversation::Tokens;
+use quipu_conversation::usage::{MessageUsage, ServingInfo, SubagentAttribution};
 use quipu_transcript::{LineReader, RawLine};
 use serde::{Deserialize, Serialize};
 

@@ -1,65 +1,56 @@
-//! What goes into a price, and what comes out.
+//! A request to be priced, and its cost.
+
+use jiff::Timestamp;
 
 use super::money::Usd;
+use crate::tokens::Tokens;
 
-/// What one request used.
+/// Everything the price of one API request depends on.
+///
+/// ```
+/// use quipu_conversation::Tokens;
+/// use quipu_conversation::price::{BilledRequest, Prices};
+/// let tokens = Tokens { input: 1_000_000, ..Tokens::default() };
+/// let request = BilledRequest { model: "claude-haiku-4-5", tokens, ..BilledRequest::default() };
+/// assert_eq!(Prices::bundled().cost(&request).usd().map(|usd| usd.as_f64()), Some(1.0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UsageCounts {
-    /// Prompt tokens outside the cache.
-    pub input: u64,
-    /// Answer tokens.
-    pub output: u64,
-    /// Prompt tokens written to the five-minute cache.
-    pub cache_write_5m: u64,
-    /// Prompt tokens written to the one-hour cache.
-    pub cache_write_1h: u64,
-    /// Prompt tokens written to either; the split may be absent or cover only part.
-    pub cache_write_total: u64,
-    /// Prompt tokens read from the cache.
-    pub cache_read: u64,
-    /// Web searches the server ran.
+pub struct BilledRequest<'a> {
+    /// Model name as the message gives it; platform prefixes and dates are ignored.
+    pub model: &'a str,
+    /// Time of the message, which selects the price in force; `None` for the latest price.
+    pub time: Option<Timestamp>,
+    /// Token counts of this one request.
+    pub tokens: Tokens,
+    /// Web searches that the server ran.
     pub web_searches: u64,
+    /// Value of `usage.speed`; `None` for the standard speed.
+    pub speed: Option<&'a str>,
+    /// Value of `usage.inference_geo`.
+    pub geo: Option<&'a str>,
 }
 
-impl UsageCounts {
-    /// All tokens written to the cache: the total or the split, whichever is larger.
-    pub fn cache_write_tokens(&self) -> u64 {
-        self.charged_cache_write_5m().saturating_add(self.cache_write_1h)
-    }
-
-    /// The size of the whole prompt.
-    pub fn prompt_tokens(&self) -> u64 {
-        self.input.saturating_add(self.cache_write_tokens()).saturating_add(self.cache_read)
-    }
-
-    /// What is charged as a five-minute write, the unsplit rest of the total included.
-    pub(super) fn charged_cache_write_5m(&self) -> u64 {
-        let rest = self.cache_write_total.saturating_sub(self.cache_write_1h);
-        rest.max(self.cache_write_5m)
-    }
-}
-
-/// What one request cost.
+/// Cost of one request, or why it is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// The price is known.
+    /// All rates that the request needs are known.
     Priced {
-        /// The whole cost.
+        /// Total cost of the request.
         usd: Usd,
-        /// Its parts.
+        /// Cost by kind of token; zero for a recorded cost.
         breakdown: CostBreakdown,
     },
-    /// The price is not known, which is not the same as free.
+    /// A rate is missing. The request is not free; its cost is unknown.
     Unpriced {
-        /// The model as the message names it.
+        /// Model name as the message gives it.
         model: String,
-        /// What is missing.
+        /// Which rate is missing.
         reason: UnpricedReason,
     },
 }
 
 impl Cost {
-    /// The amount, if it is known.
+    /// The cost in US dollars; `None` if it is not known.
     pub fn usd(&self) -> Option<Usd> {
         match self {
             Self::Priced { usd, .. } => Some(*usd),
@@ -68,20 +59,20 @@ impl Cost {
     }
 }
 
-/// The parts of a cost.
+/// Cost of one request by kind of token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CostBreakdown {
     /// Prompt tokens outside the cache.
     pub input: Usd,
-    /// Answer tokens.
+    /// Tokens the model wrote.
     pub output: Usd,
-    /// Five-minute cache writes, with those of unknown kind.
+    /// Prompt tokens written to the five-minute cache.
     pub cache_write_5m: Usd,
-    /// One-hour cache writes.
+    /// Prompt tokens written to the one-hour cache.
     pub cache_write_1h: Usd,
-    /// Cache reads.
+    /// Prompt tokens read from the cache.
     pub cache_read: Usd,
-    /// Web searches.
+    /// Web searches that the server ran.
     pub web_search: Usd,
 }
 

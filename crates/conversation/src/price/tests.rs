@@ -3,25 +3,35 @@
 use jiff::civil::date;
 
 use super::*;
+use crate::tokens::Tokens;
 
 const M: u64 = 1_000_000;
 
 /// The cost in dollars of a request at standard speed, now.
 #[track_caller]
-fn check(model: &str, counts: UsageCounts, dollars: f64) {
-    let cost = Prices::bundled().cost(model, None, &counts, None, None);
+fn check(model: &str, request: BilledRequest<'_>, dollars: f64) {
+    let cost = Prices::bundled().cost(&BilledRequest { model, ..request });
     assert_eq!(cost.usd().map(Usd::as_f64), Some(dollars), "{cost:?}");
 }
 
 #[track_caller]
-fn check_unpriced(prices: &Prices, model: &str, counts: UsageCounts, reason: UnpricedReason) {
-    let cost = prices.cost(model, None, &counts, None, None);
+fn check_unpriced(prices: &Prices, model: &str, request: BilledRequest<'_>, reason: UnpricedReason) {
+    let cost = prices.cost(&BilledRequest { model, ..request });
     let model = model.to_owned();
     assert_eq!(cost, Cost::Unpriced { model, reason });
 }
 
-fn input(input: u64) -> UsageCounts {
-    UsageCounts { input, ..UsageCounts::default() }
+fn input(input: u64) -> BilledRequest<'static> {
+    request(Tokens { input, ..Tokens::default() })
+}
+
+fn request(tokens: Tokens) -> BilledRequest<'static> {
+    BilledRequest { tokens, ..BilledRequest::default() }
+}
+
+/// Tokens with a total of cache writes that has no split.
+fn written(total: u64) -> Tokens {
+    Tokens::default().with_cache_write_total(total)
 }
 
 /// A user's file with one row, and whatever else the test adds to it.
@@ -39,16 +49,9 @@ fn custom(rest: &str) -> Prices {
 
 #[test]
 fn every_kind_of_token_has_its_own_rate() {
-    let counts = UsageCounts {
-        input: M,
-        output: M,
-        cache_write_5m: M,
-        cache_write_1h: M,
-        cache_write_total: 2 * M,
-        cache_read: M,
-        web_searches: 3,
-    };
-    let cost = Prices::bundled().cost("claude-fable-5-1", None, &counts, None, None);
+    let tokens = Tokens { input: M, output: M, cache_write_5m: M, cache_write_1h: M, cache_read: M };
+    let request = BilledRequest { model: "claude-fable-5-1", web_searches: 3, ..request(tokens) };
+    let cost = Prices::bundled().cost(&request);
     let breakdown = CostBreakdown {
         input: Usd::from_f64(10.0),
         output: Usd::from_f64(50.0),
@@ -106,20 +109,14 @@ claude-sonnet-5-5 >0 2 10 2.5 4 0.2 -
 
 #[test]
 fn the_whole_prompt_chooses_one_band_for_the_whole_request() {
-    let at_limit = UsageCounts {
-        input: 100_000,
-        output: 1_000,
-        cache_write_total: 50_000,
-        cache_read: 50_000,
-        ..UsageCounts::default()
-    };
+    let at_limit = Tokens { input: 100_000, output: 1_000, cache_read: 50_000, ..written(50_000) };
     // 0.3 + 0.015 + 0.1875 + 0.015
-    check("claude-sonnet-4-5", at_limit, 0.5175);
-    let over = UsageCounts { cache_read: 50_001, ..at_limit };
+    check("claude-sonnet-4-5", request(at_limit), 0.5175);
+    let over = Tokens { cache_read: 50_001, ..at_limit };
     // 0.6 + 0.0225 + 0.375 + 0.0300006
-    check("claude-sonnet-4-5", over, 1.0275006);
+    check("claude-sonnet-4-5", request(over), 1.0275006);
     // Output is no part of the prompt, and other models have no bands.
-    let output = UsageCounts { output: M, ..UsageCounts::default() };
+    let output = request(Tokens { output: M, ..Tokens::default() });
     check("claude-sonnet-4-5", output, 15.0);
     check("claude-sonnet-4-6", input(M), 3.0);
 }
@@ -128,7 +125,7 @@ fn the_whole_prompt_chooses_one_band_for_the_whole_request() {
 fn the_highest_band_below_the_prompt_counts_whatever_their_order() {
     let prices =
         custom("above = [{ prompt_over = 20, input = 9, output = 0 }, { prompt_over = 10, input = 3, output = 0 }]");
-    let cost = |tokens| prices.cost("mine", None, &input(tokens), None, None).usd();
+    let cost = |tokens| prices.cost(&BilledRequest { model: "mine", ..input(tokens) }).usd();
     let expected = [(10, 10e-6), (11, 33e-6), (20, 60e-6), (21, 189e-6)];
     for (tokens, dollars) in expected {
         assert_eq!(cost(tokens), Some(Usd::from_f64(dollars)), "{tokens}");
@@ -137,12 +134,10 @@ fn the_highest_band_below_the_prompt_counts_whatever_their_order() {
 
 #[test]
 fn the_unsplit_rest_of_a_cache_write_costs_the_five_minute_rate() {
-    let write = |five, hour, total| UsageCounts {
-        cache_write_5m: five,
-        cache_write_1h: hour,
-        cache_write_total: total,
-        ..UsageCounts::default()
+    let tokens = |cache_write_5m, cache_write_1h, total| {
+        Tokens { cache_write_5m, cache_write_1h, ..Tokens::default() }.with_cache_write_total(total)
     };
+    let write = |five, hour, total| request(tokens(five, hour, total));
     let model = "claude-haiku-4-5";
     check(model, write(M, M, 2 * M), 3.25);
     check(model, write(M, M, 4 * M), 5.75);
@@ -152,15 +147,14 @@ fn the_unsplit_rest_of_a_cache_write_costs_the_five_minute_rate() {
     // A total below the split, or none, does not hide the split.
     check(model, write(M, M, 1), 3.25);
     check(model, write(M, M, 0), 3.25);
-    assert_eq!(write(M, M, 0).cache_write_tokens(), 2 * M);
-    assert_eq!(write(M, M, 4 * M).cache_write_tokens(), 4 * M);
+    assert_eq!(tokens(M, M, 0).cache_write(), 2 * M);
+    assert_eq!(tokens(M, M, 4 * M).cache_write(), 4 * M);
 }
 
 #[test]
 fn fast_mode_multiplies_tokens_but_not_searches() {
     let prices = Prices::bundled();
-    let counts = UsageCounts { input: M, web_searches: 1, ..UsageCounts::default() };
-    let cost = |model, speed| prices.cost(model, None, &counts, Some(speed), None);
+    let cost = |model, speed| prices.cost(&BilledRequest { model, speed: Some(speed), web_searches: 1, ..input(M) });
     for (model, speed, dollars) in [
         ("claude-opus-4-6", "fast", 30.01),
         ("claude-opus-4-7", "fast", 30.01),
@@ -182,7 +176,8 @@ fn fast_mode_multiplies_tokens_but_not_searches() {
 fn geo_multiplies_only_when_a_file_says_so() {
     let model = "claude-opus-4-6";
     let cost = |prices: &Prices, geo| {
-        let usd = prices.cost(model, None, &input(M), Some("fast"), Some(geo)).usd();
+        let request = BilledRequest { model, speed: Some("fast"), geo: Some(geo), ..input(M) };
+        let usd = prices.cost(&request).usd();
         usd.map(Usd::as_f64)
     };
     let bundled = Prices::bundled();
@@ -194,10 +189,10 @@ fn geo_multiplies_only_when_a_file_says_so() {
 
 #[test]
 fn web_searches_cost_a_cent_each_unless_a_file_says_otherwise() {
-    let counts = UsageCounts { web_searches: 7, ..UsageCounts::default() };
-    check("claude-opus-5", counts, 0.07);
+    let request = BilledRequest { model: "claude-opus-5", web_searches: 7, ..BilledRequest::default() };
+    check("claude-opus-5", request, 0.07);
     let prices = Prices::with_overrides("web_search = 0.02", "prices.toml").unwrap();
-    let usd = prices.cost("claude-opus-5", None, &counts, None, None).usd();
+    let usd = prices.cost(&request).usd();
     assert_eq!(usd, Some(Usd::from_f64(0.14)));
 }
 
@@ -229,11 +224,11 @@ fn tokens_without_a_rate_make_the_cost_unknown() {
     let model = "claude-haiku-5-5";
     check(model, input(M), 0.5);
     check(model, input(100_000), 0.01);
-    let read = UsageCounts { cache_read: 1, ..input(1) };
+    let read = request(Tokens { input: 1, cache_read: 1, ..Tokens::default() });
     check_unpriced(&prices, model, read, UnpricedReason::NoRate { kind: "cache read" });
-    let write = UsageCounts { cache_write_total: 1, ..input(1) };
+    let write = request(Tokens { input: 1, ..written(1) });
     check_unpriced(&prices, model, write, UnpricedReason::NoRate { kind: "5m cache write" });
-    assert_eq!(prices.cache_savings(model, None, &read, None, None), None);
+    assert_eq!(prices.cache_savings(&BilledRequest { model, ..read }), None);
 }
 
 #[test]
@@ -247,7 +242,10 @@ fn the_row_in_force_at_the_messages_time_is_used() {
         output = 20
     "#;
     let prices = custom(later);
-    let cost = |at: Option<&str>| prices.cost("mine", at.map(|at| at.parse().unwrap()), &input(M), None, None);
+    let cost = |at: Option<&str>| {
+        let time = at.map(|at| at.parse().unwrap());
+        prices.cost(&BilledRequest { model: "mine", time, ..input(M) })
+    };
     for (at, dollars) in [
         (Some("2025-01-01T00:00:00Z"), 1.0),
         (Some("2026-02-28T23:59:59.999Z"), 1.0),
@@ -273,10 +271,10 @@ fn a_users_file_replaces_whole_models_and_adds_new_ones() {
         output = 2
     "#;
     let prices = Prices::with_overrides(text, "prices.toml").unwrap();
-    let usd = |model| prices.cost(model, None, &input(M), None, None).usd();
+    let usd = |model| prices.cost(&BilledRequest { model, ..input(M) }).usd();
     // The band and the cache rates of the bundled row are gone with it.
     assert_eq!(usd("claude-sonnet-4-5-20250929"), Some(Usd::from_f64(1.0)));
-    let read = UsageCounts { cache_read: 1, ..UsageCounts::default() };
+    let read = request(Tokens { cache_read: 1, ..Tokens::default() });
     let reason = UnpricedReason::NoRate { kind: "cache read" };
     check_unpriced(&prices, "claude-sonnet-4-5", read, reason);
     assert_eq!(usd("glm-5.1"), Some(Usd::from_f64(1.0)));
@@ -354,23 +352,23 @@ fn platform_affixes_leave_the_name_and_nothing_else_does() {
 #[test]
 fn savings_are_reads_at_full_price_less_what_the_cache_cost() {
     let prices = Prices::bundled();
-    let savings = |model, counts| prices.cache_savings(model, None, &counts, None, None).map(Usd::as_f64);
-    let read = UsageCounts { cache_read: M, ..UsageCounts::default() };
-    let write = UsageCounts { cache_write_1h: M, cache_write_total: 2 * M, ..UsageCounts::default() };
+    let savings = |model, request| prices.cache_savings(&BilledRequest { model, ..request }).map(Usd::as_f64);
+    let read = request(Tokens { cache_read: M, ..Tokens::default() });
+    let write = request(Tokens { cache_write_5m: M, cache_write_1h: M, ..Tokens::default() });
     assert_eq!(savings("claude-opus-4-5", read), Some(4.5));
     assert_eq!(savings("claude-opus-4-5", write), Some(-6.25));
     assert_eq!(savings("claude-sonnet-4", read), Some(5.4));
     assert_eq!(savings("claude-opus-4-5", input(M)), Some(0.0));
     assert_eq!(savings("<synthetic>", read), Some(0.0));
     assert_eq!(savings("claude-opus-4-9", read), None);
-    let fast = prices.cache_savings("claude-opus-4-6", None, &read, Some("fast"), None);
+    let fast = prices.cache_savings(&BilledRequest { model: "claude-opus-4-6", speed: Some("fast"), ..read });
     assert_eq!(fast.map(Usd::as_f64), Some(27.0));
 }
 
 #[test]
 fn sums_are_exact_in_any_order() {
-    let one = UsageCounts { input: 11, output: 7, cache_write_total: 22, cache_read: 33, ..UsageCounts::default() };
-    let cost = Prices::bundled().cost("claude-opus-5-5", None, &one, None, None);
+    let one = request(Tokens { input: 11, output: 7, cache_read: 33, ..written(22) });
+    let cost = Prices::bundled().cost(&BilledRequest { model: "claude-opus-5-5", ..one });
     let sum: Usd = (0..1000).filter_map(|_| cost.usd()).sum();
     assert_eq!(sum.as_f64(), 0.3006);
     // What the agent recorded for four of these.
@@ -381,15 +379,15 @@ fn sums_are_exact_in_any_order() {
 
 #[test]
 fn absurd_counts_neither_panic_nor_wrap() {
-    let counts = UsageCounts {
+    let tokens = Tokens {
         input: u64::MAX,
         output: u64::MAX,
         cache_write_5m: u64::MAX,
         cache_write_1h: u64::MAX,
-        cache_write_total: u64::MAX,
         cache_read: u64::MAX,
-        web_searches: u64::MAX,
     };
-    let cost = Prices::bundled().cost("claude-opus-4-6", None, &counts, Some("fast"), None);
+    let request =
+        BilledRequest { model: "claude-opus-4-6", speed: Some("fast"), web_searches: u64::MAX, ..request(tokens) };
+    let cost = Prices::bundled().cost(&request);
     assert!(cost.usd().is_some_and(|usd| usd.as_f64() > 1e14));
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use quipu_conversation::price::{Prices, UsageCounts};
+use quipu_conversation::Tokens;
+use quipu_conversation::price::{BilledRequest, Prices};
 use quipu_message::Entry;
 use quipu_testkit as kit;
 
@@ -18,16 +19,17 @@ fn our_table_gives_the_cost_of_every_recorded_result() {
             let Ok(Entry::Result(result)) = Entry::read(line) else { continue };
             for (model, used) in result.model_usage.get().into_iter().flatten() {
                 let count = |field: &quipu_message::Maybe<u64>| field.get().copied().unwrap_or_default();
-                let counts = UsageCounts {
+                let tokens = Tokens {
                     input: count(&used.input_tokens),
                     output: count(&used.output_tokens),
                     cache_write_5m: count(&used.cache_creation_5m),
                     cache_write_1h: count(&used.cache_creation_1h),
-                    cache_write_total: count(&used.cache_creation_input_tokens),
                     cache_read: count(&used.cache_read_input_tokens),
-                    web_searches: count(&used.web_search_requests),
                 };
-                let Some(ours) = prices.cost(model, None, &counts, None, None).usd() else {
+                let tokens = tokens.with_cache_write_total(count(&used.cache_creation_input_tokens));
+                let web_searches = count(&used.web_search_requests);
+                let request = BilledRequest { model, tokens, web_searches, ..BilledRequest::default() };
+                let Some(ours) = prices.cost(&request).usd() else {
                     unpriced.insert(model.clone());
                     continue;
                 };

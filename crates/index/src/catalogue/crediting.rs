@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use quipu_conversation::MessageUsage;
 use quipu_conversation::price::Prices;
+use quipu_conversation::usage::MessageUsage;
 use rusqlite::{Connection, params};
 
 use super::message_rows::{self, InternedTexts, QUARTER_MS, credit};

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
-use quipu_conversation::{MetricsBuilder, MetricsState, SubagentRef, UsageTally, parse_timestamp};
+use quipu_conversation::usage::UsageTally;
+use quipu_conversation::{MetricsBuilder, MetricsState, SubagentRef, parse_timestamp};
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{ToolUseId, View};
 use quipu_transcript::find::{self, SessionFiles, TranscriptFile};
 use quipu_transcript::{FileError, LineEnding, LineReader, RawLine};
 
-use crate::hashing::hash;
+use quipu_conversation::usage::stable_hash;
 
 /// How far a file was read, and what stood before that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub(crate) fn hash_tail(file: &mut File, offset: u64) -> io::Result<u64> {
     let mut bytes = [0; 64];
     let len = (offset - from) as usize;
     file.read_exact(&mut bytes[..len])?;
-    Ok(hash(&bytes) ^ offset)
+    Ok(stable_hash(&bytes) ^ offset)
 }
 
 fn read_new_lines(

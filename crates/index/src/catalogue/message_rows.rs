@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use quipu_conversation::{MessageUsage, ServingInfo, Tokens};
+use quipu_conversation::Tokens;
+use quipu_conversation::usage::{MessageUsage, ServingInfo};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use quipu_conversation::price::Prices;
-use quipu_conversation::{Metrics, MetricsBuilder, UsageTally};
+use quipu_conversation::usage::{UsageTally, stable_hash};
+use quipu_conversation::{Metrics, MetricsBuilder};
 use quipu_message::SessionId;
 use quipu_transcript::FileError;
 use quipu_transcript::find::{self, ListingHints, SessionFiles, TranscriptFile};
@@ -19,7 +20,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::fold::{FoldState, FoldedSession, ReadPosition, fold_session};
 use super::list::ListedSession;
 use super::{Catalogue, ProgressCallback, crediting, message_rows, vanished};
-use crate::hashing::{IntegerHasher, hash};
+use crate::hashing::IntegerHasher;
 use crate::usage_archive::{UsageArchive, VanishedSession};
 
 /// Work is kept at least this often, and whenever nothing comes for a while.
@@ -243,7 +244,7 @@ impl ListingHints for IndexedFiles {
 
 /// A path as a number.
 fn path_hash(path: &Path) -> i64 {
-    hash(path.as_os_str().as_encoded_bytes()).cast_signed()
+    stable_hash(path.as_os_str().as_encoded_bytes()).cast_signed()
 }
 
 fn apply_changes(

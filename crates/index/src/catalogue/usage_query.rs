@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use quipu_conversation::MessageUsage;
 use quipu_conversation::price::Prices;
+use quipu_conversation::usage::MessageUsage;
 use quipu_transcript::find::SessionFiles;
 use rusqlite::{Connection, OptionalExtension};
 

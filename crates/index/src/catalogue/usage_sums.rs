@@ -7,9 +7,9 @@ use quipu_conversation::Tokens;
 use quipu_conversation::price::Usd;
 
 use super::message_rows::QUARTER_MS;
-use crate::hashing::hash;
 use crate::packed_messages::{PackedReader, write_varint, write_zigzag};
 use crate::usage::{UnpricedKind, UsageRecord};
+use quipu_conversation::usage::stable_hash;
 
 /// What is added up together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +65,7 @@ pub(super) fn pack_sums(sums: &BTreeMap<SumKey, UsageSum>) -> Vec<u8> {
         out.extend(sum.cost.to_bytes());
         out.extend(sum.savings.to_bytes());
     }
-    let check = hash(&out);
+    let check = stable_hash(&out);
     out.extend(check.to_le_bytes());
     out
 }
@@ -73,7 +73,7 @@ pub(super) fn pack_sums(sums: &BTreeMap<SumKey, UsageSum>) -> Vec<u8> {
 /// Hands out what was packed, without names. Fails when it is not what was written: a
 /// database does not notice damage inside of what it holds.
 pub(super) fn for_each_sum(bytes: &[u8], mut take: impl FnMut(SumKey, UsageRecord<'static>)) -> rusqlite::Result<()> {
-    let packed = bytes.split_last_chunk().filter(|(packed, check)| hash(packed) == u64::from_le_bytes(**check));
+    let packed = bytes.split_last_chunk().filter(|(packed, check)| stable_hash(packed) == u64::from_le_bytes(**check));
     let Some((packed, _)) = packed else {
         return Err(rusqlite::Error::InvalidColumnType(1, "sums".to_owned(), rusqlite::types::Type::Blob));
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use quipu_conversation::{MessageUsage, SubagentAttribution};
+use quipu_conversation::usage::{MessageUsage, SubagentAttribution};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::list::ListedSession;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::price::Prices;
-use quipu_conversation::{MetricsBuilder, Node, headline, stable_hash};
+use quipu_conversation::usage::stable_hash;
+use quipu_conversation::{MetricsBuilder, Node, headline};
 use quipu_message::View;
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::synthetic::SYNTHETIC_MODEL;

@@ -7,7 +7,7 @@ use quipu_message::tool::is_agent_tool;
 use quipu_message::view::{AgentInputView, AgentResultView, BlockView, ContentView};
 use serde::{Deserialize, Serialize};
 
-use crate::usage::stable_hash;
+use crate::hash::stable_hash;
 
 /// What is known of a subagent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
