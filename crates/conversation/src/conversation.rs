@@ -1,8 +1,8 @@
-//! The one reducer: entries of a file and events of the stream fold into the
-//! same conversation.
+//! The reducer: entries of a file and events of a stream build the same conversation.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
+use std::sync::OnceLock;
 
 use quipu_message::api::StreamEvent;
 use quipu_message::progress::{AgentProgress, ProgressData, ProgressKind};
@@ -16,27 +16,27 @@ use crate::accumulate::Accumulator;
 use crate::problem::Problem;
 use crate::tree::Tree;
 
-/// One entry that is part of the conversation, and where it stands.
+/// One entry of a conversation, with its position in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The line it came in, counted from 1; 0 when it came in no line.
+    /// Line number in the file, counted from 1; 0 if the entry did not come from a file.
     pub line: u64,
-    /// The entry.
+    /// The entry itself.
     pub entry: Entry,
 }
 
 impl Node {
-    /// The entry's id.
+    /// UUID of the entry; `None` if it has none.
     pub fn uuid(&self) -> Option<&Uuid> {
         self.entry.envelope()?.uuid.get()
     }
 
-    /// When it was written.
+    /// Timestamp of the entry, as written.
     pub fn timestamp(&self) -> Option<&str> {
         self.entry.envelope()?.timestamp.text()
     }
 
-    /// The API message it is a part of.
+    /// Id of the API message that an `assistant` entry holds a block of.
     pub fn message_id(&self) -> Option<&str> {
         self.assistant()?.message.id.text()
     }
@@ -51,12 +51,12 @@ impl Node {
         }
     }
 
-    /// The calls of the agent's own tools that the line makes.
+    /// The tool calls of the entry that the agent runs (not those the server runs).
     pub(crate) fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.blocks().iter().filter_map(Block::tool_use)
     }
 
-    /// The `user` line, when it is one.
+    /// The `user` entry; `None` if it is another type.
     pub fn user(&self) -> Option<&User> {
         match &self.entry {
             Entry::User(line) => Some(line),
@@ -64,7 +64,7 @@ impl Node {
         }
     }
 
-    /// The `assistant` line, when it is one.
+    /// The `assistant` entry; `None` if it is another type.
     pub fn assistant(&self) -> Option<&Assistant> {
         match &self.entry {
             Entry::Assistant(line) => Some(line),
@@ -73,45 +73,50 @@ impl Node {
     }
 }
 
-/// A branch that was left: the user went back to an earlier point, or an answer broke and
-/// was asked for again.
+/// Entries beside the active path: the user rewound to an earlier entry, or a response broke
+/// off and was requested again.
 #[derive(Debug, Clone)]
 pub struct Branch<'a> {
-    /// Its entries, in the order of the file; at least one.
+    /// Entries of the branch in the order of the file; at least one.
     pub nodes: Vec<&'a Node>,
 }
 
 impl Branch<'_> {
-    /// Whether it is an answer that broke: blocks of one API message that never ended, and
-    /// nothing after them. No user rewound it.
+    /// Whether the branch is a response that broke off rather than a rewind: it holds only
+    /// blocks of one API message that has no stop reason.
     pub fn is_incomplete_response(&self) -> bool {
         let id = self.nodes.first().and_then(|node| node.message_id());
         let is_part = |node: &&Node| {
-            let unended = node.assistant().is_some_and(|line| line.message.stop_reason == Maybe::Null);
-            unended && node.message_id() == id
+            let is_incomplete = node.assistant().is_some_and(|line| line.message.stop_reason == Maybe::Null);
+            is_incomplete && node.message_id() == id
         };
         id.is_some() && self.nodes.iter().all(is_part)
     }
 }
 
-/// A conversation: push lines in the order they come, then look at it.
+/// The entries of one session and how they belong together.
+///
+/// Push lines in their order, then ask for a view. Views share the active path, which is
+/// built on first use after a change, in linear time.
 ///
 /// ```
 /// use quipu_conversation::Conversation;
-/// let mut talk = Conversation::default();
-/// talk.push_line(1, r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}"#);
-/// talk.push_line(2, r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","content":[{"type":"text","text":"hello"}]}}"#);
-/// let texts: Vec<_> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
+/// let mut conversation = Conversation::default();
+/// conversation.push_line(1, r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"hi"}}"#);
+/// conversation.push_line(2, r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","content":[{"type":"text","text":"hello"}]}}"#);
+/// let texts: Vec<_> = conversation.for_ui().into_iter().filter_map(|item| item.text).collect();
 /// assert_eq!(texts, ["hi", "hello"]);
-/// assert_eq!(talk.for_api().len(), 2);
+/// assert_eq!(conversation.for_api().len(), 2);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
+    /// Entries of the main conversation; changed only through `add_node`.
     pub(crate) nodes: Vec<Node>,
+    paths: OnceLock<Paths>,
     by_uuid: HashMap<Uuid, usize>,
     pub(crate) tombstoned: HashSet<Uuid>,
     sidechains: BTreeMap<SidechainKey, Conversation>,
-    /// Which side each line of the sides is in.
+    /// Sidechain of each entry, by UUID.
     sidechain_by_line: HashMap<Uuid, SidechainKey>,
     agent_by_call: HashMap<ToolUseId, AgentId>,
     partial_message: Option<Accumulator>,
@@ -120,29 +125,36 @@ pub struct Conversation {
     session_id: Option<SessionId>,
     custom_title: Option<String>,
     ai_title: Option<String>,
-    /// How deep it lies: 0, or 1 for a side, 2 for a side of a side.
+    /// 0 for a session, 1 for a subagent, 2 for a subagent of a subagent.
     depth: usize,
 }
 
-/// Whether a line with the id of an earlier one says the same again.
+/// Positions of the active path and of the branches in `nodes`.
+#[derive(Debug, Clone, Default)]
+struct Paths {
+    path: Vec<usize>,
+    branches: Vec<Vec<usize>>,
+}
+
+/// Whether an entry repeats an earlier one with the same UUID, perhaps with more content.
 fn is_same_entry(earlier: &Node, later: &Node) -> bool {
     match (&earlier.entry, &later.entry) {
         (Entry::User(a), Entry::User(b)) => {
             b.is_replay.is_true() || a.is_replay.is_true() || has_same_content(&a.message, &b.message)
         }
         (Entry::Assistant(a), Entry::Assistant(b)) => {
-            // The same message again, perhaps with more in it; not another block of it.
+            // The same block of the message, perhaps longer; not another block of it.
             let tags = |line: &Assistant| line.message.content.blocks().first().map(|block| block.tag().to_owned());
             let same_id = a.message.id.is_value() && a.message.id == b.message.id;
             same_id && tags(a) == tags(b) || has_same_content(&a.message, &b.message)
         }
         (Entry::System(a), Entry::System(b)) => {
-            let bare = |system: &System| {
+            let without_envelope = |system: &System| {
                 let mut system = system.clone();
                 system.envelope_mut().map(mem::take);
                 system
             };
-            bare(a) == bare(b)
+            without_envelope(a) == without_envelope(b)
         }
         (Entry::Attachment(a), Entry::Attachment(b)) => a.attachment == b.attachment,
         (Entry::Progress(a), Entry::Progress(b)) => a.data == b.data,
@@ -155,11 +167,11 @@ fn has_same_content(a: &Message, b: &Message) -> bool {
     a.content == b.content || a.content.clone().into_blocks() == b.content.clone().into_blocks()
 }
 
-/// How deep subagents of subagents are followed.
+/// Nesting limit for subagents of subagents.
 pub(crate) const MAX_SUBAGENT_DEPTH: usize = 8;
 
-/// Whose side conversation: told by the call it works for, by the agent that
-/// speaks, or, in old files, by the line it begins with.
+/// Identifies a sidechain, the conversation of a subagent: by the tool call that started it,
+/// by the id of the agent, or, in old files, by its first entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SidechainKey {
     ToolCall(ToolUseId),
@@ -168,7 +180,7 @@ pub(crate) enum SidechainKey {
 }
 
 impl Conversation {
-    /// Takes one line of text; one that cannot be read is kept as a fault.
+    /// Adds one line. A line that is not an entry becomes a [problem](Self::problems).
     pub fn push_line(&mut self, line: u64, text: &str) {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry),
@@ -176,12 +188,12 @@ impl Conversation {
         }
     }
 
-    /// Keeps a line that could not be read.
+    /// Adds a problem, to be shown at its line.
     pub fn push_problem(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// Takes one entry or event.
+    /// Adds one entry or stream event. `line` is its line number, or 0.
     pub fn push(&mut self, line: u64, entry: Entry) {
         if self.session_id.is_none()
             && let Some(id) = entry.envelope().and_then(|e| e.session_id.get())
@@ -189,16 +201,19 @@ impl Conversation {
             self.session_id = Some(id.clone());
         }
         match Self::sidechain_of(&entry, &self.sidechain_by_line) {
-            Some(side) => self.push_to_sidechain(side, line, entry),
+            Some(key) => self.push_to_sidechain(key, line, entry),
             None => self.push_own(line, entry),
         }
     }
 
-    /// Takes what belongs to this conversation itself.
+    /// Adds an entry that belongs to this conversation and not to a sidechain.
     fn push_own(&mut self, line: u64, entry: Entry) {
         match entry {
             Entry::StreamEvent(event) => self.push_stream_event(&event.event),
-            Entry::Tombstone(tombstone) => self.tombstoned.extend(tombstone.message.uuid.into_option()),
+            Entry::Tombstone(tombstone) => {
+                self.paths.take();
+                self.tombstoned.extend(tombstone.message.uuid.into_option());
+            }
             Entry::Result(result) => self.turn_results.push(*result),
             Entry::Summary(title) if !title.is_compact_summary.is_true() => self.ai_title = Some(title.summary),
             Entry::CustomTitle(title) => self.custom_title = Some(title.title),
@@ -220,8 +235,8 @@ impl Conversation {
         }
     }
 
-    /// Attaches a subagent's own conversation to the call it worked for, or to
-    /// the agent when the call is not known.
+    /// Adds the conversation of a subagent that has its own file. It is shown below `call`,
+    /// the tool call that started it, if that is known.
     pub fn attach_subagent(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation) {
         if let Some(call) = call {
             self.agent_by_call.insert(call.clone(), agent.clone());
@@ -229,37 +244,36 @@ impl Conversation {
         self.sidechains.insert(SidechainKey::Agent(agent.clone()), conversation);
     }
 
-    /// The lines that could not be read.
+    /// Lines and files that could not be read.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The ends of turns seen on the stream.
+    /// The `result` messages of the stream, one for each turn.
     pub fn turn_results(&self) -> &[TurnResult] {
         &self.turn_results
     }
 
-    /// The session of the first line that names one.
+    /// Session id of the first entry that has one.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.session_id.as_ref()
     }
 
-    /// The title: the person's own, or else the one made up.
+    /// Title given by the user, or else the generated one.
     pub fn title(&self) -> Option<&str> {
         self.custom_title.as_deref().or(self.ai_title.as_deref())
     }
 
-    /// The nodes of the conversation as it stands, in order. Of a file that holds
-    /// nothing but one subagent's lines, that subagent's conversation.
+    /// The nodes of the active path, in order: from the first entry to the leaf that a resume
+    /// continues from. If the file holds only the entries of one subagent, the path of that
+    /// subagent.
     pub fn path(&self) -> Vec<&Node> {
-        let nodes = self.effective_nodes();
-        let tree = Tree::new(&nodes);
-        let Some(leaf) = tree.leaf() else { return Vec::new() };
-        tree.path(&nodes, leaf).into_iter().map(|i| nodes[i]).collect()
+        let shown = self.shown();
+        shown.paths().path.iter().map(|&i| &shown.nodes[i]).collect()
     }
 
-    /// The nodes of the conversation that ends in a given line; `None` if the line is
-    /// not there.
+    /// The nodes of the path that ends at the entry with this UUID; `None` if there is no
+    /// such entry.
     pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
         let nodes = self.effective_nodes();
         let leaf = nodes.iter().position(|node| node.uuid() == Some(uuid))?;
@@ -267,69 +281,85 @@ impl Conversation {
         Some(path.into_iter().map(|i| nodes[i]).collect())
     }
 
-    /// The branches that were left by a rewind, in the order of the file. Every entry is
-    /// either in [`path`](Self::path) or in one of them.
+    /// The branches beside the active path, in the order of the file. Every entry is either
+    /// in [`path`](Self::path) or in one of them.
     pub fn branches(&self) -> Vec<Branch<'_>> {
-        self.path_and_branches().1
+        let shown = self.shown();
+        let nodes = |branch: &Vec<usize>| branch.iter().map(|&i| &shown.nodes[i]).collect();
+        shown.paths().branches.iter().map(|branch| Branch { nodes: nodes(branch) }).collect()
     }
 
-    /// Both the path and the branches beside it, for less than asking twice.
-    pub(crate) fn path_and_branches(&self) -> (Vec<&Node>, Vec<Branch<'_>>) {
-        let nodes = self.effective_nodes();
-        let tree = Tree::new(&nodes);
-        let Some(leaf) = tree.leaf() else { return Default::default() };
-        let path = tree.path(&nodes, leaf);
-        let all = |places: Vec<usize>| places.into_iter().map(|i| nodes[i]).collect();
-        let branches = tree.branches(&nodes, &path).into_iter().map(|places| Branch { nodes: all(places) }).collect();
-        (all(path), branches)
+    /// The conversation whose nodes are shown: this one, or that of the first subagent if
+    /// this one has no nodes.
+    fn shown(&self) -> &Self {
+        match self.sidechains.values().next() {
+            Some(sidechain) if self.nodes.is_empty() => sidechain.shown(),
+            _ => self,
+        }
     }
 
-    /// The message that is being written on the stream and has not come whole.
+    /// The active path and the branches, built once after each change.
+    fn paths(&self) -> &Paths {
+        self.paths.get_or_init(|| {
+            let positions: Vec<usize> = (0..self.nodes.len()).filter(|&i| self.is_effective(&self.nodes[i])).collect();
+            let nodes: Vec<&Node> = positions.iter().map(|&i| &self.nodes[i]).collect();
+            let tree = Tree::new(&nodes);
+            let Some(leaf) = tree.leaf() else { return Paths::default() };
+            let path = tree.path(&nodes, leaf);
+            let branches = tree.branches(&nodes, &path);
+            let in_all_nodes = |list: Vec<usize>| list.into_iter().map(|i| positions[i]).collect();
+            Paths { path: in_all_nodes(path), branches: branches.into_iter().map(in_all_nodes).collect() }
+        })
+    }
+
+    fn is_effective(&self, node: &Node) -> bool {
+        node.uuid().is_none_or(|uuid| !self.tombstoned.contains(uuid))
+    }
+
+    /// The message that is being streamed; `None` if no message is incomplete.
     pub fn partial_message(&self) -> Option<Message> {
         self.partial_message.as_ref()?.partial_message()
     }
 
-    /// The side conversation of a tool call.
+    /// Conversation of the subagent that a tool call started.
     pub(crate) fn subagent_conversation(&self, call: &ToolUseId) -> Option<&Conversation> {
-        // The agent's own file says more than what its call let through.
-        let own =
+        // The agent's own file holds more than the messages forwarded under the tool call.
+        let own_file =
             self.agent_by_call.get(call).and_then(|agent| self.sidechains.get(&SidechainKey::Agent(agent.clone())));
-        own.or_else(|| self.sidechains.get(&SidechainKey::ToolCall(call.clone())))
+        own_file.or_else(|| self.sidechains.get(&SidechainKey::ToolCall(call.clone())))
     }
 
-    /// The agent that worked for a call.
+    /// Id of the subagent that a tool call started.
     pub(crate) fn agent_for_call(&self, call: &ToolUseId) -> Option<&AgentId> {
         self.agent_by_call.get(call)
     }
 
-    /// The old side conversations by the words they began with; of several that
-    /// began with the same words, the first.
+    /// Sidechains of old files by their first prompt; the first of those with the same prompt.
+    /// Old files do not record which tool call started a sidechain.
     pub(crate) fn sidechains_by_prompt(&self) -> HashMap<String, &Conversation> {
-        let mut asked = HashMap::new();
-        for (side, talk) in &self.sidechains {
-            if let (SidechainKey::Root(_), Some(user)) = (side, talk.nodes.first().and_then(Node::user)) {
-                asked.entry(user.message.content.to_text()).or_insert(talk);
+        let mut by_prompt = HashMap::new();
+        for (key, sidechain) in &self.sidechains {
+            if let (SidechainKey::Root(_), Some(user)) = (key, sidechain.nodes.first().and_then(Node::user)) {
+                by_prompt.entry(user.message.content.to_text()).or_insert(sidechain);
             }
         }
-        asked
+        by_prompt
     }
 
+    /// All nodes that were not withdrawn by a tombstone, in the order of the file.
     pub(crate) fn effective_nodes(&self) -> Vec<&Node> {
-        if self.nodes.is_empty()
-            && let Some(side) = self.sidechains.values().next()
-        {
-            return side.effective_nodes();
-        }
-        self.nodes.iter().filter(|node| node.uuid().is_none_or(|uuid| !self.tombstoned.contains(uuid))).collect()
+        let shown = self.shown();
+        shown.nodes.iter().filter(|node| shown.is_effective(node)).collect()
     }
 
-    /// Takes a node as part of the main conversation, whatever its entry says.
+    /// Adds a node to this conversation without looking for a sidechain.
     pub(crate) fn add_node(&mut self, node: Node) {
+        self.paths.take();
         self.record_subagents(&node);
         match node.uuid().and_then(|uuid| self.by_uuid.get(uuid)) {
-            // A replayed line takes the place of the first, with all it says. Another
-            // message under the same id is another line.
-            Some(&at) if is_same_entry(&self.nodes[at], &node) => self.nodes[at] = node,
+            // A replayed entry replaces the first one. Another entry with the same UUID is
+            // kept beside it.
+            Some(&i) if is_same_entry(&self.nodes[i], &node) => self.nodes[i] = node,
             _ => {
                 if let Some(uuid) = node.uuid() {
                     self.by_uuid.insert(uuid.clone(), self.nodes.len());
@@ -339,20 +369,20 @@ impl Conversation {
         }
     }
 
-    fn push_to_sidechain(&mut self, side: SidechainKey, line: u64, entry: Entry) {
-        // Only lines can be named as a parent later; events of the stream are many.
+    fn push_to_sidechain(&mut self, key: SidechainKey, line: u64, entry: Entry) {
+        // Stream events are many and are never the parent of an entry.
         if let Some(uuid) = entry.envelope().and_then(|e| e.uuid.get())
             && !matches!(entry, Entry::StreamEvent(_) | Entry::Tombstone(_))
         {
-            self.sidechain_by_line.insert(uuid.clone(), side.clone());
+            self.sidechain_by_line.insert(uuid.clone(), key.clone());
         }
-        let talk = self.sidechains.entry(side).or_default();
-        talk.depth = self.depth + 1;
-        talk.push_own(line, entry);
+        let sidechain = self.sidechains.entry(key).or_default();
+        sidechain.depth = self.depth + 1;
+        sidechain.push_own(line, entry);
     }
 
-    /// Which side conversation an entry belongs to; `None` for the main one. `known` are the
-    /// sides of earlier lines.
+    /// The sidechain an entry belongs to; `None` for the main conversation. `known` holds the
+    /// sidechains of earlier entries by UUID.
     pub(crate) fn sidechain_of(entry: &Entry, known: &HashMap<Uuid, SidechainKey>) -> Option<SidechainKey> {
         let envelope = entry.envelope()?;
         if let Entry::Tombstone(tombstone) = entry
@@ -373,13 +403,13 @@ impl Conversation {
         of_parent.or_else(|| envelope.uuid.get().cloned().map(SidechainKey::Root))
     }
 
-    /// Learns which subagent works for which call, and what it says, from lines
-    /// of the main conversation.
+    /// Records which subagent belongs to which tool call, and the messages of subagents that
+    /// `progress` entries repeat.
     fn record_subagents(&mut self, node: &Node) {
         match &node.entry {
             Entry::User(user) => {
-                let mut calls = user.message.content.blocks().iter().filter_map(Block::tool_result);
-                if let (Some(result), Some(output)) = (calls.next(), user.tool_use_result.get())
+                let mut results = user.message.content.blocks().iter().filter_map(Block::tool_result);
+                if let (Some(result), Some(output)) = (results.next(), user.tool_use_result.get())
                     && let Ok(AgentOutput { agent_id, .. }) = output.read::<AgentOutput>()
                     && let Some(agent) = agent_id.into_option()
                 {
@@ -417,8 +447,8 @@ impl Conversation {
     }
 
     fn push_stream_event(&mut self, event: &StreamEvent) {
-        let writing = self.partial_message.get_or_insert_default();
-        if writing.push(event).is_err() {
+        let partial = self.partial_message.get_or_insert_default();
+        if partial.push(event).is_err() {
             self.partial_message = None;
             return;
         }
@@ -427,7 +457,7 @@ impl Conversation {
         }
     }
 
-    /// The prompt of a call that sets a subagent to work.
+    /// The prompt of a tool call that starts a subagent; `None` for other tool calls.
     pub(crate) fn subagent_prompt(call: &ToolUse) -> Option<String> {
         match ToolInput::from_tool_use(call) {
             ToolInput::Agent(input) => Some(input.prompt),

@@ -29,13 +29,13 @@ use recent_entries::RecentEntries;
 /// of inside the call.
 ///
 /// ```
-/// use quipu_conversation::{Live, Status};
-/// let mut live = Live::default();
+/// use quipu_conversation::{LiveConversation, ToolStatus};
+/// let mut live = LiveConversation::default();
 /// live.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#);
-/// assert_eq!(live.changes()[0].item.tool.as_ref().unwrap().status, Status::Pending);
+/// assert_eq!(live.changes()[0].item.tool.as_ref().unwrap().status, ToolStatus::Pending);
 /// live.push_line(2, r#"{"type":"user","uuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"done"}]}}"#);
 /// let changes = live.changes();
-/// assert!(changes[0].is_update && changes[0].item.tool.as_ref().unwrap().status == Status::Success);
+/// assert!(changes[0].is_update && changes[0].item.tool.as_ref().unwrap().status == ToolStatus::Success);
 /// assert!(live.changes().is_empty());
 /// ```
 #[derive(Debug, Default)]

@@ -160,7 +160,7 @@ impl Conversation {
     }
 
     fn screen(&self, options: UiOptions, depth: usize) -> Shown {
-        let (path, branches) = self.path_and_branches();
+        let (path, branches) = (self.path(), self.branches());
         // What stands beside the path, by the line before which it is shown.
         let mut asides: Vec<(u64, Vec<ScreenItem>)> =
             self.problems().iter().map(problem_item).map(|item| (item.line, vec![item])).collect();

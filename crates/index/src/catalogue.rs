@@ -14,8 +14,9 @@ use quipu_conversation::usage::stable_hash;
 use quipu_transcript::{FileError, find};
 
 use crate::hashing::mix_bits;
+use crate::listed_session::ListedSession;
 use crate::search::{Query, SearchHits};
-use crate::store::{IndexError, Store};
+use crate::store::{IndexError, Store, canonical_dirs};
 use crate::terms::SearchTerms;
 use crate::usage::{GroupBy, TimeWindow, UsageRecord};
 use crate::usage_archive::UsageArchive;
@@ -32,7 +33,6 @@ mod usage_sums;
 mod vanished;
 
 pub(crate) use fold::fold_session;
-pub use list::ListedSession;
 pub use usage_query::SessionStatus;
 
 /// How far the work is: done, and all of it.
@@ -46,14 +46,6 @@ pub struct Catalogue {
     prices: Prices,
     archive: Option<UsageArchive>,
     archive_error: Option<(PathBuf, io::Error)>,
-}
-
-/// Config folders as they are kept: without links, each once, in order.
-pub(crate) fn canonical_dirs(dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut dirs: Vec<PathBuf> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| dir.clone())).collect();
-    dirs.sort();
-    dirs.dedup();
-    dirs
 }
 
 impl Catalogue {

@@ -1,4 +1,4 @@
-//! Adds up what was used, row by row.
+//! Builds usage reports from records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -8,81 +8,75 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use crate::hashing::IntegerHasher;
 use crate::usage::{GroupBy, TimeWindow, UsageBlock, UsageRecord, UsageReport, UsageRow};
 
-/// How long a block is, and how long a silence ends it.
+/// Length of a block, and of the pause that ends one.
 const BLOCK_LENGTH: SignedDuration = SignedDuration::from_hours(5);
 /// Days, weeks and blocks begin at a full quarter of an hour in every time zone.
 const QUARTER_SECONDS: i64 = 15 * 60;
-/// The row of messages that call no tool.
+/// Key of the row for messages without a tool call.
 const NO_TOOL_KEY: &str = "(none)";
 
-/// Adds up what was used, row by row.
+/// Builds a [`UsageReport`]: add records, then call [`report`](Self::report).
 #[derive(Debug)]
 pub struct UsageCounter<'a> {
     group_by: GroupBy,
     window: &'a TimeWindow,
     has_breakdown: bool,
     rows: Vec<UsageRow>,
-    /// Which row has that name.
+    /// Row index by key.
     row_by_name: HashMap<String, usize>,
-    /// Which row a quarter of an hour belongs to: most messages share one with others.
+    /// Row index by quarter of an hour since 1970, so that the date is computed once for each.
     row_by_quarter: HashMap<i64, usize, BuildHasherDefault<IntegerHasher>>,
 }
 
 impl<'a> UsageCounter<'a> {
-    /// Nothing so far.
-    pub fn new(by: GroupBy, window: &'a TimeWindow) -> Self {
+    /// Creates an empty counter.
+    pub fn new(group_by: GroupBy, window: &'a TimeWindow) -> Self {
         let (names, quarters) = (HashMap::new(), HashMap::default());
-        Self {
-            group_by: by,
-            window,
-            has_breakdown: false,
-            rows: Vec::new(),
-            row_by_name: names,
-            row_by_quarter: quarters,
-        }
+        Self { group_by, window, has_breakdown: false, rows: Vec::new(), row_by_name: names, row_by_quarter: quarters }
     }
 
-    /// Also counts each row by model.
+    /// Also counts the usage of each row by model.
     pub fn with_breakdown(self) -> Self {
         Self { has_breakdown: true, ..self }
     }
 
-    /// Takes what was used, when it falls into the window. What the program wrote itself
-    /// is no API message.
-    pub fn add(&mut self, used: &UsageRecord<'_>) {
-        let time = used.span.map(|(first, _)| first);
-        if !self.window.contains(time) || used.is_synthetic() {
+    /// Adds a record if it is in the window. Messages that the agent wrote itself are
+    /// ignored.
+    pub fn add(&mut self, record: &UsageRecord<'_>) {
+        let time = record.amounts.span.map(|(first, _)| first);
+        if !self.window.contains(time) || record.is_synthetic() {
             return;
         }
         let row = match (self.group_by, time) {
-            (GroupBy::Session, _) => self.row_named(used.session),
-            (GroupBy::Model, _) => self.row_named(used.model),
-            (GroupBy::Project, _) => self.row_named(used.project),
-            (GroupBy::Agent, _) => self.row_named(used.agent),
-            (GroupBy::Turn, _) => self.row_named(&format!("{}:{}", used.session, used.turn)),
-            (GroupBy::Tool, _) => return self.add_by_tool(used),
+            (GroupBy::Session, _) => self.row_named(record.session),
+            (GroupBy::Model, _) => self.row_named(record.model),
+            (GroupBy::Project, _) => self.row_named(record.project),
+            (GroupBy::Agent, _) => self.row_named(record.agent),
+            (GroupBy::Turn, _) => self.row_named(&format!("{}:{}", record.session, record.turn)),
+            (GroupBy::Tool, _) => return self.add_by_tool(record),
             (_, None) => self.row_named("unknown"),
             (_, Some(time)) => self.row_at(time),
         };
-        self.add_to(row, used);
+        self.add_to(row, record);
     }
 
-    fn add_by_tool(&mut self, used: &UsageRecord<'_>) {
-        if used.tools.is_empty() {
+    fn add_by_tool(&mut self, record: &UsageRecord<'_>) {
+        if record.tools.is_empty() {
             let row = self.row_named(NO_TOOL_KEY);
-            return self.add_to(row, used);
+            return self.add_to(row, record);
         }
-        for (n, tool) in used.tools.iter().enumerate() {
+        for (n, tool) in record.tools.iter().enumerate() {
             let row = self.row_named(tool);
-            self.add_to(row, &used.share(used.tools.len(), n == 0));
+            let amounts = record.amounts.share(record.tools.len(), n == 0);
+            self.add_to(row, &UsageRecord { amounts, ..*record });
         }
     }
 
-    fn add_to(&mut self, row: usize, used: &UsageRecord<'_>) {
+    fn add_to(&mut self, row: usize, record: &UsageRecord<'_>) {
         let row = &mut self.rows[row];
-        row.add_usage(used);
+        row.add_usage(record);
         if self.has_breakdown {
-            row.breakdown.entry(used.model.to_owned()).or_default().add_usage(used);
+            row.breakdown.entry(record.model.to_owned()).or_default().add_usage(record);
         }
     }
 
@@ -101,19 +95,19 @@ impl<'a> UsageCounter<'a> {
             return *row;
         }
         let row = match self.group_by {
-            // Which block it is shows only when all is known.
+            // Blocks depend on all messages, so they are assigned at the end.
             GroupBy::Block => {
                 self.rows.push(UsageRow::default());
                 self.rows.len() - 1
             }
-            by => self.row_named(&self.window.date_key(time, by)),
+            group_by => self.row_named(&self.window.date_key(time, group_by)),
         };
         self.row_by_quarter.insert(quarter, row);
         row
     }
 
-    /// The report. Days, weeks, months and blocks come in order, turns by session and
-    /// number, everything else by cost. `now` decides which block is active.
+    /// Returns the report. Days, weeks, months and blocks are in order, turns by session and
+    /// number, all other rows by cost, highest first. `now` decides which block is active.
     pub fn report(mut self, now: Timestamp) -> UsageReport {
         if self.group_by == GroupBy::Block {
             self.assign_blocks();
@@ -171,7 +165,7 @@ fn floor_to_hour(at: Timestamp) -> Timestamp {
     at.round(rounding).unwrap_or(at)
 }
 
-/// What is left of a block.
+/// Start, end and remaining time of a block.
 fn usage_block(row: &UsageRow, now: Timestamp) -> Option<UsageBlock> {
     let (first, last) = row.span?;
     let start: Timestamp = row.key.as_deref()?.parse().ok()?;

@@ -10,7 +10,7 @@ use quipu_conversation::usage::{MessageKey, MessageUsage, SubagentAttribution};
 use quipu_message::SessionId;
 
 use crate::hashing::IntegerHasher;
-use crate::message_copies;
+use crate::message_copies::{self, Credit};
 use crate::packed_messages::PackedMessages;
 use crate::usage::{UNKNOWN_AGENT, UsageRecord};
 
@@ -94,14 +94,11 @@ impl UsageLedger {
         holders.sort_by_key(|(key, rank, place, _)| (*key, *rank, *place));
         for same_key in holders.chunk_by(|a, b| a.0 == b.0) {
             let messages: Vec<&MessageUsage> = same_key.iter().map(|(.., message)| message).collect();
-            for group in message_copies::group_copies(&messages) {
-                let place = |at: usize| same_key[at].2;
-                let [first, rest @ ..] = &group[..] else { continue };
-                self.copies.extend(rest.iter().map(|at| place(*at)));
-                let copies: Vec<&MessageUsage> = group.iter().map(|at| messages[*at]).collect();
-                let merged = MessageUsage::merge_copies(&copies);
-                if message_copies::differs_from_own(messages[*first], &merged) {
-                    self.merged.insert(place(*first), merged);
+            for ((.., position, _), credit) in same_key.iter().zip(message_copies::credit_holders(&messages)) {
+                match credit {
+                    Credit::Own => {}
+                    Credit::Copy => _ = self.copies.insert(*position),
+                    Credit::Merged(merged) => _ = self.merged.insert(*position, *merged),
                 }
             }
         }

@@ -16,6 +16,7 @@ mod counter;
 mod hashing;
 mod ledger;
 mod line_text;
+mod listed_session;
 mod message_copies;
 mod packed_messages;
 mod scan;
@@ -26,14 +27,15 @@ mod tokenizer;
 mod usage;
 mod usage_archive;
 
-pub use catalogue::{Catalogue, ListedSession, ProgressCallback, SessionStatus};
+pub use catalogue::{Catalogue, ProgressCallback, SessionStatus};
 pub use counter::UsageCounter;
 pub use ledger::{SessionUsage, UsageLedger};
+pub use listed_session::ListedSession;
 pub use scan::scan_session;
-pub use search::{
-    Hit, MatchingLine, Pattern, PatternError, Query, SearchHits, SearchRole, SessionKey, hits_in_line, matching_lines,
-};
+pub use search::{Hit, MatchingLine, Pattern, Query, SearchHits, SearchRole, SessionKey, hits_in_line, matching_lines};
 pub use store::IndexError;
-pub use terms::SearchTerms;
-pub use usage::{GroupBy, TimeWindow, UnpricedCount, UnpricedKind, UsageBlock, UsageRecord, UsageReport, UsageRow};
+pub use terms::{PatternError, SearchTerms};
+pub use usage::{
+    GroupBy, TimeWindow, UnpricedCount, UnpricedKind, UsageAmounts, UsageBlock, UsageRecord, UsageReport, UsageRow,
+};
 pub use usage_archive::archived_usage;

@@ -1,5 +1,5 @@
-//! The one rule by which a message that several sessions hold is credited: which copies
-//! are the same message. [`MessageUse::merged`] says what it then counts with.
+//! The one rule for copies of a message: which holders have the same message, which of them
+//! is credited with it, and with what usage. The index and `--no-index` both use it.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -8,41 +8,67 @@ use quipu_conversation::usage::MessageUsage;
 
 use crate::hashing::IntegerHasher;
 
-/// Groups the holders of one key: those that share a time or the id of a line, directly
-/// or through others, are copies of one message. Gateways and test servers give several
-/// messages one key. Groups and their members keep the order of the holders; the first
-/// member of a group is the one to credit.
-pub(crate) fn group_copies(holders: &[&MessageUsage]) -> Vec<Vec<usize>> {
-    // The group of each holder, as the first member known so far.
+/// How one holder of a message counts in its session.
+#[derive(Debug, Clone)]
+pub(crate) enum Credit {
+    /// With its own usage.
+    Own,
+    /// Not index all: an earlier session holds the message.
+    Copy,
+    /// With the usage joined from all copies, because one of them is more complete.
+    Merged(Box<MessageUsage>),
+}
+
+/// Decides how each holder of one key counts. The first holder of each message is credited,
+/// so `holders` must be in the order of precedence.
+pub(crate) fn credit_holders(holders: &[&MessageUsage]) -> Vec<Credit> {
+    let mut credits = vec![Credit::Copy; holders.len()];
+    for group in group_copies(holders) {
+        let copies: Vec<&MessageUsage> = group.iter().map(|index| holders[*index]).collect();
+        let merged = MessageUsage::merge_copies(&copies);
+        let is_own = !differs_from_own(copies[0], &merged);
+        credits[group[0]] = if is_own { Credit::Own } else { Credit::Merged(Box::new(merged)) };
+    }
+    credits
+}
+
+/// Groups the holders of one key into messages.
+///
+/// Holders that share a [mark](MessageUsage::copy_marks), directly or through others, have
+/// the same message; gateways and test servers give several messages one key. This is a
+/// union-find over the marks. Groups and their members keep the order of the holders, and no
+/// group is empty.
+fn group_copies(holders: &[&MessageUsage]) -> Vec<Vec<usize>> {
+    // For each holder an earlier member of its group, or itself.
     let mut first: Vec<usize> = (0..holders.len()).collect();
     let mut by_mark: HashMap<u64, usize, BuildHasherDefault<IntegerHasher>> = HashMap::default();
-    for (at, holder) in holders.iter().enumerate() {
+    for (index, holder) in holders.iter().enumerate() {
         for mark in holder.copy_marks() {
-            let other = *by_mark.entry(mark).or_insert(at);
-            let (a, b) = (group_root(&first, at), group_root(&first, other));
+            let other = *by_mark.entry(mark).or_insert(index);
+            let (a, b) = (group_root(&first, index), group_root(&first, other));
             first[a.max(b)] = a.min(b);
         }
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut place: HashMap<usize, usize> = HashMap::new();
-    for at in 0..holders.len() {
-        let group = *place.entry(group_root(&first, at)).or_insert_with(|| {
+    let mut group_by_root: HashMap<usize, usize> = HashMap::new();
+    for index in 0..holders.len() {
+        let group = *group_by_root.entry(group_root(&first, index)).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
-        groups[group].push(at);
+        groups[group].push(index);
     }
     groups
 }
 
-fn group_root(first: &[usize], mut at: usize) -> usize {
-    while first[at] != at {
-        at = first[at];
+fn group_root(first: &[usize], mut index: usize) -> usize {
+    while first[index] != index {
+        index = first[index];
     }
-    at
+    index
 }
 
-/// Whether a message counts with other figures than its own line says.
+/// Whether the joined usage of a message differs from its own.
 pub(crate) fn differs_from_own(own: &MessageUsage, merged: &MessageUsage) -> bool {
     let counts = |m: &MessageUsage| {
         (m.tokens, m.earliest_time, m.recorded_cost_usd.map(f64::to_bits), m.reported_searches, m.answered_searches)

@@ -102,49 +102,6 @@ impl Query {
     }
 }
 
-/// Why a query cannot be searched for.
-#[derive(Debug, thiserror::Error)]
-pub enum PatternError {
-    /// Nothing is looked for.
-    #[error("the query is empty")]
-    Empty,
-    /// More terms than anyone types.
-    #[error("the query has more than {max} different words")]
-    TooManyTerms {
-        /// How many are allowed.
-        max: usize,
-    },
-    /// The regular expression cannot be parsed, or is too large.
-    #[error("cannot parse the pattern '{}'", abbreviate(pattern))]
-    Syntax {
-        /// The pattern.
-        pattern: String,
-        /// What is wrong with it.
-        #[source]
-        source: regex::Error,
-    },
-}
-
-impl PatternError {
-    /// A stable name for scripts.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Empty => "search.empty",
-            Self::TooManyTerms { .. } => "search.too_long",
-            Self::Syntax { .. } => "search.bad_pattern",
-        }
-    }
-}
-
-/// The beginning of a text that may be long.
-fn abbreviate(text: &str) -> String {
-    let mut brief: String = text.chars().take(60).collect();
-    if brief.len() < text.len() {
-        brief.push('…');
-    }
-    brief
-}
-
 /// What a search found.
 #[derive(Debug, Default)]
 pub struct SearchHits {

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 
 /// Raised whenever the tables or the meaning of what they hold change.
@@ -231,6 +232,34 @@ fn ensure_schema(db: &mut Connection) -> rusqlite::Result<()> {
         change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     change.commit()
+}
+
+/// Config folders with links resolved, sorted, without duplicates.
+pub(crate) fn canonical_dirs(dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| dir.clone())).collect();
+    dirs.sort();
+    dirs.dedup();
+    dirs
+}
+
+/// Stores a path as text, or as a blob if it is not Unicode.
+pub(crate) fn path_to_sql(path: &Path) -> Value {
+    match path.to_str() {
+        Some(text) => Value::Text(text.to_owned()),
+        None => Value::Blob(path.as_os_str().as_encoded_bytes().to_vec()),
+    }
+}
+
+/// Reads a path stored by [`path_to_sql`].
+pub(crate) fn path_from_sql(value: ValueRef<'_>) -> PathBuf {
+    match value {
+        #[cfg(unix)]
+        ValueRef::Blob(bytes) => PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)),
+        #[cfg(not(unix))]
+        ValueRef::Blob(bytes) => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Text(bytes) => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
+        _ => PathBuf::new(),
+    }
 }
 
 /// The columns of a message; `tools` and `agent` are numbers of labels.

@@ -16,13 +16,55 @@ use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::search::PatternError;
 use crate::tokenizer::{CharClass, MAX_WORD_BYTES, append_pairs, for_each_part, for_each_run, is_word_boundary};
 
 #[cfg(test)]
 mod tests;
 
-/// A query of more terms is refused.
+/// Why a query cannot be searched for.
+#[derive(Debug, thiserror::Error)]
+pub enum PatternError {
+    /// The query has no terms.
+    #[error("the query is empty")]
+    Empty,
+    /// The query has too many terms.
+    #[error("the query has more than {max} different words")]
+    TooManyTerms {
+        /// Largest number of terms.
+        max: usize,
+    },
+    /// The regular expression cannot be parsed, or is too large.
+    #[error("cannot parse the pattern '{}'", abbreviate(pattern))]
+    Syntax {
+        /// The pattern as the user typed it.
+        pattern: String,
+        /// What the regex parser reported.
+        #[source]
+        source: regex::Error,
+    },
+}
+
+impl PatternError {
+    /// A stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Empty => "search.empty",
+            Self::TooManyTerms { .. } => "search.too_long",
+            Self::Syntax { .. } => "search.bad_pattern",
+        }
+    }
+}
+
+/// Truncates a long text.
+fn abbreviate(text: &str) -> String {
+    let mut brief: String = text.chars().take(60).collect();
+    if brief.len() < text.len() {
+        brief.push('…');
+    }
+    brief
+}
+
+/// Queries with more terms are rejected.
 const MAX_TERMS: usize = 100;
 
 /// What a user looks for, parsed.

@@ -1,4 +1,4 @@
-//! What a usage report is made of: which messages, grouped how, in which shape.
+//! Usage reports: the window, the grouping, the rows, and the records they are built from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use quipu_message::synthetic::SYNTHETIC_MODEL;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// What to group by.
+/// How the rows of a usage report are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
     /// Local day, such as `2026-11-15`.
@@ -21,39 +21,39 @@ pub enum GroupBy {
     Week,
     /// Local month, such as `2026-11`.
     Month,
-    /// Session id.
+    /// Id of the session.
     Session,
-    /// Model.
+    /// Name of the model.
     Model,
-    /// Name of the project's folder.
+    /// Name of the project folder.
     Project,
     /// Five-hour block, named by its start in UTC.
     Block,
-    /// Name of a tool; a message that calls several is shared equally among them, and
-    /// what cannot be shared goes to the first. `(none)` for messages without a call.
+    /// Name of a tool. A message that calls several is divided equally among them; the
+    /// first gets the remainder. `(none)` for messages without a tool call.
     Tool,
-    /// Type of subagent, `main` for the main conversation, `(unknown)` where no file says.
+    /// Type of subagent, `main` for the main conversation, `(unknown)` if it is not recorded.
     Agent,
-    /// Turn: session id and number, such as `05ef09b2…:3`. Number 0 is what came before
-    /// the first prompt, or from a subagent whose turn no file says.
+    /// Turn: session id and number, such as `05ef09b2…:3`. Number 0 is usage before
+    /// the first prompt, or of a subagent whose turn is not recorded.
     Turn,
 }
 
 impl GroupBy {
-    /// Whether grouping needs to know what each message did, which only its lines say.
+    /// Whether the grouping needs single messages; the others can be built from sums.
     pub fn needs_messages(self) -> bool {
         matches!(self, Self::Tool | Self::Agent | Self::Turn)
     }
 }
 
-/// Which messages to count, and whose days.
+/// Which messages to count, and the time zone of days, weeks and months.
 #[derive(Debug, Clone)]
 pub struct TimeWindow {
-    /// From this moment on.
+    /// Counts messages from this time on; `None` for no limit.
     pub since: Option<Timestamp>,
-    /// Before this moment.
+    /// Counts messages before this time; `None` for no limit.
     pub until: Option<Timestamp>,
-    /// Whose days and months.
+    /// Time zone that days, weeks and months are in.
     pub zone: TimeZone,
 }
 
@@ -64,7 +64,8 @@ impl Default for TimeWindow {
 }
 
 impl TimeWindow {
-    /// Whether a moment is within it; what has no time is only within all of time.
+    /// Whether a time is in the window. Messages without a time are only in a window
+    /// without limits.
     pub fn contains(&self, at: Option<Timestamp>) -> bool {
         match at {
             Some(at) => self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until),
@@ -85,53 +86,53 @@ impl TimeWindow {
     }
 }
 
-/// What was used, in rows and in all. The shape of `quipu usage --json`.
+/// A usage report, in the shape of `quipu usage --json`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct UsageReport {
-    /// One row a key: time in order, everything else by cost.
+    /// One row for each key; see [`UsageCounter::report`](crate::UsageCounter::report) for their order.
     pub rows: Vec<UsageRow>,
-    /// Everything.
+    /// Sum of all rows.
     pub totals: UsageRow,
 }
 
-/// What was used under one key.
+/// Usage of one group of messages.
 #[derive(Debug, Clone, Default)]
 pub struct UsageRow {
-    /// The day, session, model …; `None` for the totals.
+    /// Day, session, model or whatever the report is grouped by; `None` for the totals.
     pub key: Option<String>,
-    /// Models that answered.
+    /// Models of the messages.
     pub models: BTreeSet<String>,
-    /// Tokens.
+    /// Sum of all tokens.
     pub tokens: Tokens,
-    /// Web searches.
+    /// Number of web searches.
     pub web_searches: u64,
-    /// API messages.
+    /// Number of API messages.
     pub messages: u64,
-    /// What it cost.
+    /// Cost of the messages that have a price.
     pub cost: Usd,
-    /// What the prompt cache saved.
+    /// What the prompt cache saved, for the messages that have a price.
     pub cache_savings: Usd,
-    /// Messages without a price, by model and, where that is what has no price, speed:
-    /// their tokens count, their cost is not known.
+    /// Messages without a price by model, or by model and speed if only the speed has no
+    /// price. Their tokens are counted; their cost is not known.
     pub unpriced: BTreeMap<String, UnpricedCount>,
-    /// The earliest and the latest message.
+    /// Times of the earliest and the latest message.
     pub span: Option<(Timestamp, Timestamp)>,
     /// Messages whose session file no longer exists.
     pub vanished_messages: u64,
-    /// What they cost.
+    /// Cost of those messages.
     pub vanished_cost: Usd,
-    /// The same by model, when asked for.
+    /// The same by model; empty unless the counter was created `with_breakdown`.
     pub breakdown: BTreeMap<String, UsageRow>,
-    /// Of a five-hour block: what is left of it.
+    /// Set if the report is grouped by block.
     pub block: Option<UsageBlock>,
 }
 
 /// Messages whose cost is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnpricedCount {
-    /// Why.
+    /// Why they have no price.
     pub reason: UnpricedKind,
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
 }
 
@@ -171,53 +172,55 @@ impl From<UnpricedReason> for UnpricedKind {
 /// A five-hour block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UsageBlock {
-    /// When it began: a full hour.
+    /// Start of the block, at a full hour.
     pub start: Timestamp,
-    /// When it ends or ended.
+    /// End of the block, five hours later.
     pub end: Timestamp,
     /// Minutes from the first message to the last, at least one.
     pub active_minutes: f64,
-    /// Minutes left; `None` when it is over.
+    /// Minutes until the end; `None` if the block is over.
     pub minutes_left: Option<f64>,
 }
 
 impl UsageRow {
-    /// Output tokens and dollars a minute, of a block.
+    /// Output tokens and US dollars per minute of a block; `None` for other rows.
     pub fn per_minute(&self) -> Option<(f64, f64)> {
         let minutes = self.block?.active_minutes;
         Some((self.tokens.output as f64 / minutes, self.cost.as_f64() / minutes))
     }
 
-    /// What an active block will have used of something at its end, at the rate it has so far.
+    /// Extrapolates an amount to the end of the block at the rate so far; `None` unless the
+    /// row is an active block.
     pub fn projected(&self, used: f64) -> Option<f64> {
         let block = self.block?;
         Some(used + used / block.active_minutes * block.minutes_left?)
     }
 
-    pub(crate) fn add_usage(&mut self, used: &UsageRecord<'_>) {
-        self.messages += used.messages;
-        self.tokens.add(used.tokens);
-        self.web_searches += used.web_searches;
-        if !used.model.is_empty() && used.model != SYNTHETIC_MODEL && !self.models.contains(used.model) {
-            self.models.insert(used.model.to_owned());
+    pub(crate) fn add_usage(&mut self, record: &UsageRecord<'_>) {
+        let UsageRecord { model, amounts, .. } = record;
+        self.messages += amounts.messages;
+        self.tokens.add(amounts.tokens);
+        self.web_searches += amounts.web_searches;
+        if !model.is_empty() && *model != SYNTHETIC_MODEL && !self.models.contains(*model) {
+            self.models.insert((*model).to_owned());
         }
-        match used.cost {
+        match amounts.cost {
             Ok(usd) => self.cost += usd,
             Err(reason) => {
-                let name = match (reason, used.speed) {
-                    (UnpricedKind::UnknownSpeed, Some(speed)) => format!("{} ({speed} mode)", used.model),
-                    _ => used.model.to_owned(),
+                let name = match (reason, record.speed) {
+                    (UnpricedKind::UnknownSpeed, Some(speed)) => format!("{model} ({speed} mode)"),
+                    _ => (*model).to_owned(),
                 };
-                let unknown = self.unpriced.entry(name).or_insert(UnpricedCount { reason, messages: 0 });
-                unknown.messages += used.messages;
+                let unpriced = self.unpriced.entry(name).or_insert(UnpricedCount { reason, messages: 0 });
+                unpriced.messages += amounts.messages;
             }
         }
-        if used.is_vanished {
-            self.vanished_messages += used.messages;
-            self.vanished_cost += used.cost.unwrap_or_default();
+        if record.is_vanished {
+            self.vanished_messages += amounts.messages;
+            self.vanished_cost += amounts.cost.unwrap_or_default();
         }
-        self.cache_savings += used.cache_savings;
-        self.extend_span(used.span);
+        self.cache_savings += amounts.cache_savings;
+        self.span = join_spans(self.span, amounts.span);
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
@@ -235,14 +238,7 @@ impl UsageRow {
         for (model, row) in other.breakdown {
             self.breakdown.entry(model).or_default().merge(row);
         }
-        self.extend_span(other.span);
-    }
-
-    fn extend_span(&mut self, span: Option<(Timestamp, Timestamp)>) {
-        if let Some((first, last)) = span {
-            let (from, to) = self.span.unwrap_or((first, last));
-            self.span = Some((from.min(first), to.max(last)));
-        }
+        self.span = join_spans(self.span, other.span);
     }
 }
 
@@ -310,57 +306,26 @@ struct UnpricedRow<'a> {
     messages: u64,
 }
 
-/// What one message used, or several of one session and model within a quarter of an
-/// hour.
+/// Usage of one message, or of several added up.
 #[derive(Debug, Clone, Copy)]
-pub struct UsageRecord<'a> {
-    /// The session.
-    pub session: &'a str,
-    /// The name of its project's folder.
-    pub project: &'a str,
-    /// Whether the file it was counted from no longer exists.
-    pub is_vanished: bool,
-    /// The model.
-    pub model: &'a str,
-    /// The speed, when it is not the standard one.
-    pub speed: Option<&'a str>,
-    /// Names of the tools called; empty when several messages are added up.
-    pub tools: &'a [Arc<str>],
-    /// Type of subagent; empty when several messages are added up.
-    pub agent: &'a str,
-    /// Number of the turn; 0 when several messages are added up.
-    pub turn: u32,
-    /// The earliest and the latest message; `None` when they do not say.
+pub struct UsageAmounts {
+    /// Times of the earliest and the latest message; `None` if no message has a time.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// API messages.
+    /// Number of API messages.
     pub messages: u64,
-    /// Their tokens.
+    /// Sum of their tokens.
     pub tokens: Tokens,
-    /// Their web searches.
+    /// Sum of their web searches.
     pub web_searches: u64,
-    /// What they cost, or why that is not known.
+    /// Sum of their costs, or why they have no price.
     pub cost: Result<Usd, UnpricedKind>,
-    /// What the prompt cache saved.
+    /// What the prompt cache saved; 0 if they have no price.
     pub cache_savings: Usd,
 }
 
-/// The main conversation, beside the types of subagents.
-pub(crate) const MAIN_AGENT: &str = "main";
-/// A subagent whose type no file says.
-pub(crate) const UNKNOWN_AGENT: &str = "(unknown)";
-
-impl<'a> UsageRecord<'a> {
-    /// One message.
-    pub(crate) fn from_message(session: &'a str, project: &'a str, message: &'a MessageUsage, prices: &Prices) -> Self {
+impl UsageAmounts {
+    pub(crate) fn from_message(message: &MessageUsage, prices: &Prices) -> Self {
         Self {
-            session,
-            project,
-            is_vanished: false,
-            model: &message.serving.model,
-            speed: message.serving.speed.as_deref(),
-            tools: &message.tools,
-            agent: MAIN_AGENT,
-            turn: message.turn,
             span: message.earliest_time.map(|time| (time, time)),
             messages: 1,
             tokens: message.tokens,
@@ -373,7 +338,17 @@ impl<'a> UsageRecord<'a> {
         }
     }
 
-    /// An equal share of it; the first has what cannot be shared.
+    /// Adds amounts that are unpriced for the same reason, or both priced.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.span = join_spans(self.span, other.span);
+        self.messages += other.messages;
+        self.tokens.add(other.tokens);
+        self.web_searches += other.web_searches;
+        self.cost = self.cost.and_then(|cost| Ok(cost + other.cost?));
+        self.cache_savings += other.cache_savings;
+    }
+
+    /// One of `parts` equal shares; the first share also has the remainders.
     pub(crate) fn share(&self, parts: usize, is_first: bool) -> Self {
         let part = |n: u64| {
             let parts = parts as u64;
@@ -395,9 +370,63 @@ impl<'a> UsageRecord<'a> {
             ..*self
         }
     }
+}
 
-    /// Whether the program wrote the message itself, without asking a model.
+fn join_spans(a: Option<(Timestamp, Timestamp)>, b: Option<(Timestamp, Timestamp)>) -> Option<(Timestamp, Timestamp)> {
+    match (a, b) {
+        (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Amounts of usage and what they belong to: one message, or several of one session and
+/// model within a quarter of an hour.
+#[derive(Debug, Clone, Copy)]
+pub struct UsageRecord<'a> {
+    /// Id of the session.
+    pub session: &'a str,
+    /// Name of the project folder.
+    pub project: &'a str,
+    /// Whether the file it was counted from no longer exists.
+    pub is_vanished: bool,
+    /// Model name; empty if the message has none.
+    pub model: &'a str,
+    /// Value of `usage.speed`; `None` for the standard speed.
+    pub speed: Option<&'a str>,
+    /// Names of the tools called; empty if several messages are added up.
+    pub tools: &'a [Arc<str>],
+    /// Type of subagent, `main` or `(unknown)`; empty if several messages are added up.
+    pub agent: &'a str,
+    /// Number of the turn; 0 if several messages are added up.
+    pub turn: u32,
+    /// How much was used.
+    pub amounts: UsageAmounts,
+}
+
+/// Value of [`UsageRecord::agent`] for the main conversation.
+pub(crate) const MAIN_AGENT: &str = "main";
+/// Value of [`UsageRecord::agent`] for a subagent whose type is not recorded.
+pub(crate) const UNKNOWN_AGENT: &str = "(unknown)";
+
+impl<'a> UsageRecord<'a> {
+    /// The record of one message of the main conversation.
+    pub(crate) fn from_message(session: &'a str, project: &'a str, message: &'a MessageUsage, prices: &Prices) -> Self {
+        Self {
+            session,
+            project,
+            is_vanished: false,
+            model: &message.serving.model,
+            speed: message.serving.speed.as_deref(),
+            tools: &message.tools,
+            agent: MAIN_AGENT,
+            turn: message.turn,
+            amounts: UsageAmounts::from_message(message, prices),
+        }
+    }
+
+    /// Whether the agent wrote the message itself, without an API call.
     pub(crate) fn is_synthetic(&self) -> bool {
-        self.model == SYNTHETIC_MODEL && self.tokens == Tokens::default() && self.web_searches == 0
+        let UsageAmounts { tokens, web_searches, .. } = self.amounts;
+        self.model == SYNTHETIC_MODEL && tokens == Tokens::default() && web_searches == 0
     }
 }

@@ -15,8 +15,9 @@ use quipu_conversation::usage::{MessageUsage, ServingInfo, SubagentAttribution};
 use quipu_transcript::{LineReader, RawLine};
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::ListedSession;
 use crate::ledger::SessionUsage;
+use crate::listed_session::ListedSession;
+use crate::store::canonical_dirs;
 
 /// One session of which files vanished.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -191,7 +192,7 @@ impl UsageArchive {
 /// What was counted of deleted session files of some config folders, to add to a
 /// [`UsageLedger`](crate::UsageLedger). `folder` is the data folder.
 pub fn archived_usage(folder: &Path, dirs: &[PathBuf]) -> io::Result<Vec<SessionUsage>> {
-    let kept = UsageArchive::new(folder).read(0, &crate::catalogue::canonical_dirs(dirs))?;
+    let kept = UsageArchive::new(folder).read(0, &canonical_dirs(dirs))?;
     let sessions = kept.into_iter().map(|kept| {
         let messages: Vec<MessageUsage> = kept.messages.into_iter().map(VanishedMessage::into_usage).collect();
         let begins = kept.begins.and_then(|begins| Timestamp::from_millisecond(begins).ok());

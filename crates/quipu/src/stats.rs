@@ -50,7 +50,7 @@ fn collect_stats(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<ListedSe
         if !used.is_vanished
             && filter.matches_model(used.model)
             && filter.matches_session(used.project, used.session, cwd)
-            && window.contains(used.span.map(|(first, _)| first))
+            && window.contains(used.amounts.span.map(|(first, _)| first))
         {
             messages.add(used, &window.zone);
         }
@@ -74,20 +74,20 @@ struct MessageStats {
 
 impl MessageStats {
     fn add(&mut self, used: &UsageRecord<'_>, zone: &TimeZone) {
-        let tokens = &used.tokens;
+        let tokens = &used.amounts.tokens;
         let context = tokens.prompt();
         if tokens.total() == 0 {
             return;
         }
-        self.total += used.messages;
-        self.by_subagents += if used.agent == "main" { 0 } else { used.messages };
+        self.total += used.amounts.messages;
+        self.by_subagents += if used.agent == "main" { 0 } else { used.amounts.messages };
         for tool in used.tools {
             *self.tools.entry(tool.to_string()).or_default() += 1;
         }
-        if let Some((time, _)) = used.span {
+        if let Some((time, _)) = used.amounts.span {
             let time = time.to_zoned(zone.clone());
-            self.hours[time.hour().unsigned_abs() as usize % 24] += used.messages;
-            self.weekdays[time.weekday().to_monday_zero_offset().unsigned_abs() as usize % 7] += used.messages;
+            self.hours[time.hour().unsigned_abs() as usize % 24] += used.amounts.messages;
+            self.weekdays[time.weekday().to_monday_zero_offset().unsigned_abs() as usize % 7] += used.amounts.messages;
         }
         if self.largest_context.as_ref().is_none_or(|(largest, _)| context > *largest) {
             self.largest_context = Some((context, used.session.to_owned()));

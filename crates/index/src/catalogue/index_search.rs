@@ -8,9 +8,9 @@ use quipu_message::View;
 use quipu_message::line::replace_lone_surrogates;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::message_rows::path_from_sql;
 use crate::line_text::{TextExtractor, TextKind, ToolNameByCall};
 use crate::search::{Hit, Query, SearchHits, SessionKey, agent_name, read_line_at, snippet};
+use crate::store::path_from_sql;
 use crate::terms::SearchTerms;
 
 /// A text that may match, without the text.

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use quipu_conversation::Tokens;
 use quipu_conversation::usage::{MessageUsage, ServingInfo};
-use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::hashing::IntegerHasher;
@@ -70,7 +68,7 @@ pub(super) struct MessageRow {
 }
 
 /// How a message counts.
-pub(super) mod credit {
+pub(super) mod credit_state {
     /// With its own figures.
     pub(in crate::catalogue) const OWN: i64 = 0;
     /// Not at all: it is a copy.
@@ -99,8 +97,10 @@ pub(super) fn credited_messages(
     texts: &InternedTexts,
     session: i64,
 ) -> rusqlite::Result<Vec<MessageRow>> {
-    let select =
-        format!("SELECT {MESSAGE_COLUMNS} FROM message WHERE session = ? AND is_told AND credit = {}", credit::OWN);
+    let select = format!(
+        "SELECT {MESSAGE_COLUMNS} FROM message WHERE session = ? AND is_told AND credit = {}",
+        credit_state::OWN
+    );
     let mut select = db.prepare_cached(&select)?;
     let mut found: Vec<MessageRow> =
         select.query_map([session], |row| texts.read_row(row))?.collect::<rusqlite::Result<_>>()?;
@@ -141,7 +141,7 @@ pub(super) fn message_copies(
 pub(super) fn set_credit(db: &Connection, kept: &MessageRow, credit: i64) -> rusqlite::Result<()> {
     let place = params![credit, kept.session_row_id, kept.position];
     db.prepare_cached("UPDATE message SET credit = ? WHERE session = ? AND n = ?")?.execute(place)?;
-    if credit != credit::MERGED {
+    if credit != credit_state::MERGED {
         let place = params![kept.session_row_id, kept.position];
         db.prepare_cached("DELETE FROM credited WHERE session = ? AND n = ?")?.execute(place)?;
     }
@@ -258,24 +258,4 @@ fn label_id(db: &Connection, text: &str) -> rusqlite::Result<i64> {
 fn find_or_insert_id(db: &Connection, known: &str, new: &str, key: &[&dyn ToSql]) -> rusqlite::Result<i64> {
     let number = db.prepare_cached(known)?.query_row(key, |row| row.get(0)).optional()?;
     number.map_or_else(|| db.prepare_cached(new)?.query_row(key, |row| row.get(0)), Ok)
-}
-
-/// A path as a value of the database: text, or bytes where it is not Unicode.
-pub(super) fn path_to_sql(path: &Path) -> Value {
-    match path.to_str() {
-        Some(text) => Value::Text(text.to_owned()),
-        None => Value::Blob(path.as_os_str().as_encoded_bytes().to_vec()),
-    }
-}
-
-/// The path that a value of the database stands for.
-pub(super) fn path_from_sql(value: ValueRef<'_>) -> PathBuf {
-    match value {
-        #[cfg(unix)]
-        ValueRef::Blob(bytes) => PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)),
-        #[cfg(not(unix))]
-        ValueRef::Blob(bytes) => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Text(bytes) => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
-        _ => PathBuf::new(),
-    }
 }

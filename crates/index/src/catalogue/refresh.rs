@@ -18,9 +18,10 @@ use quipu_transcript::find::{self, ListingHints, SessionFiles, TranscriptFile};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::fold::{FoldState, FoldedSession, ReadPosition, fold_session};
-use super::list::ListedSession;
 use super::{Catalogue, ProgressCallback, crediting, message_rows, vanished};
 use crate::hashing::IntegerHasher;
+use crate::listed_session::ListedSession;
+use crate::store::{path_from_sql, path_to_sql};
 use crate::usage_archive::{UsageArchive, VanishedSession};
 
 /// Work is kept at least this often, and whenever nothing comes for a while.
@@ -83,7 +84,7 @@ fn unlisted_files(db: &Connection, unlisted: &[FileError]) -> rusqlite::Result<H
     let mut select = db.prepare_cached("SELECT id, path FROM file WHERE NOT gone")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let path = message_rows::path_from_sql(row.get_ref(1)?);
+        let path = path_from_sql(row.get_ref(1)?);
         let holds = |error: &FileError| match error {
             FileError::Open { path: folder, .. } | FileError::Read { path: folder, .. } => path.starts_with(folder),
         };
@@ -278,12 +279,15 @@ fn apply_changes(
         }
         change.commit()?;
     }
+    // Sessions are resumed from rows of earlier passes, so names written in this pass are not
+    // needed.
+    let interned = message_rows::InternedTexts::load(&lock(&db))?;
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::sync_channel::<(&SessionFiles, rusqlite::Result<(FoldedSession, Metrics)>)>(32);
     let work = |send: mpsc::SyncSender<_>| {
         while let Some(history) = changes.sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
             let state = match known.resumable_session(history, &changes.gone_files) {
-                Some(session) => load_fold_state(&lock(&db), session, history),
+                Some(session) => load_fold_state(&lock(&db), &interned, session, history),
                 None => Ok(None),
             };
             let folded = state.map(|state| {
@@ -393,7 +397,12 @@ impl IndexedFiles {
 }
 
 /// Where counting a session goes on.
-fn load_fold_state(db: &Connection, session: i64, history: &SessionFiles) -> rusqlite::Result<Option<FoldState>> {
+fn load_fold_state(
+    db: &Connection,
+    interned: &message_rows::InternedTexts,
+    session: i64,
+    history: &SessionFiles,
+) -> rusqlite::Result<Option<FoldState>> {
     let known = db
         .prepare_cached("SELECT story, searches, begins FROM session JOIN story ON session = id WHERE id = ?")?
         .query_row([session], |row| {
@@ -404,7 +413,7 @@ fn load_fold_state(db: &Connection, session: i64, history: &SessionFiles) -> rus
     let (Ok(story), Ok(searches)) = (serde_json::from_str(&story), serde_json::from_str(&searches)) else {
         return Ok(None);
     };
-    let kept = message_rows::session_messages(db, &message_rows::InternedTexts::load(db)?, session)?;
+    let kept = message_rows::session_messages(db, interned, session)?;
     let messages = kept.into_iter().map(|kept| kept.usage).collect();
     let mut marks = Vec::new();
     let mut select = db.prepare_cached("SELECT counted, tail FROM file WHERE id = ? AND session = ?")?;
@@ -479,7 +488,7 @@ fn write_session(
         let [inode, offset, tail] = [file.inode, offset, tail].map(u64::cast_signed);
         upsert.execute(params![
             path_hash(&file.path),
-            message_rows::path_to_sql(&file.path),
+            path_to_sql(&file.path),
             number,
             file.is_subagent && file.path.parent() == Some(&*history.folder),
             inode,

@@ -12,9 +12,9 @@ use quipu_message::line::replace_lone_surrogates;
 use quipu_transcript::{FileError, LineReader, RawLine};
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::message_rows::path_from_sql;
 use super::{Catalogue, ProgressCallback};
 use crate::line_text::{TextExtractor, ToolNameByCall};
+use crate::store::path_from_sql;
 use crate::tokenizer::{Words, append_words};
 
 /// So many bytes of words are kept at a time.

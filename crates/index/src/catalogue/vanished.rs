@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use quipu_conversation::usage::{MessageUsage, SubagentAttribution};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::list::ListedSession;
 use super::message_rows::{self, InternedTexts};
+use crate::listed_session::ListedSession;
 use crate::message_copies;
 use crate::usage_archive::{VanishedMessage, VanishedSession};
 

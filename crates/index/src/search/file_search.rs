@@ -14,9 +14,9 @@ use quipu_transcript::find::SessionFiles;
 use quipu_transcript::{FileError, LineReader, RawLine};
 use regex::{Regex, RegexBuilder};
 
-use super::{Hit, PatternError, Query, agent_name, read_line_at, snippet};
+use super::{Hit, Query, agent_name, read_line_at, snippet};
 use crate::line_text::{LineText, TextExtractor, TextKind, ToolNameByCall};
-use crate::terms::{SearchTerms, TermMatch};
+use crate::terms::{PatternError, SearchTerms, TermMatch};
 
 /// What to look for in the files themselves.
 #[derive(Debug)]

@@ -139,7 +139,7 @@ fn a_deleted_subagent_is_called_by_its_type_without_the_index_too() {
     let mut counted = Vec::new();
     let kept = archived_usage(&dir.path().join("data"), &[dir.path().to_owned()]).unwrap();
     UsageLedger::new(kept)
-        .for_each_usage(&Prices::bundled(), |used| counted.push((used.agent.to_owned(), used.tokens.output)));
+        .for_each_usage(&Prices::bundled(), |used| counted.push((used.agent.to_owned(), used.amounts.tokens.output)));
     counted.sort();
     assert_eq!(counted, [("Explore".to_owned(), 7), ("main".to_owned(), 5)]);
 }
