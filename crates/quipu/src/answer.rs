@@ -7,8 +7,9 @@ use anyhow::Result;
 use quipu_api::mock::{MockServer, ReceivedRequest, Script};
 use serde_json::json;
 
-use crate::args::{AnswerArgs, GlobalArgs};
+use crate::args::AnswerArgs;
 use crate::error::Failure;
+use crate::global::GlobalArgs;
 use crate::output::Output;
 
 pub(crate) fn run(args: &AnswerArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {

@@ -8,9 +8,10 @@ use clap_complete::Shell;
 use jiff::tz::TimeZone;
 
 use crate::filter::FilterArgs;
+use crate::global::GlobalArgs;
 use crate::part_args::PartArgs;
 use crate::time::parse_time_zone;
-use crate::usage::TokenLimit;
+use crate::token_limit::TokenLimit;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
 #[derive(Debug, Parser)]
@@ -38,41 +39,6 @@ Examples:
   claude -p hi --output-format stream-json --verbose | quipu show -
   quipu check                                              check all sessions of this machine
   quipu completions zsh > ~/.zfunc/_quipu";
-
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Common options")]
-pub(crate) struct GlobalArgs {
-    /// Folder with the agent's sessions; may be repeated
-    /// [default: $CLAUDE_CONFIG_DIR, then ~/.claude and ~/.config/claude]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) claude_dir: Vec<PathBuf>,
-    /// Print one JSON document; errors are JSON on stderr
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// When to use colours; `auto` means on a terminal, unless NO_COLOR is set
-    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorWhen,
-    /// Do not page long output
-    #[arg(long, global = true)]
-    pub(crate) no_pager: bool,
-    /// Print nothing but results and errors
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// Also print where sessions were read from and how long it took
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
-    /// Print help
-    #[arg(short, long, global = true, action = ArgAction::Help)]
-    help: Option<bool>,
-}
-
-// Variants without documentation keep the help compact: one line an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorWhen {
-    Auto,
-    Always,
-    Never,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -152,6 +118,26 @@ pub(crate) enum Command {
         /// The command to describe [default: the whole program]
         command: Option<String>,
     },
+}
+
+impl Command {
+    /// Whether the command reads or writes sessions, so that a `--claude-dir` that does not exist
+    /// is an error.
+    pub(crate) fn uses_sessions(&self) -> bool {
+        use Command::{Answer, CompleteSessions, Completions, Doctor, Help, Man};
+        !matches!(self, Answer(_) | Completions { .. } | CompleteSessions | Doctor | Help { .. } | Man { .. })
+    }
+
+    /// Whether the command works on all sessions rather than on one that is named.
+    pub(crate) fn uses_all_sessions(&self) -> bool {
+        match self {
+            Self::Ls(_) | Self::Usage(_) | Self::Stats(_) | Self::Contexts(_) | Self::Search(_) => true,
+            Self::Check(check) => check.paths.is_empty(),
+            Self::Export(export) => export.all,
+            Self::Secrets(secrets) => secrets.sessions.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 const CHECK_EXAMPLES: &str = "\

@@ -7,10 +7,10 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use quipu_index::{Catalogue, IndexError, ListedSession};
 
-use crate::args::GlobalArgs;
+use crate::claude_dirs::claude_dirs;
 use crate::error::{print_warning, print_warnings};
+use crate::global::GlobalArgs;
 use crate::prices;
-use crate::sessions::claude_dirs;
 
 /// Brings the catalogue up to date and asks it. A damaged index is set aside and built
 /// again; one that cannot be written is replaced by one in memory, for this command only.

@@ -10,12 +10,13 @@ use anyhow::Result;
 use quipu_render::sanitize;
 use quipu_transcript::{Check, CheckReport, Entries, Problem, find, repair};
 
-use crate::args::{CheckArgs, GlobalArgs};
+use crate::args::CheckArgs;
+use crate::claude_dirs::{claude_dirs, no_sessions_error};
 use crate::error::Failure;
 use crate::format::{count, thousands};
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::{claude_dirs, no_sessions_error};
 
 pub(crate) fn run(args: &CheckArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let check = Check { roundtrip: args.roundtrip };

@@ -12,9 +12,10 @@ use quipu_conversation::parse_timestamp;
 use quipu_render::sanitize;
 use quipu_transcript::{SessionOverview, find};
 
-use crate::args::{Args, GlobalArgs};
+use crate::args::Args;
+use crate::claude_dirs::claude_dirs;
+use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::sessions::claude_dirs;
 
 /// At most so many sessions are offered, the latest first.
 const MAX_CANDIDATES: usize = 50;

@@ -12,9 +12,10 @@ use quipu_render::{context_label, sanitize};
 use quipu_transcript::{FileError, load_session};
 use serde_json::{Value, json};
 
-use crate::args::{ContextsArgs, GlobalArgs};
+use crate::args::ContextsArgs;
 use crate::error::{print_note, print_warnings};
 use crate::filter::Filter;
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::table::{Column, Table};
 use crate::time::now;

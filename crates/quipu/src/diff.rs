@@ -7,8 +7,9 @@ use anyhow::Result;
 use quipu_render::{ChangeStatus, FileChange, file_changes, sanitize};
 use quipu_transcript::{FileBackups, load_session};
 
-use crate::args::{DiffArgs, GlobalArgs};
+use crate::args::DiffArgs;
 use crate::error::{print_note, print_warning};
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::session_details::session_details;
 use crate::table::{Column, Table};

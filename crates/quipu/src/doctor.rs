@@ -12,12 +12,12 @@ use quipu_transcript::find;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::GlobalArgs;
 use crate::catalogue;
+use crate::claude_dirs::claude_dirs;
 use crate::config;
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::prices;
-use crate::sessions::claude_dirs;
 
 mod sandbox;
 

@@ -11,7 +11,7 @@ use quipu_transcript::find::ResolveError;
 use quipu_transcript::{DeleteError, FileError, LabelError, RepairError};
 use serde_json::json;
 
-use crate::args::GlobalArgs;
+use crate::global::GlobalArgs;
 
 /// A failure of the command itself.
 #[derive(Debug)]

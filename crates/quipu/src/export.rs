@@ -10,8 +10,9 @@ use quipu_conversation::{Conversation, Metrics, UiOptions};
 use quipu_render::{Html, Markdown, Redactor, SessionDetails};
 use quipu_transcript::{load_reader, load_session, measure, measure_reader};
 
-use crate::args::{ExportArgs, ExportFormat, GlobalArgs};
+use crate::args::{ExportArgs, ExportFormat};
 use crate::error::{Failure, print_note};
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::session_details::{hidden_summary, session_details};
 use crate::time::format_local_time;

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use jiff::{Timestamp, Zoned};
 use quipu_conversation::parse_timestamp;
 use quipu_index::{ListedSession, SessionKey};
-use quipu_transcript::find::project_folder_name;
 
-use crate::args::GlobalArgs;
 use crate::catalogue;
+use crate::global::GlobalArgs;
+use crate::project_filter::ProjectFilter;
 use crate::sessions;
 use crate::time::TimeArg;
 
@@ -120,40 +120,6 @@ impl Filter {
         let rows = catalogue::list_sessions(global)?;
         let selected = rows.into_iter().filter(|row| self.matches_apart_from_time(row));
         Ok(Some(selected.map(|row| SessionKey { project: row.project, id: row.session_id }).collect()))
-    }
-}
-
-/// What `--project` selects.
-#[derive(Debug)]
-pub(crate) enum ProjectFilter {
-    /// Projects whose working directory or folder name contains this, in lower case.
-    Contains(String),
-    /// Projects in this folder or below it.
-    Within(PathBuf),
-}
-
-impl ProjectFilter {
-    pub(crate) fn new(text: &str) -> Result<Self> {
-        let relative = text == "." || text == ".." || text.starts_with("./") || text.starts_with("../");
-        Ok(if relative {
-            let path = std::path::absolute(text)?;
-            Self::Within(path.canonicalize().unwrap_or(path))
-        } else {
-            Self::Contains(text.to_lowercase())
-        })
-    }
-
-    /// Whether a project is selected, given the name of its folder and its path, if known.
-    pub(crate) fn matches(&self, folder: &str, cwd: Option<&str>) -> bool {
-        match self {
-            Self::Contains(part) => {
-                folder.to_lowercase().contains(part) || cwd.is_some_and(|cwd| cwd.to_lowercase().contains(part))
-            }
-            Self::Within(path) => match cwd {
-                Some(cwd) => Path::new(cwd).starts_with(path),
-                None => folder == project_folder_name(&path.to_string_lossy()),
-            },
-        }
     }
 }
 

@@ -11,7 +11,8 @@ use anyhow::Result;
 use quipu_conversation::{ActivityState, LiveConversation, LiveItem, LiveSubagent};
 use quipu_transcript::{ChangeWatcher, FollowEvent, LineSource, SessionFollower};
 
-use crate::args::{FollowArgs, GlobalArgs};
+use crate::args::FollowArgs;
+use crate::global::GlobalArgs;
 use crate::live_view::{LiveView, SessionContext};
 use crate::output::Output;
 use crate::sessions;

@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::headline;
 use quipu_index::ListedSession;
 
-use crate::args::{GlobalArgs, LsArgs, SortBy};
+use crate::args::{LsArgs, SortBy};
 use crate::catalogue;
+use crate::claude_dirs::no_sessions_error;
 use crate::error::print_note;
 use crate::format;
+use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::sessions::no_sessions_error;
-use crate::table::{Column, Table, truncate};
-use crate::time::{format_local_time, now};
+use crate::session_table::session_table;
+use crate::time::now;
 
 pub(crate) fn run(args: &LsArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let mut filters = args.filters.clone();
@@ -49,61 +49,4 @@ fn sort_rows(rows: &mut [ListedSession], by: SortBy) {
         SortBy::Tokens => rows.sort_by_key(|row| Reverse(row.tokens.total())),
         SortBy::Turns => rows.sort_by_key(|row| Reverse(row.turns)),
     }
-}
-
-const COLUMNS: [Column; 7] = [
-    Column::text("id"),
-    Column::text("last").drop_rank(1),
-    Column::text("project").drop_rank(3).flexible(12),
-    Column::number("turns").drop_rank(4),
-    Column::number("tokens").drop_rank(5),
-    Column::number("cost").drop_rank(2),
-    Column::text("title").flexible(30),
-];
-
-/// One row a session: what it is called, when it was last active, and what it used.
-pub(crate) fn session_table(rows: &[ListedSession], output: &Output) -> String {
-    let mut table = Table::new(COLUMNS);
-    for row in rows {
-        let used = &row.tokens;
-        let read = used.input + used.cache_read + used.cache_write_5m + used.cache_write_1h;
-        let mark = if row.compacted { " (compacted)" } else { "" };
-        table.push_row([
-            short_id(row).to_owned(),
-            row.ended_at.as_deref().map(format_local_time).unwrap_or_default(),
-            format::project(row.cwd.as_deref(), &row.project).to_owned(),
-            format::thousands(row.turns),
-            format!("{} → {}", format::tokens(read), format::tokens(used.output)),
-            format::cost(row.cost_usd, row.unpriced_models.len()),
-            session_title(row) + mark,
-        ]);
-    }
-    table.render(output)
-}
-
-/// A table of sessions that one name may mean, for an error message.
-pub(crate) fn candidate_table(rows: &[ListedSession], name: impl Fn(&ListedSession) -> String) -> String {
-    let mut table = Table::new([Column::text("session"), Column::text("last"), Column::text("title")]);
-    for row in rows {
-        table.push_row([
-            name(row),
-            row.ended_at.as_deref().map(format_local_time).unwrap_or_default(),
-            session_title(row),
-        ]);
-    }
-    table.render(&Output::plain())
-}
-
-/// The beginning of a session's id that is shown in tables.
-pub(crate) fn short_id(row: &ListedSession) -> &str {
-    row.session_id.get(..8).unwrap_or(&row.session_id)
-}
-
-/// How much of a title is shown where nothing limits it.
-const MAX_TITLE_CHARS: usize = 120;
-
-/// What a session is called in tables.
-pub(crate) fn session_title(row: &ListedSession) -> String {
-    let line = headline(row.title.as_deref(), row.first_prompt.as_deref()).unwrap_or_default();
-    truncate(line, MAX_TITLE_CHARS)
 }

@@ -7,6 +7,7 @@ mod answer;
 mod args;
 mod catalogue;
 mod check;
+mod claude_dirs;
 mod cleanup;
 mod completions;
 mod config;
@@ -18,6 +19,7 @@ mod export;
 mod filter;
 mod follow;
 mod format;
+mod global;
 mod live_view;
 mod ls;
 mod manage;
@@ -26,17 +28,20 @@ mod overview;
 mod parallel;
 mod part_args;
 mod prices;
+mod project_filter;
 mod raw_lines;
 mod resume;
 mod search;
 mod secrets;
 mod session_details;
+mod session_table;
 mod sessions;
 mod show;
 mod stats;
 mod statusline;
 mod table;
 mod time;
+mod token_limit;
 mod usage;
 
 use std::io::Write;
@@ -61,7 +66,7 @@ fn main() -> ExitCode {
         Err(error) => error::report(&error, args.global.json),
     };
     if args.global.verbose {
-        let dirs = sessions::claude_dirs(&args.global);
+        let dirs = claude_dirs::claude_dirs(&args.global);
         let dirs = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         let took = started.elapsed().as_secs_f64() * 1e3;
         let _ = writeln!(anstream::stderr(), "sessions in {}; took {took:.1} ms", quipu_render::sanitize(&dirs));
@@ -70,7 +75,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args, output: &Output) -> Result<ExitCode> {
-    sessions::require_dirs(args.command.as_ref(), &args.global)?;
+    let command = args.command.as_ref();
+    if command.is_none_or(Command::uses_sessions) {
+        claude_dirs::require_claude_dirs(&args.global, command.is_some_and(Command::uses_all_sessions))?;
+    }
     let Some(command) = &args.command else { return overview::run(&args.global, output) };
     match command {
         Command::Check(check) => check::run(check, &args.global, output),

@@ -10,9 +10,10 @@ use quipu_render::sanitize;
 use quipu_transcript::{SessionOverview, delete_session, find, set_tag, set_title};
 use serde_json::json;
 
-use crate::args::{GlobalArgs, RenameArgs, RmArgs, TagArgs};
+use crate::args::{RenameArgs, RmArgs, TagArgs};
 use crate::catalogue;
 use crate::error::{Failure, print_warning};
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::sessions;
 

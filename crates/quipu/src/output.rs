@@ -7,7 +7,7 @@ use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{ColorWhen, GlobalArgs};
+use crate::global::{ColorWhen, GlobalArgs};
 
 /// Knows the terminal, if there is one.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ use quipu_render::sanitize;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-use crate::args::GlobalArgs;
 use crate::catalogue;
+use crate::claude_dirs::claude_dirs;
 use crate::cleanup::UpcomingCleanup;
 use crate::format::{self, money};
-use crate::ls;
+use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::sessions::claude_dirs;
+use crate::session_table::session_table;
 use crate::time::now;
 use crate::usage::usage_report;
 
@@ -114,7 +114,7 @@ fn print_overview(catalogue: &Catalogue, global: &GlobalArgs, output: &Output) -
             text.push_str(&wrap_items(name, &list, "   ", output));
         }
     }
-    text.push_str(&format!("\n{}\n", ls::session_table(latest, output)));
+    text.push_str(&format!("\n{}\n", session_table(latest, output)));
     for soon in &cleanup {
         text.push_str(&format!("{}\n\n", soon.warning()));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
-use crate::args::GlobalArgs;
+use crate::global::GlobalArgs;
 
 /// Works on each file; the results come in the order of the files. A panic in `work` ends
 /// the command: a result that is missing must not pass for a file without one.

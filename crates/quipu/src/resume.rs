@@ -10,11 +10,13 @@ use quipu_transcript::SessionOverview;
 use quipu_transcript::find::{find_project_folder, project_folder_name};
 use serde_json::json;
 
-use crate::args::{GlobalArgs, ResumeArgs};
+use crate::args::ResumeArgs;
 use crate::catalogue;
+use crate::claude_dirs::{claude_dirs, no_sessions_error};
 use crate::error::Failure;
+use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::sessions::{self, claude_dirs};
+use crate::sessions;
 
 /// The program that goes on with sessions.
 const AGENT_PROGRAM: &str = "claude";
@@ -52,7 +54,7 @@ fn latest_session(global: &GlobalArgs) -> Result<PathBuf> {
     let folders: Vec<PathBuf> = folders.iter().map(|folder| canonical(folder)).collect();
     let is_here = |path: &Path| path.parent().is_some_and(|folder| folders.contains(&canonical(folder)));
     let row = rows.iter().find(|row| is_here(&row.path)).or_else(|| rows.first());
-    row.map(|row| row.path.clone()).ok_or_else(|| sessions::no_sessions_error(global))
+    row.map(|row| row.path.clone()).ok_or_else(|| no_sessions_error(global))
 }
 
 /// What it takes to go on with a session.

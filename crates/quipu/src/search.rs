@@ -15,13 +15,14 @@ use quipu_index::{
 use quipu_render::sanitize;
 use quipu_transcript::{SessionOverview, find};
 
-use crate::args::{self, GlobalArgs, SearchArgs};
+use crate::args::{self, SearchArgs};
 use crate::catalogue::{self, progress_bar, update_progress};
+use crate::claude_dirs::claude_dirs;
 use crate::error::{Failure, print_note, print_warnings};
 use crate::format;
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::claude_dirs;
 use crate::table::truncate;
 use crate::time::{format_local_time, now};
 

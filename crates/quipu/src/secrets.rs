@@ -10,12 +10,14 @@ use quipu_render::find_secrets_in_line;
 use quipu_transcript::{FileError, LineReader, RawLine, find};
 use serde::Serialize;
 
-use crate::args::{GlobalArgs, SecretsArgs};
+use crate::args::SecretsArgs;
+use crate::claude_dirs::{claude_dirs, no_sessions_error};
 use crate::error::{print_note, print_warning, print_warnings};
 use crate::format;
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::parallel;
-use crate::sessions::{self, claude_dirs, no_sessions_error};
+use crate::sessions;
 use crate::table::{Column, Table};
 
 /// A credential in a transcript, in the shape of `quipu secrets --json`. The value

@@ -1,97 +1,18 @@
 //! Which sessions are meant: where they are kept and how they are named.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use quipu_index::ListedSession;
 use quipu_transcript::find::{self, ResolveError};
 
-use crate::args::{Command, GlobalArgs};
 use crate::catalogue;
+use crate::claude_dirs::{claude_dirs, no_sessions_error};
 use crate::error::Failure;
-use crate::filter::ProjectFilter;
-use crate::ls;
-
-/// The folders in which the agent keeps its sessions: those of `--claude-dir`, those of
-/// `$CLAUDE_CONFIG_DIR` (separated by commas), or `~/.claude` and, when it has projects,
-/// `~/.config/claude`.
-pub(crate) fn claude_dirs(global: &GlobalArgs) -> Vec<PathBuf> {
-    if let Some(dirs) = named_dirs(global) {
-        return dirs.into_iter().map(without_projects_folder).collect();
-    }
-    let Some(home) = std::env::home_dir() else { return Vec::new() };
-    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty());
-    let config = config.map_or_else(|| home.join(".config"), PathBuf::from).join("claude");
-    [Some(home.join(".claude")), Some(config).filter(|dir| dir.join("projects").is_dir())]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// The folders the user names; `None` without any.
-fn named_dirs(global: &GlobalArgs) -> Option<Vec<PathBuf>> {
-    if !global.claude_dir.is_empty() {
-        return Some(global.claude_dir.clone());
-    }
-    let list = std::env::var_os("CLAUDE_CONFIG_DIR")?;
-    let dirs: Vec<PathBuf> = match list.to_str() {
-        Some(list) if !Path::new(list).is_dir() => {
-            list.split(',').map(str::trim).filter(|dir| !dir.is_empty()).map(PathBuf::from).collect()
-        }
-        _ => vec![PathBuf::from(list)],
-    };
-    Some(dirs).filter(|dirs| !dirs.is_empty())
-}
-
-/// The folder itself, or the one above when it is the `projects` folder in it.
-fn without_projects_folder(dir: PathBuf) -> PathBuf {
-    let is_projects = dir.file_name() == Some(OsStr::new("projects")) && !dir.join("projects").is_dir();
-    match dir.parent() {
-        Some(parent) if is_projects && parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) if is_projects => parent.to_owned(),
-        _ => dir,
-    }
-}
-
-/// Fails when a folder the user names is not there, or when a command needs sessions and
-/// there is no folder for them at all.
-pub(crate) fn require_dirs(command: Option<&Command>, global: &GlobalArgs) -> Result<()> {
-    use Command::{Answer, CompleteSessions, Completions, Doctor, Help, Man};
-    if matches!(command, Some(Answer(_) | Completions { .. } | CompleteSessions | Doctor | Help { .. } | Man { .. })) {
-        return Ok(());
-    }
-    let dirs = claude_dirs(global);
-    let is_named = named_dirs(global).is_some();
-    if let Some(missing) = dirs.iter().find(|dir| is_named && !dir.is_dir()) {
-        let message = format!("no folder '{}'", missing.display());
-        return Err(Failure::error(
-            "claude_dir.not_found",
-            message,
-            "--claude-dir and CLAUDE_CONFIG_DIR name the folder that has `projects` in it",
-        ));
-    }
-    let needs_sessions = match command {
-        Some(Command::Ls(_) | Command::Usage(_) | Command::Stats(_) | Command::Contexts(_) | Command::Search(_)) => {
-            true
-        }
-        Some(Command::Check(check)) => check.paths.is_empty(),
-        Some(Command::Export(export)) => export.all,
-        Some(Command::Secrets(secrets)) => secrets.sessions.is_empty(),
-        _ => false,
-    };
-    if needs_sessions && !dirs.iter().any(|dir| dir.join("projects").is_dir()) {
-        return Err(no_sessions_error(global));
-    }
-    Ok(())
-}
-
-/// There are no sessions in any of the folders.
-pub(crate) fn no_sessions_error(global: &GlobalArgs) -> anyhow::Error {
-    let dirs = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
-    Failure::error("session.none", format!("no sessions in {dirs}"), "name another folder with --claude-dir")
-}
+use crate::global::GlobalArgs;
+use crate::project_filter::ProjectFilter;
+use crate::session_table::{candidate_table, short_id};
 
 /// The file of the session that `spec` names: a path, `agent-ID`, an id or a unique prefix of
 /// it, or `latest`; the last three also after `PROJECT/`.
@@ -153,7 +74,7 @@ fn retain_project(rows: &mut Vec<ListedSession>, project: &str) -> Result<()> {
 /// Lists the sessions that match, each by the shortest kind of name that tells them apart.
 fn ambiguous_error(spec: &str, rows: &[ListedSession]) -> anyhow::Error {
     let ids = |row: &ListedSession| row.session_id.clone();
-    let in_projects = |row: &ListedSession| format!("{}/{}", row.project.trim_start_matches('-'), ls::short_id(row));
+    let in_projects = |row: &ListedSession| format!("{}/{}", row.project.trim_start_matches('-'), short_id(row));
     let paths = |row: &ListedSession| row.path.display().to_string();
     let is_unique = |name: &dyn Fn(&ListedSession) -> String| {
         let names: HashSet<String> = rows.iter().map(name).collect();
@@ -168,7 +89,7 @@ fn ambiguous_error(spec: &str, rows: &[ListedSession]) -> anyhow::Error {
     };
     let message = format!("{} sessions match '{spec}'; {advice}", rows.len());
     let names = rows.iter().map(name).collect::<Vec<_>>().join(", ");
-    Failure::listing("session.ambiguous", message, ls::candidate_table(rows, name), names)
+    Failure::listing("session.ambiguous", message, candidate_table(rows, name), names)
 }
 
 /// The session and the line named by `SESSION:LINE`. `None` if no digits follow a colon,

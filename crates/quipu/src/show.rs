@@ -11,9 +11,10 @@ use quipu_conversation::{Conversation, ItemKind, ScreenItem, UiOptions, messages
 use quipu_render::{Html, Markdown, SessionDetails, Terminal, ThinkingDisplay};
 use quipu_transcript::{FileError, LineReader, load_reader, load_session, measure};
 
-use crate::args::{BranchChoice, GlobalArgs, ShowArgs, ShowFormat, ShowView};
+use crate::args::{BranchChoice, ShowArgs, ShowFormat, ShowView};
 use crate::error::{Failure, print_note};
 use crate::format;
+use crate::global::GlobalArgs;
 use crate::live_view;
 use crate::output::Output;
 use crate::prices;

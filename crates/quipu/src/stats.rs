@@ -11,14 +11,15 @@ use quipu_index::{Catalogue, GroupBy, ListedSession, TimeWindow, UsageRecord};
 use quipu_render::sanitize;
 use serde_json::{Value, json};
 
-use crate::args::{GlobalArgs, StatsArgs};
+use crate::args::StatsArgs;
 use crate::catalogue;
 use crate::error::print_note;
 use crate::filter::Filter;
 use crate::format;
-use crate::ls::short_id;
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::overview::{bar_chart, wrap_items};
+use crate::session_table::short_id;
 use crate::time::now;
 
 /// Tools that are shown as text.

@@ -9,10 +9,10 @@ use quipu_index::{Catalogue, GroupBy, SessionStatus, TimeWindow, UsageCounter, U
 use quipu_render::sanitize;
 use serde::{Deserialize, Serialize};
 
-use crate::args::GlobalArgs;
 use crate::catalogue;
 use crate::error::Failure;
 use crate::format::{self, money};
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::prices;
 use crate::time::now;

@@ -12,22 +12,20 @@ use quipu_index::{
 use quipu_transcript::{SessionOverview, find};
 use serde_json::{Map, Value, json};
 
-use crate::args::{GlobalArgs, UsageArgs, UsageGroup};
+use crate::args::{UsageArgs, UsageGroup};
 use crate::catalogue;
+use crate::claude_dirs::claude_dirs;
 use crate::error::{Failure, print_note, print_warning, print_warnings};
 use crate::filter::Filter;
 use crate::format::{count, money};
+use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::parallel;
 use crate::prices;
-use crate::sessions::claude_dirs;
 use crate::time::now;
 use usage_table::UsageTable;
 
-mod token_limit;
 mod usage_table;
-
-pub(crate) use token_limit::TokenLimit;
 
 pub(crate) fn run(args: &UsageArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     if args.token_limit.is_some() && args.group != UsageGroup::Block {

@@ -4,7 +4,7 @@ use quipu_conversation::{ItemKind, ScreenItem};
 
 use crate::sanitize::sanitize_line;
 use crate::session_details::SessionDetails;
-use crate::terminal::ThinkingDisplay;
+use crate::thinking::ThinkingDisplay;
 
 mod escape;
 mod from_markdown;

@@ -30,6 +30,7 @@ mod secret;
 mod session_details;
 mod speaker;
 mod terminal;
+mod thinking;
 mod tool_call;
 
 pub use archive::{ArchiveItem, archive_html, archive_markdown};
@@ -41,7 +42,8 @@ pub use redact::Redactor;
 pub use sanitize::sanitize;
 pub use secret::{FoundSecret, find_secrets, find_secrets_in_line};
 pub use session_details::SessionDetails;
-pub use terminal::{Terminal, TerminalRenderer, ThinkingDisplay};
+pub use terminal::{Terminal, TerminalRenderer};
+pub use thinking::ThinkingDisplay;
 pub use tool_call::{TodoStatus, ToolCallPart, ToolCallView};
 
 pub use speaker::context_label;

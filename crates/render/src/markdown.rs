@@ -5,7 +5,7 @@ use quipu_conversation::{ItemKind, ScreenItem, ToolCard, ToolStatus};
 use crate::sanitize::{sanitize, sanitize_line};
 use crate::session_details::SessionDetails;
 use crate::speaker::{Speaker, context_label, image_item_label, image_source_label};
-use crate::terminal::ThinkingDisplay;
+use crate::thinking::ThinkingDisplay;
 use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView, pluralize};
 
 mod escape;

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use quipu_conversation::ScreenItem;
 
 use crate::session_details::SessionDetails;
+use crate::thinking::ThinkingDisplay;
 
 mod from_markdown;
 mod palette;
@@ -48,18 +49,6 @@ pub struct Terminal {
     /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
     /// default the time as it is written.
     pub format_time: fn(&str) -> String,
-}
-
-/// How much of the model's reasoning is shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ThinkingDisplay {
-    /// The first line, and how many there are.
-    #[default]
-    Folded,
-    /// All of it.
-    Full,
-    /// None of it.
-    Hidden,
 }
 
 impl Default for Terminal {

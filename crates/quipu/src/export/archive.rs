@@ -13,11 +13,13 @@ use quipu_transcript::{load_session, measure};
 use serde_json::json;
 
 use super::{ExportedSession, masked_note, write_file};
-use crate::args::{ExportArgs, ExportFormat, GlobalArgs};
+use crate::args::{ExportArgs, ExportFormat};
 use crate::error::{Failure, print_note, print_warning};
+use crate::global::GlobalArgs;
 use crate::output::Output;
+use crate::session_table::short_id;
 use crate::time::{format_local_time, now};
-use crate::{catalogue, format, ls, parallel, prices};
+use crate::{catalogue, format, parallel, prices};
 
 pub(super) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let folder = args.to.as_path();
@@ -82,7 +84,7 @@ fn export_session(
     write_file(&path, std::mem::take(&mut document.text).as_bytes())?;
     let archived = ArchiveItem {
         file: file.to_owned(),
-        title: document.details.title.clone().unwrap_or_else(|| ls::short_id(row).to_owned()),
+        title: document.details.title.clone().unwrap_or_else(|| short_id(row).to_owned()),
         project: document.mask_if_requested(args, format::project(row.cwd.as_deref(), &row.project)),
         last_active: row.ended_at.as_deref().map(format_local_time).unwrap_or_default(),
         turns: format::thousands(row.turns),

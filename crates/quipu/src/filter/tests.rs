@@ -1,3 +1,5 @@
+use quipu_transcript::find::project_folder_name;
+
 use super::*;
 
 fn in_project(text: &str, folder: &str, cwd: Option<&str>) -> bool {

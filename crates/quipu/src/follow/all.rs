@@ -15,7 +15,8 @@ use serde_json::json;
 
 use super::new_sessions::NewSessions;
 use super::{FollowedSession, MAX_CHANGE_WAIT, TAIL_BYTES, print_status};
-use crate::args::{FollowArgs, GlobalArgs};
+use crate::args::FollowArgs;
+use crate::global::GlobalArgs;
 use crate::live_view::{LiveView, SessionContext};
 use crate::output::Output;
 

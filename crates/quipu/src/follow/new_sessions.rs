@@ -8,8 +8,8 @@ use quipu_transcript::ChangeWatcher;
 use quipu_transcript::find::{self, SessionFile};
 
 use super::MAX_CHANGE_WAIT;
-use crate::args::GlobalArgs;
-use crate::sessions::claude_dirs;
+use crate::claude_dirs::claude_dirs;
+use crate::global::GlobalArgs;
 
 /// How often all folders are listed, whatever the system reports.
 const SCAN_INTERVAL: Duration = Duration::from_secs(10);

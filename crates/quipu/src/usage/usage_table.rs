@@ -9,9 +9,9 @@ use quipu_render::sanitize;
 
 use crate::args::UsageGroup;
 use crate::format::{self, count, money};
-use crate::ls;
 use crate::output::Output;
 use crate::prices;
+use crate::session_table::session_title;
 use crate::table::{Column, Table};
 
 fn table_columns(lead: Vec<Column>, group: UsageGroup) -> Vec<Column> {
@@ -179,7 +179,7 @@ impl<'a> UsageTable<'a> {
             UsageGroup::Turn => key.rsplit_once(':').map_or(key, |(session, _)| session),
             _ => return None,
         };
-        let title = self.sessions.get(session).map(|session| ls::session_title(session)).unwrap_or_default();
+        let title = self.sessions.get(session).map(|session| session_title(session)).unwrap_or_default();
         let gone = if row.vanished_messages == row.messages { "(deleted) " } else { "" };
         Some(format!("{gone}{title}"))
     }

@@ -6,7 +6,7 @@ use super::escape::{encode_fragment, escape_text, image_data_url, push_escaped};
 use super::{Html, from_markdown, id_attribute, truncate};
 use crate::sanitize::{sanitize, sanitize_line};
 use crate::speaker::{Speaker, context_label, image_item_label, image_source_label};
-use crate::terminal::ThinkingDisplay;
+use crate::thinking::ThinkingDisplay;
 use crate::tool_call::pluralize;
 
 /// A page, or a subagent's part of one, being written.

@@ -6,9 +6,10 @@ use quipu_conversation::{ItemKind, ScreenItem};
 
 use super::palette::{self, BOLD, DIM, ERROR, PLAIN};
 use super::row::{Row, Span, truncate_row, width, wrap, write_row};
-use super::{Terminal, ThinkingDisplay, from_markdown};
+use super::{Terminal, from_markdown};
 use crate::sanitize::{sanitize, sanitize_line};
 use crate::speaker::{Speaker, context_label, image_item_label};
+use crate::thinking::ThinkingDisplay;
 use crate::tool_call::pluralize;
 
 /// A conversation on its way to a terminal, item by item.

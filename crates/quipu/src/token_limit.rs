@@ -36,7 +36,7 @@ impl FromStr for TokenLimit {
 
 impl TokenLimit {
     /// The limit in tokens; `None` if no block is over that it could be taken from.
-    pub(super) fn resolve(self, report: &UsageReport) -> Option<u64> {
+    pub(crate) fn resolve(self, report: &UsageReport) -> Option<u64> {
         let is_over = |row: &&UsageRow| row.block.is_some_and(|block| block.minutes_left.is_none());
         match self {
             Self::Tokens(tokens) => Some(tokens),

@@ -1,0 +1,75 @@
+//! The config folders of the agent, in which it keeps its sessions.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::error::Failure;
+use crate::global::GlobalArgs;
+
+/// The folders in which the agent keeps its sessions: those of `--claude-dir`, those of
+/// `$CLAUDE_CONFIG_DIR` (separated by commas), or `~/.claude` and, when it has projects,
+/// `~/.config/claude`.
+pub(crate) fn claude_dirs(global: &GlobalArgs) -> Vec<PathBuf> {
+    if let Some(dirs) = named_dirs(global) {
+        return dirs.into_iter().map(without_projects_folder).collect();
+    }
+    let Some(home) = std::env::home_dir() else { return Vec::new() };
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty());
+    let config = config.map_or_else(|| home.join(".config"), PathBuf::from).join("claude");
+    [Some(home.join(".claude")), Some(config).filter(|dir| dir.join("projects").is_dir())]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The folders the user names; `None` without any.
+fn named_dirs(global: &GlobalArgs) -> Option<Vec<PathBuf>> {
+    if !global.claude_dir.is_empty() {
+        return Some(global.claude_dir.clone());
+    }
+    let list = std::env::var_os("CLAUDE_CONFIG_DIR")?;
+    let dirs: Vec<PathBuf> = match list.to_str() {
+        Some(list) if !Path::new(list).is_dir() => {
+            list.split(',').map(str::trim).filter(|dir| !dir.is_empty()).map(PathBuf::from).collect()
+        }
+        _ => vec![PathBuf::from(list)],
+    };
+    Some(dirs).filter(|dirs| !dirs.is_empty())
+}
+
+/// The folder itself, or the one above when it is the `projects` folder in it.
+fn without_projects_folder(dir: PathBuf) -> PathBuf {
+    let is_projects = dir.file_name() == Some(OsStr::new("projects")) && !dir.join("projects").is_dir();
+    match dir.parent() {
+        Some(parent) if is_projects && parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) if is_projects => parent.to_owned(),
+        _ => dir,
+    }
+}
+
+/// Fails if a folder that the user names does not exist, or if `needs_sessions` and none of the
+/// folders has a `projects` folder.
+pub(crate) fn require_claude_dirs(global: &GlobalArgs, needs_sessions: bool) -> Result<()> {
+    let dirs = claude_dirs(global);
+    let is_named = named_dirs(global).is_some();
+    if let Some(missing) = dirs.iter().find(|dir| is_named && !dir.is_dir()) {
+        let message = format!("no folder '{}'", missing.display());
+        return Err(Failure::error(
+            "claude_dir.not_found",
+            message,
+            "--claude-dir and CLAUDE_CONFIG_DIR name the folder that has `projects` in it",
+        ));
+    }
+    if needs_sessions && !dirs.iter().any(|dir| dir.join("projects").is_dir()) {
+        return Err(no_sessions_error(global));
+    }
+    Ok(())
+}
+
+/// There are no sessions in any of the folders.
+pub(crate) fn no_sessions_error(global: &GlobalArgs) -> anyhow::Error {
+    let dirs = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+    Failure::error("session.none", format!("no sessions in {dirs}"), "name another folder with --claude-dir")
+}

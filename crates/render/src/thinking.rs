@@ -1,0 +1,13 @@
+//! How much of the model's reasoning an output shows.
+
+/// How much of the model's reasoning is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ThinkingDisplay {
+    /// The first line, and the number of lines after it.
+    #[default]
+    Folded,
+    /// All lines.
+    Full,
+    /// Nothing, not even that there was reasoning.
+    Hidden,
+}
