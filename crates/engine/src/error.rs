@@ -2,7 +2,7 @@
 
 use quipu_api::EndpointError;
 use quipu_message::ReadError;
-use quipu_transcript::{AppendError, FileError};
+use quipu_transcript::{AppendError, FileError, ForkError};
 
 use crate::settings::SettingsError;
 
@@ -21,6 +21,9 @@ pub enum EngineError {
     /// The session's file cannot be written.
     #[error("cannot write the session file")]
     Append(#[from] AppendError),
+    /// The session cannot be forked.
+    #[error("cannot fork the session")]
+    Fork(#[from] ForkError),
     /// The session's file cannot be read.
     #[error("cannot read the session file")]
     File(#[from] FileError),
@@ -122,6 +125,7 @@ impl EngineError {
             Self::Settings(error) => error.code(),
             Self::Input(error) => error.code(),
             Self::Append(error) => error.code(),
+            Self::Fork(error) => error.code(),
             Self::File(error) => error.code(),
             Self::SessionNotFound { .. } | Self::TitleNotFound { .. } => "session.not_found",
             Self::EntryNotFound { .. } => "session.no_line",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use quipu_index::{Catalogue, IndexError, ListedSession};
+use quipu_transcript::error_chain;
 
 use crate::claude_dirs::claude_dirs;
 use crate::error::{print_warning, print_warnings};
@@ -70,9 +71,7 @@ pub(crate) fn open(global: &GlobalArgs) -> Result<(Catalogue, bool)> {
 }
 
 fn open_in_memory(error: &IndexError, global: &GlobalArgs) -> Result<Catalogue> {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-    print_warning(&format!("{error}{causes}; using an index in memory for this command"));
+    print_warning(&format!("{}; using an index in memory for this command", error_chain(error)));
     Ok(with_data_folder(Catalogue::in_memory(&claude_dirs(global), prices::load()?)?))
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use quipu_render::sanitize;
-use quipu_transcript::{Check, CheckReport, Entries, Problem, find, repair};
+use quipu_transcript::{Check, CheckReport, Entries, Problem, error_chain, find, repair};
 
 use crate::args::CheckArgs;
 use crate::claude_dirs::{claude_dirs, no_sessions_error};
@@ -61,9 +61,8 @@ fn files_to_check(args: &CheckArgs, global: &GlobalArgs, total: &mut CheckReport
         let (files, errors) = if path.is_dir() { find::list_jsonl_files(&path) } else { (vec![path], Vec::new()) };
         sources.extend(files);
         for error in errors {
-            let message =
-                format!("{error}: {}", std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default());
-            total.add_problem(Problem { kind: error.problem_kind(), path: String::new(), line: 0, offset: 0, message });
+            let (kind, message) = (error.problem_kind(), error_chain(&error));
+            total.add_problem(Problem { kind, path: String::new(), line: 0, offset: 0, message });
         }
     }
     Ok(sources)

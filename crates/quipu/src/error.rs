@@ -8,7 +8,7 @@ use quipu_api::mock::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_index::IndexError;
 use quipu_transcript::find::ResolveError;
-use quipu_transcript::{DeleteError, FileError, LabelError, RepairError};
+use quipu_transcript::{DeleteError, FileError, LabelError, RepairError, error_chain};
 use serde_json::json;
 
 use crate::global::GlobalArgs;
@@ -153,10 +153,6 @@ pub(crate) fn print_warning(what: &dyn std::fmt::Display) {
 }
 
 /// Says on standard error what went wrong with some files, and why.
-pub(crate) fn print_warnings<E: std::error::Error>(errors: &[E]) {
-    for error in errors {
-        let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-        let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-        print_warning(&format!("{error}{causes}"));
-    }
+pub(crate) fn print_warnings<E: std::error::Error + 'static>(errors: &[E]) {
+    errors.iter().for_each(|error| print_warning(&error_chain(error)));
 }

@@ -1,7 +1,6 @@
 //! `quipu search`
 
 use std::collections::HashSet;
-use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -13,7 +12,7 @@ use quipu_index::{
     Hit, Pattern, PatternError, Query, SearchHits, SearchRole, SearchTerms, SessionKey, hits_in_line, matching_lines,
 };
 use quipu_render::sanitize;
-use quipu_transcript::{SessionOverview, find};
+use quipu_transcript::{SessionOverview, error_chain, find};
 
 use crate::args::{self, SearchArgs};
 use crate::catalogue::{self, progress_bar, update_progress};
@@ -114,13 +113,13 @@ fn search_role(role: args::RoleArg) -> SearchRole {
 }
 
 fn pattern_error(error: PatternError) -> anyhow::Error {
-    let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    let message = error_chain(&error);
     let hint = match error {
         PatternError::Empty => "name at least one word, such as `quipu search tide`",
         PatternError::TooManyTerms { .. } => "--exact searches for a long text as it is",
         PatternError::Syntax { .. } => "--exact searches for a text as it is",
     };
-    Failure::usage(error.code(), format!("{error}{why}"), hint)
+    Failure::usage(error.code(), message, hint)
 }
 
 fn search_index(terms: SearchTerms, query: &Query, global: &GlobalArgs) -> Result<SearchHits> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use quipu_render::find_secrets_in_line;
-use quipu_transcript::{FileError, LineReader, RawLine, find};
+use quipu_transcript::{FileError, LineReader, RawLine, error_chain, find};
 use serde::Serialize;
 
 use crate::args::SecretsArgs;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &SecretsArgs, global: &GlobalArgs, output: &Output) -> R
     for (found, error) in parallel::map_files(&sources, "searching", global, search_file) {
         findings.extend(found);
         if let Some(error) = error {
-            print_warning(&error);
+            print_warning(&error_chain(&error));
             is_complete = false;
         }
     }

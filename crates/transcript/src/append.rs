@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use quipu_message::{Line, Uuid};
 
+use crate::problem::FileError;
+
 /// Why lines could not be appended. What was in the file before is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
@@ -103,15 +105,12 @@ pub enum AppendError {
         /// The line asked for.
         uuid: Uuid,
     },
+    /// The file to continue cannot be read, so the last entry of its chain is not known.
+    #[error(transparent)]
+    Read(#[from] FileError),
     /// The recorder has ended.
     #[error("the session's writer has ended")]
     Stopped,
-    /// The session has no entry that a fork could hold.
-    #[error("{} holds nothing to fork", path.display())]
-    NothingToFork {
-        /// The file.
-        path: PathBuf,
-    },
 }
 
 impl AppendError {
@@ -132,8 +131,8 @@ impl AppendError {
             Self::Serialize(_) => "append.not_json",
             Self::NoUuid { .. } => "append.no_uuid",
             Self::EntryNotFound { .. } => "append.no_entry",
+            Self::Read(error) => error.code(),
             Self::Stopped => "append.stopped",
-            Self::NothingToFork { .. } => "append.nothing_to_fork",
         }
     }
 }
@@ -294,7 +293,7 @@ pub(crate) fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+pub(crate) fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     a.created().ok() == b.created().ok()
 }
 

@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use quipu_message::bookkeeping::ModeEntry;
 use quipu_message::line::{SpliceError, replace_lone_surrogates};
 use quipu_message::{Entry, Head, Line, SessionId, Uuid};
 use tempfile::NamedTempFile;
 
-use crate::append::{AppendError, sync_folder};
+use crate::append::sync_folder;
 use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
 use crate::read::load_session;
@@ -30,6 +30,53 @@ pub struct Fork<'a> {
     pub last_uuid: Option<&'a Uuid>,
 }
 
+/// Why a session could not be forked. The original is unchanged and there is no new file.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The original cannot be read.
+    #[error(transparent)]
+    Read(#[from] FileError),
+    /// The new file cannot be written, or exists already.
+    #[error("cannot create {}", path.display())]
+    Create {
+        /// Path of the new file.
+        path: PathBuf,
+        /// Error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// A new entry cannot be written as JSON.
+    #[error("cannot write an entry as JSON")]
+    Serialize(#[source] serde_json::Error),
+    /// The original has no entry with the UUID of [`Fork::last_uuid`].
+    #[error("no entry {uuid} in {}", path.display())]
+    EntryNotFound {
+        /// Path of the original.
+        path: PathBuf,
+        /// UUID that was asked for.
+        uuid: Uuid,
+    },
+    /// The original has no entry that a fork could hold.
+    #[error("{} holds nothing to fork", path.display())]
+    Empty {
+        /// Path of the original.
+        path: PathBuf,
+    },
+}
+
+impl ForkError {
+    /// Stable code for scripts, such as `append.no_entry`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Read(error) => error.code(),
+            Self::Create { .. } => "append.cannot_create",
+            Self::Serialize(_) => "append.not_json",
+            Self::EntryNotFound { .. } => "append.no_entry",
+            Self::Empty { .. } => "append.nothing_to_fork",
+        }
+    }
+}
+
 /// What is changed in each line.
 type LineEdit<'a> = &'a mut dyn FnMut(Line) -> Result<Line, SpliceError>;
 
@@ -37,7 +84,7 @@ impl Fork<'_> {
     /// Makes the fork; returns how many entries it holds. Ids are kept, so that
     /// readers see what is a copy; the log of API calls stays with the original.
     /// The new file appears whole or not at all.
-    pub fn run(&self) -> Result<u64, AppendError> {
+    pub fn run(&self) -> Result<u64, ForkError> {
         let (file, copied) = self.write_copy(&[], &mut Ok)?;
         self.persist(file)?;
         Ok(copied)
@@ -51,7 +98,7 @@ impl Fork<'_> {
         of: &SessionId,
         notes: &[Entry],
         fresh: &mut dyn FnMut() -> Uuid,
-    ) -> Result<u64, AppendError> {
+    ) -> Result<u64, ForkError> {
         let mut names: HashMap<Box<str>, Uuid> = HashMap::new();
         let mut rename = |id: &str| match names.get(id) {
             Some(name) => name.clone(),
@@ -59,26 +106,30 @@ impl Fork<'_> {
         };
         let (file, copied) = self.write_copy(notes, &mut |line| line.copy_with_new_ids(of, &mut rename))?;
         if copied == 0 {
-            return Err(AppendError::NothingToFork { path: self.from.to_owned() });
+            return Err(ForkError::Empty { path: self.from.to_owned() });
         }
         self.persist(file)?;
         Ok(copied)
     }
 
-    fn write_copy(&self, notes: &[Entry], change: LineEdit<'_>) -> Result<(NamedTempFile, u64), AppendError> {
-        let create = |source| AppendError::Create { path: self.to.to_owned(), source };
-        let open = |source| AppendError::Open { path: self.from.to_owned(), source };
+    fn write_copy(&self, notes: &[Entry], change: LineEdit<'_>) -> Result<(NamedTempFile, u64), ForkError> {
+        let create = |source| ForkError::Create { path: self.to.to_owned(), source };
         let chosen = self.last_uuid.map(|at| self.lines_on_path(at)).transpose()?;
-        let mut lines = LineReader::new(File::open(self.from).map_err(open)?);
+        let mut lines = LineReader::new(
+            File::open(self.from).map_err(|source| FileError::Open { path: self.from.to_owned(), source })?,
+        );
         crate::append::create_private_folder(self.target_folder()).map_err(create)?;
         let mut file = NamedTempFile::new_in(self.target_folder()).map_err(create)?;
         let mut out = BufWriter::new(file.as_file_mut());
         let mut put = |line: &Line| writeln!(out, "{}", line.as_str()).map_err(create);
         let mode =
             ModeEntry { mode: "normal".to_owned(), session_id: self.session_id.clone().into(), ..ModeEntry::default() };
-        put(&Line::from_serialize(&Entry::Mode(Box::new(mode))).map_err(AppendError::Serialize)?)?;
+        put(&Line::from_serialize(&Entry::Mode(Box::new(mode))).map_err(ForkError::Serialize)?)?;
         let mut copied = 0;
-        while let Some(piece) = lines.next().map_err(open)? {
+        loop {
+            let offset = lines.offset();
+            let read = |source| FileError::Read { path: self.from.to_owned(), offset, source };
+            let Some(piece) = lines.next().map_err(read)? else { break };
             let RawLine::Line { number, bytes, .. } = piece else { continue };
             let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen.contains(&number));
             if let Some((line, in_talk)) = self.copy_line(bytes, is_chosen, change) {
@@ -87,15 +138,15 @@ impl Fork<'_> {
             }
         }
         for note in notes {
-            put(&Line::from_serialize(note).map_err(AppendError::Serialize)?)?;
+            put(&Line::from_serialize(note).map_err(ForkError::Serialize)?)?;
         }
         out.flush().map_err(create)?;
         drop(out);
         Ok((file, copied))
     }
 
-    fn persist(&self, file: NamedTempFile) -> Result<(), AppendError> {
-        let create = |source| AppendError::Create { path: self.to.to_owned(), source };
+    fn persist(&self, file: NamedTempFile) -> Result<(), ForkError> {
+        let create = |source| ForkError::Create { path: self.to.to_owned(), source };
         file.as_file().sync_all().map_err(create)?;
         file.persist_noclobber(self.to).map_err(|error| create(error.error))?;
         sync_folder(self.target_folder()).map_err(create)
@@ -122,15 +173,11 @@ impl Fork<'_> {
         Some((change(line).ok()?, in_talk))
     }
 
-    fn lines_on_path(&self, at: &Uuid) -> Result<HashSet<u64>, AppendError> {
-        let talk = load_session(self.from).map_err(|error| match error {
-            FileError::Open { path, source } | FileError::Read { path, source, .. } => {
-                AppendError::Open { path, source }
-            }
-        })?;
+    fn lines_on_path(&self, at: &Uuid) -> Result<HashSet<u64>, ForkError> {
+        let talk = load_session(self.from)?;
         match talk.path_to(at) {
             Some(path) => Ok(path.iter().map(|node| node.line).collect()),
-            None => Err(AppendError::EntryNotFound { path: self.from.to_owned(), uuid: at.clone() }),
+            None => Err(ForkError::EntryNotFound { path: self.from.to_owned(), uuid: at.clone() }),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is wrong, and where.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -45,4 +46,10 @@ impl FileError {
     pub fn code(&self) -> &'static str {
         self.problem_kind().code()
     }
+}
+
+/// The message of an error and those of its causes, joined by `: `.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

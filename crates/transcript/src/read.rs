@@ -10,7 +10,7 @@ use quipu_message::Entry;
 
 use crate::find;
 use crate::lines::{LineEnding, LineReader, RawLine};
-use crate::problem::FileError;
+use crate::problem::{FileError, error_chain};
 
 /// An entry and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,13 +146,12 @@ fn attach_subagents(talk: &mut Conversation, subagents: Vec<find::SubagentFile>)
                 talk.attach_subagent(&subagent.agent_id, subagent.tool_use_id.as_ref(), build_conversation(entries))
             }
             Err(error) => {
-                let why = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
                 talk.push_problem(Problem {
                     kind: error.problem_kind(),
                     path: subagent.path.display().to_string(),
                     line: 0,
                     offset: 0,
-                    message: format!("{error}{why}"),
+                    message: error_chain(&error),
                 });
             }
         }

@@ -8,8 +8,8 @@ use std::path::Path;
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Head, SessionId, Uuid};
 
-use crate::append::AppendError;
 use crate::lines::{LineReader, RawLine};
+use crate::problem::FileError;
 
 /// What a session's file holds, as far as going on with it needs.
 #[derive(Debug, Default)]
@@ -27,19 +27,21 @@ pub struct TranscriptState {
 
 impl TranscriptState {
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, AppendError> {
-        let fail = |source| AppendError::Open { path: path.to_owned(), source };
-        let mut lines = LineReader::new(File::open(path).map_err(fail)?);
-        let mut resumed = Self::default();
-        while let Some(piece) = lines.next().map_err(fail)? {
-            resumed.lines += 1;
-            let RawLine::Line { bytes, .. } = piece else { continue };
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
+        let mut lines = LineReader::new(file);
+        let mut state = Self::default();
+        loop {
+            let offset = lines.offset();
+            let line = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset, source })?;
+            let Some(line) = line else { return Ok(state) };
+            state.lines += 1;
+            let RawLine::Line { bytes, .. } = line else { continue };
             let Ok(text) = std::str::from_utf8(bytes) else { continue };
             let text = replace_lone_surrogates(text);
             let Ok(head) = Head::read(&text) else { continue };
-            resumed.push(&head);
+            state.push(&head);
         }
-        Ok(resumed)
     }
 
     fn push(&mut self, head: &Head<'_>) {

@@ -1,7 +1,7 @@
 //! Why a session could not be read or changed.
 
 use quipu_message::{AgentId, SessionId};
-use quipu_transcript::{AppendError, DeleteError, FileError, LabelError};
+use quipu_transcript::{AppendError, DeleteError, FileError, ForkError, LabelError};
 
 /// Why a session could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +35,12 @@ pub enum SessionError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] FileError),
-    /// A line or a fork cannot be written.
+    /// A line cannot be appended.
     #[error(transparent)]
     Write(#[from] AppendError),
+    /// The session cannot be forked.
+    #[error(transparent)]
+    Fork(#[from] ForkError),
     /// The session cannot be deleted.
     #[error(transparent)]
     Delete(#[from] DeleteError),
@@ -54,6 +57,7 @@ impl SessionError {
             Self::NoTag => "session.no_tag",
             Self::Read(error) => error.code(),
             Self::Write(error) => error.code(),
+            Self::Fork(error) => error.code(),
             Self::Delete(error) => error.code(),
         }
     }
