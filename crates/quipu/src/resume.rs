@@ -142,8 +142,8 @@ fn session_cwd(path: &Path, folder: &str) -> Result<Option<String>> {
     if first.as_deref().is_none_or(|cwd| project_folder_name(cwd) == folder) {
         return Ok(first);
     }
-    let talk = quipu_transcript::load_file(path)?;
-    let named = talk.path().into_iter().filter_map(|node| node.entry.envelope()?.cwd.text());
+    let conversation = quipu_transcript::load_file(path)?;
+    let named = conversation.path().into_iter().filter_map(|node| node.entry.envelope()?.cwd.text());
     let fits = named.map(str::to_owned).find(|cwd| project_folder_name(cwd) == folder);
     Ok(fits.or(first))
 }

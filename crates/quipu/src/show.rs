@@ -56,23 +56,23 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
         live_view::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let talk = load_conversation(&path)?;
+    let conversation = load_conversation(&path)?;
     let (mut items, left_out) = match args.view {
         ShowView::Api => {
-            let messages = talk.for_api();
+            let messages = conversation.for_api();
             if form == ShowFormat::Json {
                 output.print_json(&messages)?;
                 return Ok(ExitCode::SUCCESS);
             }
             (messages_for_ui(&messages), 0)
         }
-        _ => screen_items(&talk, args, line)?,
+        _ => screen_items(&conversation, args, line)?,
     };
-    args.parts.select(&mut items, &talk)?;
+    args.parts.select(&mut items, &conversation)?;
     if let Some(line) = line {
         require_line(line, &path, &items)?;
     }
-    let opened = line.filter(|_| args.view == ShowView::Screen).map(|line| talk.items_at_line(&items, line));
+    let opened = line.filter(|_| args.view == ShowView::Screen).map(|line| conversation.items_at_line(&items, line));
     let opened = opened.map(|shown| keep_around(&mut items, shown, args.around.unwrap_or_default()));
     if form == ShowFormat::Json {
         output.print_json(&items)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
     let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
     let is_part = args.parts.is_partial() || args.branch.is_some() || line.is_some();
     let hidden = hidden_summary(left_out).filter(|_| !is_part);
-    let about = SessionDetails { not_shown: hidden, ..session_details(&talk, metrics.as_ref()) };
+    let about = SessionDetails { not_shown: hidden, ..session_details(&conversation, metrics.as_ref()) };
     let (full, local) = (args.full, format_local_time);
     match form {
         ShowFormat::Markdown => output.print_bytes(
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
                 print_note(global, &empty_note(&path, args));
             }
             if !is_part && args.view == ShowView::Screen {
-                print_left_out(&talk, global, about.not_shown.as_deref());
+                print_left_out(&conversation, global, about.not_shown.as_deref());
             }
         }
     }
@@ -141,19 +141,19 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
 /// The items of the conversation, or of one left branch. Where a line is named that stands
 /// in a left branch or in a hidden text, these are there too. With the count of hidden items
 /// that are left out.
-fn screen_items(talk: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
+fn screen_items(conversation: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
     let options = UiOptions { include_hidden: args.full, include_branches: args.branch == Some(BranchChoice::All) };
     let Some(BranchChoice::Number(n)) = args.branch else {
-        let (items, left_out) = talk.for_ui_and_left_out(options);
+        let (items, left_out) = conversation.for_ui_and_left_out(options);
         let is_there = |items: &[ScreenItem]| items.iter().any(|i| Some(i.line) == line && i.kind != ItemKind::Branch);
         if line.is_none() || is_there(&items) {
             return Ok((items, left_out));
         }
-        let all = talk.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
+        let all = conversation.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
         return Ok(if is_there(&all) { (all, 0) } else { (items, left_out) });
     };
-    talk.branch_for_ui(n, options).map(|items| (items, 0)).ok_or_else(|| {
-        let hint = format!("it has {}", format::count(talk.branches().len(), "left branch"));
+    conversation.branch_for_ui(n, options).map(|items| (items, 0)).ok_or_else(|| {
+        let hint = format!("it has {}", format::count(conversation.branches().len(), "left branch"));
         Failure::error("branch.none", format!("no branch {n} in {}", args.session), hint)
     })
 }
@@ -209,8 +209,8 @@ fn empty_note(path: &Path, args: &ShowArgs) -> String {
 }
 
 /// Says on stderr what the text leaves out.
-fn print_left_out(talk: &Conversation, global: &GlobalArgs, hidden: Option<&str>) {
-    let branches = talk.branches().len();
+fn print_left_out(conversation: &Conversation, global: &GlobalArgs, hidden: Option<&str>) {
+    let branches = conversation.branches().len();
     if branches > 0 {
         let branches = format::count(branches, "left branch");
         print_note(global, &format!("not shown: {branches}; `--branch all` shows all"));

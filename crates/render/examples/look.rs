@@ -10,11 +10,11 @@ fn main() -> std::io::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let text = std::fs::read_to_string(args.first().map_or("/dev/stdin", |path| path))?;
     let form = args.get(1).map_or("color", |form| form);
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     for (i, line) in text.lines().enumerate() {
-        talk.push_line(i as u64 + 1, line);
+        conversation.push_line(i as u64 + 1, line);
     }
-    let items = talk.for_ui();
+    let items = conversation.for_ui();
     let width = args.get(2).and_then(|width| width.parse().ok()).unwrap_or(100);
     let terminal = Terminal { width, color: form != "text", ..Terminal::default() };
     let start = Instant::now();

@@ -1,30 +1,31 @@
-//! The list of an archive of many conversations, as a page or as Markdown.
+//! Writes the index of an archive of many conversations, as an HTML page or as Markdown.
 
 use crate::SessionDetails;
 use crate::html::Html;
 use crate::markdown;
 use crate::sanitize::sanitize_line;
 
-/// A conversation of an archive.
+/// One conversation in an archive, with its columns as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchiveItem {
-    /// Its file, relative to the list; `/` between folders.
+    /// Path of its file relative to the index, with `/` between folders.
     pub file: String,
-    /// What it is called.
+    /// Title of the session.
     pub title: String,
-    /// The project it belongs to.
+    /// Name of its project.
     pub project: String,
-    /// When it was last active.
+    /// Time of its last entry.
     pub last_active: String,
-    /// Number of its turns.
+    /// Number of turns.
     pub turns: String,
-    /// What it cost.
+    /// Cost of its API calls.
     pub cost: String,
 }
 
 const COLUMNS: [&str; 4] = ["last", "title", "turns", "cost"];
 
-/// The list as a page that loads and runs nothing, by project in the order given.
+/// Writes the index as an HTML page without scripts and external resources. Conversations are
+/// grouped by project, in the order given.
 pub fn archive_html(title: &str, archived: &[ArchiveItem]) -> String {
     let about = SessionDetails { title: Some(title.to_owned()), ..SessionDetails::default() };
     let mut body = String::new();
@@ -44,7 +45,7 @@ pub fn archive_html(title: &str, archived: &[ArchiveItem]) -> String {
     Html { details: about, ..Html::default() }.wrap_page(&body)
 }
 
-/// The same as Markdown.
+/// Writes the index as Markdown, in the same order as [`archive_html`].
 pub fn archive_markdown(title: &str, archived: &[ArchiveItem]) -> String {
     let mut text = format!("# {}\n", markdown::escape_markdown(&sanitize_line(title)));
     for project in group_by_project(archived) {
@@ -64,7 +65,7 @@ pub fn archive_markdown(title: &str, archived: &[ArchiveItem]) -> String {
     text
 }
 
-/// The conversations of each project together, projects by their first conversation.
+/// Groups conversations by project, in the order of each project's first conversation.
 fn group_by_project(archived: &[ArchiveItem]) -> Vec<Vec<&ArchiveItem>> {
     let mut projects: Vec<Vec<&ArchiveItem>> = Vec::new();
     for one in archived {
@@ -76,7 +77,7 @@ fn group_by_project(archived: &[ArchiveItem]) -> Vec<Vec<&ArchiveItem>> {
     projects
 }
 
-/// A relative path as the address of a link.
+/// A relative path, percent-encoded for the `href` of a link.
 fn encode_href(file: &str) -> String {
     let mut address = String::from("./");
     for byte in file.bytes() {

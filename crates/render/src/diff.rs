@@ -1,33 +1,33 @@
-//! What a change to a text changes, line by line and word by word.
+//! Compares two texts line by line and word by word.
 
 use std::borrow::Cow;
 
 use similar::{ChangeTag, TextDiff};
 
-/// A line of a change.
+/// One line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What happens to it.
+    /// Whether the line is added, removed or unchanged.
     pub kind: DiffLineKind,
-    /// Its text in pieces; `true` marks the words that differ.
+    /// The text of the line in parts; `true` marks words that differ from the other side.
     pub parts: Vec<(bool, String)>,
 }
 
-/// What happens to a line.
+/// Kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLineKind {
-    /// It stays.
+    /// In both texts.
     Unchanged,
-    /// It goes.
+    /// In the old text only.
     Removed,
-    /// It comes.
+    /// In the new text only.
     Added,
-    /// It stands for unchanged lines left out.
+    /// Placeholder for unchanged lines that are left out.
     Gap,
 }
 
 impl DiffLineKind {
-    /// The mark in a unified diff.
+    /// The character before the line: as in a unified diff, `⋯` for a gap.
     pub fn mark(self) -> char {
         match self {
             Self::Unchanged => ' ',
@@ -40,18 +40,18 @@ impl DiffLineKind {
 
 /// Unchanged lines kept around a change.
 const CONTEXT_LINES: usize = 3;
-/// Beyond this many bytes nobody compares: all goes, all comes.
+/// Longer texts are not compared: all old lines are removed and all new lines are added.
 const MAX_DIFF_BYTES: usize = 128 * 1024;
 /// Lines longer than this are not compared word by word.
 const MAX_WORD_DIFF_LINE_BYTES: usize = 2_000;
 
-/// The lines of a change, each with what happens to it.
+/// Compares two texts; unchanged lines far from a change are replaced by a gap.
 pub(crate) fn diff_lines(old: &str, new: &str) -> Vec<DiffLine> {
     if old.len() + new.len() > MAX_DIFF_BYTES {
-        let whole = |text: &str, sign| text.lines().map(|line| plain_line(sign, line)).collect::<Vec<_>>();
+        let whole = |text: &str, kind| text.lines().map(|line| plain_line(kind, line)).collect::<Vec<_>>();
         return [whole(old, DiffLineKind::Removed), whole(new, DiffLineKind::Added)].concat();
     }
-    // Whether the last line ends in a line break is no news to a reader.
+    // A missing line break at the end of the text is not shown as a change.
     let (old, new) = (ensure_final_newline(old), ensure_final_newline(new));
     let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
     let by_word = !old.lines().chain(new.lines()).any(|line| line.len() > MAX_WORD_DIFF_LINE_BYTES);
@@ -64,7 +64,7 @@ pub(crate) fn diff_lines(old: &str, new: &str) -> Vec<DiffLine> {
             if by_word {
                 // No deadline: the size is bounded, and this crate reads no clock.
                 lines.extend(diff.iter_inline_changes_deadline(op, None).map(|change| {
-                    let parts = change.values().iter().map(|&(strong, text)| (strong, text)).collect();
+                    let parts = change.values().iter().map(|&(is_changed, text)| (is_changed, text)).collect();
                     to_diff_line(change.tag(), parts)
                 }));
             } else {
@@ -77,9 +77,9 @@ pub(crate) fn diff_lines(old: &str, new: &str) -> Vec<DiffLine> {
     lines
 }
 
-/// How many lines come and go.
+/// Number of added and of removed lines.
 pub(crate) fn count_changes(lines: &[DiffLine]) -> (usize, usize) {
-    let of = |sign| lines.iter().filter(|line| line.kind == sign).count();
+    let of = |kind| lines.iter().filter(|line| line.kind == kind).count();
     (of(DiffLineKind::Added), of(DiffLineKind::Removed))
 }
 
@@ -87,21 +87,22 @@ fn ensure_final_newline(text: &str) -> Cow<'_, str> {
     if text.is_empty() || text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) }
 }
 
-fn plain_line(sign: DiffLineKind, text: &str) -> DiffLine {
-    DiffLine { kind: sign, parts: vec![(false, text.to_owned())] }
+fn plain_line(kind: DiffLineKind, text: &str) -> DiffLine {
+    DiffLine { kind: kind, parts: vec![(false, text.to_owned())] }
 }
 
 fn to_diff_line(tag: ChangeTag, parts: Vec<(bool, &str)>) -> DiffLine {
-    let sign = match tag {
+    let kind = match tag {
         ChangeTag::Equal => DiffLineKind::Unchanged,
         ChangeTag::Delete => DiffLineKind::Removed,
         ChangeTag::Insert => DiffLineKind::Added,
     };
     // A line that differs as a whole needs no emphasis on its words.
-    let whole = parts.iter().all(|(strong, text)| *strong || text.trim().is_empty());
-    let parts =
-        parts.into_iter().map(|(strong, text)| (strong && !whole, text.trim_end_matches(['\n', '\r']).to_owned()));
-    DiffLine { kind: sign, parts: parts.filter(|(_, text)| !text.is_empty()).collect() }
+    let whole = parts.iter().all(|(is_changed, text)| *is_changed || text.trim().is_empty());
+    let parts = parts
+        .into_iter()
+        .map(|(is_changed, text)| (is_changed && !whole, text.trim_end_matches(['\n', '\r']).to_owned()));
+    DiffLine { kind: kind, parts: parts.filter(|(_, text)| !text.is_empty()).collect() }
 }
 
 #[cfg(test)]
@@ -110,7 +111,7 @@ mod tests {
 
     /// The diff as text, emphasised words in brackets.
     fn diff_text(old: &str, new: &str) -> String {
-        let part = |(strong, text): &(bool, String)| if *strong { format!("[{text}]") } else { text.clone() };
+        let part = |(is_changed, text): &(bool, String)| if *is_changed { format!("[{text}]") } else { text.clone() };
         let line = |line: super::DiffLine| {
             format!("{}{}\n", line.kind.mark(), line.parts.iter().map(part).collect::<String>())
         };

@@ -1,9 +1,9 @@
-//! The files that a session changed, each as one diff from before its first change to
-//! after its last.
+//! Reconstructs the files that a session changed, each as one diff from before its first change
+//! to after its last.
 //!
-//! Results of `Write` and `Edit` say what the file held before. Where they do not, it is
-//! what the change before left, what a `Read` showed, or a backup. A change whose file
-//! cannot be known in any of these ways is counted and left out.
+//! The results of `Write` and `Edit` usually contain the file before the change. Otherwise its
+//! content comes from the change before, from a `Read` of the whole file, or from a backup. A
+//! change whose file is not known in any of these ways is counted as missing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,14 +18,14 @@ use crate::tool_call::strip_line_numbers;
 #[cfg(test)]
 mod tests;
 
-/// What a session did to a file.
+/// All changes of a session to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
     /// Path of the file, as the tool calls name it.
     pub path: String,
-    /// What happened to it, from the first change to the last.
+    /// What happened to the file, from the first change to the last.
     pub status: ChangeStatus,
-    /// Unified diff; text of the file as it is, control characters included.
+    /// Unified diff. The text of the file is not sanitized and may have control characters.
     pub diff: String,
     /// Number of lines the diff adds.
     pub added: usize,
@@ -50,12 +50,12 @@ pub enum ChangeStatus {
     Deleted,
 }
 
-/// The files that tool calls changed, in the order of their first change; subagents' calls
-/// included, failed and refused ones not.
+/// Returns the files that successful tool calls changed, subagents included, in the order of
+/// their first change.
 ///
-/// `cwd` is the session's folder: paths in diffs are relative to it. `backup` returns the
-/// content of a file before the session: `None` if not known, `Some(None)` if the file did
-/// not exist. It is asked only for files of which nothing else tells.
+/// `cwd` is the working directory of the session; paths in diffs are relative to it. `backup`
+/// returns the content of a file before the session: `None` if not known, `Some(None)` if the
+/// file did not exist. It is called only if the content is not known from the tool calls.
 pub fn file_changes(
     items: &[ScreenItem],
     cwd: Option<&str>,
@@ -80,22 +80,21 @@ struct ChangeCollector<'a> {
     read_files: HashMap<String, String>,
 }
 
-/// A file on its way through the session.
+/// State of a file while the tool calls are applied in order.
 #[derive(Default)]
 struct TrackedFile {
     first_change_order: usize,
-    /// Before the first change; the outer `None` is unknown.
+    /// Content before the first change; `None` if unknown.
     before: Option<FileContent>,
-    /// After the last change; the outer `None` is unknown.
+    /// Content after the last change; `None` if unknown.
     current: Option<FileContent>,
-    /// After the last change of which that is known.
+    /// Content after the last change whose result is known.
     last_known: Option<FileContent>,
     missing: usize,
     changed_outside: bool,
 }
 
-/// One change: what the result says of the file before, and how to get from there to the
-/// file after.
+/// One change to a file by a tool call. `before` is the content that the tool result reports.
 struct FileEdit {
     path: String,
     before: Option<FileContent>,
@@ -104,7 +103,7 @@ struct FileEdit {
 
 enum NewContent {
     Whole(FileContent),
-    /// Texts to replace, and the same change as hunks where the result has them.
+    /// Text replacements, and the same change as hunks if the tool result has them.
     Edits(Vec<(String, String, bool)>, Vec<Hunk>),
 }
 
@@ -159,14 +158,14 @@ impl ChangeCollector<'_> {
         };
         file.missing += usize::from(before.is_none() || after.is_none());
         if file.before.is_none() {
-            // Without the file before a change, later ones are still shown.
+            // If the content before this change is unknown, the diff starts after it.
             file.before = if after.is_some() { before.or_else(|| after.clone()) } else { None };
         }
         file.last_known = after.clone().or(file.last_known.take());
         file.current = after;
     }
 
-    /// Takes note of `rm FILE` for files that the session changed.
+    /// Marks files as deleted that the session changed and then removed with `rm FILE`.
     fn collect_removed(&mut self, input: &BashInput) {
         for path in removed_paths(&input.command) {
             let absolute = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd) };
@@ -222,19 +221,20 @@ fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str) -> String 
     TextDiff::from_lines(old, new).unified_diff().context_radius(3).header(old_name, new_name).to_string()
 }
 
-/// What a successful call did to a file; `None` for tools that change none.
+/// The change that a successful tool call made; `None` for tools that change no file.
 fn edit_from_card(card: &ToolCard, input: ToolInput) -> Option<FileEdit> {
     let edit = |old: String, new: String, all: bool| (old, new, all);
     match input {
         ToolInput::Write(input) => {
             let output = parse_output::<WriteOutput>(card);
-            let told = || card.result.as_ref().is_some_and(|result| result.to_text().starts_with(CREATED_PREFIX));
+            let is_reported_created =
+                || card.result.as_ref().is_some_and(|result| result.to_text().starts_with(CREATED_PREFIX));
             let before = match &output {
                 Some(output) => match output.original_file.text() {
                     Some(text) => Some(Some(text.to_owned())),
                     None => (output.kind == "create").then_some(None),
                 },
-                None => told().then_some(None),
+                None => is_reported_created().then_some(None),
             };
             let content = output.map_or(input.content, |output| output.content);
             Some(FileEdit { path: input.file_path, before, after: NewContent::Whole(Some(content)) })
@@ -271,7 +271,7 @@ fn parse_output<T: serde::de::DeserializeOwned>(card: &ToolCard) -> Option<T> {
     card.output.as_ref()?.read().ok()
 }
 
-/// The text of a file that a call read from its first line to its last.
+/// Content of a file if the tool call read it from the first line to the last.
 fn read_whole_file(card: &ToolCard, input: &ReadInput) -> Option<String> {
     if card.output.is_none() {
         return whole_file_from_result(card, input);
@@ -281,11 +281,11 @@ fn read_whole_file(card: &ToolCard, input: &ReadInput) -> Option<String> {
     file.content.into_option().filter(|_| is_whole)
 }
 
-/// More lines than this, or longer ones, are cut in what the model is given.
+/// `Read` truncates files with more lines than this, and lines longer than this.
 const READ_TOOL_LIMIT: usize = 2_000;
 
-/// The same from the numbered lines that the model was given, for calls of which nothing
-/// else is recorded. Whether the last line ends in a line break is not known then.
+/// Content of a file from the numbered lines of the tool result, for sessions that record
+/// nothing else. Assumes that the last line ends in a line break.
 fn whole_file_from_result(card: &ToolCard, input: &ReadInput) -> Option<String> {
     let text = card.result.as_ref()?.to_text();
     let is_numbered = text.trim_start().starts_with("1→") || text.trim_start().starts_with("1\t");
@@ -295,10 +295,10 @@ fn whole_file_from_result(card: &ToolCard, input: &ReadInput) -> Option<String> 
     (is_whole && !is_cut).then(|| text.trim_end_matches('\n').to_owned() + "\n")
 }
 
-/// How the result for the model begins when a file was new.
+/// Start of the tool result when `Write` created a new file.
 const CREATED_PREFIX: &str = "File created successfully";
 
-/// The text with each of the edits made in turn; `None` if one does not fit.
+/// Applies edits one after another; `None` if a text to replace is not found.
 fn apply_edits(text: &str, edits: &[(String, String, bool)]) -> Option<String> {
     let mut text = text.to_owned();
     for (old, new, all) in edits {
@@ -313,7 +313,7 @@ fn apply_edits(text: &str, edits: &[(String, String, bool)]) -> Option<String> {
     Some(text)
 }
 
-/// The text with hunks applied; `None` if a line is not what a hunk says.
+/// Applies hunks; `None` if a line differs from what a hunk expects.
 fn apply_hunks(text: &str, hunks: &[Hunk]) -> Option<String> {
     if hunks.is_empty() {
         return None;
@@ -345,7 +345,7 @@ fn apply_hunks(text: &str, hunks: &[Hunk]) -> Option<String> {
     Some(out)
 }
 
-/// The files that plain `rm` commands name; anything with special signs is left alone.
+/// Paths in plain `rm` commands. Commands with shell syntax are ignored.
 fn removed_paths(command: &str) -> Vec<&str> {
     let simple = command.split(['\n', ';']).flat_map(|part| part.split("&&"));
     let mut paths = Vec::new();

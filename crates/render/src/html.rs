@@ -1,4 +1,4 @@
-//! A conversation as one self-contained page.
+//! Renders a conversation as one self-contained HTML page.
 
 use quipu_conversation::{ItemKind, ScreenItem};
 
@@ -16,23 +16,22 @@ mod tests;
 
 use escape::{encode_fragment, escape_attribute, escape_text};
 
-/// How a conversation is shown as a page.
+/// Renders a conversation as an HTML page.
 ///
-/// The page loads nothing and runs nothing. Text from the items is always
-/// escaped, links lead to `http`, `https` and `mailto` only, and pictures are
-/// those of the items themselves.
+/// The page has no scripts and loads no external resources. Text from the items is always
+/// escaped, links have the schemes `http`, `https` and `mailto` only, and images are embedded.
 #[derive(Debug, Clone)]
 pub struct Html {
-    /// What the head of the page says.
+    /// Facts about the session for the header of the page.
     pub details: SessionDetails,
-    /// How much of the model's reasoning is shown: folded away, opened, or none.
+    /// Whether the model's reasoning is folded, open or left out.
     pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
     pub show_tools: bool,
     /// Whether hooks that succeeded without output are shown.
     pub show_silent_hooks: bool,
-    /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
-    /// default the time as it is written.
+    /// Formats a timestamp as `YYYY-MM-DD HH:MM` in the reader's time zone. The default keeps the
+    /// zone of the timestamp.
     pub format_time: fn(&str) -> String,
 }
 
@@ -48,13 +47,13 @@ impl Default for Html {
     }
 }
 
-/// The page may use its own styles and the pictures in it, and nothing else.
+/// Allows the styles and images in the page itself and nothing else.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 const STYLESHEET: &str = include_str!("html/style.css");
 
 impl Html {
-    /// Writes the page.
+    /// Renders the items as a complete page.
     pub fn render(&self, items: &[ScreenItem]) -> String {
         let mut out = self.page_head();
         push_prompt_list(items, &mut out);
@@ -64,23 +63,23 @@ impl Html {
         out
     }
 
-    /// Writes a page with a body that is HTML already.
+    /// Renders a page with a body that is HTML already.
     pub(crate) fn wrap_page(&self, body: &str) -> String {
         format!("{}<main>\n{body}</main>\n</body>\n</html>\n", self.page_head())
     }
 
-    /// Text as it stands between tags; on one line.
-    pub(crate) fn escape_line(words: &str) -> String {
-        escape_text(&sanitize_line(words))
+    /// Text escaped for HTML, on one line.
+    pub(crate) fn escape_line(text: &str) -> String {
+        escape_text(&sanitize_line(text))
     }
 
-    /// Writes a page of lines as they are.
+    /// Renders the lines of a file as a complete page, each line as it is.
     pub fn render_lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
         let lines = (1..).zip(lines).map(|(n, line)| format!("<pre id=\"L{n}\">{}</pre>\n", escape_text(line)));
         self.wrap_page(&lines.collect::<String>())
     }
 
-    /// Everything up to what the page is about.
+    /// Everything before the `main` element.
     fn page_head(&self) -> String {
         let title = escape_text(&self.details.heading());
         let mut out = format!(
@@ -105,37 +104,37 @@ impl Html {
     }
 }
 
-/// The person's requests, as links to them.
+/// Adds a list of links to the user prompts.
 fn push_prompt_list(items: &[ScreenItem], out: &mut String) {
-    let asked: Vec<_> = items
+    let prompts: Vec<_> = items
         .iter()
         .filter(|item| item.kind == ItemKind::User)
         .filter_map(|item| Some((item.uuid.as_ref()?, item.text.as_deref().filter(|text| !text.trim().is_empty())?)))
         .collect();
-    if asked.len() < 2 {
+    if prompts.len() < 2 {
         return;
     }
     out.push_str("<nav aria-label=\"requests\">\n<ol>\n");
-    for (uuid, words) in asked {
-        let short = truncate(&sanitize_line(words), 90);
+    for (uuid, text) in prompts {
+        let truncated = truncate(&sanitize_line(text), 90);
         out.push_str(&format!(
             "<li><a href=\"#{}\">{}</a></li>\n",
             encode_fragment(uuid.as_str()),
-            escape_text(&short)
+            escape_text(&truncated)
         ));
     }
     out.push_str("</ol>\n</nav>\n");
 }
 
-/// The first characters of a text, marked when there are more.
-fn truncate(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// The first characters of a text, with `…` if it is longer.
+fn truncate(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// An `id` attribute for an item, with the space before it; nothing without a uuid.
+/// The `id` attribute of an item with a space before it; empty if the item has no UUID.
 fn id_attribute(item: &ScreenItem) -> String {
     item.uuid.as_ref().map(|uuid| format!(" id=\"{}\"", escape_attribute(uuid.as_str()))).unwrap_or_default()
 }

@@ -1,19 +1,30 @@
-//! How a conversation looks outside the page.
+//! Renders conversations for a terminal, as Markdown and as self-contained HTML pages.
 //!
-//! ```text
-//!   &[ScreenItem] ──┬── Terminal   rows for a terminal, whole or item by item
-//!                   ├── Markdown   a document to share
-//!                   └── Html       one self-contained page
-//!   ToolCard ────────── Call       what a call is in one line, for all three
-//!   &mut ScreenItem ─── Redactor   secrets masked and counted, before sharing
-//!   text, lines ─────── find_secrets, secrets_in_line   what is masked, and where
-//!   &[Archived] ─────── archive_html, archive_markdown   the list of many documents
-//!   &[ScreenItem] ───── file_changes   the files a session changed, as diffs
+//! All outputs take the [`ScreenItem`](quipu_conversation::ScreenItem)s of a conversation. Text in
+//! them is untrusted: [`sanitize`] removes every escape sequence, control character and invisible
+//! character, whatever the output.
+//!
+//! ```
+//! use quipu_conversation::Conversation;
+//! use quipu_render::Markdown;
+//! let mut conversation = Conversation::default();
+//! conversation.push_line(1, r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#);
+//! assert_eq!(Markdown::default().render(&conversation.for_ui()), "# Conversation\n\n## you\n\nhi\n");
 //! ```
 //!
-//! What the items hold is untrusted: [`sanitize`] takes every escape sequence,
-//! control and invisible character out of it, whatever the output. Deliberately
-//! absent: files, clocks, time zones and paging; what is shown is passed in.
+//! | I want to … | look at |
+//! |---|---|
+//! | print a conversation on a terminal | [`Terminal`] |
+//! | print items as they arrive | [`TerminalRenderer`] |
+//! | write a document to share | [`Markdown`], [`Html`] |
+//! | write the index of many documents | [`archive_html`], [`archive_markdown`] |
+//! | describe a tool call in one line | [`ToolCallView`] |
+//! | mask credentials, addresses and home folders | [`Redactor`] |
+//! | find credentials | [`find_secrets`], [`find_secrets_in_line`] |
+//! | get the files that a session changed, as diffs | [`file_changes`] |
+//! | make untrusted text safe to print | [`sanitize`] |
+//!
+//! Not in this crate: files, clocks, time zones and paging. The caller passes them in.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]

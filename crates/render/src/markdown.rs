@@ -1,4 +1,4 @@
-//! A conversation as a Markdown document, to share.
+//! Renders a conversation as a Markdown document.
 
 use quipu_conversation::{ItemKind, ScreenItem, ToolCard, ToolStatus};
 
@@ -17,24 +17,24 @@ pub(crate) use escape::PARSER_OPTIONS;
 pub(crate) use escape::escape_markdown;
 use escape::{block_quote, code_block, code_span, neutralize_markdown};
 
-/// How a conversation is written as Markdown.
+/// Renders a conversation as Markdown.
 ///
-/// The words of the model and the person stay the Markdown they are; raw HTML
-/// in them is escaped, and a fence they leave open is closed.
+/// Text of the model and the user is kept as Markdown, but raw HTML in it is escaped and an
+/// unclosed code fence is closed.
 #[derive(Debug, Clone)]
 pub struct Markdown {
-    /// What the head of the document says.
+    /// Facts about the session for the start of the document.
     pub details: SessionDetails,
     /// How much of the model's reasoning is shown.
     pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
     pub show_tools: bool,
-    /// Whether long results are shown to their end.
+    /// Whether long tool results are shown in full.
     pub show_full: bool,
     /// Whether hooks that succeeded without output are shown.
     pub show_silent_hooks: bool,
-    /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
-    /// default the time as it is written.
+    /// Formats a timestamp as `YYYY-MM-DD HH:MM` in the reader's time zone. The default keeps the
+    /// zone of the timestamp.
     pub format_time: fn(&str) -> String,
 }
 
@@ -51,17 +51,17 @@ impl Default for Markdown {
     }
 }
 
-/// Lines of a result before it is cut.
+/// Longer tool results are truncated.
 const MAX_RESULT_LINES: usize = 40;
 
 impl Markdown {
-    /// Writes lines as they are, each in a block of its own.
+    /// Renders the lines of a file, each in a code block of its own.
     pub fn render_lines<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
         let blocks: Vec<_> = lines.into_iter().map(|line| escape::code_block("json", &crate::sanitize(line))).collect();
         format!("# {}\n\n{}\n", escape_markdown(&self.details.heading()), blocks.join("\n\n"))
     }
 
-    /// Writes the document.
+    /// Renders the items as a complete document.
     pub fn render(&self, items: &[ScreenItem]) -> String {
         let mut blocks = vec![format!("# {}", escape_markdown(&self.details.heading()))];
         let facts = self.details.labelled_values();
@@ -82,10 +82,10 @@ impl Markdown {
             if blocks.len() == start {
                 continue;
             }
-            let Some(now) = Speaker::from_items(&items[at..], speaker.as_ref()) else { continue };
-            if speaker.as_ref() != Some(&now) {
-                blocks.insert(start, self.speaker_heading(&now, item, inner));
-                speaker = Some(now);
+            let Some(current) = Speaker::from_items(&items[at..], speaker.as_ref()) else { continue };
+            if speaker.as_ref() != Some(&current) {
+                blocks.insert(start, self.speaker_heading(&current, item, inner));
+                speaker = Some(current);
             }
         }
     }
@@ -96,9 +96,9 @@ impl Markdown {
             Speaker::User => "you",
             Speaker::Model(name) => name,
         };
-        let when = item.timestamp.as_deref().map(self.format_time).map(|when| format!(" · {}", escape_markdown(&when)));
+        let time = item.timestamp.as_deref().map(self.format_time).map(|time| format!(" · {}", escape_markdown(&time)));
         let level = if inner { "####" } else { "##" };
-        format!("{level} {}{}", escape_markdown(name), when.unwrap_or_default())
+        format!("{level} {}{}", escape_markdown(name), time.unwrap_or_default())
     }
 
     fn push_item(&self, item: &ScreenItem, blocks: &mut Vec<String>) {
@@ -164,23 +164,23 @@ impl Markdown {
     }
 
     fn push_tool(&self, card: &ToolCard, blocks: &mut Vec<String>) {
-        let call = ToolCallView::from_card(card, self.details.base_folder());
-        let mut title = format!("**{}** ", escape_markdown(&call.name));
+        let view = ToolCallView::from_card(card, self.details.base_folder());
+        let mut title = format!("**{}** ", escape_markdown(&view.name));
         title.push_str(match card.status {
             ToolStatus::Success => "✓",
             ToolStatus::Failed => "✗ failed",
             ToolStatus::Pending => "… pending",
         });
-        if !call.subject.is_empty() {
+        if !view.subject.is_empty() {
             title.push(' ');
-            title.push_str(&code_span(&self.truncate_line(&call.subject)));
+            title.push_str(&code_span(&self.truncate_line(&view.subject)));
         }
-        if !call.note.is_empty() {
-            title.push_str(&format!(" ({})", escape_markdown(&call.note)));
+        if !view.note.is_empty() {
+            title.push_str(&format!(" ({})", escape_markdown(&view.note)));
         }
         blocks.push(title);
-        if !call.is_collapsed || self.show_full {
-            blocks.extend(call.parts.iter().map(|part| self.render_part(part)));
+        if !view.is_collapsed || self.show_full {
+            blocks.extend(view.parts.iter().map(|part| self.render_part(part)));
         }
         if let Some(subagent) = &card.subagent {
             let mut inner = Vec::new();

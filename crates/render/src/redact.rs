@@ -1,4 +1,4 @@
-//! Masking what should not be shared: credentials, e-mail addresses and home folders.
+//! Masks credentials, e-mail addresses and home folders.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,12 +24,12 @@ mod tests;
 /// ```
 /// use quipu_render::Redactor;
 /// let mut redactor = Redactor::default();
-/// assert_eq!(redactor.text("mail sam@example.org"), "mail [e-mail address]");
+/// assert_eq!(redactor.redact_text("mail sam@example.org"), "mail [e-mail address]");
 /// assert_eq!(redactor.counts()["e-mail address"], 1);
 /// ```
 #[derive(Debug, Default)]
 pub struct Redactor {
-    /// Finds the user's folder in names of project folders.
+    /// Matches the user's home folder in names of project folders.
     user_home_regex: Option<Regex>,
     counts: BTreeMap<&'static str, u64>,
 }
@@ -40,33 +40,33 @@ const HOME_KIND: &str = "home folder";
 static EMAIL_REGEX: LazyLock<Regex> =
     LazyLock::new(|| compile(r"\b([A-Za-z0-9._%+-]+)@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"));
 
-/// `/home/sam`, `/Users/sam` and `C:\Users\sam`. The group is what is masked.
+/// `/home/sam`, `/Users/sam` and `C:\Users\sam`. The group is the part to mask.
 static HOME_REGEX: LazyLock<Regex> = LazyLock::new(|| {
     compile(r#"(?:/home/|/Users/|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/))([^\s/\\:'"`<>|$*{}\[\],;)]+)"#)
 });
 
-/// The same as the agent writes it in the names of project folders: `-Users-sam-app`.
+/// Home folders in the names of project folders: `-Users-sam-app`.
 static PROJECT_HOME_REGEX: LazyLock<Regex> =
     LazyLock::new(|| compile(r#"(?:^|[\s/\\"'`=(])(?:[A-Za-z]-)?-(?:Users|home)-([A-Za-z0-9]+)"#));
 
 impl Redactor {
-    /// A redactor for the session that `about` describes. Where its folder is known,
-    /// the user's name is also masked where dashes stand for the signs in it.
-    pub fn new(about: &SessionDetails) -> Self {
-        let user = HOME_REGEX.captures(about.base_folder()).map(|found| dashed_name(&found[1]));
+    /// Creates a redactor for a session. If its working directory is in a home folder, the user's
+    /// name is also masked in names of project folders, where dashes replace its punctuation.
+    pub fn new(details: &SessionDetails) -> Self {
+        let user = HOME_REGEX.captures(details.base_folder()).map(|found| dashed_name(&found[1]));
         let own_home = user.filter(|user| user.contains('-')).map(|user| {
-            // Made of letters, digits and dashes: a pattern as it is.
+            // The name has only letters, digits and dashes, so it needs no escaping.
             compile(&format!(r"(?:[A-Za-z]-)?-(?:Users|home)-({user})(?:-|\b)"))
         });
         Self { user_home_regex: own_home, counts: BTreeMap::new() }
     }
 
-    /// How much of each kind was masked.
+    /// Number of masked values by kind.
     pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
         &self.counts
     }
 
-    /// The text with what it hides replaced by its kind in brackets.
+    /// Replaces each credential, address and home folder by its kind in brackets.
     pub fn redact_text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         let secrets = find_secrets(&text);
@@ -82,7 +82,7 @@ impl Redactor {
             text = Cow::Owned(masked);
         }
         if text.contains('@') {
-            // `git@host` is how anybody logs in there.
+            // `git@host` is the login of a git server, not a user's address.
             text = self.mask_matches(text, &EMAIL_REGEX, EMAIL_KIND, |user| (user != "git").then_some(0));
         }
         if let Some(own_home) = self.user_home_regex.clone() {
@@ -92,14 +92,14 @@ impl Redactor {
         self.mask_matches(text, &PROJECT_HOME_REGEX, HOME_KIND, |_| Some(1))
     }
 
-    /// Masks what a document says about its session.
-    pub fn redact_details(&mut self, about: &mut SessionDetails) {
-        for fact in about.texts_mut() {
+    /// Masks the facts about a session.
+    pub fn redact_details(&mut self, details: &mut SessionDetails) {
+        for fact in details.texts_mut() {
             *fact = self.redact_text(fact).into_owned();
         }
     }
 
-    /// Masks everything an item shows, what a subagent said included.
+    /// Masks all text of an item, including the items of a subagent.
     pub fn redact_item(&mut self, item: &mut ScreenItem) {
         if let Some(text) = &mut item.text {
             *text = self.redact_text(text).into_owned();
@@ -124,7 +124,7 @@ impl Redactor {
         }
     }
 
-    /// Masks every string in a value. What cannot be walked is masked whole.
+    /// Masks every string in a JSON value. A value that cannot be parsed is masked whole.
     fn redact_json(&mut self, json: &Json) -> Json {
         match json.read::<Value>() {
             Ok(value) => Json::from(self.redact_value(value, None)),
@@ -132,7 +132,7 @@ impl Redactor {
         }
     }
 
-    /// Masks the strings of a value; `key` is the one it stands under.
+    /// Masks the strings of a value; `key` is its key in the object around it.
     fn redact_value(&mut self, value: Value, key: Option<&str>) -> Value {
         match value {
             Value::String(text) => match key.and_then(|key| secret_kind_for_key(key, &text)) {
@@ -160,12 +160,13 @@ impl Redactor {
         }
     }
 
-    /// Masks a typed value by way of its JSON.
+    /// Masks a typed value by serialising and parsing it. `None` if the result cannot be parsed.
     fn redact_via_json<T: DeserializeOwned>(&mut self, value: &(impl Serialize + ?Sized)) -> Option<T> {
         self.redact_json(&Json::from_serialize(value)).read().ok()
     }
 
-    /// Masks the group of each match that `group` returns for the text of the first.
+    /// Masks one capture group of each match. `group` gets the text of the first group and returns
+    /// the number of the group to mask, or `None` to leave the match.
     fn mask_matches<'t>(
         &mut self,
         text: Cow<'t, str>,
@@ -195,13 +196,13 @@ impl Redactor {
     }
 }
 
-/// A name as it stands in the names of project folders.
+/// A user name as in the names of project folders.
 fn dashed_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
-/// Compiles a pattern that is constant, or made of a name without special signs. A
-/// redactor must not fail open: one that did not compile would stop the program.
+/// Compiles a pattern. All patterns are constants or contain only letters, digits and dashes, so
+/// failing is a bug; a panic is safer than a redactor that masks nothing.
 fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern} is compiled in a test: {error}"))
 }

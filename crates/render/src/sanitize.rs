@@ -1,5 +1,5 @@
-//! Text from files, made safe to show: no escape sequences, no control
-//! characters, nothing invisible that changes what the eye reads.
+//! Removes escape sequences, control characters and invisible characters from text, so that it
+//! is safe to show.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -8,35 +8,35 @@ use std::str::CharIndices;
 #[cfg(test)]
 mod tests;
 
-/// Removes what could act on a terminal or mislead a reader.
+/// Removes what could control a terminal or mislead a reader.
 ///
-/// Escape sequences go whole (CSI, OSC, DCS and the rest, in their 7-bit and
-/// 8-bit forms), then every control character but line break and tab, then
-/// bidirectional overrides and other invisible formatting. A lone carriage
-/// return and the Unicode line separators become line breaks.
+/// Removes whole escape sequences (CSI, OSC, DCS and the rest, in their 7-bit and 8-bit forms),
+/// control characters except line break and tab, bidirectional overrides and other invisible
+/// characters. A lone carriage return and the Unicode line separators become line breaks.
+/// Returns the text unchanged, without copying it, if there is nothing to remove.
 ///
 /// ```
-/// use quipu_render::clean;
-/// assert_eq!(clean("\x1b[31mred\x1b[0m \x1b]0;title\x07end"), "red end");
+/// use quipu_render::sanitize;
+/// assert_eq!(sanitize("\x1b[31mred\x1b[0m \x1b]0;title\x07end"), "red end");
 /// ```
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     match text.char_indices().find(|&(_, c)| is_unsafe_char(c)) {
         None => Cow::Borrowed(text),
         Some((start, _)) => {
-            let mut kept = String::with_capacity(text.len());
-            kept.push_str(&text[..start]);
-            strip_into(&text[start..], &mut kept);
-            Cow::Owned(kept)
+            let mut output = String::with_capacity(text.len());
+            output.push_str(&text[..start]);
+            strip_into(&text[start..], &mut output);
+            Cow::Owned(output)
         }
     }
 }
 
-/// Cleans a text and joins its lines: for titles, names and paths.
+/// Sanitizes a text and joins its lines, for titles, names and paths.
 pub(crate) fn sanitize_line(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the character never reaches the output as it is.
+/// Whether the character is removed or replaced.
 fn is_unsafe_char(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -45,8 +45,8 @@ fn is_unsafe_char(c: char) -> bool {
     }
 }
 
-/// Formatting characters that show nothing. The joiners stay: Persian and
-/// emoji need them.
+/// Whether a formatting character is invisible. Joiners are not included: Persian text and emoji
+/// need them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -56,7 +56,7 @@ fn is_invisible(c: char) -> bool {
 
 type Chars<'a> = Peekable<CharIndices<'a>>;
 
-fn strip_into(text: &str, kept: &mut String) {
+fn strip_into(text: &str, output: &mut String) {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         match c {
@@ -65,12 +65,12 @@ fn strip_into(text: &str, kept: &mut String) {
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_control_string(text, at + c.len_utf8(), &mut chars),
             '\r' => {
                 if chars.peek().is_some_and(|&(_, next)| next != '\n') {
-                    kept.push('\n');
+                    output.push('\n');
                 }
             }
-            '\u{2028}' | '\u{2029}' => kept.push('\n'),
+            '\u{2028}' | '\u{2029}' => output.push('\n'),
             _ if is_unsafe_char(c) => {}
-            _ => kept.push(c),
+            _ => output.push(c),
         }
     }
 }
@@ -97,15 +97,15 @@ fn skip_escape(text: &str, chars: &mut Chars<'_>) {
     }
 }
 
-/// Skips parameters, intermediates and the final byte.
+/// Skips the parameter, intermediate and final bytes of a control sequence.
 fn skip_control_sequence(chars: &mut Chars<'_>) {
     while chars.next_if(|(_, c)| matches!(c, '0'..='?')).is_some() {}
     while chars.next_if(|(_, c)| matches!(c, ' '..='/')).is_some() {}
     chars.next_if(|(_, c)| matches!(c, '@'..='~'));
 }
 
-/// Skips a string sequence up to its terminator. One that does not end on its
-/// line loses only its introducer: otherwise it would swallow honest text.
+/// Skips a control string such as OSC up to its terminator. If it does not end on its line, only
+/// its introducer is skipped: otherwise an unterminated string would hide the text after it.
 fn skip_control_string(text: &str, start: usize, chars: &mut Chars<'_>) {
     let ends = |c: char| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}' | '\n');
     let Some(length) = text[start..].find(ends) else { return };

@@ -1,11 +1,11 @@
-//! Finding credentials in text: one set of rules for `quipu secrets` and for redaction.
+//! Finds credentials in text, for `quipu secrets` and for redaction.
 //!
-//! Three ways to recognise one. [`rules`] knows how the tokens of well-known services
-//! look. [`assigned`] looks at values that stand right of a name such as `DB_PASSWORD`,
-//! and at long random values right of any name.
+//! There are three ways to recognise one: patterns for the tokens of well-known services
+//! ([`rules`]), values assigned to a name such as `DB_PASSWORD`, and long random values assigned
+//! to any name (both in [`assignment`]).
 //!
-//! A single pass of an Aho–Corasick automaton finds the keywords of all rules; only
-//! where one occurs is the rule's expression tried, anchored there.
+//! One pass of an Aho–Corasick automaton finds the keywords of all rules; the regular expression
+//! of a rule is only tried where its keyword occurs, anchored there.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -31,9 +31,9 @@ use rules::{RULES, SecretRule};
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
-    /// What it is, such as `GitHub token`.
+    /// Kind of credential, such as `GitHub token`.
     pub kind: &'static str,
-    /// Its bytes in the text.
+    /// Byte range of the credential in the text.
     pub range: Range<usize>,
 }
 
@@ -54,8 +54,8 @@ pub fn find_secrets(text: &str) -> Vec<FoundSecret> {
     let mut searched = [0; RULES.len()];
     for hit in scanner.keywords.find_overlapping_iter(text) {
         match scanner.rule_by_keyword[hit.pattern().as_usize()] {
-            // Inside a match of the same rule there is no other, and searching there
-            // again and again would take time in the square of the length.
+            // A match contains no other match of the same rule; searching inside it again would
+            // take time quadratic in its length.
             Some(at) if hit.start() < searched[at] => {}
             Some(at) => {
                 let input = Input::new(text).range(hit.start()..).anchored(Anchored::Yes);
@@ -100,10 +100,10 @@ fn merge_overlaps(mut found: Vec<(usize, FoundSecret)>) -> Vec<FoundSecret> {
     merged.into_iter().map(|(_, secret)| secret).collect()
 }
 
-/// Texts from this length on are taken for encoded data when they have no spaces.
+/// Texts of at least this length in the alphabet of base64 are taken for encoded data.
 const BASE64_MIN_BYTES: usize = 512;
 
-/// Whether the whole text is base64: a picture or a signature, where a rule could match
+/// Whether the whole text is base64, such as an image or a signature, where a rule could match
 /// only by accident.
 fn is_base64_data(text: &str) -> bool {
     text.len() >= BASE64_MIN_BYTES && text.bytes().all(is_base64_byte)
@@ -126,7 +126,7 @@ static SCANNER: LazyLock<SecretScanner> = LazyLock::new(SecretScanner::new);
 /// The rules, compiled once.
 struct SecretScanner {
     keywords: AhoCorasick,
-    /// The rule of each keyword; `None` for the names of [`assigned`].
+    /// Index of the rule of each keyword; `None` for the names of [`assignment`].
     rule_by_keyword: Vec<Option<usize>>,
     rules: Vec<CompiledRule>,
     rules_without_keyword: Vec<usize>,
@@ -163,8 +163,8 @@ impl CompiledRule {
         Self { rule, regex: LazyLock::new(Box::new(|| compile(rule.pattern))) }
     }
 
-    /// The secret that begins where the input does; a group in the pattern is the
-    /// secret's own part of the match.
+    /// The secret that begins at the start of the input, with the index of its rule. If the pattern
+    /// has a group, only the group is the secret.
     fn match_at(&self, at: usize, input: Input<'_>) -> Option<(usize, FoundSecret)> {
         let text = input.haystack();
         let mut captures: Captures = self.regex.create_captures();
@@ -180,8 +180,8 @@ impl CompiledRule {
     }
 }
 
-/// Compiles a constant pattern. A redactor must not fail open: that all of them compile
-/// is a test, and one that did not would stop the program.
+/// Compiles a constant pattern. A test compiles all of them, so failing is a bug; a panic is
+/// safer than a redactor that masks nothing.
 fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern} is a constant, compiled in a test: {error}"))
 }

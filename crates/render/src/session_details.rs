@@ -1,4 +1,4 @@
-//! What a document says about its session, up front.
+//! Facts about a session for the start of a document.
 
 use crate::sanitize::sanitize_line;
 
@@ -13,7 +13,7 @@ pub struct SessionDetails {
     pub cwd: Option<String>,
     /// Git branch.
     pub git_branch: Option<String>,
-    /// Model, or models.
+    /// Names of the models used.
     pub model: Option<String>,
     /// Time of the first entry, with its zone.
     pub started: Option<String>,
@@ -25,24 +25,24 @@ pub struct SessionDetails {
     pub turns: Option<String>,
     /// Token counts.
     pub tokens: Option<String>,
-    /// Cost.
+    /// Cost of its API calls.
     pub cost: Option<String>,
     /// Tool calls by tool.
     pub tools: Option<String>,
     /// Number of failed tool calls and API calls.
     pub errors: Option<String>,
-    /// What the document leaves out; terminal output prints it on stderr instead.
+    /// Number and kind of items that are left out; terminal output prints it on stderr instead.
     pub not_shown: Option<String>,
 }
 
 impl SessionDetails {
-    /// The title, or a stand-in; one line, cleaned.
+    /// The title, or `Conversation` if there is none; sanitized, on one line.
     pub(crate) fn heading(&self) -> String {
         let title = self.title.as_deref().map(sanitize_line).filter(|title| !title.is_empty());
         title.unwrap_or_else(|| "Conversation".to_owned())
     }
 
-    /// The facts there are, each with its name; cleaned.
+    /// The facts that are known, each with its name; sanitized.
     pub(crate) fn labelled_values(&self) -> Vec<(&'static str, String)> {
         let all = [
             ("session", &self.session_id),
@@ -62,7 +62,7 @@ impl SessionDetails {
         all.into_iter().filter_map(|(name, fact)| Some((name, sanitized_value(fact)?))).collect()
     }
 
-    /// The facts in a few lines, for a terminal; cleaned. None if there are no facts.
+    /// The facts in up to three lines for a terminal; sanitized. Empty if no fact is known.
     pub(crate) fn summary_lines(&self) -> Vec<String> {
         let named = |fact: &Option<String>, one: &str, many: &str| {
             sanitized_value(fact).map(|n| if n == "1" { format!("1 {one}") } else { format!("{n} {many}") })
@@ -81,7 +81,7 @@ impl SessionDetails {
         lines.filter(|line| !line.is_empty()).collect()
     }
 
-    /// Start and end, with what both have in common said once.
+    /// Start and end, without repeating a common day or time zone.
     fn format_period(&self) -> Option<String> {
         let started = sanitized_value(&self.started)?;
         let Some(ended) = sanitized_value(&self.ended).filter(|ended| *ended != started) else { return Some(started) };
@@ -97,7 +97,7 @@ impl SessionDetails {
         Some(format!("{from} – {to}"))
     }
 
-    /// Every text there is, to be masked.
+    /// The texts that may have something to mask.
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let Self { title, session_id, cwd, git_branch, model, tools, .. } = self;
         [title, session_id, cwd, git_branch, model, tools].into_iter().flatten()

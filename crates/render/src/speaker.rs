@@ -1,4 +1,4 @@
-//! Who speaks, and the short labels that all outputs share.
+//! Speakers of items, and the short labels that all outputs share.
 
 use quipu_conversation::{ItemKind, ScreenItem};
 use quipu_message::MediaSource;
@@ -6,7 +6,7 @@ use quipu_message::context_ref;
 
 use crate::sanitize::sanitize_line;
 
-/// Whose words an item is.
+/// Who wrote an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Speaker {
     User,
@@ -14,16 +14,15 @@ pub(crate) enum Speaker {
 }
 
 impl Speaker {
-    /// The speaker of the first of some items; `None` for items without a speaker, such
-    /// as notices. An item that names no model is said by the model that speaks
-    /// now, or by the next one named.
-    pub(crate) fn from_items(items: &[ScreenItem], now: Option<&Self>) -> Option<Self> {
+    /// Speaker of the first of `items`; `None` for items without a speaker, such as notices. An item
+    /// without a model belongs to the current model or, if there is none, to the next one named.
+    pub(crate) fn from_items(items: &[ScreenItem], current: Option<&Self>) -> Option<Self> {
         let item = items.first()?;
         match item.kind {
             ItemKind::User => Some(Self::User),
-            // Pictures and files stand in the message of the person.
-            ItemKind::Image | ItemKind::Attachment => now.is_none().then_some(Self::User),
-            ItemKind::Assistant | ItemKind::Thinking | ItemKind::Tool => match (named_model(item), now) {
+            // Images and files are part of the user's message.
+            ItemKind::Image | ItemKind::Attachment => current.is_none().then_some(Self::User),
+            ItemKind::Assistant | ItemKind::Thinking | ItemKind::Tool => match (named_model(item), current) {
                 (None, Some(Self::Model(name))) => Some(Self::Model(name.clone())),
                 (named, _) => {
                     let name = named.or_else(|| next_model(items)).unwrap_or("assistant");
@@ -40,17 +39,17 @@ impl Speaker {
     }
 }
 
-/// The model an item names, unless the program spoke for it.
+/// Model of an item; `None` if the agent itself wrote it in the model's name.
 fn named_model(item: &ScreenItem) -> Option<&str> {
     item.model.as_deref().filter(|name| !name.starts_with('<') && !name.trim().is_empty())
 }
 
-/// The model of the first item that names one before the person speaks again.
+/// Model of the first item that names one, before the next user prompt.
 fn next_model(items: &[ScreenItem]) -> Option<&str> {
     items.iter().take_while(|item| item.kind != ItemKind::User).find_map(named_model)
 }
 
-/// A context reference in a few words; cleaned, on one line.
+/// Short label of a context reference, such as `📄 src/main.rs`; sanitized, on one line.
 pub fn context_label(kind: &context_ref::ContextKind) -> String {
     use context_ref::ContextKind as Context;
     match kind {
@@ -78,13 +77,13 @@ pub fn context_label(kind: &context_ref::ContextKind) -> String {
     }
 }
 
-/// A picture's item in a few words: `image png, 120 bytes of base64`.
+/// Label of an image item: `image png, 120 bytes of base64`.
 pub(crate) fn image_item_label(text: &str) -> String {
     let text = sanitize_line(text);
     format!("image {}", text.strip_prefix("image/").unwrap_or(&text))
 }
 
-/// A picture's source in a few words: `image png, 3 KB`.
+/// Label of an image source: `image png, 3 KB`.
 pub(crate) fn image_source_label(source: &MediaSource) -> String {
     let kind = sanitize_line(source.media_type.text().unwrap_or(&source.kind));
     let kind = kind.strip_prefix("image/").unwrap_or(&kind);
@@ -97,8 +96,8 @@ pub(crate) fn image_source_label(source: &MediaSource) -> String {
     }
 }
 
-/// A timestamp as it is written, to the minute: `2026-11-15 09:14`.
-pub(crate) fn format_time_as_written(stamp: &str) -> String {
-    let minute = stamp.get(..16).filter(|text| text.is_ascii() && text.as_bytes()[10] == b'T');
-    minute.map_or_else(|| sanitize_line(stamp), |text| text.replacen('T', " ", 1))
+/// A timestamp to the minute without conversion: `2026-11-15 09:14`.
+pub(crate) fn format_time_as_written(timestamp: &str) -> String {
+    let minute = timestamp.get(..16).filter(|text| text.is_ascii() && text.as_bytes()[10] == b'T');
+    minute.map_or_else(|| sanitize_line(timestamp), |text| text.replacen('T', " ", 1))
 }

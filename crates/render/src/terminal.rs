@@ -1,4 +1,4 @@
-//! A conversation for the terminal.
+//! Renders a conversation for a terminal.
 
 use std::fmt::{self, Write};
 
@@ -20,34 +20,34 @@ mod tests;
 pub use renderer::TerminalRenderer;
 use row::{Span, wrap, write_row};
 
-/// How a conversation is shown on a terminal.
+/// Renders a conversation for a terminal.
 ///
-/// No text from the items reaches the output with a control character or an
-/// escape sequence; with `color`, the only sequences are our own colours.
+/// Text from the items is sanitized: the output has no control characters except line breaks
+/// and, with `color`, the colour sequences of the renderer.
 ///
 /// ```
 /// use quipu_conversation::Conversation;
 /// use quipu_render::Terminal;
-/// let mut talk = Conversation::default();
-/// talk.push_line(1, r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#);
-/// assert_eq!(Terminal::default().render(&talk.for_ui()), "▌ you\n  hi\n");
+/// let mut conversation = Conversation::default();
+/// conversation.push_line(1, r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#);
+/// assert_eq!(Terminal::default().render(&conversation.for_ui()), "▌ you\n  hi\n");
 /// ```
 #[derive(Debug, Clone)]
 pub struct Terminal {
-    /// Columns; fewer than 24 count as 24.
+    /// Width in columns, at least 24.
     pub width: usize,
-    /// Whether to use colours. Without them status is also told in words.
+    /// Whether to use colours. Without them the status of a tool call is also a word.
     pub color: bool,
     /// How much of the model's reasoning is shown.
     pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
     pub show_tools: bool,
-    /// Whether long results are shown to their end, and hooks that succeeded silently.
+    /// Whether long tool results are shown in full, and hooks that succeeded without output.
     pub show_full: bool,
     /// Paths under this folder are shown relative to it.
     pub base_folder: Option<String>,
-    /// Turns a timestamp into `YYYY-MM-DD HH:MM` where the reader is; by
-    /// default the time as it is written.
+    /// Formats a timestamp as `YYYY-MM-DD HH:MM` in the reader's time zone. The default keeps the
+    /// zone of the timestamp.
     pub format_time: fn(&str) -> String,
 }
 
@@ -66,7 +66,7 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// Renders a conversation.
+    /// Renders items as text, one line per row.
     pub fn render(&self, items: &[ScreenItem]) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -74,17 +74,19 @@ impl Terminal {
         text
     }
 
-    /// Renders a conversation into `out`.
+    /// Renders items into `out`.
     pub fn render_to(&self, items: &[ScreenItem], out: &mut dyn Write) -> fmt::Result {
         self.renderer().render_items(items, out)
     }
 
-    /// Renders the head of a conversation: title, id, folder, time, usage, cost.
-    pub fn render_header(&self, about: &SessionDetails) -> String {
+    /// Renders the header of a conversation: title, id, folder, times, usage and cost.
+    pub fn render_header(&self, details: &SessionDetails) -> String {
         let mut text = String::new();
-        let title = [Span::new(palette::BOLD, &about.heading())];
-        let facts =
-            about.summary_lines().into_iter().flat_map(|line| wrap(&[Span::new(palette::DIM, &line)], self.columns()));
+        let title = [Span::new(palette::BOLD, &details.heading())];
+        let facts = details
+            .summary_lines()
+            .into_iter()
+            .flat_map(|line| wrap(&[Span::new(palette::DIM, &line)], self.columns()));
         for row in wrap(&title, self.columns()).into_iter().chain(facts) {
             // Writing to a string cannot fail.
             let _ = write_row(&row, self.color, &mut text);
@@ -92,7 +94,7 @@ impl Terminal {
         text
     }
 
-    /// Starts a conversation that is shown piece by piece, as it happens.
+    /// Creates a renderer for items that arrive one at a time.
     pub fn renderer(&self) -> TerminalRenderer {
         TerminalRenderer::new(self.clone())
     }

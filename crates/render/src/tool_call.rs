@@ -1,6 +1,6 @@
-//! What a tool call is: one line that says it, and the parts to show under it.
+//! Describes a tool call for display: a title line and the parts under it.
 //!
-//! All three outputs draw the same [`ToolCallView`]; only the drawing differs.
+//! Terminal, Markdown and HTML output all render the same [`ToolCallView`].
 
 use quipu_conversation::{ToolCard, ToolStatus};
 use quipu_message::tool::{EditInput, MultiEditInput, ReadInput, ToolInput, key_argument};
@@ -17,59 +17,59 @@ mod tests;
 
 pub(crate) use result::strip_line_numbers;
 
-/// A tool call as people read it. All text is cleaned.
+/// A tool call in a form to display. All text is sanitized.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCallView<'a> {
-    /// The tool's name; `server:tool` for a tool of an MCP server.
+    /// Name of the tool; `server:tool` for a tool of an MCP server.
     pub name: String,
-    /// The argument that tells most, in one line.
+    /// Most important argument, such as the path or the command, on one line; may be empty.
     pub subject: String,
-    /// What came of it in a few words, such as `12 lines` or `+4 −1`; may be empty.
+    /// Short result, such as `12 lines` or `+4 −1`; may be empty.
     pub note: String,
-    /// What to show under the line, in order.
+    /// Parts to show under the title line, in order.
     pub parts: Vec<ToolCallPart<'a>>,
-    /// Whether the line says enough until someone asks for more.
+    /// Whether the parts are hidden unless the reader asks for more.
     pub is_collapsed: bool,
 }
 
-/// One part of what a call shows under its line.
+/// One part under the title line of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolCallPart<'a> {
-    /// A shell command.
+    /// A shell command that the tool ran.
     Command(String),
-    /// The text of a file.
+    /// Text of a file that was read or written.
     Code {
-        /// The text.
+        /// Text of the file.
         text: String,
-        /// The file, whose name tells the language.
+        /// Path of the file, from which the language is derived.
         path: String,
     },
-    /// A change of a file.
+    /// Changes to a file.
     Diff(Vec<DiffLine>),
-    /// A list of tasks.
+    /// A task list: status and text of each task.
     Tasks(Vec<(TodoStatus, String)>),
-    /// Markdown, such as a plan or a subagent's answer.
+    /// Markdown, such as a plan or the report of a subagent.
     Markdown(String),
-    /// What the tool printed.
+    /// Output of the tool as plain text.
     Output(String),
-    /// What the tool said when it failed.
+    /// Error message of the tool.
     Failure(String),
-    /// Something without a form of its own, as JSON.
+    /// Any other value, as JSON.
     Json(String),
-    /// A picture.
+    /// An image in the result.
     Image(&'a Image),
-    /// A question to the person.
+    /// A question to the user.
     Question {
-        /// What was asked.
+        /// Text of the question.
         text: String,
-        /// What could be answered.
+        /// Labels of the choices.
         options: Vec<String>,
-        /// What was answered.
+        /// The user's answer; `None` if there is none yet.
         answer: Option<String>,
     },
 }
 
-/// How far a task is.
+/// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum TodoStatus {
@@ -79,9 +79,9 @@ pub enum TodoStatus {
 }
 
 impl<'a> ToolCallView<'a> {
-    /// Reads a card; paths under `base` are shown relative to it.
+    /// Describes a tool card; paths under `base` become relative to it.
     pub fn from_card(card: &'a ToolCard, base: &str) -> Self {
-        let mut call = Self {
+        let mut view = Self {
             name: display_tool_name(&card.name),
             subject: String::new(),
             note: String::new(),
@@ -95,57 +95,57 @@ impl<'a> ToolCallView<'a> {
                 let command = sanitize(input.command.trim()).into_owned();
                 if command.contains('\n') {
                     let first = command.lines().next().unwrap_or_default();
-                    call.subject = input.description.text().map_or_else(|| format!("$ {first} …"), sanitize_line);
-                    call.parts.push(ToolCallPart::Command(command));
+                    view.subject = input.description.text().map_or_else(|| format!("$ {first} …"), sanitize_line);
+                    view.parts.push(ToolCallPart::Command(command));
                 } else {
-                    call.subject = format!("$ {command}");
+                    view.subject = format!("$ {command}");
                 }
                 if input.run_in_background.is_true() {
-                    call.note = "in background".to_owned();
+                    view.note = "in background".to_owned();
                 }
-                call.add_result(card);
+                view.add_result(card);
             }
             ToolInput::Read(input) => {
-                call.subject = format!("{}{}", short(&input.file_path), format_line_range(&input));
-                call.is_collapsed = !failed;
-                call.add_file(card, &input.file_path);
+                view.subject = format!("{}{}", short(&input.file_path), format_line_range(&input));
+                view.is_collapsed = !failed;
+                view.add_file(card, &input.file_path);
             }
             ToolInput::Write(input) => {
-                call.subject = short(&input.file_path);
-                call.note = pluralize(input.content.lines().count(), "line", "lines");
-                call.parts
+                view.subject = short(&input.file_path);
+                view.note = pluralize(input.content.lines().count(), "line", "lines");
+                view.parts
                     .push(ToolCallPart::Code { text: sanitize(&input.content).into_owned(), path: input.file_path });
-                call.add_failure(card);
+                view.add_failure(card);
             }
             ToolInput::Edit(EditInput { file_path, old_string, new_string, .. }) => {
-                call.subject = short(&file_path);
-                call.add_diffs(&[(&old_string, &new_string)]);
-                call.add_failure(card);
+                view.subject = short(&file_path);
+                view.add_diffs(&[(&old_string, &new_string)]);
+                view.add_failure(card);
             }
             ToolInput::MultiEdit(MultiEditInput { file_path, edits, .. }) => {
-                call.subject = short(&file_path);
+                view.subject = short(&file_path);
                 let edits: Vec<_> = edits.iter().map(|e| (&*e.old_string, &*e.new_string)).collect();
-                call.add_diffs(&edits);
-                call.add_failure(card);
+                view.add_diffs(&edits);
+                view.add_failure(card);
             }
             ToolInput::NotebookEdit(input) => {
                 let cell = input.cell_id.text().map(|id| format!(" cell {}", sanitize_line(id))).unwrap_or_default();
-                call.subject = format!("{}{cell}", short(&input.notebook_path));
-                call.note = input.edit_mode.text().map(sanitize_line).unwrap_or_default();
+                view.subject = format!("{}{cell}", short(&input.notebook_path));
+                view.note = input.edit_mode.text().map(sanitize_line).unwrap_or_default();
                 let is_prose = input.cell_type.text() == Some("markdown");
                 let path = if is_prose { "cell.md" } else { "cell.py" }.to_owned();
-                call.parts.push(ToolCallPart::Code { text: sanitize(&input.new_source).into_owned(), path });
-                call.add_failure(card);
+                view.parts.push(ToolCallPart::Code { text: sanitize(&input.new_source).into_owned(), path });
+                view.add_failure(card);
             }
             ToolInput::Glob(input) => {
-                call.subject = format!("{}{}", sanitize_line(&input.pattern), format_search_path(&input.path, base));
-                call.add_search_results(card);
+                view.subject = format!("{}{}", sanitize_line(&input.pattern), format_search_path(&input.path, base));
+                view.add_search_results(card);
             }
             ToolInput::Grep(input) => {
                 let files = input.glob.text().map(|glob| format!(" ({})", sanitize_line(glob))).unwrap_or_default();
-                call.subject =
+                view.subject =
                     format!("{}{}{files}", sanitize_line(&input.pattern), format_search_path(&input.path, base));
-                call.add_search_results(card);
+                view.add_search_results(card);
             }
             ToolInput::TodoWrite(input) => {
                 let tasks: Vec<_> = input
@@ -154,49 +154,49 @@ impl<'a> ToolCallView<'a> {
                     .map(|todo| (todo_status(todo.status.text()), sanitize_line(&todo.content)))
                     .collect();
                 let done = tasks.iter().filter(|(progress, _)| *progress == TodoStatus::Completed).count();
-                call.note = format!("{done} of {} done", tasks.len());
-                call.parts.push(ToolCallPart::Tasks(tasks));
-                call.add_failure(card);
+                view.note = format!("{done} of {} done", tasks.len());
+                view.parts.push(ToolCallPart::Tasks(tasks));
+                view.add_failure(card);
             }
             ToolInput::WebFetch(input) => {
-                call.subject = sanitize_line(&input.url);
+                view.subject = sanitize_line(&input.url);
                 let prompt = sanitize(input.prompt.text().unwrap_or_default().trim());
                 if !prompt.is_empty() {
-                    call.parts.push(ToolCallPart::Output(prompt.into_owned()));
+                    view.parts.push(ToolCallPart::Output(prompt.into_owned()));
                 }
-                call.add_result(card);
+                view.add_result(card);
             }
             ToolInput::WebSearch(input) => {
-                call.subject = sanitize_line(&input.query);
-                call.add_result(card);
+                view.subject = sanitize_line(&input.query);
+                view.add_result(card);
             }
             ToolInput::Agent(input) => {
-                call.subject = input.description.text().map_or_else(|| sanitize_line(&input.prompt), sanitize_line);
-                call.note = input.subagent_type.text().map(sanitize_line).unwrap_or_default();
-                call.add_subagent_report(card, &input.prompt);
+                view.subject = input.description.text().map_or_else(|| sanitize_line(&input.prompt), sanitize_line);
+                view.note = input.subagent_type.text().map(sanitize_line).unwrap_or_default();
+                view.add_subagent_report(card, &input.prompt);
             }
             ToolInput::Skill(input) => {
                 let args = input.args.text().map(|args| format!(" {}", sanitize_line(args))).unwrap_or_default();
-                call.subject = format!("{}{args}", input.skill.text().map(sanitize_line).unwrap_or_default());
-                call.add_result(card);
+                view.subject = format!("{}{args}", input.skill.text().map(sanitize_line).unwrap_or_default());
+                view.add_result(card);
             }
             ToolInput::ExitPlanMode(input) => {
-                call.note = match card.status {
+                view.note = match card.status {
                     ToolStatus::Pending => "waiting for approval",
                     ToolStatus::Success => "approved",
                     ToolStatus::Failed => "not approved",
                 }
                 .to_owned();
-                call.parts.extend(input.plan.text().map(|plan| ToolCallPart::Markdown(sanitize(plan).into_owned())));
-                call.add_failure(card);
+                view.parts.extend(input.plan.text().map(|plan| ToolCallPart::Markdown(sanitize(plan).into_owned())));
+                view.add_failure(card);
             }
-            ToolInput::AskUserQuestion(input) => call.add_questions(card, &input),
-            ToolInput::Other(_) => call.add_unknown_tool(card, base),
+            ToolInput::AskUserQuestion(input) => view.add_questions(card, &input),
+            ToolInput::Other(_) => view.add_unknown_tool(card, base),
         }
-        call
+        view
     }
 
-    /// The call in one line: `Bash $ cargo test (in background)`.
+    /// Name, subject and note in one line: `Bash $ cargo test (in background)`.
     pub fn to_line(&self) -> String {
         let note = if self.note.is_empty() { String::new() } else { format!("({})", self.note) };
         let parts = [&*self.name, &*self.subject, &*note];
@@ -265,7 +265,7 @@ fn todo_status(status: Option<&str>) -> TodoStatus {
     }
 }
 
-/// A count with its word.
+/// A number with its noun: `1 line`, `2 lines`.
 pub(crate) fn pluralize(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }

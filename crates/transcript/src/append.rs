@@ -1,4 +1,4 @@
-//! Whole lines at the end of a file, safe against crashes and other writers.
+//! Appends whole lines to a file, safely with other writers and across crashes.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -10,99 +10,99 @@ use quipu_message::{Line, Uuid};
 
 use crate::problem::FileError;
 
-/// Why lines could not be appended. What was in the file before is unchanged.
+/// Why lines could not be appended. What the file held before is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// The file cannot be made.
+    /// The file or its folder cannot be created.
     #[error("cannot create {}", path.display())]
     Create {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
     /// The file cannot be opened for appending.
     #[error("cannot open {} for appending", path.display())]
     Open {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The lock cannot be had.
+    /// The operating system refused the lock.
     #[error("cannot lock {}", path.display())]
     Lock {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Another program holds the lock.
+    /// Another program held the lock until the deadline.
     #[error("another program has kept {} locked for {:.1} s", path.display(), waited.as_secs_f64())]
     Locked {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// How long it was waited for.
+        /// How long this program waited for the lock.
         waited: Duration,
     },
-    /// A write failed; it may have left a torn line, which the next append sets aside.
+    /// A write failed. It may have left an incomplete line, which the next append ends.
     #[error("cannot append to {}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
     /// The lines are written but may not survive a power cut.
     #[error("cannot sync {} to stable storage", path.display())]
     Sync {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Another file stands where ours was.
+    /// The path now names another file than the one that was opened.
     #[error("{} was replaced by another file", path.display())]
     Replaced {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file or its folder is gone.
+    /// The file or its folder was deleted.
     #[error("{} was deleted", path.display())]
     Deleted {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file is shorter than what we wrote.
+    /// The file is shorter than after the last append.
     #[error("{} was cut from {expected} to {found} bytes", path.display())]
     Truncated {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// How long it was.
+        /// Length in bytes after the last append.
         expected: u64,
-        /// How long it is.
+        /// Length in bytes now.
         found: u64,
     },
     /// An entry cannot be written as JSON.
     #[error("cannot write an entry as JSON")]
     Serialize(#[source] serde_json::Error),
-    /// An entry has no id, so its place in the chain cannot be kept.
+    /// An entry has no UUID, so no later entry could name it as its parent.
     #[error("a {kind} entry without a uuid cannot be recorded")]
     NoUuid {
-        /// The kind of entry.
+        /// Type of the entry, such as `user`.
         kind: String,
     },
-    /// The session has no such line.
+    /// The session has no entry with this UUID.
     #[error("no entry {uuid} in {}", path.display())]
     EntryNotFound {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The line asked for.
+        /// UUID that was asked for.
         uuid: Uuid,
     },
     /// The file to continue cannot be read, so the last entry of its chain is not known.
@@ -114,7 +114,7 @@ pub enum AppendError {
 }
 
 impl AppendError {
-    /// A stable name for scripts.
+    /// Stable code for scripts, such as `append.locked`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Create { .. } => "append.cannot_create",
@@ -137,27 +137,28 @@ impl AppendError {
     }
 }
 
-/// How long a lock that another program holds is waited for.
+/// How long to wait for a lock that another program holds.
 pub(crate) const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long to wait between two tries to get the lock.
+/// Pause between two attempts to take the lock.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A file that only grows, by whole lines.
 ///
-/// Each append takes the file's lock, looks whether the file is still the one it
-/// knows, sets a torn tail aside with a line end (never by cutting: another
-/// program may be writing), and writes each line with one write.
+/// Each append takes the lock of the file, checks that the path still names this file and that
+/// it was not truncated, ends an incomplete last line with a line feed, and writes each line
+/// with one write. An incomplete line is never cut off: it may be another program's line that
+/// is being written.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
     len: u64,
-    /// Whether the byte at `len` is known to end a line: we wrote it.
+    /// Whether the byte before `len` is known to be a line feed, because this journal wrote it.
     ends_with_newline: bool,
 }
 
-/// Makes a folder and those above it that are not there, for their owner alone.
+/// Creates a folder and its missing parents, readable by their owner only.
 pub(crate) fn create_private_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -166,21 +167,22 @@ pub(crate) fn create_private_folder(path: &Path) -> std::io::Result<()> {
 }
 
 impl Journal {
-    /// Makes a new file, readable by its owner alone, with the folders it needs.
+    /// Creates a new file and its missing folders, readable by their owner only. Fails if the file
+    /// exists.
     pub fn create(path: &Path) -> Result<Self, AppendError> {
-        let fail = |source| AppendError::Create { path: path.to_owned(), source };
+        let io_error = |source| AppendError::Create { path: path.to_owned(), source };
         let folder = path.parent().unwrap_or(Path::new("."));
-        create_private_folder(folder).map_err(fail)?;
+        create_private_folder(folder).map_err(io_error)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(fail)?;
-        sync_folder(folder).map_err(fail)?;
+        let file = options.open(path).map_err(io_error)?;
+        sync_folder(folder).map_err(io_error)?;
         Ok(Self { path: path.to_owned(), file, len: 0, ends_with_newline: true })
     }
 
-    /// Opens a file to go on with it.
+    /// Opens an existing file to append to it.
     pub fn open(path: &Path) -> Result<Self, AppendError> {
         let open = || {
             let file = OpenOptions::new().read(true).append(true).open(path)?;
@@ -191,43 +193,43 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file, len, ends_with_newline: false })
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends lines and takes each from the queue when it is written, so that what
-    /// an error leaves there can be tried again. With `sync`, returns when all are on
-    /// stable storage.
+    /// Appends lines and removes each from the queue once it is written, so that the rest can be
+    /// retried after an error. With `sync`, returns when all are on stable storage. Waits up to ten
+    /// seconds for the lock of the file.
     pub fn append(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
         self.append_with_lock_wait(lines, sync, |waited| waited < LOCK_DEADLINE)
     }
 
-    /// The same, but waits for the lock only as long as `patient` says: it is passed how
-    /// long that has taken.
+    /// Like [`append`](Self::append), but waits for the lock while `keep_waiting` returns true. It
+    /// is called with the time waited so far.
     pub(crate) fn append_with_lock_wait(
         &mut self,
         lines: &mut VecDeque<Line>,
         sync: bool,
-        patient: impl Fn(Duration) -> bool,
+        keep_waiting: impl Fn(Duration) -> bool,
     ) -> Result<(), AppendError> {
-        self.lock(patient)?;
+        self.lock(keep_waiting)?;
         let written = self.append_locked(lines, sync);
         // An unlock that fails is undone when the file closes.
         let _ = self.file.unlock();
         written
     }
 
-    fn lock(&self, patient: impl Fn(Duration) -> bool) -> Result<(), AppendError> {
-        let began = Instant::now();
+    fn lock(&self, keep_waiting: impl Fn(Duration) -> bool) -> Result<(), AppendError> {
+        let started_at = Instant::now();
         loop {
             match self.file.try_lock() {
                 Ok(()) => return Ok(()),
                 Err(TryLockError::Error(source)) => return Err(AppendError::Lock { path: self.path.clone(), source }),
                 Err(TryLockError::WouldBlock) => {}
             }
-            let waited = began.elapsed();
-            if !patient(waited) {
+            let waited = started_at.elapsed();
+            if !keep_waiting(waited) {
                 return Err(AppendError::Locked { path: self.path.clone(), waited });
             }
             std::thread::sleep(LOCK_RETRY_INTERVAL);
@@ -235,11 +237,11 @@ impl Journal {
     }
 
     fn append_locked(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
-        let mut torn = self.check_file()?;
+        let mut has_torn_line = self.check_file()?;
         let mut buffer = Vec::new();
         while let Some(line) = lines.front() {
             buffer.clear();
-            if std::mem::take(&mut torn) {
+            if std::mem::take(&mut has_torn_line) {
                 buffer.push(b'\n');
             }
             buffer.extend_from_slice(line.as_str().as_bytes());
@@ -259,22 +261,23 @@ impl Journal {
         self.file.sync_data().map_err(|source| AppendError::Sync { path: self.path.clone(), source })
     }
 
-    /// Looks at the file as it is now; true when it ends in a torn line.
+    /// Checks that the path still names this file and that it was not truncated. Returns true if it
+    /// ends in an incomplete line.
     fn check_file(&mut self) -> Result<bool, AppendError> {
         let path = || self.path.clone();
-        let fail = |source| AppendError::Open { path: self.path.clone(), source };
-        let ours = self.file.metadata().map_err(fail)?;
+        let io_error = |source| AppendError::Open { path: self.path.clone(), source };
+        let open_metadata = self.file.metadata().map_err(io_error)?;
         match fs::metadata(&self.path) {
-            Ok(there) if is_same_file(&ours, &there) => {}
+            Ok(path_metadata) if is_same_file(&open_metadata, &path_metadata) => {}
             Ok(_) => return Err(AppendError::Replaced { path: path() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(AppendError::Deleted { path: path() }),
-            Err(error) => return Err(fail(error)),
+            Err(error) => return Err(io_error(error)),
         }
-        let found = ours.len();
+        let found = open_metadata.len();
         if found < self.len {
             return Err(AppendError::Truncated { path: path(), expected: self.len, found });
         }
-        // Nobody wrote since we did: no need to look at the last byte.
+        // No other program wrote since the last append: the last byte is known.
         if found == 0 || self.ends_with_newline && found == self.len {
             return Ok(false);
         }
@@ -297,7 +300,7 @@ pub(crate) fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     a.created().ok() == b.created().ok()
 }
 
-/// Makes a new name in a folder survive a power cut.
+/// Syncs a folder, so that a new name in it survives a power cut.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }

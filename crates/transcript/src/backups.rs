@@ -1,4 +1,4 @@
-//! Copies of files that the agent made before it changed them.
+//! Reads the backups that the agent makes of files before it changes them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,12 +16,12 @@ use crate::read::Entries;
 #[derive(Debug, Default)]
 pub struct FileBackups {
     folder: PathBuf,
-    /// By the path the entries name, which may be relative to the session's folder.
+    /// Keyed by the path in the entries, which may be relative to the session's working directory.
     first_backups: HashMap<String, FileBackup>,
 }
 
 impl FileBackups {
-    /// Reads which backups a session file names. What cannot be read is left out.
+    /// Finds the backups that a session file refers to. Lines that cannot be read are skipped.
     pub fn read(session: &Path) -> Self {
         let id = session.file_stem().unwrap_or_default();
         // <config>/projects/<project>/<session>.jsonl

@@ -1,4 +1,4 @@
-//! Checking files: what is in them, and what is wrong with them.
+//! Checks files: counts their lines by type and reports problems.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,51 +14,51 @@ mod links;
 
 use links::LinkChecker;
 
-/// How many problems are listed; the counts are always complete.
+/// Most problems that a report lists; the counts are always complete.
 const MAX_LISTED_PROBLEMS: usize = 1000;
 
-/// What to look at.
+/// What to check besides reading every line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Check {
-    /// Whether every line must come back from our types as it went in.
+    /// Whether to check that each entry serialises to the JSON it was read from.
     pub roundtrip: bool,
 }
 
-/// What was found, over all files. The shape of `quipu check --json`.
+/// Result of checking one or more files, in the shape of `quipu check --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
-    /// Files read.
+    /// Number of files read.
     pub files: u64,
-    /// Lines in them.
+    /// Number of lines in the files.
     pub lines: u64,
-    /// Bytes in them.
+    /// Number of bytes in the files.
     pub bytes: u64,
-    /// Lines by type, or type and subtype.
+    /// Number of lines by type, or by type and subtype.
     pub kinds: BTreeMap<String, u64>,
     /// Lines whose type or subtype this build has no model for.
     pub unknown: u64,
-    /// Blocks this build has no model for.
+    /// Content blocks of types that this build has no model for.
     pub unknown_blocks: u64,
-    /// Attachments this build has no model for.
+    /// Attachments of types that this build has no model for.
     pub unknown_attachments: u64,
     /// JSON lines without a string `type`.
     pub foreign: u64,
     /// Lines that are not JSON, and known types with a bad body.
     pub malformed: u64,
-    /// Lines that did not come back as they went in.
+    /// Lines whose entry does not serialise to the JSON it was read from.
     pub roundtrip_failures: u64,
-    /// Messages of API calls proven by hash.
+    /// Messages of recorded API calls whose content is confirmed by its hash.
     pub proven_messages: u64,
-    /// Messages of API calls that neither a line nor the entries give.
+    /// Messages of recorded API calls whose content is in no line of the file.
     pub unproven_messages: u64,
-    /// What is wrong, with its place.
+    /// Problems with file, line and offset; at most 1,000.
     pub problems: Vec<Problem>,
-    /// Problems beyond those listed.
+    /// Number of problems beyond those in [`problems`](Self::problems).
     pub problems_not_listed: u64,
 }
 
 impl CheckReport {
-    /// Lists a problem, as long as the list is not too long to read.
+    /// Adds a problem to the list, or only counts it when the list is full.
     pub fn add_problem(&mut self, problem: Problem) {
         if self.problems.len() < MAX_LISTED_PROBLEMS {
             self.problems.push(problem);
@@ -67,7 +67,7 @@ impl CheckReport {
         }
     }
 
-    /// Adds what was found in other files.
+    /// Adds the counts and problems of another report.
     pub fn merge(&mut self, other: Self) {
         self.files += other.files;
         self.lines += other.lines;
@@ -89,7 +89,7 @@ impl CheckReport {
 }
 
 impl Check {
-    /// Checks one source to its end.
+    /// Reads one source to its end. `path` is the name that problems give it.
     pub fn run<R: Read>(self, mut entries: Entries<R>, path: &str) -> CheckReport {
         let mut report = CheckReport { files: 1, ..CheckReport::default() };
         let mut log = RequestLog::default();
@@ -106,12 +106,12 @@ impl Check {
         }
         report.bytes = entries.bytes_read();
         report.add_proof(log, path);
-        for (place, kind, message) in links.into_problems() {
+        for (position, kind, message) in links.into_problems() {
             report.add_problem(Problem {
                 kind,
                 path: path.to_owned(),
-                line: place.line,
-                offset: place.offset,
+                line: position.line,
+                offset: position.offset,
                 message,
             });
         }
@@ -167,7 +167,7 @@ impl Check {
 }
 
 impl CheckReport {
-    /// Counts and lists a line that is no entry, or an oddity of the file.
+    /// Counts and lists a problem with a line or with the file as a whole.
     fn count_problem(&mut self, problem: Problem) {
         self.lines += u64::from(problem.kind.is_line());
         self.foreign += u64::from(problem.kind == ProblemKind::Foreign);

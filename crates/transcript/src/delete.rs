@@ -1,4 +1,4 @@
-//! Deleting a session, with all that belongs to it.
+//! Deletes a session and everything the agent keeps for it.
 
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
@@ -7,37 +7,37 @@ use std::path::{Path, PathBuf};
 use crate::append::sync_folder;
 use crate::find;
 
-/// Why a session could not be deleted. Its file is still there.
+/// Why a session could not be deleted. Its file still exists.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteError {
     /// The file cannot be opened.
     #[error("cannot open {}", path.display())]
     Open {
-        /// The file.
+        /// Path of the session file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Someone is writing to the file.
+    /// Another program holds the lock of the file.
     #[error("{} is being written to", path.display())]
     Busy {
-        /// The file.
+        /// Path of the session file.
         path: PathBuf,
     },
     /// A file or folder cannot be removed.
     #[error("cannot remove {}", path.display())]
     Remove {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
 impl DeleteError {
-    /// A stable name for scripts.
+    /// Stable code for scripts, such as `delete.busy`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Open { .. } => "delete.cannot_open",
@@ -47,13 +47,14 @@ impl DeleteError {
     }
 }
 
-/// Deletes a session's file, its folder with the subagents, the files of subagents that
-/// older versions put beside it, and, with the last copy of the session, its file
-/// checkpoints and tasks. A link is removed, not what it leads to.
+/// Deletes the file of a session, its folder with the subagents, subagent files that older
+/// versions put into the same folder, and, with the last copy of the session, its file
+/// checkpoints and tasks. A symbolic link is removed, not its target.
 ///
-/// The file's lock is held meanwhile, so no append is cut in two; a session that is
-/// open but not writing cannot be told from one at rest, and its recorder hears of the
-/// deletion with its next append. The file goes last: what breaks off can be done again.
+/// Holds the lock of the file meanwhile, so that no append is cut in two. An agent that has the
+/// session open without writing cannot be detected; its next append fails with
+/// [`AppendError::Deleted`](crate::AppendError::Deleted). The session file is removed last, so
+/// that a deletion that fails halfway can be repeated.
 pub fn delete_session(session: &Path) -> Result<(), DeleteError> {
     let open = |source| DeleteError::Open { path: session.to_owned(), source };
     let file = OpenOptions::new().read(true).open(session).map_err(open)?;
@@ -74,8 +75,8 @@ pub fn delete_session(session: &Path) -> Result<(), DeleteError> {
     sync_folder(folder).map_err(|source| DeleteError::Remove { path: session.to_owned(), source })
 }
 
-/// The folders that the config folder keeps for a session, unless another project holds a
-/// copy of it.
+/// Folders for this session in the config folder; empty if another project holds a copy of the
+/// session.
 fn session_config_folders(session: &Path) -> Vec<PathBuf> {
     let projects = session.parent().and_then(Path::parent).filter(|path| path.file_name() == Some("projects".as_ref()));
     let (Some(projects), Some(name), Some(id)) = (projects, session.file_name(), session.file_stem()) else {

@@ -1,4 +1,4 @@
-//! Which files there are, and which one is meant.
+//! Lists session files and their subagents, and finds a session by its id.
 
 use std::fs;
 use std::io;
@@ -19,25 +19,25 @@ pub use session_files::{
     ListingHints, SessionFiles, TranscriptFile, find_session_files, list_project_folders, list_session_files,
 };
 
-/// The file of a subagent, and the call it worked for.
+/// Transcript file of a subagent and what its `.meta.json` file records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubagentFile {
-    /// The file.
+    /// Path of the transcript file.
     pub path: PathBuf,
-    /// The subagent.
+    /// Id of the subagent, from the name of the file.
     pub agent_id: AgentId,
-    /// The call, where the file beside it says so.
+    /// Tool call that started the subagent; `None` if not recorded.
     pub tool_use_id: Option<ToolUseId>,
-    /// The subagent that set it to work, when it was one.
+    /// Subagent that started this one; `None` if the main agent did.
     pub parent_agent_id: Option<AgentId>,
-    /// Which subagent it is, such as `Explore`.
+    /// Type of the subagent, such as `Explore`.
     pub agent_type: Option<String>,
-    /// What it was asked, in a few words.
+    /// Short description of its task, from the tool call.
     pub description: Option<String>,
 }
 
 impl SubagentFile {
-    /// The subagent of a file, by its name and the file beside it.
+    /// Reads the id from the name of the file and the rest from its `.meta.json` file.
     pub(crate) fn from_path(path: PathBuf) -> Option<Self> {
         let agent_id = AgentId::from(path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?);
         let meta = fs::read_to_string(path.with_extension("meta.json")).ok();
@@ -53,30 +53,30 @@ impl SubagentFile {
     }
 }
 
-/// The subagent of a file, by its name and the file beside it; `None` when the name is not
-/// that of a subagent's file.
+/// Reads what is known about the subagent of a file. `None` if the file is not named
+/// `agent-<id>.jsonl`.
 pub fn subagent_file(path: &Path) -> Option<SubagentFile> {
     SubagentFile::from_path(path.to_owned())
 }
 
-/// The subagents of a session file: `<session>/subagents/agent-<id>.jsonl`, and those in
-/// folders below.
+/// Lists the subagents of a session file: `<session>/subagents/agent-<id>.jsonl` and below.
 pub fn list_subagents(session: &Path) -> Vec<SubagentFile> {
     list_subagent_paths(session).into_iter().filter_map(SubagentFile::from_path).collect()
 }
 
-/// The files of a session's subagents, unopened.
+/// Paths of the subagent files of a session; the files are not opened.
 pub(crate) fn list_subagent_paths(session: &Path) -> Vec<PathBuf> {
     list_jsonl_files(&session.with_extension("").join("subagents")).0
 }
 
-/// The subagents of a session file that older versions put beside it.
+/// Lists the subagents of a session that older versions put into the folder of the session file.
+/// Opens every `agent-*.jsonl` file there to see which session it belongs to.
 pub fn list_legacy_subagents(session: &Path) -> Vec<SubagentFile> {
     let (Some(folder), Some(id)) = (session.parent(), session.file_stem().and_then(|id| id.to_str())) else {
         return Vec::new();
     };
-    let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<SubagentFile> = beside
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<SubagentFile> = entries
         .filter_map(SubagentFile::from_path)
         .filter(|file| session_files::read_session_id(&file.path).is_some_and(|owner| owner.as_str() == id))
         .collect();
@@ -84,8 +84,8 @@ pub fn list_legacy_subagents(session: &Path) -> Vec<SubagentFile> {
     found
 }
 
-/// Every `.jsonl` file under a path, sorted; a path that is a file stands for
-/// itself. Folders that cannot be read are named beside.
+/// Lists all `.jsonl` files under a path, sorted; just the path if it is a file. Folders that
+/// cannot be read are returned as errors.
 pub fn list_jsonl_files(path: &Path) -> (Vec<PathBuf>, Vec<FileError>) {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     if path.is_file() {

@@ -1,4 +1,4 @@
-//! Reading a file on as it grows: whole lines, soon after they are written.
+//! Follows a growing file: returns whole lines soon after they are written.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,29 +18,28 @@ pub use watcher::ChangeWatcher;
 /// Something that happened to a followed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowEvent {
-    /// A whole line.
+    /// A complete line was written.
     Line {
         /// Counted from 1, since the file was last read from its start.
         number: u64,
-        /// Where it begins, in bytes.
+        /// Offset of its first byte in the file.
         offset: u64,
-        /// The line without its end.
+        /// The line without its line ending.
         bytes: Vec<u8>,
     },
-    /// The file became shorter; it is read from its start again.
+    /// The file became shorter. It is read from its start again.
     Truncated,
-    /// Another file took its place and is read from its start.
+    /// The path names another file now, which is read from its start.
     Replaced,
 }
 
-/// At most this much is read at a time, so that a large file is never held whole.
+/// One poll reads about this much, so that a large file is never held in memory whole.
 const MAX_READ_BYTES: u64 = 1 << 20;
 
-/// Reads a file to its end and then on, as it grows. A line without its end waits for
-/// it; truncation and replacement are reported.
+/// Reads a file to its end and then on as it grows. An incomplete last line is kept until its
+/// line ending is written; truncation and replacement are reported.
 ///
-/// It never waits and never opens a file that has not changed: pair it with [`ChangeWatcher`],
-/// which tells when to look again.
+/// Never blocks. Use a [`ChangeWatcher`] to wait until there may be something to read.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
@@ -48,7 +47,7 @@ pub struct Follower {
     offset: u64,
     line_number: u64,
     partial_line: Vec<u8>,
-    /// Lines that begin before this offset are counted and passed over.
+    /// Lines that begin before this offset are counted but not returned.
     skip_before: u64,
 }
 
@@ -59,8 +58,8 @@ impl Follower {
         Ok(Self { path: path.to_owned(), file, offset: 0, line_number: 0, partial_line: Vec::new(), skip_before: 0 })
     }
 
-    /// Follows a file from the first line that begins in its last `bytes`. Earlier lines
-    /// are counted, so that line numbers are right.
+    /// Follows a file from the first line that begins in its last `bytes` bytes. Earlier lines are
+    /// read and counted, so that line numbers are right.
     pub fn open_near_end(path: &Path, bytes: u64) -> Result<Self, FileError> {
         let mut follower = Self::open(path)?;
         let len = follower.file.metadata().map_err(|source| follower.read_error(source))?.len();
@@ -68,13 +67,13 @@ impl Follower {
         Ok(follower)
     }
 
-    /// The file.
+    /// Path of the followed file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What happened since the last call; empty when nothing did. A large file comes in
-    /// pieces: call again until nothing comes.
+    /// Returns what happened since the last call; empty if nothing did. A large file is returned in
+    /// parts: call again until the result is empty.
     pub fn poll(&mut self) -> Result<Vec<FollowEvent>, FileError> {
         let mut events = Vec::new();
         let len = self.file.metadata().map_err(|source| self.read_error(source))?.len();
@@ -85,8 +84,8 @@ impl Follower {
         if len != self.offset {
             self.read_lines(&mut events)?;
         }
-        // Only at the end of the old file: what it still holds comes first. A name that is
-        // missing for a moment is a replacement under way.
+        // Only at the end of the old file, so that its last lines are returned first. A path that is
+        // missing for a moment means that the file is just being replaced.
         if events.is_empty() && self.is_replaced() {
             let file = File::open(&self.path);
             if let Ok(file) = file {
@@ -98,13 +97,13 @@ impl Follower {
         Ok(events)
     }
 
-    fn restart(&mut self, why: FollowEvent, events: &mut Vec<FollowEvent>) {
-        events.push(why);
+    fn restart(&mut self, event: FollowEvent, events: &mut Vec<FollowEvent>) {
+        events.push(event);
         self.partial_line.clear();
         (self.offset, self.line_number, self.skip_before) = (0, 0, 0);
     }
 
-    /// Reads until whole lines have come or the file ends: a long line takes many reads.
+    /// Reads until there is a complete line or the file ends. A long line takes many reads.
     fn read_lines(&mut self, events: &mut Vec<FollowEvent>) -> Result<(), FileError> {
         let before = events.len();
         let mut chunk = vec![0; 64 << 10];
@@ -126,9 +125,9 @@ impl Follower {
         while let Some(end) = memchr(b'\n', bytes) {
             self.partial_line.extend_from_slice(&bytes[..end]);
             self.line_number += 1;
-            // Where the line began: the half that waited was counted already.
-            let waited = self.partial_line.len() - end;
-            let offset = self.offset - waited as u64;
+            // `self.offset` already counts the part of the line that was read before.
+            let partial_len = self.partial_line.len() - end;
+            let offset = self.offset - partial_len as u64;
             self.offset += end as u64 + 1;
             let mut line = std::mem::take(&mut self.partial_line);
             if line.last() == Some(&b'\r') {
@@ -145,7 +144,7 @@ impl Follower {
 
     fn is_replaced(&self) -> bool {
         match (self.file.metadata(), fs::metadata(&self.path)) {
-            (Ok(ours), Ok(there)) => !is_same_file(&ours, &there),
+            (Ok(open_metadata), Ok(path_metadata)) => !is_same_file(&open_metadata, &path_metadata),
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! Forking: the same history under another session id, in a file of its own.
+//! Forks a session: copies its entries to a new file under a new session id.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -15,18 +15,18 @@ use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
 use crate::read::load_session;
 
-/// What to fork, and into what.
+/// Which session to fork and where to write the copy.
 #[derive(Debug, Clone)]
 pub struct Fork<'a> {
-    /// The file of the session.
+    /// Path of the session file to copy.
     pub from: &'a Path,
-    /// The new file; it must not exist.
+    /// Path of the new file, which must not exist.
     pub to: &'a Path,
-    /// The new session.
+    /// Id of the new session.
     pub session_id: &'a SessionId,
-    /// The prompt that the copied prompts are credited to.
+    /// Prompt id that replaces the prompt ids of the copied entries.
     pub prompt_id: &'a str,
-    /// The last line to copy; none copies the whole history.
+    /// UUID of the last entry to copy; `None` copies all entries.
     pub last_uuid: Option<&'a Uuid>,
 }
 
@@ -77,34 +77,34 @@ impl ForkError {
     }
 }
 
-/// What is changed in each line.
+/// Edits each copied line.
 type LineEdit<'a> = &'a mut dyn FnMut(Line) -> Result<Line, SpliceError>;
 
 impl Fork<'_> {
-    /// Makes the fork; returns how many entries it holds. Ids are kept, so that
-    /// readers see what is a copy; the log of API calls stays with the original.
-    /// The new file appears whole or not at all.
+    /// Writes the fork and returns the number of entries in it. UUIDs are kept, so that readers see
+    /// which entries are copies. Records of API calls are not copied. The new file appears whole or
+    /// not at all.
     pub fn run(&self) -> Result<u64, ForkError> {
         let (file, copied) = self.write_copy(&[], &mut Ok)?;
         self.persist(file)?;
         Ok(copied)
     }
 
-    /// Makes the fork with ids of its own, made by `fresh`, and `notes` at its end. Each
-    /// line says of which line of which session it is a copy. A fork that would hold no
-    /// entry is an error.
+    /// Writes the fork with new UUIDs from `new_id` and appends `trailing_entries`. Each line names
+    /// the entry and session it was copied from. Fails if the fork would have no entry.
     pub fn run_with_new_ids(
         &self,
-        of: &SessionId,
-        notes: &[Entry],
-        fresh: &mut dyn FnMut() -> Uuid,
+        source_session: &SessionId,
+        trailing_entries: &[Entry],
+        new_id: &mut dyn FnMut() -> Uuid,
     ) -> Result<u64, ForkError> {
-        let mut names: HashMap<Box<str>, Uuid> = HashMap::new();
-        let mut rename = |id: &str| match names.get(id) {
+        let mut new_ids: HashMap<Box<str>, Uuid> = HashMap::new();
+        let mut rename = |id: &str| match new_ids.get(id) {
             Some(name) => name.clone(),
-            None => names.entry(id.into()).or_insert_with(&mut *fresh).clone(),
+            None => new_ids.entry(id.into()).or_insert_with(&mut *new_id).clone(),
         };
-        let (file, copied) = self.write_copy(notes, &mut |line| line.copy_with_new_ids(of, &mut rename))?;
+        let (file, copied) =
+            self.write_copy(trailing_entries, &mut |line| line.copy_with_new_ids(source_session, &mut rename))?;
         if copied == 0 {
             return Err(ForkError::Empty { path: self.from.to_owned() });
         }
@@ -112,9 +112,9 @@ impl Fork<'_> {
         Ok(copied)
     }
 
-    fn write_copy(&self, notes: &[Entry], change: LineEdit<'_>) -> Result<(NamedTempFile, u64), ForkError> {
+    fn write_copy(&self, trailing_entries: &[Entry], edit: LineEdit<'_>) -> Result<(NamedTempFile, u64), ForkError> {
         let create = |source| ForkError::Create { path: self.to.to_owned(), source };
-        let chosen = self.last_uuid.map(|at| self.lines_on_path(at)).transpose()?;
+        let path_lines = self.last_uuid.map(|at| self.lines_on_path(at)).transpose()?;
         let mut lines = LineReader::new(
             File::open(self.from).map_err(|source| FileError::Open { path: self.from.to_owned(), source })?,
         );
@@ -129,16 +129,16 @@ impl Fork<'_> {
         loop {
             let offset = lines.offset();
             let read = |source| FileError::Read { path: self.from.to_owned(), offset, source };
-            let Some(piece) = lines.next().map_err(read)? else { break };
-            let RawLine::Line { number, bytes, .. } = piece else { continue };
-            let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen.contains(&number));
-            if let Some((line, in_talk)) = self.copy_line(bytes, is_chosen, change) {
+            let Some(raw_line) = lines.next().map_err(read)? else { break };
+            let RawLine::Line { number, bytes, .. } = raw_line else { continue };
+            let is_on_path = path_lines.as_ref().is_none_or(|path_lines| path_lines.contains(&number));
+            if let Some((line, is_conversation_entry)) = self.copy_line(bytes, is_on_path, edit) {
                 put(&line)?;
-                copied += u64::from(in_talk);
+                copied += u64::from(is_conversation_entry);
             }
         }
-        for note in notes {
-            put(&Line::from_serialize(note).map_err(ForkError::Serialize)?)?;
+        for entry in trailing_entries {
+            put(&Line::from_serialize(entry).map_err(ForkError::Serialize)?)?;
         }
         out.flush().map_err(create)?;
         drop(out);
@@ -156,26 +156,26 @@ impl Fork<'_> {
         self.to.parent().unwrap_or(Path::new("."))
     }
 
-    /// The line under the new session, and whether it is an entry of the conversation;
-    /// none for what the fork does not need.
-    fn copy_line(&self, bytes: &[u8], is_chosen: bool, change: LineEdit<'_>) -> Option<(Line, bool)> {
+    /// The line for the new session, and whether it is an entry of the conversation. `None` for
+    /// lines that the fork does not need.
+    fn copy_line(&self, bytes: &[u8], is_on_path: bool, edit: LineEdit<'_>) -> Option<(Line, bool)> {
         let text = std::str::from_utf8(bytes).ok()?;
-        let mended = replace_lone_surrogates(text);
-        let head = Head::read(&mended).ok()?;
-        let in_talk = is_chosen && head.uuid.is_some();
-        if !in_talk && !head.is_chain_amendment() {
+        let readable = replace_lone_surrogates(text);
+        let head = Head::read(&readable).ok()?;
+        let is_conversation_entry = is_on_path && head.uuid.is_some();
+        if !is_conversation_entry && !head.is_chain_amendment() {
             return None;
         }
         let mut line = Line::parse(text).ok()?.with_session_id(self.session_id).ok()?;
         if head.prompt_id.is_some() {
             line = line.with_prompt_id(self.prompt_id).ok()?;
         }
-        Some((change(line).ok()?, in_talk))
+        Some((edit(line).ok()?, is_conversation_entry))
     }
 
     fn lines_on_path(&self, at: &Uuid) -> Result<HashSet<u64>, ForkError> {
-        let talk = load_session(self.from)?;
-        match talk.path_to(at) {
+        let conversation = load_session(self.from)?;
+        match conversation.path_to(at) {
             Some(path) => Ok(path.iter().map(|node| node.line).collect()),
             None => Err(ForkError::EntryNotFound { path: self.from.to_owned(), uuid: at.clone() }),
         }

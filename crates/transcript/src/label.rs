@@ -1,4 +1,4 @@
-//! A session's title and tag: one line appended for each.
+//! Sets the title or the tag of a session by appending a line to its file.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -8,7 +8,7 @@ use quipu_message::{Entry, Line, SessionId};
 
 use crate::append::{AppendError, Journal};
 
-/// Why a session was not given a title or tag.
+/// Why the title or tag of a session was not set.
 #[derive(Debug, thiserror::Error)]
 pub enum LabelError {
     /// The title or tag is blank.
@@ -23,7 +23,7 @@ pub enum LabelError {
 }
 
 impl LabelError {
-    /// A stable name for scripts.
+    /// Stable code for scripts, such as `session.no_title`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Blank { field: "title" } => "session.no_title",
@@ -33,8 +33,8 @@ impl LabelError {
     }
 }
 
-/// Gives the session of a file a title, and returns the title when it is on stable
-/// storage. Blank space around it is left out.
+/// Sets the title of a session. Returns the title without surrounding white space once it is on
+/// stable storage.
 pub fn set_title(session: &Path, title: &str) -> Result<String, LabelError> {
     let title = trim_non_blank(title).ok_or(LabelError::Blank { field: "title" })?;
     let entry = CustomTitle {
@@ -46,9 +46,8 @@ pub fn set_title(session: &Path, title: &str) -> Result<String, LabelError> {
     Ok(title)
 }
 
-/// Gives the session of a file a tag in place of the one it has, or takes it away, and
-/// returns the tag when it is on stable storage. Characters that cannot be seen and blank
-/// space around it are left out.
+/// Sets the tag of a session, or removes it with `None`. Returns the tag without invisible
+/// characters and surrounding white space once it is on stable storage.
 pub fn set_tag(session: &Path, tag: Option<&str>) -> Result<Option<String>, LabelError> {
     let visible = |tag: &str| trim_non_blank(&tag.chars().filter(|c| !is_invisible(*c)).collect::<String>());
     let tag = tag.map(|tag| visible(tag).ok_or(LabelError::Blank { field: "tag" })).transpose()?;
@@ -63,12 +62,12 @@ fn append_entry(session: &Path, entry: Entry) -> Result<(), AppendError> {
     Journal::open(session)?.append(&mut VecDeque::from([line]), true)
 }
 
-/// The session a file is named for.
+/// Session id from the name of the file.
 fn session_id_from_path(session: &Path) -> SessionId {
     SessionId::from(&*session.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-/// The text without blank space around it; `None` if nothing is left.
+/// The text without surrounding white space; `None` if nothing is left.
 fn trim_non_blank(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }

@@ -1,20 +1,31 @@
-//! Where lines live: session files, found, read, followed, written and mended.
+//! Reads, follows, checks and writes session files of Claude-Code-style agents.
 //!
-//! ```text
-//!   a folder ─────── find ─────── session files and their subagents
-//!                      └───────── Outline  title, tag, first prompt
-//!   a file, stdin ── Lines ────── bytes, line by line, bounded memory
-//!                      ├───────── Entries   entry or problem
-//!                      ├───────── Follower  lines as they are written; Changes says when
-//!                      └───────── Check, repair
-//!   entries ──────── Recorder ─── Journal ── whole lines, locked, synced
-//!   a session ────── Fork ─────── the same history in a file of its own
-//!                      ├───────── set_title, set_tag   one line appended
-//!                      └───────── delete   the file and what belongs to it
+//! A session file has one JSON entry per line. Reading never fails as a whole: a bad line becomes
+//! a [`Problem`] with its position, and the rest is still read.
+//!
+//! ```
+//! let file = br#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}
+//! not JSON
+//! "#;
+//! let conversation = quipu_transcript::load_reader(&file[..]);
+//! assert_eq!(conversation.for_ui()[0].text.as_deref(), Some("hi"));
+//! assert_eq!(conversation.problems()[0].line, 2);
 //! ```
 //!
-//! Reading never fails as a whole: one bad line costs one line and is named with
-//! its place. Deliberately absent: HTTP and prices.
+//! | I want to … | look at |
+//! |---|---|
+//! | list sessions, or find one by its id | [`find`] |
+//! | show title, prompts and times of a session quickly | [`SessionOverview`] |
+//! | load a conversation | [`load_session`], [`load_reader`] |
+//! | read entries or raw lines one at a time | [`Entries`], [`LineReader`] |
+//! | count tokens and cost of a session | [`measure`] |
+//! | read lines as they are written | [`SessionFollower`], [`ChangeWatcher`] |
+//! | check or repair files | [`Check`], [`repair`] |
+//! | write a session | [`Recorder`], [`Journal`] |
+//! | fork, name, tag or delete a session | [`Fork`], [`set_title`], [`set_tag`], [`delete_session`] |
+//! | get a file as it was before the session | [`FileBackups`] |
+//!
+//! Not in this crate: HTTP and prices.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]

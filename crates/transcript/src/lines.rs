@@ -1,22 +1,22 @@
-//! Bytes, line by line, in bounded memory.
+//! Reads bytes line by line, in bounded memory.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use memchr::memchr;
 
-/// A longer line is passed over; its bytes still count.
+/// Longest line that is read. A longer one is reported as [`RawLine::TooLong`].
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
-/// Reads lines without ever holding more than one of them.
+/// Reads lines and holds one of them in memory at a time.
 ///
-/// A lending reader rather than an iterator: each line borrows the one buffer.
+/// Not an iterator: each line borrows the buffer of the reader.
 ///
 /// ```
-/// use quipu_transcript::{Lines, Piece};
-/// let mut lines = Lines::new(&b"{}\r\n{\"torn"[..]);
+/// use quipu_transcript::{LineReader, RawLine};
+/// let mut lines = LineReader::new(&b"{}\r\n{\"torn"[..]);
 /// let mut seen = Vec::new();
-/// while let Some(piece) = lines.next()? {
-///     if let Piece::Line { number, offset, bytes, .. } = piece {
+/// while let Some(line) = lines.next()? {
+///     if let RawLine::Line { number, offset, bytes, .. } = line {
 ///         seen.push((number, offset, bytes.to_vec()));
 ///     }
 /// }
@@ -26,7 +26,7 @@ pub const MAX_LINE_BYTES: usize = 256 << 20;
 #[derive(Debug)]
 pub struct LineReader<R> {
     input: BufReader<R>,
-    /// So much of the buffer is the line lent last.
+    /// Bytes at the start of the buffer that belong to the line returned last.
     lent_bytes: usize,
     line: Vec<u8>,
     number: u64,
@@ -34,31 +34,31 @@ pub struct LineReader<R> {
     max_line_bytes: usize,
 }
 
-/// One line, or the place of one too long to hold.
+/// One line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RawLine<'a> {
-    /// A line.
+    /// A line with its bytes.
     Line {
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         number: u64,
-        /// Where it begins.
+        /// Offset of its first byte.
         offset: u64,
-        /// The line without its end, and the first one without a byte-order mark.
+        /// The line without its line ending and without a byte-order mark.
         bytes: &'a [u8],
-        /// How it ends.
+        /// How the line ends.
         ending: LineEnding,
-        /// Whether a byte-order mark was left out.
+        /// Whether the line began with a byte-order mark.
         has_bom: bool,
     },
-    /// A line longer than may be held.
+    /// A line longer than [`MAX_LINE_BYTES`]; its bytes are skipped.
     TooLong {
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         number: u64,
-        /// Where it begins.
+        /// Offset of its first byte.
         offset: u64,
-        /// How long it is, without its end.
+        /// Length in bytes without its line ending.
         len: u64,
-        /// How it ends.
+        /// How the line ends.
         ending: LineEnding,
     },
 }
@@ -66,16 +66,16 @@ pub enum RawLine<'a> {
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
-    /// With a line feed.
+    /// Line feed, `\n`.
     Lf,
-    /// With a carriage return and a line feed.
+    /// Carriage return and line feed, `\r\n`.
     CrLf,
-    /// With the file: a write under way, or one that was cut off.
+    /// End of the file: the line is still being written, or its write was cut off.
     None,
 }
 
 impl LineEnding {
-    /// The bytes of the end.
+    /// The bytes of the line ending; empty for [`LineEnding::None`].
     pub fn bytes(self) -> &'static [u8] {
         match self {
             Self::Lf => b"\n",
@@ -109,7 +109,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// The next line; `None` at the end.
+    /// The next line; `None` at the end of the input.
     #[allow(clippy::should_implement_trait, reason = "a line borrows the reader, which an iterator cannot lend")]
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
@@ -133,7 +133,7 @@ impl<R: Read> LineReader<R> {
             };
             last = part.last().copied().or(last);
             if ended && len == 0 && part.len() <= self.max_line_bytes {
-                // A line that lies whole in the buffer is lent from there.
+                // A line that is complete in the buffer is returned without copying it.
                 len = part.len() as u64;
                 self.lent_bytes = used;
                 break;
@@ -170,19 +170,19 @@ impl<R: Read> LineReader<R> {
         Ok(Some(RawLine::Line { number, offset, bytes, ending, has_bom: bom }))
     }
 
-    /// Whether the next line has been read already, so that asking for it does not wait.
+    /// Whether the next line is in the buffer already, so that [`next`](Self::next) does not block.
     pub fn has_buffered_line(&self) -> bool {
         memchr(b'\n', &self.input.buffer()[self.lent_bytes..]).is_some()
     }
 
-    /// How many bytes have been read as lines.
+    /// Number of bytes in the lines returned so far, with their endings.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 }
 
 impl RawLine<'_> {
-    /// How many bytes of the file this is, its end included.
+    /// Number of bytes of the file, with the line ending and the byte-order mark.
     pub fn byte_len(&self) -> u64 {
         match self {
             Self::Line { bytes, ending, has_bom: bom, .. } => {

@@ -1,4 +1,4 @@
-//! The metrics of one session, straight from its files.
+//! Measures one session by reading its files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,13 +14,13 @@ use crate::problem::FileError;
 
 /// Measures a session file together with the files of its subagents.
 ///
-/// Lines that cannot be parsed are left out, and so is what follows an I/O error in a
-/// subagent's file. Reads every line once, as a view.
+/// Reads every line once, as a view. Skips lines that cannot be parsed, and the rest of a
+/// subagent file after an I/O error.
 pub fn measure(path: &Path) -> Result<MetricsBuilder, FileError> {
     let mut session = MetricsBuilder::default();
     push_file(path, &mut session)?;
     for subagent in find::list_subagents(path).into_iter().chain(find::list_legacy_subagents(path)) {
-        // Its own conversation is incomplete then, and says so.
+        // The conversation of the subagent reports the same error.
         let _ = push_file(&subagent.path, &mut session);
     }
     Ok(session)
@@ -39,8 +39,8 @@ fn push_file(path: &Path, session: &mut MetricsBuilder) -> Result<(), FileError>
 
 fn push_lines(input: impl Read, session: &mut MetricsBuilder) -> io::Result<()> {
     let mut lines = LineReader::new(input);
-    while let Some(piece) = lines.next()? {
-        if let RawLine::Line { bytes, .. } = piece {
+    while let Some(raw_line) = lines.next()? {
+        if let RawLine::Line { bytes, .. } = raw_line {
             let text = String::from_utf8_lossy(bytes);
             if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
                 session.push(&view);

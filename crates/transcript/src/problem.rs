@@ -6,26 +6,26 @@ use std::path::PathBuf;
 
 use quipu_conversation::ProblemKind;
 
-/// Why a file could not be read at all.
+/// Why a file could not be read, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("cannot open {}", path.display())]
     Open {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Reading it broke off.
+    /// Reading failed after the file was opened.
     #[error("cannot read {} beyond byte {offset}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// How far reading came.
+        /// Number of bytes read before the error.
         offset: u64,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -42,7 +42,7 @@ impl FileError {
         }
     }
 
-    /// A stable name for scripts.
+    /// Stable code for scripts, such as `file.not_found`.
     pub fn code(&self) -> &'static str {
         self.problem_kind().code()
     }

@@ -1,4 +1,4 @@
-//! Entries or problems, one line at a time.
+//! Reads files as entries and problems, and builds conversations from them.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,16 +12,16 @@ use crate::find;
 use crate::lines::{LineEnding, LineReader, RawLine};
 use crate::problem::{FileError, error_chain};
 
-/// An entry and its place.
+/// An entry with its position in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocatedEntry {
-    /// The line, counted from 1.
+    /// Number of the line, counted from 1.
     pub line: u64,
-    /// Where it begins, in bytes.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// The line as it was written.
+    /// The line as it is in the file, without its line ending.
     pub text: Box<str>,
-    /// What it says.
+    /// The parsed entry.
     pub entry: Entry,
 }
 
@@ -37,7 +37,7 @@ pub struct Entries<R> {
 }
 
 impl Entries<File> {
-    /// Opens a file.
+    /// Opens a file. Fails if it cannot be opened or is a folder.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
             true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
@@ -49,22 +49,22 @@ impl Entries<File> {
 }
 
 impl<R: Read> Entries<R> {
-    /// Reads from any source; `path` is what problems name.
+    /// Reads from any source. `path` is the name that problems give it.
     pub fn new(input: R, path: impl Into<String>) -> Self {
         let lines = LineReader::new(input);
         Self { lines, path: path.into(), pending_problems: VecDeque::new(), crlf_reported: false, failed: false }
     }
 
-    /// How many bytes have been read.
+    /// Number of bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.lines.offset()
     }
 
     fn read_next(&mut self) -> io::Result<Option<Result<LocatedEntry, Problem>>> {
         let path = &self.path;
-        let Some(piece) = self.lines.next()? else { return Ok(None) };
+        let Some(raw_line) = self.lines.next()? else { return Ok(None) };
         let problem = |kind, line, offset, message: String| Problem { kind, path: path.clone(), line, offset, message };
-        let (line, offset, bytes, ending, bom) = match piece {
+        let (line, offset, bytes, ending, bom) = match raw_line {
             RawLine::TooLong { number, offset, len, .. } => {
                 return Ok(Some(Err(problem(ProblemKind::TooLong, number, offset, format!("a line of {len} bytes")))));
             }
@@ -134,19 +134,21 @@ fn parse_entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (ProblemKind, String)>
 /// Folds a session file, with the files of its subagents beside it. A subagent's file
 /// that cannot be opened becomes a problem of the conversation.
 pub fn load_session(path: &Path) -> Result<Conversation, FileError> {
-    let mut talk = load_file(path)?;
-    attach_subagents(&mut talk, find::list_subagents(path));
-    Ok(talk)
+    let mut conversation = load_file(path)?;
+    attach_subagents(&mut conversation, find::list_subagents(path));
+    Ok(conversation)
 }
 
-fn attach_subagents(talk: &mut Conversation, subagents: Vec<find::SubagentFile>) {
+fn attach_subagents(conversation: &mut Conversation, subagents: Vec<find::SubagentFile>) {
     for subagent in subagents {
         match Entries::open(&subagent.path) {
-            Ok(entries) => {
-                talk.attach_subagent(&subagent.agent_id, subagent.tool_use_id.as_ref(), build_conversation(entries))
-            }
+            Ok(entries) => conversation.attach_subagent(
+                &subagent.agent_id,
+                subagent.tool_use_id.as_ref(),
+                build_conversation(entries),
+            ),
             Err(error) => {
-                talk.push_problem(Problem {
+                conversation.push_problem(Problem {
                     kind: error.problem_kind(),
                     path: subagent.path.display().to_string(),
                     line: 0,
@@ -158,27 +160,28 @@ fn attach_subagents(talk: &mut Conversation, subagents: Vec<find::SubagentFile>)
     }
 }
 
-/// Folds one file, without the files beside it.
+/// Builds the conversation of one file, without subagents.
 pub fn load_file(path: &Path) -> Result<Conversation, FileError> {
     Ok(build_conversation(Entries::open(path)?))
 }
 
-/// Folds any source, such as standard input.
+/// Builds the conversation of any source, such as standard input. An I/O error becomes a
+/// problem of the conversation.
 pub fn load_reader(input: impl Read) -> Conversation {
     build_conversation(Entries::new(input, "-"))
 }
 
 fn build_conversation<R: Read>(entries: Entries<R>) -> Conversation {
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     for read in entries {
         match read {
-            Ok(located) => talk.push(located.line, located.entry),
-            // Oddities of the file as a whole hide nothing from the reader.
+            Ok(located) => conversation.push(located.line, located.entry),
+            // Problems of the file as a whole do not hide any entry.
             Err(problem) if problem.kind.is_harmless() => {}
-            Err(problem) => talk.push_problem(problem),
+            Err(problem) => conversation.push_problem(problem),
         }
     }
-    talk
+    conversation
 }
 
 #[cfg(test)]
@@ -188,8 +191,8 @@ mod tests {
     #[test]
     fn a_subagent_file_that_cannot_be_opened_is_a_problem_and_not_the_end() {
         let line = r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#;
-        let mut talk = load_reader(line.as_bytes());
-        let gone = find::SubagentFile {
+        let mut conversation = load_reader(line.as_bytes());
+        let missing_file = find::SubagentFile {
             path: "/nonexistent/agent-a1.jsonl".into(),
             agent_id: "a1".into(),
             tool_use_id: None,
@@ -197,10 +200,10 @@ mod tests {
             agent_type: None,
             description: None,
         };
-        attach_subagents(&mut talk, vec![gone]);
-        let problem = &talk.problems()[0];
+        attach_subagents(&mut conversation, vec![missing_file]);
+        let problem = &conversation.problems()[0];
         assert_eq!((problem.line, problem.kind), (0, ProblemKind::FileNotFound));
-        let texts: Vec<_> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
+        let texts: Vec<_> = conversation.for_ui().into_iter().filter_map(|item| item.text).collect();
         assert_eq!(texts[0], "hi");
         assert!(texts[1].starts_with("cannot open /nonexistent/agent-a1.jsonl: "), "{texts:?}");
     }

@@ -1,5 +1,5 @@
-//! Recording a conversation: only what is new, in one chain, each thing as durable
-//! as it must be.
+//! Records a conversation: writes each new entry once, linked to its parent, and synced where
+//! the user must not lose it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use crate::append::{AppendError, Journal};
 use crate::resume::TranscriptState;
 use crate::writer::{OnWritten, QueuedHandle, WriteObserver, Writer, wait_until_written};
 
-/// What every entry of a session says of where it was written.
+/// Values that the recorder writes into the envelope of every entry.
 #[derive(Debug, Clone, Default)]
 pub struct EnvelopeDefaults {
-    /// The session.
+    /// Session the entries belong to; also the name of the file.
     pub session_id: SessionId,
-    /// The working directory.
+    /// Working directory of the agent.
     pub cwd: String,
-    /// The program's version.
+    /// Version of the agent.
     pub version: String,
-    /// The git branch; `HEAD` outside git.
+    /// Current git branch; `HEAD` outside a repository.
     pub git_branch: String,
-    /// What started the program.
+    /// How the agent was started, for example `cli`, `sdk-py` or `sdk-ts`.
     pub entrypoint: String,
-    /// The subagent, when the file is one's own.
+    /// Set if the file is the transcript of a subagent; `None` for the main session.
     pub agent_id: Option<AgentId>,
 }
 
-/// How a recorder writes.
+/// When a recorder writes and syncs.
 #[derive(Debug, Clone, Copy)]
 pub struct Durability {
-    /// Whether a person's words are on stable storage before [`Recorder::record`]
-    /// returns. Scripts may do without.
+    /// Whether entries are on stable storage before [`Recorder::record`] returns. Scripts that can
+    /// run again may do without.
     pub sync: bool,
-    /// How long a queued answer may wait to be written.
+    /// Longest time that a queued assistant entry stays unwritten.
     pub max_delay: Duration,
 }
 
@@ -46,13 +46,13 @@ impl Default for Durability {
     }
 }
 
-/// Writes one session's file.
+/// Writes the file of one session.
 ///
-/// Answers are [queued](Self::queue_assistant) and written within the delay, as they are
-/// then: usage and stop reason filled in meanwhile are what is written. Everything
-/// else is [recorded](Self::record) at once, after what is queued. A thread does the
-/// writing: methods whose name ends in `then` return before it has, and call what they
-/// are passed when it has.
+/// Assistant entries are [queued](Self::queue_assistant) for up to [`Durability::max_delay`], so
+/// that usage and stop reason, which arrive last, can still be filled in. Everything else is
+/// [recorded](Self::record) at once, after the queued entries. A thread does the writing:
+/// methods whose name ends in `_then` return at once and call their [`OnWritten`] when the
+/// entries are written.
 #[derive(Debug)]
 pub struct Recorder {
     writer: Writer,
@@ -64,51 +64,52 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a new session's file.
-    pub fn create(path: &Path, facts: EnvelopeDefaults, durability: Durability) -> Result<Self, AppendError> {
-        Self::new(Journal::create(path)?, HashSet::new(), None, facts, durability)
+    /// Creates the file of a new session. Fails if it exists.
+    pub fn create(path: &Path, defaults: EnvelopeDefaults, durability: Durability) -> Result<Self, AppendError> {
+        Self::new(Journal::create(path)?, HashSet::new(), None, defaults, durability)
     }
 
-    /// Goes on with a session's file, from its last line.
-    pub fn resume(path: &Path, facts: EnvelopeDefaults, durability: Durability) -> Result<Self, AppendError> {
+    /// Continues a session file after its last entry. Reads the whole file once.
+    pub fn resume(path: &Path, defaults: EnvelopeDefaults, durability: Durability) -> Result<Self, AppendError> {
         let journal = Journal::open(path)?;
         let TranscriptState { uuids: known, leaf_uuid: head, .. } = TranscriptState::read(path)?;
-        Self::new(journal, known, head, facts, durability)
+        Self::new(journal, known, head, defaults, durability)
     }
 
     fn new(
         journal: Journal,
         known: HashSet<Uuid>,
         head: Option<Uuid>,
-        facts: EnvelopeDefaults,
+        defaults: EnvelopeDefaults,
         durability: Durability,
     ) -> Result<Self, AppendError> {
         let path = journal.path().to_owned();
         let writer = Writer::new(journal).map_err(|source| AppendError::Open { path: path.clone(), source })?;
-        Ok(Self { writer, recorded_uuids: known, leaf_uuid: head, defaults: facts, durability, path })
+        Ok(Self { writer, recorded_uuids: known, leaf_uuid: head, defaults: defaults, durability, path })
     }
 
-    /// Tells `watch` of all lines written from now on.
-    pub fn set_observer(&mut self, watch: WriteObserver) {
-        self.writer.set_observer(watch);
+    /// Calls `observer` with all lines written from now on.
+    pub fn set_observer(&mut self, observer: WriteObserver) {
+        self.writer.set_observer(observer);
     }
 
-    /// The line the next one hangs on.
+    /// UUID of the last entry of the chain, the parent of the next one.
     pub fn leaf_uuid(&self) -> Option<&Uuid> {
         self.leaf_uuid.as_ref()
     }
 
-    /// Whether the session holds a line of that id.
+    /// Whether the session has an entry with this UUID.
     pub fn contains(&self, uuid: &Uuid) -> bool {
         self.recorded_uuids.contains(uuid)
     }
 
-    /// Records the entries that are not yet recorded and returns the last line of
-    /// the chain.
+    /// Records the entries that are not yet recorded and returns the UUID of the last entry of the
+    /// chain.
     ///
-    /// Entries already recorded move the chain's start only while they stand before
-    /// every new one: a compaction puts new lines before kept ones. After an error
-    /// the entries are not acknowledged; the next call tries to write them again.
+    /// The first new entry is linked to the last recorded entry before it in `entries`, or else to
+    /// the end of the chain. Recorded entries after a new one change nothing: a compaction puts new
+    /// entries before preserved ones. After an error the entries are kept and the next call tries to
+    /// write them again.
     pub fn record(&mut self, entries: &[Entry]) -> Result<Option<Uuid>, AppendError> {
         wait_until_written(|done| self.record_then(entries, done))?;
         Ok(self.leaf_uuid.clone())
@@ -140,8 +141,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Queues an answer. It is written within the delay, before whatever is recorded
-    /// next, or when many wait.
+    /// Queues an assistant entry. It is written after [`Durability::max_delay`], before the next
+    /// recorded entry, or when the queue is full.
     pub fn queue_assistant(&mut self, mut answer: Assistant) -> Result<QueuedHandle, AppendError> {
         let Some(uuid) = answer.envelope.uuid.get().cloned() else {
             return Err(AppendError::NoUuid { kind: "assistant".to_owned() });
@@ -152,9 +153,9 @@ impl Recorder {
         Ok(self.writer.queue_assistant(answer, self.durability.max_delay))
     }
 
-    /// The end of an answer is known, whose blocks were queued: those that are not written
-    /// yet get it. If the last one is written already, it is written again with the end,
-    /// under the same id: readers take the later line.
+    /// Fills in usage and stop reason of an answer whose blocks were queued as one entry each. If the
+    /// last entry is written already, it is written again with the same UUID: readers use the later
+    /// line.
     pub fn finish_assistant(
         &mut self,
         answer: &[&QueuedHandle],
@@ -172,14 +173,14 @@ impl Recorder {
         self.record_bookkeeping_then(&[Entry::Assistant(Box::new(answer))], false, Box::new(|_| ()))
     }
 
-    /// Appends lines that are not part of the chain: titles, the last prompt, costs. Queued
-    /// answers whose end is not known go on waiting.
+    /// Appends lines that are not part of the chain, such as titles, the last prompt and costs.
+    /// Queued assistant entries that are not finished stay in the queue.
     pub fn record_bookkeeping(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
         wait_until_written(|done| self.record_bookkeeping_then(entries, false, done))
     }
 
-    /// Like [`note`](Self::record_bookkeeping), but returns at once; with `sync`, the lines are on stable
-    /// storage when `done` is called.
+    /// Like [`record_bookkeeping`](Self::record_bookkeeping), but returns at once. With `sync`, the
+    /// lines are on stable storage when `done` is called.
     pub fn record_bookkeeping_then(
         &mut self,
         entries: &[Entry],
@@ -192,8 +193,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Goes on from an earlier line; what came after it stays in the file as another
-    /// branch.
+    /// Continues from an earlier entry. Later entries stay in the file as another branch.
     pub fn rewind_to(&mut self, to: &Uuid) -> Result<(), AppendError> {
         if !self.recorded_uuids.contains(to) {
             return Err(AppendError::EntryNotFound { path: self.path.clone(), uuid: to.clone() });
@@ -202,9 +202,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes a compaction: the boundary, which has no parent, then the summary, after which
-    /// the lines hang that the boundary keeps. Everything before is written, and synced
-    /// like a user's words, before the boundary is.
+    /// Writes a compaction: the boundary, which has no parent, then the summary, which the preserved
+    /// entries follow. Everything before is written, and synced, before the boundary.
     pub fn compact(&mut self, boundary: CompactBoundary, summary: User) -> Result<Option<Uuid>, AppendError> {
         wait_until_written(|done| self.compact_then(boundary, summary, done))?;
         Ok(self.leaf_uuid.clone())
@@ -220,8 +219,8 @@ impl Recorder {
         let no_uuid = |kind: &str| AppendError::NoUuid { kind: kind.to_owned() };
         let uuid = boundary.envelope.uuid.get().cloned().ok_or_else(|| no_uuid("system"))?;
         let anchor = summary.envelope.uuid.get().cloned().ok_or_else(|| no_uuid("user"))?;
-        let kept = boundary.compact_metadata.get().and_then(|data| data.preserved_messages.get()?.uuids.get());
-        if let Some(missing) = kept.into_iter().flatten().find(|uuid| !self.recorded_uuids.contains(*uuid)) {
+        let preserved = boundary.compact_metadata.get().and_then(|data| data.preserved_messages.get()?.uuids.get());
+        if let Some(missing) = preserved.into_iter().flatten().find(|uuid| !self.recorded_uuids.contains(*uuid)) {
             return Err(AppendError::EntryNotFound { path: self.path.clone(), uuid: missing.clone() });
         }
         boundary.envelope.logical_parent_uuid = self.leaf_uuid.clone().into();
@@ -241,7 +240,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes what is queued and returns when all is on stable storage.
+    /// Writes queued entries and returns when everything is on stable storage.
     pub fn flush(&mut self) -> Result<(), AppendError> {
         wait_until_written(|done| {
             self.flush_then(done);
@@ -254,7 +253,7 @@ impl Recorder {
         self.writer.commit(Vec::new(), true, done);
     }
 
-    /// Writes what is queued, as durably as everything else, and ends.
+    /// Writes queued entries, syncs as [`Durability`] asks, and stops the thread.
     pub fn close(mut self) -> Result<(), AppendError> {
         let sync = self.durability.sync;
         let written = wait_until_written(|done| {
@@ -265,14 +264,14 @@ impl Recorder {
         written
     }
 
-    /// The entry as a line in its place.
+    /// Serialises the entry with its envelope filled in.
     fn to_line(&self, mut entry: Entry, head: Option<&Uuid>) -> Result<Line, AppendError> {
         let source = match &entry {
             Entry::User(user) => user.source_tool_assistant_uuid.get().cloned(),
             _ => None,
         };
-        // A result hangs on the line of its own call, so that results of parallel
-        // calls are told apart.
+        // The parent of a tool result is the entry of its own tool call, so that results of
+        // parallel calls form branches of their own.
         let parent = source.filter(|call| self.recorded_uuids.contains(call)).or_else(|| head.cloned());
         let envelope = match &mut entry {
             Entry::User(line) => Some(&mut line.envelope),
@@ -288,7 +287,7 @@ impl Recorder {
         Line::from_serialize(&entry).map_err(AppendError::Serialize)
     }
 
-    /// Fills in what the entry does not say itself.
+    /// Sets the parent and the fields that the entry leaves open.
     fn fill_envelope(&self, envelope: &mut Envelope, parent: Option<&Uuid>) {
         fn fill<T>(slot: &mut Maybe<T>, value: T) {
             if !slot.is_value() {
@@ -312,7 +311,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Whoever wants to know of errors calls `close`.
+        // Errors are lost here; `close` returns them.
         self.writer.commit(Vec::new(), self.durability.sync, Box::new(|_| ()));
         self.writer.stop();
     }

@@ -1,4 +1,4 @@
-//! Repairing a file: only on request, never without a backup, every change told.
+//! Repairs a file: only on request, with a backup, and with a report of every change.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,53 +13,53 @@ use serde::Serialize;
 use crate::append::sync_folder;
 use crate::lines::{LineEnding, LineReader, RawLine};
 
-/// What a repair did.
+/// Result of a repair, in the shape of `quipu check --repair --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The file as it was.
+    /// Path of the copy of the unrepaired file.
     pub backup: PathBuf,
-    /// Every change.
+    /// All changes, in the order of the file.
     pub changes: Vec<RepairChange>,
 }
 
-/// One change.
+/// One change to a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepairChange {
-    /// The line in the file as it was, counted from 1.
+    /// Number of the line in the unrepaired file, counted from 1.
     pub line: u64,
     /// Kind of problem that was repaired.
     #[serde(rename = "code")]
     pub kind: ProblemKind,
-    /// What was done.
+    /// What was done about it.
     pub action: &'static str,
 }
 
-/// Why a file could not be repaired. It is as it was.
+/// Why a file could not be repaired. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// It cannot be read, or the repaired file cannot be written.
     #[error("cannot repair {}: {operation}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was attempted.
+        /// What was attempted, such as `opening it`.
         operation: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// It changed meanwhile.
+    /// The file grew during the repair.
     #[error("cannot repair {}: it is being written", path.display())]
     Busy {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }
 
 impl RepairError {
-    /// A stable name for scripts.
+    /// Stable code for scripts, such as `repair.busy`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Io { .. } => "repair.failed",
@@ -68,49 +68,51 @@ impl RepairError {
     }
 }
 
-/// Repairs a file; none when there is nothing to repair. Lines that cannot be read
-/// are left to the backup, line ends and marks are put right, and an entry whose
-/// parent is not there is hung on the entry before it. Lines that are JSON but
-/// unknown or another program's stay as they are.
+/// Repairs a file; `None` if there is nothing to repair. Lines that are not JSON are removed
+/// (the backup has them), line endings and byte-order marks are corrected, and an entry whose
+/// parent is missing becomes a child of the entry before it. JSON lines of unknown types stay as
+/// they are.
 pub fn repair(path: &Path) -> Result<Option<RepairReport>, RepairError> {
-    let fail = |what| move |source| RepairError::Io { path: path.to_owned(), operation: what, source };
-    let file = File::open(path).map_err(fail("opening it"))?;
-    file.lock().map_err(fail("locking it"))?;
-    let before = file.metadata().map_err(fail("looking at it"))?.len();
-    let known = read_uuids(path).map_err(fail("reading it"))?;
+    let io_error = |what| move |source| RepairError::Io { path: path.to_owned(), operation: what, source };
+    let file = File::open(path).map_err(io_error("opening it"))?;
+    file.lock().map_err(io_error("locking it"))?;
+    let before = file.metadata().map_err(io_error("reading its metadata"))?.len();
+    let uuids = read_uuids(path).map_err(io_error("reading it"))?;
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut fixed = tempfile::NamedTempFile::new_in(folder).map_err(fail("making a new file beside it"))?;
-    let changes = write_repaired(path, &known, fixed.as_file_mut()).map_err(fail("writing it anew"))?;
+    let mut repaired =
+        tempfile::NamedTempFile::new_in(folder).map_err(io_error("creating a new file in its folder"))?;
+    let changes =
+        write_repaired(path, &uuids, repaired.as_file_mut()).map_err(io_error("writing the repaired file"))?;
     if changes.is_empty() {
         return Ok(None);
     }
-    let backup = create_backup(path).map_err(fail("making a backup"))?;
-    fixed.as_file().sync_all().map_err(fail("syncing it"))?;
-    if file.metadata().map_err(fail("looking at it"))?.len() != before {
+    let backup = create_backup(path).map_err(io_error("making a backup"))?;
+    repaired.as_file().sync_all().map_err(io_error("syncing it"))?;
+    if file.metadata().map_err(io_error("reading its metadata"))?.len() != before {
         return Err(RepairError::Busy { path: path.to_owned() });
     }
-    fs::set_permissions(fixed.path(), file.metadata().map_err(fail("looking at it"))?.permissions())
-        .map_err(fail("keeping its permissions"))?;
-    fixed.persist(path).map_err(|error| error.error).map_err(fail("putting it in place"))?;
-    sync_folder(folder).map_err(fail("syncing its folder"))?;
+    fs::set_permissions(repaired.path(), file.metadata().map_err(io_error("reading its metadata"))?.permissions())
+        .map_err(io_error("keeping its permissions"))?;
+    repaired.persist(path).map_err(|error| error.error).map_err(io_error("putting it in place"))?;
+    sync_folder(folder).map_err(io_error("syncing its folder"))?;
     Ok(Some(RepairReport { path: path.to_owned(), backup, changes }))
 }
 
-/// The ids of all entries.
+/// UUIDs of all entries.
 fn read_uuids(path: &Path) -> io::Result<HashSet<String>> {
-    let mut known = HashSet::new();
+    let mut uuids = HashSet::new();
     for_each_line(path, |_, bytes, _, _| {
         if let Ok(text) = std::str::from_utf8(bytes)
             && let Ok(head) = Head::read(&replace_lone_surrogates(text))
         {
-            known.extend(head.uuid.map(|uuid| uuid.to_string()));
+            uuids.extend(head.uuid.map(|uuid| uuid.to_string()));
         }
         Ok(())
     })?;
-    Ok(known)
+    Ok(uuids)
 }
 
-fn write_repaired(path: &Path, known: &HashSet<String>, out: &mut File) -> io::Result<Vec<RepairChange>> {
+fn write_repaired(path: &Path, uuids: &HashSet<String>, out: &mut File) -> io::Result<Vec<RepairChange>> {
     let mut changes = Vec::new();
     let mut out = BufWriter::new(out);
     let mut last: Option<Uuid> = None;
@@ -133,9 +135,9 @@ fn write_repaired(path: &Path, known: &HashSet<String>, out: &mut File) -> io::R
             LineEnding::None => change(ProblemKind::NoFinalNewline, "line end added"),
             LineEnding::Lf => {}
         }
-        let mended = replace_lone_surrogates(text.as_str()).into_owned();
-        if let Ok(head) = Head::read(&mended) {
-            if head.parent_uuid.as_ref().is_some_and(|parent| !known.contains(&**parent))
+        let readable = replace_lone_surrogates(text.as_str()).into_owned();
+        if let Ok(head) = Head::read(&readable) {
+            if head.parent_uuid.as_ref().is_some_and(|parent| !uuids.contains(&**parent))
                 && let Ok(relinked) = text.with_parent(last.as_ref())
             {
                 change(ProblemKind::NoParent, "hung on the entry before it");
@@ -153,8 +155,8 @@ fn write_repaired(path: &Path, known: &HashSet<String>, out: &mut File) -> io::R
 
 fn for_each_line(path: &Path, mut take: impl FnMut(u64, &[u8], LineEnding, bool) -> io::Result<()>) -> io::Result<()> {
     let mut lines = LineReader::new(File::open(path)?);
-    while let Some(piece) = lines.next()? {
-        match piece {
+    while let Some(raw_line) = lines.next()? {
+        match raw_line {
             RawLine::Line { number, bytes, ending, has_bom: bom, .. } => take(number, bytes, ending, bom)?,
             RawLine::TooLong { .. } => return Err(io::Error::other("a line is too long to hold")),
         }
@@ -162,7 +164,7 @@ fn for_each_line(path: &Path, mut take: impl FnMut(u64, &[u8], LineEnding, bool)
     Ok(())
 }
 
-/// Copies the file beside itself under a free name.
+/// Copies the file to the first free name of the form `<name>.bak<n>`.
 fn create_backup(path: &Path) -> io::Result<PathBuf> {
     for n in 1.. {
         let mut name = path.as_os_str().to_owned();

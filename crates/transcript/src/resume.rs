@@ -1,5 +1,4 @@
-//! What must be known of a session's file to go on with it: one pass over the
-//! heads of its lines.
+//! Reads what is needed to continue a session file, in one pass over the heads of its lines.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,22 +10,22 @@ use quipu_message::{Head, SessionId, Uuid};
 use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
 
-/// What a session's file holds, as far as going on with it needs.
+/// State of a session file that is needed to append to it.
 #[derive(Debug, Default)]
 pub struct TranscriptState {
-    /// The ids of its lines.
+    /// UUIDs of all entries.
     pub uuids: HashSet<Uuid>,
-    /// The line a resume goes on from.
+    /// UUID of the entry to continue from; `None` if there is no entry yet.
     pub leaf_uuid: Option<Uuid>,
-    /// The session that its last line names.
+    /// Session id in the last entry of the chain.
     pub session_id: Option<SessionId>,
-    /// How many lines it has.
+    /// Number of lines in the file.
     pub lines: u64,
     has_main_entries: bool,
 }
 
 impl TranscriptState {
-    /// Reads a file.
+    /// Reads a file. Lines that cannot be parsed are counted and skipped.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
         let mut lines = LineReader::new(file);
@@ -46,10 +45,10 @@ impl TranscriptState {
 
     fn push(&mut self, head: &Head<'_>) {
         let Some(uuid) = head.uuid.as_deref().map(Uuid::from) else { return };
-        // Old files hold subagents' lines too; a subagent's own file nothing else.
-        let side = head.is_sidechain == Some(true);
-        if head.is_chain_entry() && !(side && self.has_main_entries) {
-            self.has_main_entries |= !side;
+        // Old session files also hold entries of subagents; the file of a subagent holds nothing else.
+        let is_sidechain = head.is_sidechain == Some(true);
+        if head.is_chain_entry() && !(is_sidechain && self.has_main_entries) {
+            self.has_main_entries |= !is_sidechain;
             if let Some(session) = &head.session_id
                 && self.session_id.as_ref().is_none_or(|known| known.as_str() != &**session)
             {

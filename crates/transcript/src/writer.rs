@@ -1,5 +1,5 @@
-//! The thread that writes one session file, so that whoever records waits for the disk
-//! only if it wants to.
+//! The thread that writes one session file, so that a caller waits for the disk only if it asks
+//! to.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,17 +13,17 @@ use quipu_message::user_assistant::Assistant;
 
 use crate::append::{AppendError, Journal, LOCK_DEADLINE};
 
-/// Called on the writer's thread when the lines it was passed with are written, or could
-/// not be. Lines that could not be written are tried again with the next ones.
+/// Called on the writer's thread after the lines it was passed with are written or could not be
+/// written. Lines that could not be written are tried again with the next ones.
 pub type OnWritten = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
 
-/// Called with lines after they are written.
+/// Called on the writer's thread with the path of the file and the lines just written.
 pub type WriteObserver = Box<dyn Fn(&Path, &[Line]) + Send>;
 
-/// How many answers may wait for their end.
+/// Queued entries beyond this number are written at once, which bounds memory.
 const MAX_QUEUED_ENTRIES: usize = 256;
 
-/// How long a lock is waited for when the recorder is dropped.
+/// How long to wait for a lock when the recorder is dropped.
 const LOCK_DEADLINE_ON_CLOSE: Duration = Duration::from_millis(200);
 
 /// Writes lines in the order they are passed in.
@@ -42,9 +42,9 @@ struct SharedState {
 #[derive(Default)]
 struct WriterQueue {
     items: VecDeque<QueueItem>,
-    /// When answers at the end of the queue are written, though nothing follows them.
+    /// When to write the assistant entries at the end of the queue, even if nothing follows them.
     flush_at: Option<Instant>,
-    /// How many commits are in the queue.
+    /// Number of commits in the queue.
     queued_commits: usize,
     observer: Option<WriteObserver>,
     closed: bool,
@@ -53,7 +53,7 @@ struct WriterQueue {
 enum QueueItem {
     Line(Line),
     Assistant(Arc<Mutex<QueuedAssistant>>),
-    /// Everything before it is to be written, and synced if it says so.
+    /// Write everything before this, and sync it if `sync` is set.
     Commit {
         sync: bool,
         on_written: OnWritten,
@@ -68,71 +68,70 @@ struct QueuedAssistant {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueuedState {
-    /// Its end may still change.
+    /// Usage and stop reason may still change.
     Open,
-    /// Its end is known; it is not written yet.
+    /// Complete, but not written yet.
     Finished,
     Written,
     Withdrawn,
 }
 
 impl QueuedAssistant {
-    /// Whether it is still to be written.
+    /// Whether the entry still has to be written.
     fn is_unwritten(&self) -> bool {
         matches!(self.state, QueuedState::Open | QueuedState::Finished)
     }
 
-    /// The entry to write, which from now on counts as written; `None` if there is nothing
-    /// to write.
+    /// Marks the entry as written and returns it; `None` if it was written or withdrawn before.
     fn take(&mut self) -> Option<&Assistant> {
-        let waits = self.is_unwritten();
-        if waits {
+        let is_unwritten = self.is_unwritten();
+        if is_unwritten {
             self.state = QueuedState::Written;
         }
-        waits.then_some(&self.entry)
+        is_unwritten.then_some(&self.entry)
     }
 }
 
-/// An answer that waits to be written.
+/// An assistant entry in the queue of a [`Recorder`](crate::Recorder).
 #[derive(Debug, Clone)]
 pub struct QueuedHandle(Arc<Mutex<QueuedAssistant>>);
 
 impl QueuedHandle {
-    /// Changes the answer. Returns false if it is written already.
+    /// Changes the entry. Returns false, without calling `change`, if it is written already.
     pub fn update(&self, change: impl FnOnce(&mut Assistant)) -> bool {
         let mut answer = lock(&self.0);
-        let waits = answer.is_unwritten();
-        if waits {
+        let is_unwritten = answer.is_unwritten();
+        if is_unwritten {
             change(&mut answer.entry);
         }
-        waits
+        is_unwritten
     }
 
-    /// Changes the answer for the last time: whatever comes after it is written after it.
-    /// Returns false if it is written already.
+    /// Changes the entry for the last time; from now on no later line overtakes it. Returns false if
+    /// it is written already.
     pub(crate) fn finish(&self, end: impl FnOnce(&mut Assistant)) -> bool {
         let mut answer = lock(&self.0);
-        let waits = answer.is_unwritten();
-        if waits {
+        let is_unwritten = answer.is_unwritten();
+        if is_unwritten {
             end(&mut answer.entry);
             answer.state = QueuedState::Finished;
         }
-        waits
+        is_unwritten
     }
 
-    /// The answer as it is.
+    /// Copy of the entry as it is now.
     pub(crate) fn entry(&self) -> Assistant {
         lock(&self.0).entry.clone()
     }
 
-    /// Keeps the answer from being written. Returns false if it is written already.
+    /// Removes the entry from the queue. Returns false if it is written already.
     pub fn withdraw(&self) -> bool {
         let mut answer = lock(&self.0);
-        let waits = answer.state != QueuedState::Written;
-        if waits {
+        let is_unwritten = answer.state != QueuedState::Written;
+        if is_unwritten {
             answer.state = QueuedState::Withdrawn;
         }
-        waits
+        is_unwritten
     }
 }
 
@@ -140,107 +139,107 @@ impl Writer {
     pub(crate) fn new(journal: Journal) -> io::Result<Self> {
         let shared = Arc::<SharedState>::default();
         let thread = {
-            let mut work =
+            let mut writer_thread =
                 WriterThread { shared: Arc::clone(&shared), journal, pending: VecDeque::new(), serialize_error: None };
-            std::thread::Builder::new().name("quipu-recorder".to_owned()).spawn(move || work.run())?
+            std::thread::Builder::new().name("quipu-recorder".to_owned()).spawn(move || writer_thread.run())?
         };
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Tells `watch` of all lines written from now on.
-    pub(crate) fn set_observer(&self, watch: WriteObserver) {
-        lock(&self.shared.queue).observer = Some(watch);
+    pub(crate) fn set_observer(&self, observer: WriteObserver) {
+        lock(&self.shared.queue).observer = Some(observer);
     }
 
-    /// Writes everything passed in before and then these lines.
+    /// Writes everything in the queue and then these lines.
     pub(crate) fn commit(&self, lines: Vec<Line>, sync: bool, done: OnWritten) {
-        let mut waiting = lock(&self.shared.queue);
-        waiting.items.extend(lines.into_iter().map(QueueItem::Line));
-        waiting.items.push_back(QueueItem::Commit { sync, on_written: done });
-        waiting.queued_commits += 1;
+        let mut queue = lock(&self.shared.queue);
+        queue.items.extend(lines.into_iter().map(QueueItem::Line));
+        queue.items.push_back(QueueItem::Commit { sync, on_written: done });
+        queue.queued_commits += 1;
         self.shared.wake.notify_one();
     }
 
-    /// Writes these lines before the answers that wait for their end.
+    /// Writes these lines, but leaves the unfinished assistant entries at the end of the queue.
     pub(crate) fn commit_before_open_entries(&self, lines: Vec<Line>, sync: bool, done: OnWritten) {
-        let mut waiting = lock(&self.shared.queue);
+        let mut queue = lock(&self.shared.queue);
         let open =
             |item: &&QueueItem| matches!(item, QueueItem::Assistant(answer) if lock(answer).state == QueuedState::Open);
-        let answers = waiting.items.iter().rev().take_while(open).count();
-        let at = waiting.items.len() - answers;
-        let answers = waiting.items.split_off(at);
-        waiting.items.extend(lines.into_iter().map(QueueItem::Line));
-        waiting.items.push_back(QueueItem::Commit { sync, on_written: done });
-        waiting.items.extend(answers);
-        waiting.queued_commits += 1;
+        let answers = queue.items.iter().rev().take_while(open).count();
+        let at = queue.items.len() - answers;
+        let answers = queue.items.split_off(at);
+        queue.items.extend(lines.into_iter().map(QueueItem::Line));
+        queue.items.push_back(QueueItem::Commit { sync, on_written: done });
+        queue.items.extend(answers);
+        queue.queued_commits += 1;
         self.shared.wake.notify_one();
     }
 
-    /// Queues an answer: it is written with the next commit, or after `delay`.
+    /// Queues an assistant entry, which is written with the next commit or after `delay`.
     pub(crate) fn queue_assistant(&self, answer: Assistant, delay: Duration) -> QueuedHandle {
         let answer = Arc::new(Mutex::new(QueuedAssistant { entry: answer, state: QueuedState::Open }));
-        let mut waiting = lock(&self.shared.queue);
-        waiting.items.push_back(QueueItem::Assistant(Arc::clone(&answer)));
-        let full = waiting.items.len() >= MAX_QUEUED_ENTRIES;
-        if full || waiting.flush_at.is_none() {
+        let mut queue = lock(&self.shared.queue);
+        queue.items.push_back(QueueItem::Assistant(Arc::clone(&answer)));
+        let full = queue.items.len() >= MAX_QUEUED_ENTRIES;
+        if full || queue.flush_at.is_none() {
             let delay = if full { Duration::ZERO } else { delay };
-            waiting.flush_at = Some(Instant::now() + delay);
+            queue.flush_at = Some(Instant::now() + delay);
             self.shared.wake.notify_one();
         }
         QueuedHandle(answer)
     }
 
-    /// Writes what waits and ends the thread.
+    /// Writes the queue and stops the thread.
     pub(crate) fn stop(&mut self) {
         lock(&self.shared.queue).closed = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic there has poisoned nothing we still need.
+            // A panic of the thread leaves nothing behind that is still needed.
             let _ = thread.join();
         }
     }
 }
 
-/// Waits for what `send` is acknowledged with.
+/// Blocks until the [`OnWritten`] that `send` gets is called, and returns its result.
 pub(crate) fn wait_until_written(send: impl FnOnce(OnWritten) -> Result<(), AppendError>) -> Result<(), AppendError> {
-    let (told, acknowledged) = std::sync::mpsc::sync_channel(1);
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     send(Box::new(move |written| {
-        let _ = told.send(written);
+        let _ = sender.send(written);
     }))?;
-    acknowledged.recv().unwrap_or(Err(AppendError::Stopped))
+    receiver.recv().unwrap_or(Err(AppendError::Stopped))
 }
 
-/// What the thread works with.
+/// State of the writer's thread.
 struct WriterThread {
     shared: Arc<SharedState>,
     journal: Journal,
-    /// Not yet written; what an error left is tried again with the next commit.
+    /// Lines to write, including those that an error left for the next commit.
     pending: VecDeque<Line>,
-    /// An answer that could not be made into a line, which the next commit tells.
+    /// Error of an entry that could not be serialised; the next commit reports it.
     serialize_error: Option<AppendError>,
 }
 
 impl WriterThread {
     fn run(&mut self) {
         let shared = Arc::clone(&self.shared);
-        let mut waiting = lock(&shared.queue);
+        let mut queue = lock(&shared.queue);
         loop {
             let now = Instant::now();
-            let due = waiting.flush_at.is_some_and(|due| due <= now);
-            waiting = if waiting.queued_commits > 0 || due || waiting.closed {
-                let all = due || waiting.closed;
-                let ready = waiting.take_ready(all);
-                let closed = waiting.closed;
-                drop(waiting);
+            let due = queue.flush_at.is_some_and(|due| due <= now);
+            queue = if queue.queued_commits > 0 || due || queue.closed {
+                let all = due || queue.closed;
+                let ready = queue.take_ready(all);
+                let closed = queue.closed;
+                drop(queue);
                 self.write_items(ready);
                 if closed {
                     return;
                 }
                 lock(&shared.queue)
-            } else if let Some(due) = waiting.flush_at {
-                shared.wake.wait_timeout(waiting, due - now).unwrap_or_else(PoisonError::into_inner).0
+            } else if let Some(due) = queue.flush_at {
+                shared.wake.wait_timeout(queue, due - now).unwrap_or_else(PoisonError::into_inner).0
             } else {
-                shared.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
+                shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner)
             };
         }
     }
@@ -252,7 +251,7 @@ impl WriterThread {
                 QueueItem::Line(line) => self.pending.push_back(line),
                 QueueItem::Assistant(answer) => self.serialize_assistant(&answer),
                 QueueItem::Commit { sync, on_written: done } => {
-                    // Whoever waits behind a lock does not wait for it one by one.
+                    // After one deadline the later commits fail at once instead of waiting again.
                     let written = match locked {
                         Some(waited) => Err(AppendError::Locked { path: self.journal.path().to_owned(), waited }),
                         None => self.append_pending(sync),
@@ -265,7 +264,7 @@ impl WriterThread {
             }
         }
         if !self.pending.is_empty() && locked.is_none() {
-            // What fails here is tried again with the next commit, which tells.
+            // Lines that fail here are tried again with the next commit, which reports the error.
             let _ = self.append_pending(false);
         }
     }
@@ -279,17 +278,18 @@ impl WriterThread {
     }
 
     fn append_pending(&mut self, sync: bool) -> Result<(), AppendError> {
-        let watch = lock(&self.shared.queue).observer.take();
-        let before: Vec<Line> = if watch.is_some() { self.pending.iter().cloned().collect() } else { Vec::new() };
+        let observer = lock(&self.shared.queue).observer.take();
+        let before: Vec<Line> = if observer.is_some() { self.pending.iter().cloned().collect() } else { Vec::new() };
         let shared = &self.shared;
-        let patient = |waited| waited < LOCK_DEADLINE_ON_CLOSE || waited < LOCK_DEADLINE && !lock(&shared.queue).closed;
-        let appended = self.journal.append_with_lock_wait(&mut self.pending, sync, patient);
-        if let Some(watch) = watch {
+        let keep_waiting =
+            |waited| waited < LOCK_DEADLINE_ON_CLOSE || waited < LOCK_DEADLINE && !lock(&shared.queue).closed;
+        let appended = self.journal.append_with_lock_wait(&mut self.pending, sync, keep_waiting);
+        if let Some(observer) = observer {
             let written = before.len() - self.pending.len();
             if written > 0 {
-                watch(self.journal.path(), &before[..written]);
+                observer(self.journal.path(), &before[..written]);
             }
-            lock(&self.shared.queue).observer.get_or_insert(watch);
+            lock(&self.shared.queue).observer.get_or_insert(observer);
         }
         match self.serialize_error.take() {
             Some(error) => appended.and(Err(error)),
@@ -299,8 +299,8 @@ impl WriterThread {
 }
 
 impl WriterQueue {
-    /// Takes what is to be written now: all, or everything up to the last commit. Answers
-    /// behind that may still change.
+    /// Removes the items to write now: all, or those up to the last commit. Assistant entries after
+    /// it may still change.
     fn take_ready(&mut self, all: bool) -> VecDeque<QueueItem> {
         let last = self.items.iter().rposition(|item| matches!(item, QueueItem::Commit { .. }));
         let count = if all { self.items.len() } else { last.map_or(0, |last| last + 1) };
@@ -319,8 +319,8 @@ impl std::fmt::Debug for SharedState {
     }
 }
 
-/// The lock, even when a thread died holding it: what it guards is whole between
-/// any two steps.
+/// Locks the mutex even if a thread panicked while holding it: the queue is consistent after
+/// every step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,19 +1,19 @@
-//! The languages the scanner knows, and how each differs from the others.
+//! The languages that the highlighter knows, and how each differs from the others.
 
 use super::TokenKind;
 
-/// A language by the word after a fence, or by a file's name.
+/// A known language; an index into [`GRAMMARS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Language(usize);
 
 impl Language {
-    /// The language a fence names, such as `rust` or `py`.
+    /// Language of a fenced code block, from a name such as `rust` or `py`.
     pub(crate) fn from_name(word: &str) -> Option<Self> {
         let word = word.split([',', ' ', '{']).next().unwrap_or_default().to_ascii_lowercase();
         GRAMMARS.iter().position(|grammar| list_contains(grammar.names, &word)).map(Self)
     }
 
-    /// The language of a file.
+    /// Language of a file, from its extension or name.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
         let name = path.rsplit(['/', '\\']).next()?;
         Self::from_name(name.rsplit_once('.').map_or(name, |(_, extension)| extension))
@@ -24,43 +24,44 @@ impl Language {
     }
 }
 
-/// Whether a list parted by spaces holds a word.
+/// Whether a list separated by spaces contains a word.
 pub(super) fn list_contains(list: &str, word: &str) -> bool {
     !word.is_empty() && list.split(' ').any(|other| other == word)
 }
 
-/// How a language is written.
+/// Syntax of a language.
 pub(super) struct Grammar {
-    /// The words after a fence and the file endings, parted by spaces.
+    /// Names in fenced code blocks and file extensions, separated by spaces.
     names: &'static str,
-    /// The words with a meaning of their own, parted by spaces.
+    /// Keywords, separated by spaces.
     pub(super) keywords: &'static str,
-    /// What begins a comment to the end of the line.
+    /// Delimiters that begin a comment to the end of the line.
     pub(super) line_comments: &'static [&'static str],
-    /// What goes on over lines, with its start and end; longer starts first.
+    /// Comments and strings that may span lines: kind, opening and closing delimiter; longer
+    /// opening delimiters first.
     pub(super) multiline_spans: &'static [(TokenKind, &'static str, &'static str)],
-    /// What begins and ends a string on one line.
+    /// Quote characters of strings that end on their line.
     pub(super) quotes: &'static str,
-    /// Whether words may hold dashes.
+    /// Whether words may contain dashes.
     pub(super) allows_dashes: bool,
     /// Whether words before `(` are calls and words in `CamelCase` types.
     pub(super) has_calls_and_types: bool,
     pub(super) rules: SyntaxRules,
 }
 
-/// What a language does unlike the rest.
+/// Rules that only some languages need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SyntaxRules {
     Standard,
     /// Lifetimes and macros.
     Rust,
-    /// Keywords in either case.
+    /// Keywords in upper or lower case, as in SQL.
     CaseInsensitive,
-    /// Keys before `:` or `=`.
+    /// Keys before `:` or `=`, as in YAML and TOML.
     KeyValue,
-    /// Tags.
+    /// Tags, as in HTML.
     Markup,
-    /// Lines told by their first character.
+    /// Lines coloured by their first character.
     Diff,
 }
 

@@ -1,8 +1,9 @@
-//! Foreign text on its way into a page: the only ways in.
+//! Escapes text for HTML. All text from items goes through one of these functions.
 
+use crate::percent::{UNRESERVED, percent_encode};
 use crate::sanitize::{sanitize, sanitize_line};
 
-/// Text between tags.
+/// Sanitizes and escapes text for use between tags.
 pub(super) fn escape_text(text: &str) -> String {
     let text = sanitize(text);
     let mut out = String::with_capacity(text.len() + text.len() / 16);
@@ -10,7 +11,7 @@ pub(super) fn escape_text(text: &str) -> String {
     out
 }
 
-/// Adds cleaned text between tags.
+/// Adds sanitized text, escaped for use between tags.
 pub(super) fn push_escaped(text: &str, out: &mut String) {
     let mut copied = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -29,25 +30,17 @@ pub(super) fn push_escaped(text: &str, out: &mut String) {
     out.push_str(&text[copied..]);
 }
 
-/// The value of an attribute, to stand in double quotes.
+/// Escapes the value of an attribute in double quotes.
 pub(super) fn escape_attribute(value: &str) -> String {
     escape_text(&sanitize_line(value))
 }
 
-/// The part after `#` that leads to an item.
+/// Percent-encodes an id for the fragment of a link.
 pub(super) fn encode_fragment(id: &str) -> String {
-    let mut out = String::with_capacity(id.len());
-    for byte in sanitize_line(id).bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
+    percent_encode(&sanitize_line(id), &UNRESERVED)
 }
 
-/// An address that a link may lead to, escaped; none for any other scheme.
+/// The escaped URL of a link; `None` if its scheme is not `http`, `https` or `mailto`.
 pub(super) fn safe_href(url: &str) -> Option<String> {
     let url = sanitize(url);
     let url = url.trim();
@@ -56,7 +49,7 @@ pub(super) fn safe_href(url: &str) -> Option<String> {
     (known && !url.contains(char::is_whitespace)).then(|| escape_text(url))
 }
 
-/// A picture's bytes as an address, when they are a picture of a kind we trust.
+/// An image as a `data:` URL; `None` if it is not base64 or not a PNG, JPEG, GIF or WebP.
 pub(super) fn image_data_url(source: &quipu_message::MediaSource) -> Option<String> {
     let kind = source.media_type.text()?;
     let known = matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp");

@@ -1,5 +1,5 @@
-//! Markdown as HTML: the parser's own writer, with our hand on everything
-//! that could load, run or lead somewhere.
+//! Renders Markdown as HTML with the parser's own writer. Raw HTML, links and images are
+//! replaced first, so that the page loads and runs nothing.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd, html};
 
@@ -8,12 +8,12 @@ use crate::highlight::{Language, TokenKind, highlight};
 use crate::markdown::PARSER_OPTIONS;
 use crate::sanitize::sanitize;
 
-/// Adds Markdown to a page.
+/// Adds Markdown to a page as HTML.
 pub(super) fn push_markdown(markdown: &str, out: &mut String) {
     let markdown = sanitize(markdown);
     let mut events = Vec::new();
     let mut code: Option<(Option<Language>, String)> = None;
-    // For each open link or picture: its address, and whether it became a link.
+    // For each open link or image: its URL, and whether it became a link.
     let mut links: Vec<(String, bool)> = Vec::new();
     for event in Parser::new_ext(&markdown, PARSER_OPTIONS) {
         let event = match event {
@@ -44,7 +44,7 @@ pub(super) fn push_markdown(markdown: &str, out: &mut String) {
             Event::Start(Tag::HtmlBlock) => Event::Html("<p class=\"raw\">".into()),
             Event::End(TagEnd::HtmlBlock) => Event::Html("</p>\n".into()),
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                // Links do not nest: a picture inside a link stays text.
+                // Links do not nest: an image inside a link becomes text.
                 let href = safe_href(&dest_url).filter(|_| !links.iter().any(|(_, is_link)| *is_link));
                 links.push((sanitize(&dest_url).into_owned(), href.is_some()));
                 let Some(href) = href else { continue };
@@ -64,12 +64,12 @@ pub(super) fn push_markdown(markdown: &str, out: &mut String) {
     html::push_html(out, events.into_iter());
 }
 
-/// Cleans again: the parser decodes entities such as `&#27;`.
+/// Sanitizes again, because the parser decodes entities such as `&#27;`.
 fn sanitize_event_text(words: &str) -> pulldown_cmark::CowStr<'static> {
     sanitize(words).into_owned().into()
 }
 
-/// Adds a block of code in tones. The text must be clean.
+/// Adds a highlighted code block. The text must be sanitized.
 pub(super) fn push_code(code: &str, language: Option<Language>, out: &mut String) {
     out.push_str("<pre class=\"code\"><code>");
     for line in highlight(code, language) {

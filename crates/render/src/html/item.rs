@@ -1,4 +1,4 @@
-//! The items of a page, one after another.
+//! Writes the items of a page.
 
 use quipu_conversation::{ItemKind, ScreenItem};
 
@@ -9,11 +9,11 @@ use crate::speaker::{Speaker, context_label, image_item_label, image_source_labe
 use crate::thinking::ThinkingDisplay;
 use crate::tool_call::pluralize;
 
-/// A page, or a subagent's part of one, being written.
+/// Writes items to a page, or to a subagent's part of one.
 pub(super) struct PageWriter<'p> {
     pub(super) html: &'p Html,
     pub(super) out: &'p mut String,
-    /// Whether this is a subagent's conversation.
+    /// Whether the items belong to a subagent.
     is_subagent: bool,
     speaker: Option<Speaker>,
     day: String,
@@ -24,7 +24,7 @@ impl<'p> PageWriter<'p> {
         Self { html, out, is_subagent: false, speaker: None, day: String::new() }
     }
 
-    /// A subagent's part of the page.
+    /// Writes the conversation of a subagent.
     pub(super) fn write_subagent(&mut self, items: &[ScreenItem]) {
         let (html, day) = (self.html, self.day.clone());
         let mut page = PageWriter { html, out: self.out, is_subagent: true, speaker: None, day };
@@ -58,11 +58,11 @@ impl<'p> PageWriter<'p> {
             Speaker::Model(name) => ("model", name.as_str()),
         };
         self.out.push_str(&format!("<div class=\"who {class}\"><b>{}</b>", escape_text(name)));
-        if let Some(stamp) = &item.timestamp {
-            let when = (self.html.format_time)(stamp);
-            let (day, time) = when.split_once(' ').unwrap_or(("", &when));
-            let shown = escape_text(if day == self.day { time } else { &when });
-            let exact = escape_text(&sanitize_line(stamp));
+        if let Some(timestamp) = &item.timestamp {
+            let formatted = (self.html.format_time)(timestamp);
+            let (day, time) = formatted.split_once(' ').unwrap_or(("", &formatted));
+            let shown = escape_text(if day == self.day { time } else { &formatted });
+            let exact = escape_text(&sanitize_line(timestamp));
             match &item.uuid {
                 Some(uuid) => {
                     let href = encode_fragment(uuid.as_str());
@@ -77,8 +77,8 @@ impl<'p> PageWriter<'p> {
     }
 
     fn write_item(&mut self, item: &ScreenItem) {
-        let words = sanitize(item.text.as_deref().unwrap_or_default());
-        let words = words.trim_end().trim_start_matches('\n');
+        let text = sanitize(item.text.as_deref().unwrap_or_default());
+        let text = text.trim_end().trim_start_matches('\n');
         let id = id_attribute(item);
         match item.kind {
             ItemKind::User => {
@@ -90,26 +90,26 @@ impl<'p> PageWriter<'p> {
                     }
                     self.out.push_str("</div>");
                 }
-                push_escaped(words, self.out);
+                push_escaped(text, self.out);
                 self.out.push_str("</article>\n");
             }
-            ItemKind::Assistant if item.is_error => self.write_notice("error", &id, words),
+            ItemKind::Assistant if item.is_error => self.write_notice("error", &id, text),
             ItemKind::Assistant => {
                 self.out.push_str(&format!("<article class=\"prose\"{id}>\n"));
-                from_markdown::push_markdown(words, self.out);
+                from_markdown::push_markdown(text, self.out);
                 self.out.push_str("</article>\n");
             }
             ItemKind::Thinking => {
                 let open = if self.html.thinking == ThinkingDisplay::Full { " open" } else { "" };
-                let mut lines = words.lines().filter(|line| !line.trim().is_empty());
+                let mut lines = text.lines().filter(|line| !line.trim().is_empty());
                 let first = truncate(lines.next().unwrap_or_default(), 160);
-                let size = pluralize(words.lines().count(), "line", "lines");
+                let size = pluralize(text.lines().count(), "line", "lines");
                 self.out.push_str(&format!(
                     "<details class=\"thinking\"{id}{open}><summary><b>thought</b><small>{size}</small><span>{}</span>\
                      </summary><div>",
                     escape_text(&first)
                 ));
-                push_escaped(words, self.out);
+                push_escaped(text, self.out);
                 self.out.push_str("</div></details>\n");
             }
             ItemKind::Tool => {
@@ -119,7 +119,7 @@ impl<'p> PageWriter<'p> {
             }
             ItemKind::Hook => {
                 let class = if item.is_error { "hook error" } else { "hook" };
-                self.write_notice(class, &id, &format!("hook {words}"));
+                self.write_notice(class, &id, &format!("hook {text}"));
             }
             ItemKind::Image => match item
                 .source
@@ -129,40 +129,40 @@ impl<'p> PageWriter<'p> {
                 Some((address, label)) => {
                     self.out.push_str(&format!("<p{id}><img src=\"{address}\" alt=\"{}\"></p>\n", escape_text(&label)));
                 }
-                None => self.out.push_str(&placeholder_tag(&id, &image_item_label(words))),
+                None => self.out.push_str(&placeholder_tag(&id, &image_item_label(text))),
             },
-            ItemKind::Attachment => self.out.push_str(&placeholder_tag(&id, &sanitize_line(words))),
-            ItemKind::System if item.is_error => self.write_notice("system error", &id, words),
-            ItemKind::System => self.write_notice("system", &id, words),
+            ItemKind::Attachment => self.out.push_str(&placeholder_tag(&id, &sanitize_line(text))),
+            ItemKind::System if item.is_error => self.write_notice("system error", &id, text),
+            ItemKind::System => self.write_notice("system", &id, text),
             ItemKind::Summary => {
                 self.out.push_str(&format!(
                     "<details class=\"summary\"{id}><summary>summary of the conversation so far</summary>\
                      <div class=\"prose\">\n"
                 ));
-                from_markdown::push_markdown(words, self.out);
+                from_markdown::push_markdown(text, self.out);
                 self.out.push_str("</div></details>\n");
             }
-            ItemKind::Branch => self.write_notice("branch", &id, words),
+            ItemKind::Branch => self.write_notice("branch", &id, text),
             ItemKind::Unknown => {
                 self.out.push_str(&format!(
                     "<details class=\"unknown\"{id}><summary>? unknown: {}</summary><pre>",
-                    escape_text(&truncate(&sanitize_line(words), 100))
+                    escape_text(&truncate(&sanitize_line(text), 100))
                 ));
-                push_escaped(words, self.out);
+                push_escaped(text, self.out);
                 self.out.push_str("</pre></details>\n");
             }
-            ItemKind::Problem => self.write_notice("problem error", &id, words),
+            ItemKind::Problem => self.write_notice("problem error", &id, text),
         }
     }
 
-    fn write_notice(&mut self, class: &str, id: &str, words: &str) {
+    fn write_notice(&mut self, class: &str, id: &str, text: &str) {
         self.out.push_str(&format!("<div class=\"notice {class}\"{id}>"));
-        push_escaped(words, self.out);
+        push_escaped(text, self.out);
         self.out.push_str("</div>\n");
     }
 }
 
-/// What stands where a picture or a file cannot be shown.
+/// A label in place of an image or a file that cannot be shown.
 pub(super) fn placeholder_tag(id: &str, label: &str) -> String {
     format!("<div class=\"tags\"{id}><span>{}</span></div>\n", escape_text(label))
 }

@@ -62,19 +62,19 @@ fn code_is_escaped_and_coloured() {
 #[test]
 fn an_id_cannot_leave_its_attribute() {
     assert_eq!(encode_fragment("a\" b<"), "a%22%20b%3C");
-    let mut talk = Conversation::default();
-    talk.push_line(1, r#"{"type":"user","uuid":"x\" onload=\"y","message":{"role":"user","content":"hi"}}"#);
-    let page = Html::default().render(&talk.for_ui());
+    let mut conversation = Conversation::default();
+    conversation.push_line(1, r#"{"type":"user","uuid":"x\" onload=\"y","message":{"role":"user","content":"hi"}}"#);
+    let page = Html::default().render(&conversation.for_ui());
     assert!(page.contains("<article class=\"said\" id=\"x&quot; onload=&quot;y\">hi</article>"), "{page}");
 }
 
 #[test]
 fn pictures_are_only_what_they_say() {
     let page = |kind: &str, data: &str| {
-        let mut talk = Conversation::default();
-        talk.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"X","input":{}}]}}"#);
-        talk.push_line(2, &format!(r#"{{"type":"user","uuid":"b","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":[{{"type":"image","source":{{"type":"base64","media_type":"{kind}","data":"{data}"}}}}]}}]}}}}"#));
-        Html::default().render(&talk.for_ui())
+        let mut conversation = Conversation::default();
+        conversation.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"X","input":{}}]}}"#);
+        conversation.push_line(2, &format!(r#"{{"type":"user","uuid":"b","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":[{{"type":"image","source":{{"type":"base64","media_type":"{kind}","data":"{data}"}}}}]}}]}}}}"#));
+        Html::default().render(&conversation.for_ui())
     };
     assert!(page("image/png", "aGk=").contains("<img src=\"data:image/png;base64,aGk=\" alt=\"image png, 3 bytes\">"));
     assert!(!page("image/svg+xml", "aGk=").contains("<img"));

@@ -1,4 +1,4 @@
-//! Tool cards: one line until they are opened.
+//! Writes tool calls: one line, with the details folded.
 
 use quipu_conversation::{ToolCard, ToolStatus};
 
@@ -12,36 +12,36 @@ use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView};
 
 impl PageWriter<'_> {
     pub(super) fn write_tool(&mut self, card: &ToolCard, id: &str) {
-        let call = ToolCallView::from_card(card, self.html.details.base_folder());
+        let view = ToolCallView::from_card(card, self.html.details.base_folder());
         let (class, mark, word) = match card.status {
             ToolStatus::Success => ("ok", "✓", "done"),
             ToolStatus::Failed => ("failed", "✗", "failed"),
             ToolStatus::Pending => ("pending", "…", "pending"),
         };
-        let subject = format!("<span class=\"subject\">{}</span>", escape_text(&call.subject));
-        let mut notes = vec![call.note.as_str()];
+        let subject = format!("<span class=\"subject\">{}</span>", escape_text(&view.subject));
+        let mut notes = vec![view.note.as_str()];
         if card.status != ToolStatus::Success {
             notes.push(word);
         }
         notes.retain(|note| !note.is_empty());
         let line = format!(
             "<span class=\"mark\" title=\"{word}\">{mark}</span><b>{}</b>{subject}<small>{}</small>",
-            escape_text(&call.name),
+            escape_text(&view.name),
             escape_text(&notes.join(", "))
         );
-        if call.parts.is_empty() && card.subagent.is_none() {
+        if view.parts.is_empty() && card.subagent.is_none() {
             self.out.push_str(&format!("<div class=\"tool {class}\"{id}><div class=\"line\">{line}</div></div>\n"));
             return;
         }
-        // What went wrong, and what the person decided on, is open at once.
+        // Failures, questions to the user, task lists and plans are open from the start.
         let decided =
-            call.parts.iter().any(|part| matches!(part, ToolCallPart::Question { .. } | ToolCallPart::Tasks(_)));
+            view.parts.iter().any(|part| matches!(part, ToolCallPart::Question { .. } | ToolCallPart::Tasks(_)));
         let open =
             if card.status == ToolStatus::Failed || decided || card.name == "ExitPlanMode" { " open" } else { "" };
         self.out.push_str(&format!(
             "<details class=\"tool {class}\"{id}{open}><summary class=\"line\">{line}</summary><div class=\"body\">\n"
         ));
-        for part in &call.parts {
+        for part in &view.parts {
             self.write_part(part);
         }
         if let Some(subagent) = &card.subagent {
@@ -77,13 +77,13 @@ impl PageWriter<'_> {
                 }
                 self.out.push_str("</ul>\n");
             }
-            ToolCallPart::Markdown(words) => {
+            ToolCallPart::Markdown(text) => {
                 self.out.push_str("<div class=\"prose\">\n");
-                from_markdown::push_markdown(words, self.out);
+                from_markdown::push_markdown(text, self.out);
                 self.out.push_str("</div>\n");
             }
-            ToolCallPart::Output(words) => self.write_pre("output", words),
-            ToolCallPart::Failure(words) => self.write_pre("output failure", words),
+            ToolCallPart::Output(text) => self.write_pre("output", text),
+            ToolCallPart::Failure(text) => self.write_pre("output failure", text),
             ToolCallPart::Json(json) => self.write_pre("output json", json),
             ToolCallPart::Image(image) => {
                 let label = image_source_label(&image.source);
@@ -92,8 +92,8 @@ impl PageWriter<'_> {
                     None => self.out.push_str(&placeholder_tag("", &label)),
                 }
             }
-            ToolCallPart::Question { text: asked, options, answer } => {
-                self.out.push_str(&format!("<div class=\"question\"><b>{}</b>", escape_text(asked)));
+            ToolCallPart::Question { text: question, options, answer } => {
+                self.out.push_str(&format!("<div class=\"question\"><b>{}</b>", escape_text(question)));
                 match answer {
                     Some(answer) => self.out.push_str(&format!("<span>→ {}</span>", escape_text(answer))),
                     None => self.out.push_str(&format!("<small>{}</small>", escape_text(&options.join(" · ")))),
@@ -103,9 +103,9 @@ impl PageWriter<'_> {
         }
     }
 
-    fn write_pre(&mut self, class: &str, words: &str) {
+    fn write_pre(&mut self, class: &str, text: &str) {
         self.out.push_str(&format!("<pre class=\"{class}\">"));
-        push_escaped(words, self.out);
+        push_escaped(text, self.out);
         self.out.push_str("</pre>\n");
     }
 
@@ -116,13 +116,13 @@ impl PageWriter<'_> {
             DiffLineKind::Unchanged | DiffLineKind::Gap => "span",
         };
         self.out.push_str(&format!("<{tag}>{} ", line.kind.mark()));
-        for (strong, words) in &line.parts {
-            if *strong {
+        for (is_changed, text) in &line.parts {
+            if *is_changed {
                 self.out.push_str("<b>");
-                push_escaped(words, self.out);
+                push_escaped(text, self.out);
                 self.out.push_str("</b>");
             } else {
-                push_escaped(words, self.out);
+                push_escaped(text, self.out);
             }
         }
         self.out.push_str(&format!("</{tag}>"));

@@ -1,19 +1,19 @@
-//! Foreign text inside a Markdown document, kept from breaking out of its place.
+//! Escapes text for a Markdown document, so that it cannot change the structure around it.
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag};
 
-/// The Markdown that agents write.
+/// Parser options for the Markdown that agents write.
 pub(crate) const PARSER_OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// Text as a fenced block, behind a fence longer than any in it.
+/// A fenced code block, with a fence longer than any in the text.
 pub(super) fn code_block(word: &str, text: &str) -> String {
     let fence = "`".repeat(longest_backtick_run(text).max(2) + 1);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}{word}\n{text}{end}{fence}")
 }
 
-/// One line as a code span, behind more backticks than any in it.
+/// A code span, with more backticks than any run in the text.
 pub(super) fn code_span(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -23,7 +23,7 @@ pub(super) fn code_span(text: &str) -> String {
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
-/// Words that are no Markdown, written so that they stay none.
+/// Escapes plain text, so that none of it is read as Markdown; line breaks become spaces.
 pub(crate) fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -35,16 +35,16 @@ pub(crate) fn escape_markdown(text: &str) -> String {
     out
 }
 
-/// Every line behind a quote mark.
+/// Puts `>` before every line.
 pub(super) fn block_quote(text: &str) -> String {
     let line = |line: &str| if line.is_empty() { ">".to_owned() } else { format!("> {line}") };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Foreign Markdown with its raw HTML escaped and its last fence closed.
+/// Escapes raw HTML in Markdown and closes an unclosed code fence at its end.
 pub(super) fn neutralize_markdown(text: &str) -> String {
     let mut text = text.to_owned();
-    // What HTML hid may be Markdown of its own once the HTML is escaped.
+    // Text inside raw HTML may be Markdown with more HTML once the outer HTML is escaped.
     for _ in 0..3 {
         if !has_html(&text) {
             break;
@@ -68,7 +68,7 @@ fn has_html(text: &str) -> bool {
         && Parser::new_ext(text, PARSER_OPTIONS).any(|event| matches!(event, Event::Html(_) | Event::InlineHtml(_)))
 }
 
-/// Escapes every `<` but those in code and around addresses.
+/// Escapes every `<` except in code and in autolinks.
 fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut copied = 0;
@@ -87,7 +87,7 @@ fn escape_html(text: &str) -> String {
     out + &text[copied..].replace('<', "&lt;")
 }
 
-/// The fence that closes the code the text ends in, if it leaves it open.
+/// The fence that is missing at the end of the text; `None` if no code block is left open.
 fn unclosed_fence(text: &str) -> Option<String> {
     let parser = Parser::new_ext(text, PARSER_OPTIONS).into_offset_iter();
     let fenced = |event: &Event<'_>| matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
@@ -95,7 +95,7 @@ fn unclosed_fence(text: &str) -> Option<String> {
     missing_closing_fence(&text[range.clone()]).filter(|_| text[range.end..].trim().is_empty())
 }
 
-/// The fence that would close a fenced block, when nothing does.
+/// The closing fence of a fenced block; `None` if the block has one.
 fn missing_closing_fence(block: &str) -> Option<String> {
     let mut lines = block.lines();
     let first = lines.next()?.trim_start();

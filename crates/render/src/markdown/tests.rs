@@ -7,21 +7,21 @@ use super::{Markdown, SessionDetails};
 
 #[test]
 fn a_conversation_is_a_document() {
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     let lines = [
         r#"{"type":"user","uuid":"a","timestamp":"2026-11-15T09:14:00Z","message":{"role":"user","content":"list <them>"}}"#,
         r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}},{"type":"text","text":"```\nopen"}]}}"#,
         r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"a\n```\nb"}]}}"#,
     ];
     for (i, line) in lines.iter().enumerate() {
-        talk.push_line(i as u64 + 1, line);
+        conversation.push_line(i as u64 + 1, line);
     }
     let about = SessionDetails {
         title: Some("List *it*".to_owned()),
         cwd: Some("/home/sam".to_owned()),
         ..SessionDetails::default()
     };
-    let document = Markdown { details: about, ..Markdown::default() }.render(&talk.for_ui());
+    let document = Markdown { details: about, ..Markdown::default() }.render(&conversation.for_ui());
     assert_eq!(
         document,
         "# List \\*it\\*

@@ -61,10 +61,10 @@ fn ordinary_text_is_left_alone() {
 
 #[test]
 fn everything_an_item_shows_is_masked() {
-    let mut talk = Conversation::default();
-    talk.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"text","text":"to sam@example.org"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"cat /home/sam/.env","password":"hunter2","/home/sam/key":{"a":"b"}}}]}}"#);
-    talk.push_line(2, r#"{"type":"user","uuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"API_KEY=abcdef123456"}]}]},"toolUseResult":{"stdout":"API_KEY=abcdef123456"}}"#);
-    let mut items = talk.for_ui();
+    let mut conversation = Conversation::default();
+    conversation.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"text","text":"to sam@example.org"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"cat /home/sam/.env","password":"hunter2","/home/sam/key":{"a":"b"}}}]}}"#);
+    conversation.push_line(2, r#"{"type":"user","uuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"API_KEY=abcdef123456"}]}]},"toolUseResult":{"stdout":"API_KEY=abcdef123456"}}"#);
+    let mut items = conversation.for_ui();
     let mut redactor = Redactor::default();
     items.iter_mut().for_each(|item| redactor.redact_item(item));
     let shown = serde_json::to_string(&items).unwrap();

@@ -1,4 +1,4 @@
-//! Values that a name tells to be secret, and random ones whatever their name.
+//! Finds values whose name says that they are secret, and random values of any name.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,10 +9,10 @@ use regex_automata::{Anchored, Input};
 use super::value::{RANDOM_MIN_BYTES, is_basic_auth, is_identifier, is_key_like, is_password, is_random_value};
 use super::{FoundSecret, compile, is_inside_base64};
 
-/// Parts of names that may tell a secret, for the keyword search.
+/// Parts of names that may belong to a secret, for the keyword search.
 pub(super) const NAME_KEYWORDS: &[&str] = &["pass", "pwd", "secret", "token", "key", "credential", "auth"];
 
-/// The rest of a name, a separator and a value: quoted, or up to a space.
+/// The rest of a name after the keyword, a separator and a value, quoted or up to a space.
 static ASSIGNMENT_REGEX: LazyLock<Regex> = LazyLock::new(|| {
     compile(concat!(
         r#"[A-Za-z0-9_-]{0,40}\\*["'\]]{0,2}[ \t]*"#,
@@ -22,17 +22,17 @@ static ASSIGNMENT_REGEX: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// The rest of an option's name and its value.
+/// The rest of a command-line option after the keyword, and its value.
 static OPTION_REGEX: LazyLock<Regex> =
     LazyLock::new(|| compile(r#"[a-z0-9-]{0,40}[ \t]+(?:"([^"\\\n]*)|'([^'\\\n]*)|([^\s"'`,;<>(){}\[\]|&\\]+))"#));
 
-/// Where a long value begins, right of a sign.
+/// A long value after `:` or `=`.
 static LONG_VALUE_REGEX: LazyLock<Regex> = LazyLock::new(|| {
     assert_eq!(RANDOM_MIN_BYTES, 24, "the pattern says so too");
     compile(r#"[:=][ \t]{0,2}\\?["']?[A-Za-z0-9+/_-]{24,}"#)
 });
 
-/// How a value is written.
+/// Syntax of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueForm {
     Quoted,
@@ -44,13 +44,14 @@ enum ValueForm {
     AfterColon,
 }
 
-/// The secret assigned to the name that holds the keyword at `keyword`.
+/// The secret assigned to the name around the keyword at `keyword`; `None` if the value is not a
+/// secret.
 pub(super) fn find_assigned_secret(text: &str, keyword: Range<usize>) -> Option<FoundSecret> {
     let bytes = text.as_bytes();
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let start = keyword.start - bytes[..keyword.start].iter().rev().take(60).take_while(|b| is_name(b)).count();
     let end = keyword.end + bytes[keyword.end..].iter().take(40).take_while(|b| is_name(b)).count();
-    // Most keywords are words in prose: look before an expression does.
+    // Most keywords are words in prose; this check is cheaper than the regular expression.
     if !bytes.get(end).is_some_and(|b| b" \t:=\"'\\]".contains(b)) {
         return None;
     }
@@ -73,16 +74,16 @@ pub(super) fn find_assigned_secret(text: &str, keyword: Range<usize>) -> Option<
     };
     let value = &text[range.clone()];
     let is_call = bytes.get(range.end).is_some_and(|b| matches!(b, b'(' | b'[')) && form != ValueForm::Quoted;
-    let is_shouted = is_option || !text[start..end].bytes().any(|b| b.is_ascii_lowercase());
+    let is_uppercase_name = is_option || !text[start..end].bytes().any(|b| b.is_ascii_lowercase());
     // `PASS: name` is how test runners report.
     let is_report =
         text[start..end].eq_ignore_ascii_case("pass") && form != ValueForm::Quoted && form != ValueForm::Bare;
     let is_secret =
-        !is_call && !is_report && kind.accepts_value(value, form, is_shouted) && !is_inside_base64(text, &range);
+        !is_call && !is_report && kind.accepts_value(value, form, is_uppercase_name) && !is_inside_base64(text, &range);
     is_secret.then_some(FoundSecret { kind: kind.kind_name(), range })
 }
 
-/// The kind of secret that a value is, by the key it stands under in JSON.
+/// Kind of secret of a JSON value by its key; `None` if it is not a secret.
 pub(crate) fn secret_kind_for_key(key: &str, value: &str) -> Option<&'static str> {
     if value.len() > 512 {
         return None;
@@ -93,40 +94,40 @@ pub(crate) fn secret_kind_for_key(key: &str, value: &str) -> Option<&'static str
     }
 }
 
-/// Random values right of any name, but those whose name says that they are none.
+/// Random values assigned to any name that is not known to be public.
 pub(super) fn find_random_values(text: &str) -> Vec<FoundSecret> {
-    let mut found = Vec::new();
+    let mut secrets = Vec::new();
     let mut from = 0;
-    while let Some(whole) = LONG_VALUE_REGEX.find(Input::new(text).range(from..)) {
-        from = whole.end();
-        let matched = &text[whole.range()];
+    while let Some(matched_range) = LONG_VALUE_REGEX.find(Input::new(text).range(from..)) {
+        from = matched_range.end();
+        let matched = &text[matched_range.range()];
         let value = matched.trim_start_matches([':', '=', ' ', '\t', '"', '\'', '\\']);
-        let range = whole.end() - value.len()..whole.end();
-        // A value goes on to a space, a quote or a bracket.
+        let range = matched_range.end() - value.len()..matched_range.end();
+        // A value ends at a space, a quote or a bracket.
         let ends = !text.as_bytes().get(range.end).is_some_and(|b| b".:@%~$#?".contains(b) || !b.is_ascii());
-        let name = name_before(&text[..whole.start()]);
+        let name = name_before(&text[..matched_range.start()]);
         if ends
             && !name.is_empty()
             && !is_public_name(name)
             && is_random_token(value)
             && !is_inside_base64(text, &range)
         {
-            found.push(FoundSecret { kind: RANDOM_KIND, range });
+            secrets.push(FoundSecret { kind: RANDOM_KIND, range });
         }
     }
-    found
+    secrets
 }
 
 const RANDOM_KIND: &str = "random value";
 
-/// The name that ends where the text does, quotes and spaces apart.
+/// The name at the end of the text, without quotes and spaces after it.
 fn name_before(text: &str) -> &str {
     let text = text.trim_end_matches([' ', '\t', '"', '\'', '\\', ']']);
     let len = text.bytes().rev().take(60).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
     &text[text.len() - len..]
 }
 
-/// Beginnings of ids: random, and meant to be seen.
+/// Prefixes of ids, which are random but not secret.
 const ID_PREFIXES: &[&str] = &[
     "toolu_",
     "srvtoolu_",
@@ -170,7 +171,7 @@ fn is_random_token(value: &str) -> bool {
         && is_random_value(value)
 }
 
-/// Last words of names whose values are random and meant to be seen.
+/// Last words of names whose values are random but not secret.
 const PUBLIC_NAME_ENDINGS: &[&str] = &[
     "id",
     "ids",
@@ -230,7 +231,7 @@ fn is_public_name(name: &str) -> bool {
         || split_name(name).iter().any(|w| w == "public")
 }
 
-/// What a name tells of its value.
+/// Kind of secret that a name suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NameHint {
     Password,
@@ -239,7 +240,7 @@ enum NameHint {
     BasicAuth,
 }
 
-/// Words that, at the end of a name, tell that the value is about a secret and not one.
+/// Last words of names whose values describe a secret but are not one.
 const NON_SECRET_NAME_ENDINGS: &[&str] = &[
     "hash",
     "hashed",
@@ -326,7 +327,7 @@ const NON_SECRET_NAME_ENDINGS: &[&str] = &[
 ];
 
 impl NameHint {
-    /// What the name tells; `None` when it tells nothing of a secret.
+    /// Kind of secret that the name suggests; `None` if it suggests none.
     fn from_name(name: &str) -> Option<Self> {
         let words = split_name(name);
         let has = |word: &str| words.iter().any(|w| w == word);
@@ -364,9 +365,9 @@ impl NameHint {
         }
     }
 
-    /// Whether the value is such a secret. `is_shouted` is a name in capital letters, as
-    /// environment variables have, or an option of a command.
-    fn accepts_value(self, value: &str, form: ValueForm, is_shouted: bool) -> bool {
+    /// Whether the value is a secret of this kind. `is_uppercase_name` is true for a name in capital
+    /// letters, such as an environment variable, and for a command-line option.
+    fn accepts_value(self, value: &str, form: ValueForm, is_uppercase_name: bool) -> bool {
         let plain_number = value.parse::<f64>().is_ok() && value.len() < 6;
         match self {
             // `key: Uint8Array` is a type, `API_KEY=abc123def456` a value.
@@ -381,21 +382,23 @@ impl NameHint {
                 ValueForm::Bare | ValueForm::AfterColon => {
                     let has_sign = value.bytes().any(|b| !b.is_ascii_alphabetic() && b != b'_' && b != b'.');
                     let len = if form == ValueForm::Bare { 4 } else { 6 };
-                    !value.starts_with('/') && value.len() >= len && (has_sign || is_shouted && form == ValueForm::Bare)
+                    !value.starts_with('/')
+                        && value.len() >= len
+                        && (has_sign || is_uppercase_name && form == ValueForm::Bare)
                 }
             },
         }
     }
 }
 
-/// Whether a quoted text speaks about passwords rather than being one.
+/// Whether a quoted text is a sentence about passwords, not a password.
 fn is_sentence(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let about = ["password", "passphrase", "enter", "must", "invalid", "required", "please", "incorrect", "wrong"];
     value.contains(' ') && about.iter().any(|word| lower.contains(word))
 }
 
-/// The words of a name in small letters: parts between `_`, `-`, `.` and at humps.
+/// The words of a name in lower case, split at `_`, `-`, `.` and at capital letters.
 fn split_name(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
@@ -415,7 +418,7 @@ fn split_name(name: &str) -> Vec<String> {
     words
 }
 
-/// The first group of at least `from` that takes part in the match.
+/// Range and number of the first group, from `from` on, that takes part in the match.
 fn first_capture(regex: &Regex, input: &Input<'_>, from: usize) -> Option<(Range<usize>, usize)> {
     let mut captures = regex.create_captures();
     regex.search_captures(input, &mut captures);

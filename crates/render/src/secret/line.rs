@@ -1,4 +1,4 @@
-//! The credentials in a line of a transcript: in each of its strings, wherever it is.
+//! Finds the credentials in the strings of a transcript line.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::assignment::secret_kind_for_key;
 use super::{find_secrets, is_base64_data};
 
-/// Calls `found` with the kind and the value of each credential in a line.
+/// Calls `on_secret` with the kind and the value of each credential in a line.
 ///
-/// A line of JSON is searched string by string, with escapes resolved and each value
-/// judged by its key; any other line as it is.
+/// In a line of JSON, searches each string with its escapes resolved, and considers its key. Any
+/// other line is searched as it is.
 pub fn find_secrets_in_line(line: &str, found: &mut dyn FnMut(&'static str, &str)) {
     let readable = replace_lone_surrogates(line);
     let mut json = serde_json::Deserializer::from_str(&readable);
     let mut kept = Vec::new();
     let mut keep = |kind: &'static str, value: &str| kept.push((kind, value.to_owned()));
-    let walked = StringVisitor { key: None, found: &mut keep }.deserialize(&mut json).and_then(|()| json.end());
-    match walked {
+    let parsed = StringVisitor { key: None, found: &mut keep }.deserialize(&mut json).and_then(|()| json.end());
+    match parsed {
         Ok(()) => kept.iter().for_each(|(kind, value)| found(kind, value)),
         Err(_) => find_secrets(line).into_iter().for_each(|secret| found(secret.kind, &line[secret.range])),
     }
 }
 
-/// Searches the strings of a JSON value; `key` is the one it stands under.
+/// Searches the strings of a JSON value; `key` is its key in the object around it.
 struct StringVisitor<'f> {
     key: Option<&'f str>,
     found: &'f mut dyn FnMut(&'static str, &str),

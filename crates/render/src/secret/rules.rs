@@ -1,20 +1,20 @@
-//! How the credentials of well-known services look.
+//! Patterns of the credentials of well-known services.
 
 use super::value::{has_letters_and_digits, is_basic_auth, is_password};
 
-/// One kind of credential.
+/// How to find one kind of credential.
 pub(super) struct SecretRule {
-    /// What it is called in reports and in place of a masked value.
+    /// Name in reports and in place of a masked value.
     pub(super) kind: &'static str,
-    /// Where to try the pattern, in any case; empty to search the whole text for it.
+    /// Texts at which to try the pattern, in any case; if empty, the whole text is searched.
     pub(super) keywords: &'static [&'static str],
-    /// Matches from the keyword on. A group is the part that is secret.
+    /// Regular expression that begins at the keyword. If it has a group, only the group is secret.
     pub(super) pattern: &'static str,
-    /// What else must hold for the secret part.
+    /// Additional condition on the secret part.
     pub(super) check: fn(&str) -> bool,
 }
 
-/// A rule whose pattern says it all.
+/// A rule without an additional condition.
 const fn pattern_rule(kind: &'static str, keywords: &'static [&'static str], pattern: &'static str) -> SecretRule {
     SecretRule { kind, keywords, pattern, check: |_| true }
 }
@@ -29,7 +29,7 @@ const fn checked_rule(
     SecretRule { kind, keywords, pattern, check }
 }
 
-/// Of findings that overlap, the kind of the earlier rule is reported.
+/// If matches overlap, the kind of the earlier rule is reported.
 pub(super) const RULES: &[SecretRule] = &[
     pattern_rule(
         "private key",

@@ -1,9 +1,9 @@
-//! What a value looks like: random, a password, a placeholder.
+//! Tells random values, passwords and placeholders apart.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Words that stand for a password without being one.
+/// Words that are used in place of a password.
 const PLACEHOLDERS: &[&str] = &[
     "password",
     "passwd",
@@ -43,14 +43,14 @@ const PLACEHOLDERS: &[&str] = &[
 const PLACEHOLDER_PARTS: &[&str] =
     &["your", "placeholder", "redacted", "process.env", "environ", "getenv", "example.com", "...", "…", "xxx", "***"];
 
-/// Whether a value only says where a secret would be: `xxxx`, `****`, `<token>`, `[secret]`.
+/// Whether a value is a placeholder such as `xxxx`, `****`, `<token>` or `[secret]`.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let filler = value.bytes().filter(|b| matches!(b, b'x' | b'X' | b'*' | b'.')).count();
     let marked = value.trim_start_matches([':', '=', ',', ';']).starts_with(['<', '[', '{']);
     filler * 10 >= value.len() * 7 || marked || value.contains("${")
 }
 
-/// Whether a value may be a password: not a placeholder, not a variable.
+/// Whether a value may be a password: neither a placeholder nor a variable.
 pub(super) fn is_password(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let variable = value.strip_prefix(['$', '%', '@', '&', '#', ':']).is_some_and(is_identifier);
@@ -63,21 +63,21 @@ pub(super) fn is_password(value: &str) -> bool {
         && !PLACEHOLDER_PARTS.iter().any(|part| lower.contains(part))
 }
 
-/// Whether a value has letters and digits, and more than a few different ones.
+/// Whether a value has at least two letters and two digits and is not a placeholder.
 pub(super) fn has_letters_and_digits(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
     digits >= 2 && letters >= 2 && !is_placeholder(value)
 }
 
-/// Whether base64 of `user:password`.
+/// Whether a value is base64 of `user:password`.
 pub(super) fn is_basic_auth(value: &str) -> bool {
     let decoded = STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     decoded.is_some_and(|text| text.contains(':') && !text.chars().any(char::is_control))
 }
 
-/// Whether a value named as a secret looks like one: a part of it mixes letters and
-/// digits, or it has no words in it at all.
+/// Whether the value of a name such as `API_KEY` looks like a key: a part of it mixes letters
+/// and digits, or changes between character classes more often than words do.
 pub(super) fn is_key_like(value: &str) -> bool {
     let parts = || value.split(|c: char| !c.is_ascii_alphanumeric());
     let mixed = |part: &str| {
@@ -95,8 +95,8 @@ pub(super) fn is_key_like(value: &str) -> bool {
         && parts().any(|part| mixed(part) || chaotic(part))
 }
 
-/// Whether a value is random whatever its name: long, of small and capital letters and
-/// digits that take turns as no word does. Hashes in hex are not.
+/// Whether a value is random, whatever its name: long, with lower-case and capital letters and
+/// digits that alternate more often than in words. Hexadecimal hashes are not.
 pub(super) fn is_random_value(value: &str) -> bool {
     let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
     let alphanumeric = count(u8::is_ascii_alphanumeric);
@@ -110,10 +110,10 @@ pub(super) fn is_random_value(value: &str) -> bool {
         && !is_placeholder(value)
 }
 
-/// The length from which a value can be recognised as random.
+/// Shorter values are never recognised as random.
 pub(super) const RANDOM_MIN_BYTES: usize = 24;
 
-/// How often small letters, capital letters, digits and signs take turns.
+/// Number of changes between lower case, capitals, digits and other characters.
 fn class_changes(value: &str) -> usize {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 0,
@@ -136,7 +136,7 @@ fn entropy(value: &str) -> f64 {
     counts.iter().filter(|count| **count > 0).map(bits).sum()
 }
 
-/// Whether an identifier, or several with dots between: code, not a value.
+/// Whether a value is an identifier, or several joined by `.` or `:`, as in source code.
 pub(super) fn is_identifier(value: &str) -> bool {
     let part = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -145,7 +145,7 @@ pub(super) fn is_identifier(value: &str) -> bool {
     value.split(['.', ':']).filter(|word| !word.is_empty()).all(part)
 }
 
-/// Whether a file path, an address or a package name.
+/// Whether a value is a file path, a URL or a package name.
 fn is_path(value: &str) -> bool {
     value.starts_with(['/', '.', '~']) || value.split('/').filter(|part| part.len() > 2).count() >= 4
 }

@@ -1,10 +1,10 @@
-//! Markdown as rows for a terminal.
+//! Renders Markdown as rows for a terminal.
 
 use anstyle::Style;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 
 use super::palette::{self, BOLD, DIM, PLAIN};
-use super::row::{Row, Span, hard_wrap, is_ideograph, width, wrap};
+use super::row::{Row, Span, hard_wrap, is_ideograph, row_width, wrap};
 use super::table::Table;
 use crate::highlight::{Language, highlight};
 use crate::markdown::PARSER_OPTIONS;
@@ -13,7 +13,7 @@ use crate::sanitize::sanitize;
 /// Renders Markdown into rows of at most `width` columns.
 pub(super) fn markdown_rows(text: &str, width: usize, color: bool) -> Vec<Row> {
     let text = sanitize(text);
-    let mut prose = MarkdownLayout {
+    let mut layout = MarkdownLayout {
         width,
         color,
         rows: Vec::new(),
@@ -27,10 +27,10 @@ pub(super) fn markdown_rows(text: &str, width: usize, color: bool) -> Vec<Row> {
         needs_gap: false,
     };
     for event in Parser::new_ext(&text, PARSER_OPTIONS) {
-        prose.handle_event(event);
+        layout.handle_event(event);
     }
-    prose.flush_paragraph();
-    prose.rows
+    layout.flush_paragraph();
+    layout.rows
 }
 
 /// Deeper nesting than this is not indented further.
@@ -40,12 +40,12 @@ struct MarkdownLayout {
     width: usize,
     color: bool,
     rows: Vec<Row>,
-    /// The paragraph being gathered, one row for each hard line break.
+    /// The current paragraph, one row for each hard line break.
     lines: Vec<Row>,
     styles: Vec<Style>,
     prefixes: Vec<RowPrefix>,
     lists: Vec<Option<u64>>,
-    /// Open links: the address, and the text so far.
+    /// Open links: the URL and the text so far.
     links: Vec<(String, String)>,
     table: Option<Table>,
     code: Option<(Option<Language>, String)>,
@@ -53,7 +53,7 @@ struct MarkdownLayout {
     needs_gap: bool,
 }
 
-/// What stands before the rows of a quote or a list item.
+/// Prefix of the rows of a quote or a list item.
 struct RowPrefix {
     first: Option<Span>,
     rest: Span,
@@ -181,7 +181,7 @@ impl MarkdownLayout {
             TagEnd::Item => {
                 self.flush_paragraph();
                 // An empty item still shows its bullet.
-                if self.prefixes.last().is_some_and(|frame| frame.first.is_some()) {
+                if self.prefixes.last().is_some_and(|prefix| prefix.first.is_some()) {
                     self.push_row(Row::new());
                 }
                 self.prefixes.pop();
@@ -219,10 +219,10 @@ impl MarkdownLayout {
         }
     }
 
-    /// Adds words to the paragraph, in the styles that are open.
+    /// Adds text to the paragraph, in the open styles.
     fn push_text(&mut self, text: &str, style: Style) {
-        if let Some((_, said)) = self.links.last_mut() {
-            said.push_str(text);
+        if let Some((_, link_text)) = self.links.last_mut() {
+            link_text.push_str(text);
         }
         let style = self.styles.iter().fold(style, |style, open| merge_styles(style, *open));
         if let Some(row) = self.lines.last_mut() {
@@ -235,7 +235,7 @@ impl MarkdownLayout {
         let code = sanitize(&code);
         let room = self.remaining_width().saturating_sub(2).max(8);
         for line in highlight(&code, language.filter(|_| self.color)) {
-            let row: Row = line.into_iter().map(|(tone, text)| Span::new(palette::token_style(tone), text)).collect();
+            let row: Row = line.into_iter().map(|(kind, text)| Span::new(palette::token_style(kind), text)).collect();
             for mut row in hard_wrap(&row, room) {
                 row.insert(0, Span::plain("  "));
                 self.push_row(row);
@@ -244,23 +244,23 @@ impl MarkdownLayout {
         self.needs_gap = true;
     }
 
-    /// Columns left beside the frames.
+    /// Columns left after the prefixes.
     fn remaining_width(&self) -> usize {
         let used: usize =
-            self.prefixes.iter().take(MAX_INDENT_DEPTH).map(|f| width(std::slice::from_ref(&f.rest))).sum();
+            self.prefixes.iter().take(MAX_INDENT_DEPTH).map(|f| row_width(std::slice::from_ref(&f.rest))).sum();
         self.width.saturating_sub(used).max(12)
     }
 
-    /// Makes ready for a new block.
+    /// Ends the paragraph and adds an empty row if one is due.
     fn begin_block(&mut self) {
         self.flush_paragraph();
         self.push_gap();
     }
 
     fn push_gap(&mut self) {
-        let fresh = self.prefixes.last().is_some_and(|frame| frame.first.is_some());
-        if self.needs_gap && !fresh {
-            let row = self.prefixes.iter().take(MAX_INDENT_DEPTH).map(|frame| frame.rest.clone()).collect();
+        let is_first_row = self.prefixes.last().is_some_and(|prefix| prefix.first.is_some());
+        if self.needs_gap && !is_first_row {
+            let row = self.prefixes.iter().take(MAX_INDENT_DEPTH).map(|prefix| prefix.rest.clone()).collect();
             self.rows.push(row);
         }
         self.needs_gap = false;
@@ -271,7 +271,7 @@ impl MarkdownLayout {
         self.needs_gap = true;
     }
 
-    /// Writes the paragraph gathered so far.
+    /// Writes the current paragraph.
     fn flush_paragraph(&mut self) {
         for line in std::mem::replace(&mut self.lines, vec![Row::new()]) {
             if !line.is_empty() {
@@ -286,18 +286,18 @@ impl MarkdownLayout {
         }
     }
 
-    /// Writes one row behind its frames; a bullet stands before the first only.
+    /// Writes one row after its prefixes. A bullet is written before the first row only.
     fn push_row(&mut self, row: Row) {
         let mut framed: Row = Vec::with_capacity(self.prefixes.len() + row.len());
-        for frame in self.prefixes.iter_mut().take(MAX_INDENT_DEPTH) {
-            framed.push(frame.first.take().unwrap_or_else(|| frame.rest.clone()));
+        for prefix in self.prefixes.iter_mut().take(MAX_INDENT_DEPTH) {
+            framed.push(prefix.first.take().unwrap_or_else(|| prefix.rest.clone()));
         }
         framed.extend(row);
         self.rows.push(framed);
     }
 }
 
-/// Lays an open style over the style of a text.
+/// Adds the effects of an open style to the style of a text.
 fn merge_styles(text: Style, open: Style) -> Style {
     let color = text.get_fg_color().or(open.get_fg_color());
     text.effects(text.get_effects() | open.get_effects()).fg_color(color)

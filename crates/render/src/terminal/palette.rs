@@ -1,4 +1,4 @@
-//! The colours: the terminal's own sixteen, which fit its background.
+//! Styles, from the terminal's own sixteen colours, which suit its background.
 
 use anstyle::{AnsiColor, Style};
 
@@ -16,9 +16,9 @@ pub(super) const CODE: Style = AnsiColor::Cyan.on_default();
 pub(super) const LINK: Style = AnsiColor::Blue.on_default().underline();
 pub(super) const TAG: Style = AnsiColor::Blue.on_default();
 
-/// The style of a piece of code.
-pub(super) fn token_style(tone: TokenKind) -> Style {
-    match tone {
+/// Style of a token of source code.
+pub(super) fn token_style(kind: TokenKind) -> Style {
+    match kind {
         TokenKind::Plain => PLAIN,
         TokenKind::Comment => DIM,
         TokenKind::StringLiteral | TokenKind::Added => SUCCESS,

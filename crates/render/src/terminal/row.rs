@@ -1,4 +1,4 @@
-//! Rows of styled text: measured, wrapped, cut, and written out.
+//! Rows of styled text: measures, wraps, truncates and writes them.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::sanitize::sanitize;
 
-/// A piece of text in one style. Its text is clean and has no line breaks.
+/// Text in one style; sanitized, without tabs and line breaks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     style: Style,
@@ -15,7 +15,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The only way text gets on a row: cleaned, tabs widened.
+    /// Sanitizes the text; a tab becomes four spaces, a line break one. The only way to put text on
+    /// a row.
     pub(super) fn new(style: Style, text: &str) -> Self {
         Self { style, text: sanitize(text).replace('\t', "    ").replace('\n', " ") }
     }
@@ -29,15 +30,16 @@ impl Span {
     }
 }
 
-/// One row.
+/// The spans of one row, from left to right.
 pub(super) type Row = Vec<Span>;
 
-/// How many columns a row takes.
-pub(super) fn width(row: &[Span]) -> usize {
+/// Width of a row in columns.
+pub(super) fn row_width(row: &[Span]) -> usize {
     row.iter().map(|span| span.text.width()).sum()
 }
 
-/// Writes a row and its line break, with our own colours or none.
+/// Writes a row and a line break, with colour sequences if `color` is set. Spaces at the end are
+/// left out.
 pub(super) fn write_row(row: &[Span], color: bool, out: &mut dyn Write) -> fmt::Result {
     let end = row.iter().rposition(|span| !span.text.trim_end_matches(' ').is_empty()).map_or(0, |i| i + 1);
     for (i, span) in row[..end].iter().enumerate() {
@@ -53,7 +55,7 @@ pub(super) fn write_row(row: &[Span], color: bool, out: &mut dyn Write) -> fmt::
 
 /// Breaks a row into rows of at most `most` columns, between words where it can.
 pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
-    if width(row) <= most {
+    if row_width(row) <= most {
         return vec![row.to_vec()];
     }
     let flat: String = row.iter().map(|span| &*span.text).collect();
@@ -110,7 +112,7 @@ pub(super) fn hard_wrap(row: &[Span], most: usize) -> Vec<Row> {
 
 /// Cuts a row to one of at most `most` columns, marked when something is missing.
 pub(super) fn truncate_row(row: &[Span], most: usize) -> Row {
-    if width(row) <= most {
+    if row_width(row) <= most {
         return row.to_vec();
     }
     let mut first = hard_wrap(row, most.saturating_sub(1)).swap_remove(0);

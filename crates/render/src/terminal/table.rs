@@ -1,18 +1,18 @@
-//! Tables drawn with box characters.
+//! Renders Markdown tables with box-drawing characters.
 
 use pulldown_cmark::Alignment;
 
 use super::palette::{BOLD, DIM};
-use super::row::{Row, Span, width, wrap};
+use super::row::{Row, Span, row_width, wrap};
 
-/// A table being gathered, cell by cell.
+/// Collects the cells of a table.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<Row>>,
     current: Vec<Row>,
 }
 
-/// A column is never made narrower than this.
+/// Columns are not made narrower than this.
 const MIN_COLUMN_WIDTH: usize = 6;
 
 impl Table {
@@ -35,10 +35,10 @@ impl Table {
             let bars: Vec<String> = widths.iter().map(|w| "─".repeat(w + 2)).collect();
             vec![Span::new(DIM, &format!("{left}{}{right}", bars.join(middle)))]
         };
-        let mut drawn = vec![rule("┌", "┬", "┐")];
+        let mut rendered = vec![rule("┌", "┬", "┐")];
         for (i, row) in self.rows.iter().enumerate() {
             if i == 1 {
-                drawn.push(rule("├", "┼", "┤"));
+                rendered.push(rule("├", "┼", "┤"));
             }
             let empty = Row::new();
             let cells: Vec<Vec<Row>> =
@@ -51,18 +51,18 @@ impl Table {
                     out.extend(pad_cell(cell, *w, alignment, i == 0));
                     out.push(Span::new(DIM, "│"));
                 }
-                drawn.push(out);
+                rendered.push(out);
             }
         }
-        drawn.push(rule("└", "┴", "┘"));
-        drawn
+        rendered.push(rule("└", "┴", "┘"));
+        rendered
     }
 
-    /// Takes columns from the widest until the table fits.
+    /// Narrows the widest column until the table fits.
     fn column_widths(&self, room: usize) -> Vec<usize> {
         let columns = self.alignments.len();
         let room = room.saturating_sub(3 * columns + 1);
-        let widest = |c: usize| self.rows.iter().filter_map(|row| row.get(c)).map(|cell| width(cell)).max();
+        let widest = |c: usize| self.rows.iter().filter_map(|row| row.get(c)).map(|cell| row_width(cell)).max();
         let mut widths: Vec<usize> = (0..columns).map(|c| widest(c).unwrap_or(0).clamp(1, room.max(1))).collect();
         while widths.iter().sum::<usize>() > room {
             match widths.iter_mut().max() {
@@ -75,7 +75,7 @@ impl Table {
 }
 
 fn pad_cell(cell: &[Span], columns: usize, alignment: Alignment, is_head: bool) -> Row {
-    let spare = columns.saturating_sub(width(cell));
+    let spare = columns.saturating_sub(row_width(cell));
     let left = match alignment {
         Alignment::Right => spare,
         Alignment::Center => spare / 2,

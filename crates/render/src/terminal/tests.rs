@@ -4,11 +4,11 @@ use super::{Terminal, ThinkingDisplay};
 
 /// The items of some lines.
 fn items_from_lines(lines: &[&str]) -> Vec<quipu_conversation::ScreenItem> {
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     for (i, line) in lines.iter().enumerate() {
-        talk.push_line(i as u64 + 1, line);
+        conversation.push_line(i as u64 + 1, line);
     }
-    talk.for_ui()
+    conversation.for_ui()
 }
 
 fn narrow_terminal() -> Terminal {

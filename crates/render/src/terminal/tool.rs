@@ -1,4 +1,4 @@
-//! Tool cards: a line that says what was done, and what came of it.
+//! Renders tool calls: a title line, then input, result and subagent.
 
 use anstyle::Style;
 use quipu_conversation::{ToolCard, ToolStatus};
@@ -12,23 +12,23 @@ use crate::highlight::{Language, highlight};
 use crate::speaker::image_source_label;
 use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView};
 
-/// Rows of a result before it is cut.
+/// Longer results are truncated.
 const MAX_RESULT_ROWS: usize = 8;
-/// Rows of a change or a plan before it is cut: it says more per row.
+/// Longer diffs and plans are truncated; they say more per row than a result.
 const MAX_CHANGE_ROWS: usize = 24;
-/// Rows the line itself may take.
+/// Rows that the title line may take.
 const MAX_TITLE_ROWS: usize = 3;
-/// The indent of what stands under the line.
+/// Indent of the rows under the title line.
 const PART_INDENT: &str = "  ";
 
 impl TerminalRenderer {
     pub(super) fn tool_rows(&mut self, card: &ToolCard, room: usize) -> Vec<Row> {
         let base = self.terminal.base_folder.clone().unwrap_or_default();
-        let call = ToolCallView::from_card(card, &base);
-        let mut rows = self.title_rows(card, &call, room);
+        let view = ToolCallView::from_card(card, &base);
+        let mut rows = self.title_rows(card, &view, room);
         let inner = room.saturating_sub(PART_INDENT.len()).max(16);
-        if !call.is_collapsed || self.terminal.show_full {
-            for (i, part) in call.parts.iter().enumerate() {
+        if !view.is_collapsed || self.terminal.show_full {
+            for (i, part) in view.parts.iter().enumerate() {
                 if i > 0 && matches!(part, ToolCallPart::Markdown(_)) {
                     rows.push(Row::new());
                 }
@@ -38,9 +38,9 @@ impl TerminalRenderer {
             }
         }
         if let Some(subagent) = &card.subagent {
-            let mut flow = self.for_subagent(inner.saturating_sub(2).max(16));
+            let mut renderer = self.for_subagent(inner.saturating_sub(2).max(16));
             for at in 0..subagent.items.len() {
-                let framed = flow.item_rows(&subagent.items[at..]).into_iter();
+                let framed = renderer.item_rows(&subagent.items[at..]).into_iter();
                 rows.extend(
                     framed.map(|row| prepend_span(Span::plain(PART_INDENT), prepend_span(Span::new(DIM, "│ "), row))),
                 );
@@ -49,7 +49,7 @@ impl TerminalRenderer {
         rows
     }
 
-    fn title_rows(&self, card: &ToolCard, call: &ToolCallView<'_>, room: usize) -> Vec<Row> {
+    fn title_rows(&self, card: &ToolCard, view: &ToolCallView<'_>, room: usize) -> Vec<Row> {
         let (style, glyph, word) = match card.status {
             ToolStatus::Success => (SUCCESS, "✓", "ok"),
             ToolStatus::Failed => (ERROR, "✗", "failed"),
@@ -59,12 +59,12 @@ impl TerminalRenderer {
         if !self.terminal.color {
             row.push(Span::plain(&format!("{word} ")));
         }
-        row.push(Span::new(BOLD, &call.name));
-        if !call.subject.is_empty() {
-            row.push(Span::plain(&format!(" {}", call.subject)));
+        row.push(Span::new(BOLD, &view.name));
+        if !view.subject.is_empty() {
+            row.push(Span::plain(&format!(" {}", view.subject)));
         }
-        if !call.note.is_empty() {
-            row.push(Span::new(DIM, &format!(" ({})", call.note)));
+        if !view.note.is_empty() {
+            row.push(Span::new(DIM, &format!(" ({})", view.note)));
         }
         let mut rows = wrap(&row, room.saturating_sub(2));
         if rows.len() > MAX_TITLE_ROWS && !self.terminal.show_full {
@@ -128,7 +128,7 @@ impl TerminalRenderer {
         if self.terminal.show_full {
             return self.line_rows(text, style, room);
         }
-        // Only what is shown is measured.
+        // Only the rows that are shown are measured, because results may be long.
         let total = text.lines().count();
         let shown = if total > MAX_RESULT_ROWS + 1 { MAX_RESULT_ROWS } else { total };
         let mut rows: Vec<Row> =
@@ -146,7 +146,7 @@ impl TerminalRenderer {
         let language = Language::from_path(path).filter(|_| self.terminal.color);
         let mut rows = Vec::new();
         for line in highlight(&text[..end], language) {
-            let row: Row = line.into_iter().map(|(tone, text)| Span::new(palette::token_style(tone), text)).collect();
+            let row: Row = line.into_iter().map(|(kind, text)| Span::new(palette::token_style(kind), text)).collect();
             if self.terminal.show_full {
                 rows.extend(hard_wrap(&row, room))
             } else {
@@ -171,7 +171,7 @@ impl TerminalRenderer {
         if self.terminal.show_full { hard_wrap(&row, room) } else { vec![truncate_row(&row, room)] }
     }
 
-    /// Text as it was written: cut at the edge, or chopped when all is wanted.
+    /// The lines of a text, truncated, or wrapped anywhere with `show_full`.
     fn line_rows(&self, text: &str, style: Style, room: usize) -> Vec<Row> {
         let rows = text.lines().map(|line| [Span::new(style, line)]);
         if self.terminal.show_full {

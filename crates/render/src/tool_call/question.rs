@@ -1,4 +1,4 @@
-//! Questions the agent put to the person, with their answers.
+//! Describes questions of the agent to the user, with their answers.
 
 use quipu_conversation::{ToolCard, ToolStatus};
 use quipu_message::Json;
@@ -8,7 +8,7 @@ use super::{ToolCallPart, ToolCallView};
 use crate::sanitize::{sanitize, sanitize_line};
 
 impl<'a> ToolCallView<'a> {
-    /// Adds questions and answers.
+    /// Adds each question with its answer, or the result if there is no answer.
     pub(super) fn add_questions(&mut self, card: &'a ToolCard, input: &AskUserQuestionInput) {
         let output = card.output.as_ref().and_then(|output| output.read::<AskUserQuestionOutput>().ok());
         let answers = output.as_ref().and_then(|output| output.answers.get()).or(input.answers.get());

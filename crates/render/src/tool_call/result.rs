@@ -1,4 +1,4 @@
-//! What a call gave, as parts.
+//! Describes the results of tool calls.
 
 use quipu_conversation::{ItemKind, ToolCard, ToolStatus};
 use quipu_message::{Block, Content};
@@ -7,7 +7,7 @@ use super::{ToolCallPart, ToolCallView, pluralize};
 use crate::sanitize::sanitize;
 
 impl<'a> ToolCallView<'a> {
-    /// Adds whatever the tool gave.
+    /// Adds all parts of the result.
     pub(super) fn add_result(&mut self, card: &'a ToolCard) {
         if card.result_missing {
             return self.parts.push(ToolCallPart::Failure(MISSING_RESULT_TEXT.to_owned()));
@@ -23,15 +23,14 @@ impl<'a> ToolCallView<'a> {
         }
     }
 
-    /// Adds what the tool gave only when it failed: on success the call itself
-    /// says all.
+    /// Adds the result if the tool failed. On success the arguments already show everything.
     pub(super) fn add_failure(&mut self, card: &'a ToolCard) {
         if card.status == ToolStatus::Failed {
             self.add_result(card);
         }
     }
 
-    /// Adds a file that was read, without the line numbers put in for the model.
+    /// Adds the text of a file that was read, without the line numbers.
     pub(super) fn add_file(&mut self, card: &'a ToolCard, path: &str) {
         let blocks = card.result.as_ref().map(Content::blocks).unwrap_or_default();
         if card.status != ToolStatus::Success || blocks.iter().any(|block| block.text().is_none()) {
@@ -43,7 +42,7 @@ impl<'a> ToolCallView<'a> {
         self.parts.push(ToolCallPart::Code { text, path: path.to_owned() });
     }
 
-    /// Adds what a search found and how much it is.
+    /// Adds the result of a search and the number of hits.
     pub(super) fn add_search_results(&mut self, card: &'a ToolCard) {
         self.add_result(card);
         if let [ToolCallPart::Output(text)] = self.parts.as_slice()
@@ -58,7 +57,7 @@ impl<'a> ToolCallView<'a> {
         }
     }
 
-    /// Adds a subagent's task and report, unless its own conversation shows them.
+    /// Adds the task and the report of a subagent, unless its conversation shows them.
     pub(super) fn add_subagent_report(&mut self, card: &'a ToolCard, prompt: &str) {
         let Some(subagent) = &card.subagent else {
             if self.subject != prompt.trim() {
@@ -66,10 +65,10 @@ impl<'a> ToolCallView<'a> {
             }
             return self.add_markdown_result(card);
         };
-        let said =
+        let report =
             subagent.items.iter().rev().find(|item| item.kind == ItemKind::Assistant).and_then(|i| i.text.as_deref());
         let reported = card.result.as_ref().map(Content::to_text).unwrap_or_default();
-        if card.status == ToolStatus::Failed || said.is_none_or(|said| !reported.contains(said.trim())) {
+        if card.status == ToolStatus::Failed || report.is_none_or(|report| !reported.contains(report.trim())) {
             self.add_markdown_result(card);
         }
     }
@@ -116,10 +115,10 @@ impl<'a> ToolCallView<'a> {
     }
 }
 
-/// What stands for a result that was lost.
+/// Shown for a tool call whose result is missing.
 const MISSING_RESULT_TEXT: &str = "no result recorded";
 
-/// A file's text without the numbers before its lines (`  12→text`).
+/// The text of a file without the line numbers of the `Read` tool (`  12→text`).
 pub(crate) fn strip_line_numbers(text: &str) -> String {
     fn strip_line_number(line: &str) -> Option<&str> {
         let line = line.trim_start_matches(' ');
@@ -129,7 +128,7 @@ pub(crate) fn strip_line_numbers(text: &str) -> String {
     if text.lines().next().is_none_or(|line| strip_line_number(line).is_none()) {
         return text.to_owned();
     }
-    // What the program added for the model was not read from the file.
+    // A system reminder at the end is not part of the file.
     let read = match text.trim_end().strip_suffix("</system-reminder>").and_then(|t| t.rfind("\n<system-reminder>")) {
         Some(end) => text[..end].trim_end(),
         None => text,

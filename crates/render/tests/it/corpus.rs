@@ -9,11 +9,11 @@ use quipu_testkit::{files_under, fixture, shared_dir};
 
 fn items(path: &Path) -> Vec<ScreenItem> {
     let bytes = fs::read(path).unwrap();
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     for (i, line) in String::from_utf8_lossy(&bytes).lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        talk.push_line(i as u64 + 1, line);
+        conversation.push_line(i as u64 + 1, line);
     }
-    talk.for_ui()
+    conversation.for_ui()
 }
 
 fn check(path: &Path) {

@@ -1,5 +1,5 @@
-//! What entries say of each other: parents, ids used twice, results and their calls,
-//! and the times that order them.
+//! Checks how the entries of a file refer to each other: parents, UUIDs that are used twice,
+//! tool results and their calls, and timestamps.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use quipu_message::{Content, Entry, Envelope, Json, Maybe, ToolUseId, Uuid};
 
 use crate::read::LocatedEntry;
 
-/// Where a line stands.
+/// Number of a line, counted from 1, and its offset in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinePosition {
     pub(super) line: u64,
@@ -19,10 +19,10 @@ pub(super) struct LinePosition {
 /// A problem: its position, its kind and its description.
 pub(super) type LinkProblem = (LinePosition, ProblemKind, String);
 
-/// Collects the ids of a file, and no more of its entries.
+/// Collects the ids of a file; the entries themselves are not kept.
 #[derive(Default)]
 pub(super) struct LinkChecker {
-    /// Each id with its first line, that line's content and its parent.
+    /// First line with each UUID, with the hash of its content and its parent.
     first_by_uuid: HashMap<Uuid, FirstOccurrence>,
     parent_refs: Vec<(LinePosition, Uuid)>,
     tool_calls: HashMap<ToolUseId, (u64, u64)>,
@@ -37,72 +37,72 @@ struct FirstOccurrence {
 }
 
 impl LinkChecker {
-    /// Takes one entry, in the order of the file.
+    /// Adds one entry. Entries must come in the order of the file.
     pub(super) fn push(&mut self, located: &LocatedEntry) {
-        let place = LinePosition { line: located.line, offset: located.offset };
+        let position = LinePosition { line: located.line, offset: located.offset };
         let entry = &located.entry;
         let Some(envelope) = entry.envelope() else { return };
-        self.check_ids(place, entry, envelope);
-        self.check_tool_calls(place, entry);
-        self.check_timestamp(place, entry, envelope);
+        self.check_ids(position, entry, envelope);
+        self.check_tool_calls(position, entry);
+        self.check_timestamp(position, entry, envelope);
     }
 
-    /// What is wrong, in the order of the file.
+    /// Returns the problems in the order of the file.
     pub(super) fn into_problems(mut self) -> Vec<LinkProblem> {
-        for (place, parent) in &self.parent_refs {
+        for (position, parent) in &self.parent_refs {
             if !self.first_by_uuid.contains_key(parent) {
                 let message = format!("its parent {parent} is not in the file");
-                self.problems.push((*place, ProblemKind::NoParent, message));
+                self.problems.push((*position, ProblemKind::NoParent, message));
             }
         }
         self.check_cycles();
-        for (place, call) in &self.tool_results {
+        for (position, call) in &self.tool_results {
             if !self.tool_calls.contains_key(call) {
                 let message = format!("result of the tool call {call}, which is not in the file");
-                self.problems.push((*place, ProblemKind::NoToolCall, message));
+                self.problems.push((*position, ProblemKind::NoToolCall, message));
             }
         }
-        self.problems.sort_by_key(|(place, ..)| place.line);
+        self.problems.sort_by_key(|(position, ..)| position.line);
         self.problems
     }
 
-    fn check_ids(&mut self, place: LinePosition, entry: &Entry, envelope: &Envelope) {
+    fn check_ids(&mut self, position: LinePosition, entry: &Entry, envelope: &Envelope) {
         let parent = envelope.parent_uuid.get();
-        self.parent_refs.extend(parent.map(|parent| (place, parent.clone())));
+        self.parent_refs.extend(parent.map(|parent| (position, parent.clone())));
         let Some(uuid) = envelope.uuid.get() else { return };
         let content = content_hash(entry);
         match self.first_by_uuid.get(uuid) {
             Some(first) if first.content_hash != content => {
                 let message =
                     format!("its id {uuid} is that of line {}, which says something else", first.position.line);
-                self.problems.push((place, ProblemKind::ReusedId, message));
+                self.problems.push((position, ProblemKind::ReusedId, message));
             }
             Some(_) => {}
             None => {
                 self.first_by_uuid.insert(
                     uuid.clone(),
-                    FirstOccurrence { position: place, content_hash: content, parent: parent.cloned() },
+                    FirstOccurrence { position: position, content_hash: content, parent: parent.cloned() },
                 );
             }
         }
     }
 
-    /// Each circle once, at its first line.
+    /// Reports each cycle of parents once, at its first line.
     fn check_cycles(&mut self) {
         let mut lines: Vec<(&Uuid, &FirstOccurrence)> = self.first_by_uuid.iter().collect();
         lines.sort_by_key(|(_, known)| known.position.line);
         let positions: HashMap<&Uuid, usize> = (0..).zip(&lines).map(|(at, (uuid, _))| (*uuid, at)).collect();
         let parent = |known: &FirstOccurrence| positions.get(known.parent.as_ref()?).copied();
         let parents: Vec<Option<usize>> = lines.iter().map(|(_, known)| parent(known)).collect();
-        for circle in circles(&parents) {
-            if let Some(&first) = circle.iter().min() {
-                let message = format!("{} lines name each other as parents in a circle", circle.len());
+        for cycle in circles(&parents) {
+            if let Some(&first) = cycle.iter().min() {
+                let message = format!("{} lines name each other as parents in a circle", cycle.len());
                 self.problems.push((lines[first].1.position, ProblemKind::ParentCircle, message));
             }
         }
     }
 
-    fn check_tool_calls(&mut self, place: LinePosition, entry: &Entry) {
+    fn check_tool_calls(&mut self, position: LinePosition, entry: &Entry) {
         let blocks = match entry {
             Entry::User(line) => line.message.content.blocks(),
             Entry::Assistant(line) => line.message.content.blocks(),
@@ -111,36 +111,37 @@ impl LinkChecker {
         for block in blocks {
             if let Some(call) = block.tool_call() {
                 let arguments = hash_value(&(call.name, call.input.map(|input| input.text())));
-                let (first, known) = *self.tool_calls.entry(call.id.clone()).or_insert((place.line, arguments));
-                if first != place.line && known != arguments {
+                let (first, known) = *self.tool_calls.entry(call.id.clone()).or_insert((position.line, arguments));
+                if first != position.line && known != arguments {
                     let message = format!("tool call {} is another one than that of line {first}", call.id);
-                    self.problems.push((place, ProblemKind::DuplicateToolCall, message));
+                    self.problems.push((position, ProblemKind::DuplicateToolCall, message));
                 }
             }
             // A subagent's file may hold results of its parent's calls.
-            let is_side = entry.envelope().is_some_and(|e| e.is_sidechain.is_true());
-            if let Some(call) = block.result_tool_use_id().filter(|_| !is_side) {
-                self.tool_results.push((place, call.clone()));
+            let is_sidechain = entry.envelope().is_some_and(|e| e.is_sidechain.is_true());
+            if let Some(call) = block.result_tool_use_id().filter(|_| !is_sidechain) {
+                self.tool_results.push((position, call.clone()));
             }
         }
     }
 
-    /// The stream leaves times out; lines of a file that are part of the chain have them.
-    fn check_timestamp(&mut self, place: LinePosition, entry: &Entry, envelope: &Envelope) {
+    /// Checks the timestamp. Stream messages have none; entries of a file that are part of the
+    /// chain must have one.
+    fn check_timestamp(&mut self, position: LinePosition, entry: &Entry, envelope: &Envelope) {
         let is_chained = envelope.parent_uuid != Maybe::Absent && envelope.uuid.is_value();
         match envelope.timestamp.text() {
             Some(time) if parse_timestamp(time).is_none() => {
-                self.problems.push((place, ProblemKind::BadTimestamp, format!("cannot read its time `{time}`")));
+                self.problems.push((position, ProblemKind::BadTimestamp, format!("cannot read its time `{time}`")));
             }
             None if is_chained && entry.is_known_kind() => {
-                self.problems.push((place, ProblemKind::NoTimestamp, "has no time".to_owned()));
+                self.problems.push((position, ProblemKind::NoTimestamp, "has no time".to_owned()));
             }
             _ => {}
         }
     }
 }
 
-/// A number for what a line says, apart from who wrote it where and when.
+/// Hash of the message of a line, without the envelope.
 fn content_hash(entry: &Entry) -> u64 {
     let message = match entry {
         Entry::User(line) => &line.message,

@@ -1,20 +1,20 @@
-//! How a working directory becomes the name of a project's folder.
+//! Maps a working directory to the name of its project folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longer names are cut here and told apart by a hash.
+/// Longer names are cut here and end in a hash.
 const MAX_FOLDER_NAME_LEN: usize = 200;
 
-/// The folder under `projects/` that holds the sessions of a directory: every
-/// UTF-16 unit that is not an ASCII letter or digit becomes a dash; a name longer
-/// than 200 units is cut and ends in a hash of the whole path.
+/// Name of the folder under `projects/` that holds the sessions of a directory. Every UTF-16
+/// unit that is not an ASCII letter or digit becomes a dash; a name longer than 200 units is cut
+/// and ends in a hash of the whole path.
 ///
-/// The path must be absolute and free of links, as the agent resolves it first.
+/// The path must be absolute and free of symbolic links: the agent resolves it first.
 ///
 /// ```
-/// use quipu_transcript::find::project_folder;
-/// assert_eq!(project_folder("/home/dev/My_App.v2"), "-home-dev-My-App-v2");
+/// use quipu_transcript::find::project_folder_name;
+/// assert_eq!(project_folder_name("/home/dev/My_App.v2"), "-home-dev-My-App-v2");
 /// ```
 pub fn project_folder_name(path: &str) -> String {
     let dash = |unit: u16| match u8::try_from(unit) {
@@ -29,8 +29,8 @@ pub fn project_folder_name(path: &str) -> String {
     format!("{}-{}", &name[..MAX_FOLDER_NAME_LEN], to_base36(hash.unsigned_abs()))
 }
 
-/// The folder that holds the sessions of a directory, when there is one. Programs do not
-/// agree on the hash of a long name, so one with another hash is taken, too.
+/// Path of the folder that holds the sessions of a directory; `None` if there is none. Programs
+/// do not agree on the hash of a long name, so a folder with another hash is accepted, too.
 pub fn find_project_folder(config_dir: &Path, directory: &Path) -> Option<PathBuf> {
     let projects = config_dir.join("projects");
     let name = project_folder_name(&directory.to_string_lossy());
@@ -38,10 +38,10 @@ pub fn find_project_folder(config_dir: &Path, directory: &Path) -> Option<PathBu
     if exact.is_dir() {
         return Some(exact);
     }
-    let cut = name.get(..=MAX_FOLDER_NAME_LEN)?;
+    let prefix = name.get(..=MAX_FOLDER_NAME_LEN)?;
     let entries = fs::read_dir(projects).into_iter().flatten().flatten();
-    let alike = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(cut));
-    entries.map(|entry| entry.path()).filter(alike).filter(|path| path.is_dir()).min()
+    let has_same_prefix = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(prefix));
+    entries.map(|entry| entry.path()).filter(has_same_prefix).filter(|path| path.is_dir()).min()
 }
 
 fn to_base36(mut n: u32) -> String {

@@ -1,4 +1,4 @@
-//! Which session a person means.
+//! Lists session files and finds one by its id or a prefix of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use quipu_message::SessionId;
 use super::{list_project_folders, list_session_files};
 use crate::problem::FileError;
 
-/// A session's file.
+/// A session file and what the file system knows about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFile {
-    /// The file.
+    /// Path of the session file.
     pub path: PathBuf,
-    /// The session: the file's name.
+    /// Id of the session: the name of the file without its extension.
     pub id: SessionId,
-    /// The name of the project's folder.
+    /// Name of the project folder, such as `-home-dev-app`.
     pub project: String,
-    /// When it was last written.
+    /// Time of the last write.
     pub modified: SystemTime,
-    /// How large it is.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// The session files of some config folders: `projects/<project>/<session>.jsonl`.
-/// Newest first. Folders that cannot be read are named beside.
+/// Lists the session files of config folders, `projects/<project>/<session>.jsonl`, newest
+/// first. Folders that cannot be read are returned as errors.
 pub fn list_sessions(config_dirs: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
     let (projects, mut errors) = list_project_folders(config_dirs);
     let (found, more) = list_sessions_in(&projects);
@@ -33,8 +33,8 @@ pub fn list_sessions(config_dirs: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileErro
     (found, errors)
 }
 
-/// The session files of some project folders, newest first. Folders that cannot be read
-/// are named beside.
+/// Lists the session files of project folders, newest first. Folders that cannot be read are
+/// returned as errors.
 pub fn list_sessions_in(projects: &[PathBuf]) -> (Vec<SessionFile>, Vec<FileError>) {
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for project in projects {
@@ -55,13 +55,14 @@ fn list_folder(folder: &Path, errors: &mut Vec<FileError>) -> Vec<PathBuf> {
 }
 
 impl SessionFile {
-    /// The session file at a path; `None` if there is none.
+    /// Describes the session file at a path. `None` if it does not exist, is not a `.jsonl` file, or
+    /// belongs to a subagent.
     pub fn from_path(path: PathBuf) -> Option<Self> {
         if path.extension()? != "jsonl" {
             return None;
         }
         let stem = path.file_stem()?.to_str()?;
-        // Older versions kept subagents beside the sessions.
+        // Older versions kept subagents in the same folder.
         if stem.starts_with("agent-") {
             return None;
         }
@@ -72,27 +73,27 @@ impl SessionFile {
     }
 }
 
-/// Why a session cannot be named so.
+/// Why a name does not identify one session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// No session has such an id.
+    /// No session has this id or an id with this prefix.
     #[error("no session matches '{spec}'")]
     NotFound {
-        /// What was asked for.
+        /// The name as it was given.
         spec: String,
     },
-    /// Several sessions have this id, or ids that begin so.
+    /// Several sessions have this id, or ids with this prefix.
     #[error("{} sessions match '{spec}'", paths.len())]
     Ambiguous {
-        /// What was asked for.
+        /// The name as it was given.
         spec: String,
-        /// Their files.
+        /// Paths of their files.
         paths: Vec<PathBuf>,
     },
 }
 
 impl ResolveError {
-    /// A stable name for scripts.
+    /// Stable code for scripts, such as `session.not_found`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "session.not_found",
@@ -101,8 +102,8 @@ impl ResolveError {
     }
 }
 
-/// Finds the file of a session by its id or a unique prefix of it, in any case. An id wins
-/// over those it is a prefix of.
+/// Finds the file of a session by its id or a unique prefix of it, ignoring case. A session with
+/// exactly this id is preferred to those whose ids begin with it.
 pub fn resolve_session<'a>(
     spec: &str,
     sessions: impl IntoIterator<Item = (&'a str, &'a Path)>,
@@ -122,12 +123,12 @@ pub fn resolve_session<'a>(
     }
 }
 
-/// Finds the file of a subagent named by its file's name, `agent-ID`, or a unique
-/// prefix of that, in the sessions of some project folders.
+/// Finds the file of a subagent in project folders by its name, `agent-ID`, or a unique prefix
+/// of it.
 pub fn resolve_subagent(spec: &str, projects: &[PathBuf]) -> Result<PathBuf, ResolveError> {
     let name = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let (histories, _) = list_session_files(projects, &());
-    let files = histories.into_iter().flat_map(|history| history.files).filter(|file| file.is_subagent);
+    let (sessions, _) = list_session_files(projects, &());
+    let files = sessions.into_iter().flat_map(|session| session.files).filter(|file| file.is_subagent);
     let named: Vec<(String, PathBuf)> = files.map(|file| (name(&file.path), file.path)).collect();
     resolve_session(spec, named.iter().map(|(name, path)| (name.as_str(), path.as_path())))
 }

@@ -1,4 +1,4 @@
-//! Every file of every session, listed without opening them.
+//! Lists every file of every session without opening them.
 
 use std::collections::HashMap;
 use std::fs::{self, DirEntry, File, Metadata};
@@ -14,30 +14,32 @@ use rayon::prelude::*;
 use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
 
-/// A session with all its files.
+/// A session and the paths of all its transcript files.
 #[derive(Debug, Clone)]
 pub struct SessionFiles {
-    /// The session.
+    /// Id of the session.
     pub id: SessionId,
-    /// The project's folder.
+    /// Path of the project folder.
     pub folder: Arc<Path>,
-    /// The name of the project's folder.
+    /// Name of the project folder, such as `-home-dev-app`.
     pub project: Arc<str>,
-    /// Its own file, when it is there, then those of its subagents.
+    /// The session file, if it exists, then the files of its subagents. Never empty.
     pub files: Vec<TranscriptFile>,
-    /// When the folder of its subagents last changed, in nanoseconds since 1970; `None` if
-    /// there is none, or it may change unseen: it changed just now, or has folders in it.
+    /// Modification time of the subagents folder in nanoseconds since 1970. `None` if there is no
+    /// such folder, or if a later change might not show in its time: it changed just now, or has
+    /// folders in it.
     pub subagents_modified: Option<i64>,
 }
 
-/// What is known from an earlier look, so that less has to be looked at.
+/// Results of an earlier listing, which save opening files and reading folders.
 pub trait ListingHints: Sync {
-    /// The session of a subagent whose file lies beside the sessions.
+    /// Session of a subagent whose file is in the project folder; `None` if not known.
     fn session_of_subagent(&self, _path: &Path) -> Option<SessionId> {
         None
     }
 
-    /// The names in a folder of subagents, when it last changed at that time.
+    /// Names of the files in a subagents folder, separated by `/`, if they are known for this
+    /// modification time.
     fn subagent_names(&self, _folder: &Path, _modified: i64) -> Option<&str> {
         None
     }
@@ -46,41 +48,42 @@ pub trait ListingHints: Sync {
 impl ListingHints for () {}
 
 impl SessionFiles {
-    /// The folder of its subagents.
+    /// Path of the folder with its subagents, whether or not it exists.
     pub fn subagents_folder(&self) -> PathBuf {
         self.folder.join(self.id.as_str()).join("subagents")
     }
 }
 
 impl SessionFiles {
-    /// The session's own file; of a session that lost it, a subagent's.
+    /// The session file, or the file of a subagent if the session file is missing.
     pub fn main_file(&self) -> &TranscriptFile {
         &self.files[0]
     }
 
-    /// How many of the files are subagents'.
+    /// Number of files that belong to subagents.
     pub fn subagent_count(&self) -> usize {
         self.files.iter().filter(|file| file.is_subagent).count()
     }
 }
 
-/// A file of a session, and what the file system says of it.
+/// A transcript file and its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether a subagent wrote it.
+    /// Whether the file belongs to a subagent.
     pub is_subagent: bool,
-    /// How large it is.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// When it was last written, in nanoseconds since 1970.
+    /// Time of the last write, in nanoseconds since 1970.
     pub modified: i64,
-    /// What tells it from a file of the same name (0 where the system has no such thing).
+    /// Inode number, which tells the file from a later one of the same name; 0 on systems without
+    /// inodes.
     pub inode: u64,
 }
 
-/// The project folders of some config folders. Those that cannot be read are named
-/// beside.
+/// Lists the project folders of config folders. Folders that cannot be read are returned as
+/// errors.
 pub fn list_project_folders(config_dirs: &[PathBuf]) -> (Vec<PathBuf>, Vec<FileError>) {
     let (mut folders, mut errors) = (Vec::new(), Vec::new());
     for dir in config_dirs.iter().map(|dir| dir.join("projects")).filter(|dir| dir.exists()) {
@@ -90,11 +93,11 @@ pub fn list_project_folders(config_dirs: &[PathBuf]) -> (Vec<PathBuf>, Vec<FileE
     (folders, errors)
 }
 
-/// All sessions of some project folders, with the files of their subagents: those in
-/// the session's folder, and those that older versions put beside the sessions.
-/// Folders that cannot be read are named beside.
+/// Lists the sessions of project folders with the files of their subagents, including those that
+/// older versions put into the project folder. Folders that cannot be read are returned as
+/// errors.
 pub fn list_session_files(projects: &[PathBuf], hints: &impl ListingHints) -> (Vec<SessionFiles>, Vec<FileError>) {
-    // The system takes its time for each folder: several at a time are faster.
+    // Listing a folder mostly waits for the file system: several at a time are faster.
     let done: Vec<(Vec<SessionFiles>, Vec<FileError>)> =
         projects.par_iter().map(|folder| list_project(folder, hints)).collect();
     let (mut found, mut errors) = (Vec::new(), Vec::new());
@@ -107,8 +110,8 @@ pub fn list_session_files(projects: &[PathBuf], hints: &impl ListingHints) -> (V
     (found, errors)
 }
 
-/// One session by its file, with the subagents in its folder; `None` when there is no such
-/// file. Subagents that older versions put beside the sessions are not looked for.
+/// Lists the files of one session; `None` if the session file does not exist. Subagents that
+/// older versions put into the project folder are not included.
 pub fn find_session_files(session: &Path) -> Option<SessionFiles> {
     let folder = session.parent()?;
     let id = session.file_stem()?.to_str()?;
@@ -120,14 +123,14 @@ pub fn find_session_files(session: &Path) -> Option<SessionFiles> {
     Some(SessionFiles { id: id.into(), folder: folder.into(), project, files, subagents_modified: None })
 }
 
-/// A folder that changed so lately may have changed again unseen: clocks of file
-/// systems are coarse.
+/// A folder that changed less than this ago may change again without a new modification time,
+/// because the clocks of file systems are coarse.
 const MTIME_SETTLE_TIME: Duration = Duration::from_secs(2);
 
 fn list_project(folder: &Path, hints: &impl ListingHints) -> (Vec<SessionFiles>, Vec<FileError>) {
     let project: Arc<str> = folder.file_name().unwrap_or_default().to_string_lossy().into();
-    let place: Arc<Path> = folder.into();
-    let settled = SystemTime::now().checked_sub(MTIME_SETTLE_TIME).map_or(0, nanos_since_epoch);
+    let folder_path: Arc<Path> = folder.into();
+    let settled_before = SystemTime::now().checked_sub(MTIME_SETTLE_TIME).map_or(0, nanos_since_epoch);
     let mut errors = Vec::new();
     let mut sessions: HashMap<SessionId, (Vec<TranscriptFile>, Option<i64>)> = HashMap::new();
     for entry in read_folder(folder, &mut errors) {
@@ -155,33 +158,33 @@ fn list_project(folder: &Path, hints: &impl ListingHints) -> (Vec<SessionFiles>,
                 if !agents.is_empty() {
                     let (files, listed) = sessions.entry(name.into()).or_default();
                     files.extend(agents);
-                    *listed = (is_flat && modified < settled).then_some(modified);
+                    *listed = (is_flat && modified < settled_before).then_some(modified);
                 }
             }
             None => {}
         }
     }
-    let history = |(id, (mut files, subagents_listed)): (SessionId, (Vec<TranscriptFile>, Option<i64>))| {
+    let session = |(id, (mut files, subagents_listed)): (SessionId, (Vec<TranscriptFile>, Option<i64>))| {
         files.sort_by(|a, b| (a.is_subagent, &a.path).cmp(&(b.is_subagent, &b.path)));
         SessionFiles {
             id,
-            folder: Arc::clone(&place),
+            folder: Arc::clone(&folder_path),
             project: Arc::clone(&project),
             files,
             subagents_modified: subagents_listed,
         }
     };
-    (sessions.into_iter().map(history).collect(), errors)
+    (sessions.into_iter().map(session).collect(), errors)
 }
 
-/// The files of subagents in a folder and those below, and whether there are none below.
+/// Lists the subagent files in a folder and below; the flag is true if it has no subfolders.
 fn list_subagent_files(folder: &Path, errors: &mut Vec<FileError>) -> (Vec<TranscriptFile>, bool) {
     let is_agent = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
     let (mut agents, mut folders, mut listed) = (Vec::new(), vec![folder.to_owned()], 0);
     while let Some(folder) = folders.pop() {
         listed += 1;
         for entry in read_folder(&folder, errors) {
-            // A link to a folder may lead in a circle; only files are followed.
+            // A symbolic link to a folder may form a cycle, so only links to files are followed.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());
             } else if entry.file_name().to_str().is_some_and(is_agent) {
@@ -192,7 +195,7 @@ fn list_subagent_files(folder: &Path, errors: &mut Vec<FileError>) -> (Vec<Trans
     (agents, listed == 1)
 }
 
-/// The files of subagents whose names in a folder are known, separated by `/`.
+/// Metadata of subagent files whose names are known, separated by `/`.
 fn stat_subagent_files(folder: &Path, names: &str) -> Vec<TranscriptFile> {
     let paths = names.split('/').map(|name| folder.join(name));
     paths
@@ -215,7 +218,7 @@ fn read_folder(folder: &Path, errors: &mut Vec<FileError>) -> Vec<DirEntry> {
 
 fn stat_entry(entry: &DirEntry) -> Option<TranscriptFile> {
     let meta = match entry.metadata().ok()? {
-        // A link counts as what it leads to.
+        // A symbolic link counts as its target.
         meta if meta.is_symlink() => fs::metadata(entry.path()).ok()?,
         meta => meta,
     };
@@ -242,7 +245,7 @@ fn inode(_: &Metadata) -> u64 {
     0
 }
 
-/// The session that the lines of a file name.
+/// Session id from the first ten lines of a file; `None` if none of them has one.
 pub(super) fn read_session_id(path: &Path) -> Option<SessionId> {
     let mut lines = LineReader::new(File::open(path).ok()?);
     for _ in 0..10 {

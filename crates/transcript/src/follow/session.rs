@@ -1,4 +1,4 @@
-//! A session file and the files of its subagents, followed together.
+//! Follows a session file together with the files of its subagents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use super::{ChangeWatcher, FollowEvent, Follower};
 use crate::find::{self, SubagentFile};
 use crate::problem::FileError;
 
-/// Whose line it is.
+/// Which file of a session a line was written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineSource {
-    /// The session itself.
+    /// The session file.
     Session,
-    /// One of its subagents.
+    /// The file of this subagent.
     Subagent(SubagentFile),
 }
 
-/// Follows a session with its subagents, also those that begin later.
+/// Follows a session with its subagents, including those that start later.
 #[derive(Debug)]
 pub struct SessionFollower {
     main: Follower,
@@ -24,44 +24,43 @@ pub struct SessionFollower {
 }
 
 impl SessionFollower {
-    /// Follows the session of a file, from its start.
+    /// Follows a session from the start of its file. Fails if the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         Ok(Self { main: Follower::open(path)?, subagents: BTreeMap::new() })
     }
 
-    /// Follows the session from the first line in the last `bytes` of each file.
+    /// Follows a session from the first line in the last `bytes` bytes of each file.
     pub fn open_near_end(path: &Path, bytes: u64) -> Result<Self, FileError> {
         let mut session = Self { main: Follower::open_near_end(path, bytes)?, subagents: BTreeMap::new() };
         session.open_new_subagents(|path| Follower::open_near_end(path, bytes));
         Ok(session)
     }
 
-    /// The session's file.
+    /// Path of the session file.
     pub fn path(&self) -> &Path {
         self.main.path()
     }
 
-    /// Asks to be woken when a file of the session changes.
+    /// Makes `changes` watch the files of this session.
     pub fn watch(&self, changes: &mut ChangeWatcher) {
         changes.watch(self.path().parent().unwrap_or(Path::new("")), false);
-        // The folder may not be there yet: its creation is a change of the folder above.
+        // The folder may not exist yet; its creation is a change of its parent, watched above.
         changes.watch(&self.path().with_extension(""), true);
     }
 
-    /// Whether a changed file or folder is one of the session's.
+    /// Whether a path is the session file or in the folder of the session.
     pub fn is_session_path(&self, changed: &Path) -> bool {
         changed == self.path() || changed.starts_with(self.path().with_extension(""))
     }
 
-    /// What happened since the last call, the session's lines before its subagents';
-    /// empty when nothing did. A large file comes in pieces: call again until nothing
-    /// comes.
+    /// Returns what happened since the last call, the session file before its subagents; empty if
+    /// nothing did. A large file is returned in parts: call again until the result is empty.
     pub fn poll(&mut self) -> Result<Vec<(LineSource, FollowEvent)>, FileError> {
         let events = self.main.poll()?;
         let mut all: Vec<_> = events.into_iter().map(|event| (LineSource::Session, event)).collect();
         self.open_new_subagents(Follower::open);
         for (file, follower) in self.subagents.values_mut() {
-            // A subagent's file that cannot be read does not end the session's view.
+            // A subagent file that cannot be read must not stop the view of the session.
             let events = follower.poll().unwrap_or_default();
             all.extend(events.into_iter().map(|event| (LineSource::Subagent(file.clone()), event)));
         }

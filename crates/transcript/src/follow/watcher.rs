@@ -1,4 +1,4 @@
-//! When to look again: what the system says about changes under some folders.
+//! Waits until the operating system reports a change under some folders.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,10 @@ use std::time::Duration;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-/// How long to wait at most where the system reports nothing, as on network file systems.
+/// Longest wait, for file systems that report no changes, such as network file systems.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Waits for files under some folders to be created, written, removed or renamed. Nothing
-/// runs while nothing happens.
+/// Waits until files under the watched folders are created, written, removed or renamed.
 #[derive(Debug)]
 pub struct ChangeWatcher {
     watcher: Option<RecommendedWatcher>,
@@ -20,24 +19,23 @@ pub struct ChangeWatcher {
 }
 
 impl ChangeWatcher {
-    /// Watches nothing yet.
+    /// Creates a watcher that watches no folder yet.
     pub fn new() -> Self {
         let (sender, events) = channel();
         let watcher = notify::recommended_watcher(move |event| forward_event(event, &sender)).ok();
         Self { watcher, events }
     }
 
-    /// Watches the files of a folder, and with `deep` those of all folders below. False
-    /// when the system cannot: then [`wait`](Self::wait) returns twice a second.
+    /// Watches the files of a folder and, with `deep`, of all folders below. Returns false if the
+    /// operating system cannot watch it; [`wait`](Self::wait) still returns twice a second.
     pub fn watch(&mut self, folder: &Path, deep: bool) -> bool {
         let mode = if deep { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         self.watcher.as_mut().is_some_and(|watcher| watcher.watch(folder, mode).is_ok())
     }
 
-    /// Waits until something changes, at most half a second. Returns the files and folders
-    /// that changed, as far as the system tells; empty when the time is over, or when it
-    /// lost count: then everything may have changed.
+    /// Blocks until something changes, at most half a second. Returns the paths that changed. Empty
+    /// if the time is over or the operating system lost events; then anything may have changed.
     pub fn wait(&mut self, timeout: Duration) -> BTreeSet<PathBuf> {
         let timeout = timeout.min(POLL_INTERVAL);
         let mut changed = BTreeSet::new();
@@ -51,7 +49,7 @@ impl ChangeWatcher {
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // There is no watcher.
+            // The watcher could not be created.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(timeout),
         }
         changed
@@ -64,10 +62,9 @@ impl Default for ChangeWatcher {
     }
 }
 
-/// Passes on what changes files. Files that are merely opened are no news: following them
-/// may itself open them.
+/// Forwards events that change files. Opening a file is not one: following opens files itself.
 fn forward_event(event: notify::Result<Event>, sender: &Sender<Option<PathBuf>>) {
-    // Nobody listens any more once the receiver is dropped.
+    // Sending fails only after the `ChangeWatcher` is dropped.
     let send = |path| drop(sender.send(path));
     match event {
         Ok(event) if event.need_rescan() => send(None),

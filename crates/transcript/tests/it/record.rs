@@ -212,8 +212,8 @@ fn the_end_of_an_answer_is_written_though_the_answer_was() {
     let chain = read_chain(&path);
     assert_eq!((chain.len(), &chain[1]), (4, &chain[2]), "the same line again");
     assert_eq!(chain[3].1.as_ref(), Some(&chain[2].0));
-    let talk = load_session(&path).unwrap();
-    let answers: Vec<_> = talk.path().into_iter().filter_map(|node| node.assistant()).collect();
+    let conversation = load_session(&path).unwrap();
+    let answers: Vec<_> = conversation.path().into_iter().filter_map(|node| node.assistant()).collect();
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].message.stop_reason.text(), Some("max_tokens"));
     assert!(!has_problem(&path, "id.reused"));
