@@ -19,7 +19,8 @@ pub struct LocatedEntry {
     pub line: u64,
     /// Offset of its first byte in the file.
     pub offset: u64,
-    /// The line as it is in the file, without its line ending.
+    /// The line as it is in the file, without its line ending; empty after
+    /// [`Entries::without_text`].
     pub text: Box<str>,
     /// The parsed entry.
     pub entry: Entry,
@@ -34,6 +35,7 @@ pub struct Entries<R> {
     pending_problems: VecDeque<Problem>,
     crlf_reported: bool,
     failed: bool,
+    keeps_text: bool,
 }
 
 impl Entries<File> {
@@ -52,7 +54,19 @@ impl<R: Read> Entries<R> {
     /// Reads from any source. `path` is the name that problems give it.
     pub fn new(input: R, path: impl Into<String>) -> Self {
         let lines = LineReader::new(input);
-        Self { lines, path: path.into(), pending_problems: VecDeque::new(), crlf_reported: false, failed: false }
+        Self {
+            lines,
+            path: path.into(),
+            pending_problems: VecDeque::new(),
+            crlf_reported: false,
+            failed: false,
+            keeps_text: true,
+        }
+    }
+
+    /// Leaves [`LocatedEntry::text`] empty, which saves copying every line.
+    pub fn without_text(self) -> Self {
+        Self { keeps_text: false, ..self }
     }
 
     /// Number of bytes read so far.
@@ -88,6 +102,7 @@ impl<R: Read> Entries<R> {
                     let message = "the last line has no line end".to_owned();
                     self.pending_problems.push_back(problem(ProblemKind::NoFinalNewline, line, offset, message));
                 }
+                let text = if self.keeps_text { text.into() } else { Box::default() };
                 Ok(LocatedEntry { line, offset, text, entry })
             }
             Err((_, message)) if ending == LineEnding::None && !bytes.is_empty() => {
@@ -117,8 +132,8 @@ impl<R: Read> Iterator for Entries<R> {
     }
 }
 
-/// Reads one line's bytes; what is wrong has a kind and a description.
-fn parse_entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (ProblemKind, String)> {
+/// Parses one line into its text and its entry; an error has a kind and a message.
+fn parse_entry(bytes: &[u8]) -> Result<(&str, Entry), (ProblemKind, String)> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err((ProblemKind::Blank, "a blank line".to_owned()));
     }
@@ -128,11 +143,11 @@ fn parse_entry(bytes: &[u8]) -> Result<(Box<str>, Entry), (ProblemKind, String)>
     let text = std::str::from_utf8(bytes)
         .map_err(|e| (ProblemKind::NotUtf8, format!("not UTF-8 after byte {} of the line", e.valid_up_to())))?;
     let entry = Entry::read(text).map_err(|error| (ProblemKind::from(&error), describe_read_error(&error)))?;
-    Ok((text.into(), entry))
+    Ok((text, entry))
 }
 
-/// Folds a session file, with the files of its subagents beside it. A subagent's file
-/// that cannot be opened becomes a problem of the conversation.
+/// Builds the conversation of a session file and of its subagents' files. A subagent file that
+/// cannot be opened becomes a problem of the conversation; only the session file itself can fail.
 pub fn load_session(path: &Path) -> Result<Conversation, FileError> {
     let mut conversation = load_file(path)?;
     attach_subagents(&mut conversation, find::list_subagents(path));
@@ -173,7 +188,7 @@ pub fn load_reader(input: impl Read) -> Conversation {
 
 fn build_conversation<R: Read>(entries: Entries<R>) -> Conversation {
     let mut conversation = Conversation::default();
-    for read in entries {
+    for read in entries.without_text() {
         match read {
             Ok(located) => conversation.push(located.line, located.entry),
             // Problems of the file as a whole do not hide any entry.
