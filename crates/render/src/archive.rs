@@ -1,5 +1,7 @@
 //! Writes the index of an archive of many conversations, as an HTML page or as Markdown.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::SessionDetails;
 use crate::html::Html;
 use crate::markdown;
@@ -79,15 +81,8 @@ fn group_by_project(archived: &[ArchiveItem]) -> Vec<Vec<&ArchiveItem>> {
 
 /// A relative path, percent-encoded for the `href` of a link.
 fn encode_href(file: &str) -> String {
-    let mut address = String::from("./");
-    for byte in file.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            address.push(char::from(byte));
-        } else {
-            address.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    address
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+    format!("./{}", utf8_percent_encode(file, ENCODED))
 }
 
 #[cfg(test)]

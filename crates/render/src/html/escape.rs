@@ -1,6 +1,7 @@
 //! Escapes text for HTML. All text from items goes through one of these functions.
 
-use crate::percent::{UNRESERVED, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::sanitize::{sanitize, sanitize_line};
 
 /// Sanitizes and escapes text for use between tags.
@@ -37,7 +38,8 @@ pub(super) fn escape_attribute(value: &str) -> String {
 
 /// Percent-encodes an id for the fragment of a link.
 pub(super) fn encode_fragment(id: &str) -> String {
-    percent_encode(&sanitize_line(id), &UNRESERVED)
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(&sanitize_line(id), ENCODED).to_string()
 }
 
 /// The escaped URL of a link; `None` if its scheme is not `http`, `https` or `mailto`.

@@ -8,11 +8,11 @@ use super::row::{Row, Span, hard_wrap, is_ideograph, row_width, wrap};
 use super::table::Table;
 use crate::highlight::{Language, highlight};
 use crate::markdown::PARSER_OPTIONS;
-use crate::sanitize::sanitize;
 
-/// Renders Markdown into rows of at most `width` columns.
+/// Renders Markdown into rows of at most `width` columns. The text must be sanitized, because an
+/// escape sequence may span several parts of the Markdown; `Span::new` only removes what entities
+/// such as `&#27;` add.
 pub(super) fn markdown_rows(text: &str, width: usize, color: bool) -> Vec<Row> {
-    let text = sanitize(text);
     let mut layout = MarkdownLayout {
         width,
         color,
@@ -26,7 +26,7 @@ pub(super) fn markdown_rows(text: &str, width: usize, color: bool) -> Vec<Row> {
         code: None,
         needs_gap: false,
     };
-    for event in Parser::new_ext(&text, PARSER_OPTIONS) {
+    for event in Parser::new_ext(text, PARSER_OPTIONS) {
         layout.handle_event(event);
     }
     layout.flush_paragraph();
@@ -73,7 +73,6 @@ impl MarkdownLayout {
             Event::InlineHtml(html) => self.push_text(&html, DIM),
             Event::Html(html) => {
                 self.flush_paragraph();
-                let html = sanitize(&html).into_owned();
                 html.lines().for_each(|line| self.push_wrapped(&[Span::new(DIM, line)]));
             }
             Event::SoftBreak => {
@@ -150,12 +149,12 @@ impl MarkdownLayout {
             Tag::Strikethrough => self.styles.push(PLAIN.strikethrough()),
             Tag::Link { dest_url, .. } => {
                 self.styles.push(palette::LINK);
-                self.links.push((sanitize(&dest_url).into_owned(), String::new()));
+                self.links.push((dest_url.into_string(), String::new()));
             }
             Tag::Image { dest_url, .. } => {
                 self.styles.push(PLAIN);
                 self.push_text("[image: ", DIM);
-                self.links.push((sanitize(&dest_url).into_owned(), String::new()));
+                self.links.push((dest_url.into_string(), String::new()));
             }
             _ => {}
         }
@@ -232,7 +231,6 @@ impl MarkdownLayout {
 
     fn finish_code_block(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
-        let code = sanitize(&code);
         let room = self.remaining_width().saturating_sub(2).max(8);
         for line in highlight(&code, language.filter(|_| self.color)) {
             let row: Row = line.into_iter().map(|(kind, text)| Span::new(palette::token_style(kind), text)).collect();

@@ -1,9 +1,12 @@
 //! Rows of styled text: measures, wraps, truncates and writes them.
 
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 use anstyle::Style;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_linebreak::linebreaks;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use crate::sanitize::sanitize;
 
@@ -53,9 +56,9 @@ pub(super) fn write_row(row: &[Span], color: bool, out: &mut dyn Write) -> fmt::
     out.write_char('\n')
 }
 
-/// Breaks a row into rows of at most `most` columns, between words where it can.
-pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
-    if row_width(row) <= most {
+/// Wraps a row to at most `max_columns` columns, between words where possible.
+pub(super) fn wrap(row: &[Span], max_columns: usize) -> Vec<Row> {
+    if row_width(row) <= max_columns {
         return vec![row.to_vec()];
     }
     let flat: String = row.iter().map(|span| &*span.text).collect();
@@ -64,14 +67,14 @@ pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
     for segment in break_segments(&flat) {
         let text = &flat[segment.clone()];
         let (word, whole) = (text.trim_end_matches(' ').width(), text.width());
-        if used + word > most && end > start {
+        if used + word > max_columns && end > start {
             ranges.push(start..end);
             (start, used) = (segment.start, 0);
         }
-        if word > most {
-            for (at, c) in text.char_indices() {
-                let columns = c.width().unwrap_or(0);
-                if used + columns > most && segment.start + at > start {
+        if word > max_columns {
+            for (at, grapheme) in text.grapheme_indices(true) {
+                let columns = grapheme.width();
+                if used + columns > max_columns && segment.start + at > start {
                     ranges.push(start..segment.start + at);
                     (start, used) = (segment.start + at, 0);
                 }
@@ -86,19 +89,19 @@ pub(super) fn wrap(row: &[Span], most: usize) -> Vec<Row> {
         ranges.push(start..end);
     }
     // The spaces at a break are neither shown nor counted.
-    let shown = |r: std::ops::Range<usize>| r.start..r.start + flat[r].trim_end_matches(' ').len();
+    let shown = |r: Range<usize>| r.start..r.start + flat[r].trim_end_matches(' ').len();
     ranges.into_iter().map(|range| slice_row(row, shown(range))).collect()
 }
 
-/// Breaks a row wherever the columns end, as code needs it.
-pub(super) fn hard_wrap(row: &[Span], most: usize) -> Vec<Row> {
+/// Wraps a row at any character, as code needs it.
+pub(super) fn hard_wrap(row: &[Span], max_columns: usize) -> Vec<Row> {
     let mut rows = vec![Row::new()];
     let mut used = 0;
     for span in row {
         let mut start = 0;
-        for (at, c) in span.text.char_indices() {
-            let columns = c.width().unwrap_or(0);
-            if used + columns > most.max(2) {
+        for (at, grapheme) in span.text.grapheme_indices(true) {
+            let columns = grapheme.width();
+            if used + columns > max_columns.max(2) {
                 push_span(&mut rows, span, start..at);
                 rows.push(Row::new());
                 (start, used) = (at, 0);
@@ -110,17 +113,18 @@ pub(super) fn hard_wrap(row: &[Span], most: usize) -> Vec<Row> {
     rows
 }
 
-/// Cuts a row to one of at most `most` columns, marked when something is missing.
-pub(super) fn truncate_row(row: &[Span], most: usize) -> Row {
-    if row_width(row) <= most {
+/// Truncates a row to at most `max_columns` columns, with `…` at the end if something is left
+/// out.
+pub(super) fn truncate_row(row: &[Span], max_columns: usize) -> Row {
+    if row_width(row) <= max_columns {
         return row.to_vec();
     }
-    let mut first = hard_wrap(row, most.saturating_sub(1)).swap_remove(0);
+    let mut first = hard_wrap(row, max_columns.saturating_sub(1)).swap_remove(0);
     first.push(Span::new(Style::new().dimmed(), "…"));
     first
 }
 
-fn push_span(rows: &mut [Row], span: &Span, range: std::ops::Range<usize>) {
+fn push_span(rows: &mut [Row], span: &Span, range: Range<usize>) {
     if let Some(row) = rows.last_mut()
         && !range.is_empty()
     {
@@ -129,7 +133,7 @@ fn push_span(rows: &mut [Row], span: &Span, range: std::ops::Range<usize>) {
 }
 
 /// The part of a row that a range of its flat text covers.
-fn slice_row(row: &[Span], range: std::ops::Range<usize>) -> Row {
+fn slice_row(row: &[Span], range: Range<usize>) -> Row {
     let mut cut = Row::new();
     let mut offset = 0;
     for span in row {
@@ -146,48 +150,29 @@ fn slice_row(row: &[Span], range: std::ops::Range<usize>) -> Row {
     cut
 }
 
-/// The pieces a line may be broken between; spaces belong to the piece before.
-fn break_segments(text: &str) -> Vec<std::ops::Range<usize>> {
-    let mut pieces = Vec::new();
+/// Ranges of the text between which a line may be broken; spaces belong to the range before.
+///
+/// ASCII text is broken at spaces only: the rules of Unicode would also break paths and command
+/// options, after `/` and `-`.
+fn break_segments(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
-    let mut before: Option<char> = None;
-    for (at, c) in text.char_indices() {
-        if before.is_some_and(|before| can_break(before, c)) {
-            pieces.push(start..at);
-            start = at;
+    let mut segments = Vec::new();
+    for (end, _) in linebreaks(text) {
+        let before = text[..end].chars().next_back();
+        let after = text[end..].chars().next();
+        let is_word_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii() && c != ' ');
+        if !(is_word_part(before) && is_word_part(after)) {
+            segments.push(start..end);
+            start = end;
         }
-        before = Some(c);
     }
-    if start < text.len() {
-        pieces.push(start..text.len());
-    }
-    pieces
+    segments
 }
 
-fn can_break(before: char, after: char) -> bool {
-    if after == ' ' {
-        return false;
-    }
-    before == ' '
-        || (is_ideograph(before) || is_ideograph(after))
-            && !is_closing_punctuation(after)
-            && !is_opening_punctuation(before)
-}
-
-/// Whether lines may break beside it without a space, as in Chinese and Japanese.
+/// Whether a line break after it needs no space in Markdown, as in Chinese and Japanese.
 pub(super) fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}'
         | '\u{ff00}'..='\u{ff60}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// Punctuation that must not begin a line.
-fn is_closing_punctuation(c: char) -> bool {
-    "，。、；：？！）】」』》〉〕”’…·,.;:?!)]}ー々".contains(c)
-}
-
-/// Punctuation that must not end a line.
-fn is_opening_punctuation(c: char) -> bool {
-    "（【「『《〈〔“‘([{".contains(c)
 }
 
 #[cfg(test)]
@@ -210,6 +195,19 @@ mod tests {
         assert_eq!(texts(wrap(&[Span::plain("每人最多中一次奖，不重复")], 16)), ["每人最多中一次", "奖，不重复"]);
         assert_eq!(texts(hard_wrap(&[Span::plain("抽奖脚本")], 5)), ["抽奖", "脚本"]);
         assert_eq!(texts(vec![truncate_row(&[Span::plain("抽奖脚本")], 6)]), ["抽奖…"]);
+    }
+
+    #[test]
+    fn joined_emoji_stay_whole() {
+        let family = "👩\u{200d}👩\u{200d}👧";
+        let row = [Span::plain(&family.repeat(3))];
+        assert_eq!(texts(hard_wrap(&row, 4)), [family.repeat(2), family.to_owned()]);
+        assert_eq!(texts(vec![truncate_row(&row, 4)]), [format!("{family}…")]);
+    }
+
+    #[test]
+    fn paths_and_options_are_not_broken() {
+        assert_eq!(texts(wrap(&[Span::plain("run a/b-c --all-targets")], 14)), ["run a/b-c", "--all-targets"]);
     }
 
     #[test]
