@@ -2,7 +2,7 @@
 //!
 //! A dev-dependency only; nothing that ships depends on it.
 
-#![allow(clippy::print_stderr, reason = "tests speak to the person who runs them")]
+#![allow(clippy::print_stderr, reason = "tests print to the developer's terminal")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

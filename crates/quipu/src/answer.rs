@@ -27,7 +27,7 @@ pub(crate) fn run(args: &AnswerArgs, global: &GlobalArgs, output: &Output) -> Re
             let message = format!("cannot listen on {}: {error}", args.listen);
             Failure::error("answer.cannot_listen", message, "--listen 127.0.0.1:0 takes a free port")
         })?;
-        // Whoever reads that we listen may end us at once.
+        // Install the handler first: a script may send SIGINT as soon as it reads the address.
         let ended = tokio::spawn(tokio::signal::ctrl_c());
         tokio::task::yield_now().await;
         let url = answerer.url();
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &AnswerArgs, global: &GlobalArgs, output: &Output) -> Re
     })
 }
 
-/// One request in one line.
+/// A received request as one line of the log.
 fn request_line(seen: &ReceivedRequest) -> String {
     let by = seen.matched_rule.as_deref().unwrap_or("nothing fits");
     let about = if seen.summary.is_empty() { String::new() } else { format!(" ({})", seen.summary) };

@@ -1,4 +1,4 @@
-//! What can be asked of the command.
+//! The command line: subcommands, options and their help texts, as clap parses them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Print the version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
-    /// What to do; without a command, an overview
+    /// The command to run; without one, an overview is printed
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -35,7 +35,7 @@ Examples:
   quipu show latest                                        read a conversation
   quipu follow latest                                      watch it as it happens
   quipu search 'tide table'                                find what was said
-  quipu usage                                              what it cost, day by day
+  quipu usage                                              tokens and cost by day
   claude -p hi --output-format stream-json --verbose | quipu show -
   quipu check                                              check all sessions of this machine
   quipu completions zsh > ~/.zfunc/_quipu";
@@ -54,19 +54,19 @@ pub(crate) enum Command {
     /// Count tokens and cost by day, session, model, project, tool, turn and more
     #[command(after_help = USAGE_EXAMPLES)]
     Usage(UsageArgs),
-    /// Show how sessions are worked in: length, turns, context, tools, hours
+    /// Show statistics of sessions: length, turns, context, tools, hours
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
-    /// Count what was attached to prompts: files, pages, symbols and more
+    /// Count the files, pages, symbols and more that were attached to prompts
     #[command(after_help = CONTEXTS_EXAMPLES)]
     Contexts(ContextsArgs),
     /// Write a conversation to a file to share, or many to a folder
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
-    /// Show what a session changed in files, as one diff per file
+    /// Show the file changes of a session, one diff per file
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
-    /// Find credentials in transcripts: kind and place, never the value
+    /// Find credentials in transcripts: kind and line, never the value
     #[command(after_help = SECRETS_EXAMPLES)]
     Secrets(SecretsArgs),
     /// Watch conversations as they happen
@@ -143,7 +143,7 @@ impl Command {
 const CHECK_EXAMPLES: &str = "\
 Examples:
   quipu check                              every session of this machine
-  quipu check --roundtrip session.jsonl    make sure that nothing would be lost
+  quipu check --roundtrip session.jsonl    check that no data would be lost
   quipu check --json . | jq .kinds         count lines by type
   some-agent | quipu check -               check a live stream
 
@@ -161,7 +161,7 @@ pub(crate) struct CheckArgs {
     /// Fail on any problem
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Repair files; keeps a backup beside each and reports every change
+    /// Repair files; keeps a backup of each and reports every change
     #[arg(long, conflicts_with_all = ["roundtrip", "strict"])]
     pub(crate) repair: bool,
 }
@@ -202,8 +202,8 @@ Examples:
   quipu usage                          by day
   quipu usage monthly --since 2026-09-01
   quipu usage model --since 7d
-  quipu usage block                    five-hour blocks, and what is left of the active one
-  quipu usage block --token-limit max  how much of the most used block each one used
+  quipu usage block                    five-hour blocks, and the time left in the active one
+  quipu usage block --token-limit max  each block as a percentage of the largest one
   quipu usage tool --project tidepool  which tools cost most
   quipu usage turn --session latest    each turn of a session
   quipu usage --json | jq .totals.cost_usd
@@ -226,8 +226,8 @@ pub(crate) struct UsageArgs {
     /// Also split each row by model
     #[arg(long)]
     pub(crate) breakdown: bool,
-    /// With `block`: the tokens that a block may use, such as 500k or 2M; `max` is the most that
-    /// an earlier block used
+    /// With `block`: token limit of a block, such as 500k or 2M; `max` is the most that an earlier
+    /// block used
     #[arg(long, value_name = "TOKENS|max")]
     pub(crate) token_limit: Option<TokenLimit>,
     /// Count only the files that exist, without the index
@@ -251,7 +251,7 @@ pub(crate) enum UsageGroup {
     Model,
     /// Projects, the most expensive first
     Project,
-    /// Five-hour blocks, with what is left of the active one
+    /// Five-hour blocks, with the time left in the active one
     Block,
     /// Tools; a message that calls several is shared equally among them
     Tool,
@@ -329,7 +329,7 @@ pub(crate) struct SearchArgs {
     /// Search for a regular expression; reads the files, not the index
     #[arg(long)]
     pub(crate) regex: bool,
-    /// Only what is said by
+    /// Only text of this role
     #[arg(long, value_enum)]
     pub(crate) role: Option<RoleArg>,
     /// Only calls and results of this tool, such as Bash
@@ -361,7 +361,7 @@ Examples:
   quipu export latest --to session.html --redact
   quipu export 05ef09b2 --to turn.md --turn 2 --no-thinking
   quipu export latest --to - --as html | ssh host 'cat > session.html'
-  quipu export --all --to archive                    every session, with a list of them
+  quipu export --all --to archive                    every session, with an index
   quipu export --all -p tidepool --since 30d --only-prompts --as markdown --to prompts
 
 --redact masks what `quipu secrets` finds, and e-mail addresses and home folders. Read the \
@@ -373,7 +373,7 @@ pub(crate) struct ExportArgs {
     /// `-` for standard input
     #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) session: Option<String>,
-    /// Export every session that the filters select, each to a file of its own, with a list
+    /// Export every session that the filters select, each to its own file, with an index
     #[arg(long, conflicts_with_all = ["turn", "tail"])]
     pub(crate) all: bool,
     /// The file to write, or `-` for standard output; with --all a folder
@@ -401,9 +401,9 @@ pub(crate) enum ExportFormat {
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
-  quipu diff latest                        what the last session changed
-  quipu diff latest --stat                 how many lines in which files
-  quipu diff 05ef09b2 > change.patch       for `git apply change.patch` elsewhere
+  quipu diff latest                        changes of the latest session
+  quipu diff latest --stat                 number of lines in each file
+  quipu diff 05ef09b2 > change.patch       apply it elsewhere with `git apply change.patch`
 
 Shows the changes made with Write, Edit, MultiEdit and NotebookEdit, also by subagents. Of \
 what shell commands changed, only `rm FILE` of such a file is known.";
@@ -459,9 +459,9 @@ pub(crate) struct AnswerArgs {
 
 const FOLLOW_EXAMPLES: &str = "\
 Examples:
-  quipu follow                    the latest session, and each newer one when it begins
+  quipu follow                    the latest session, and each newer one when it starts
   quipu follow 05ef09b2 --full    one session, with reasoning and long results
-  quipu follow --all              every session, and which of them wait for you
+  quipu follow --all              every session, and which ones wait for you
   quipu follow --json | jq -c 'select(.kind == \"tool\") | .tool.name'
 
 With --json each item is one line with its session_id; a tool call comes again with its \
@@ -472,16 +472,16 @@ command runs or waits for a permission: both are shown as running.";
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {
     /// A session: its id or a unique prefix of it, PROJECT/ID, a file, or `latest`, which
-    /// moves on when a newer session begins
+    /// switches to a newer session when it starts
     #[arg(value_name = "SESSION", default_value = "latest")]
     pub(crate) session: String,
-    /// Every session, and which of them wait for you and for what
+    /// Follow every session, and show which ones wait for you and for what
     #[arg(long, conflicts_with_all = ["session", "tail"])]
     pub(crate) all: bool,
-    /// Unfold reasoning and long results
+    /// Show reasoning and long results in full
     #[arg(long)]
     pub(crate) full: bool,
-    /// How many of the last items to show first
+    /// Number of earlier items to show first
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) tail: usize,
 }
@@ -518,7 +518,7 @@ pub(crate) struct TagArgs {
     /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, or a file
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
-    /// The new tag, in place of the one it has
+    /// The new tag, which replaces the current one
     #[arg(value_name = "TAG")]
     pub(crate) tag: Option<String>,
     /// Remove the tag
@@ -529,7 +529,7 @@ pub(crate) struct TagArgs {
 const RM_EXAMPLES: &str = "\
 Examples:
   quipu rm 05ef09b2
-  quipu rm 05ef09b2 --yes         without being asked
+  quipu rm 05ef09b2 --yes         without confirmation
 
 Deletes the session's file, its subagents, and the file checkpoints and tasks kept for it. \
 This cannot be undone. A session that an agent is writing to is not deleted.";
@@ -548,9 +548,9 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   quipu show latest                             on the screen, paged when long
   quipu show session.jsonl --tail 20            only the end
-  quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after it
+  quipu show 05ef09b2:34 --around 5             a search hit, with 5 items before and after
   quipu show agent-a3bbbbd4                     a subagent's own conversation
-  quipu show latest --branch all                with the branches left by a rewind
+  quipu show latest --branch all                also the branches abandoned by a rewind
   quipu show session.jsonl --as html > s.html   a page to share
   quipu show session.jsonl --view api --json    the messages that would be sent
   quipu show -                                  a live stream from standard input";
@@ -564,8 +564,8 @@ pub(crate) struct ShowArgs {
     /// With :LINE, also N items before and after it
     #[arg(long, value_name = "N", conflicts_with_all = ["turn", "tail"])]
     pub(crate) around: Option<usize>,
-    /// What to show: the conversation as people read it, the messages as the API gets them, or
-    /// the lines of the file as they are, which --tail then counts
+    /// What to show: the conversation, the messages for the API, or the raw lines of the file,
+    /// which --tail then counts
     #[arg(long, value_enum, default_value_t = ShowView::Screen)]
     pub(crate) view: ShowView,
     /// Output format [default: text; json with --json]
@@ -573,17 +573,17 @@ pub(crate) struct ShowArgs {
     pub(crate) form: Option<ShowFormat>,
     #[command(flatten)]
     pub(crate) parts: PartArgs,
-    /// Only the Nth branch that was left by going back, counted from 1 in the order of the
-    /// file; `all` shows each in its place
+    /// Only the Nth branch that was abandoned by a rewind, counted from 1 in the order of the
+    /// file; `all` shows each where it begins
     #[arg(long, value_name = "N|all", conflicts_with = "turn")]
     pub(crate) branch: Option<BranchChoice>,
-    /// Unfold reasoning and long results; show hooks that succeeded silently and texts that
-    /// only the model was given
+    /// Show reasoning and long results in full, hooks that succeeded silently, and texts that
+    /// only the model gets
     #[arg(long)]
     pub(crate) full: bool,
 }
 
-/// Which left branches to show.
+/// Value of `--branch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BranchChoice {
     All,

@@ -1,4 +1,4 @@
-//! The catalogue of this machine's sessions, up to date.
+//! Opens the index of this machine's sessions and brings it up to date.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::error::{print_warning, print_warnings};
 use crate::global::GlobalArgs;
 use crate::prices;
 
-/// Brings the catalogue up to date and asks it. A damaged index is set aside and built
-/// again; one that cannot be written is replaced by one in memory, for this command only.
-/// `ask` may run twice, so it must print only when it succeeds.
+/// Brings the catalogue up to date and calls `ask` with it. A damaged index is renamed and built
+/// again; if the index cannot be written, one in memory is used for this command. `ask` may be
+/// called twice, so it must print only when it succeeds.
 pub(crate) fn with_catalogue<T>(global: &GlobalArgs, ask: impl Fn(&mut Catalogue) -> Result<T>) -> Result<T> {
     let (mut catalogue, mut is_in_memory) = open(global)?;
     let mut has_started_over = false;
@@ -37,12 +37,12 @@ pub(crate) fn with_catalogue<T>(global: &GlobalArgs, ask: impl Fn(&mut Catalogue
     }
 }
 
-/// Every session that is there, latest first.
+/// All sessions that exist, latest first.
 pub(crate) fn list_sessions(global: &GlobalArgs) -> Result<Vec<ListedSession>> {
     with_catalogue(global, |catalogue| Ok(catalogue.sessions()?))
 }
 
-/// Reads what is new, with a bar when that takes long.
+/// Reads new lines of the session files, with a progress bar.
 fn refresh(catalogue: &mut Catalogue, global: &GlobalArgs) -> Result<()> {
     let bar = progress_bar("reading sessions", global);
     let errors = catalogue.refresh(&|done, all| update_progress(&bar, done, all));
@@ -57,7 +57,7 @@ fn refresh(catalogue: &mut Catalogue, global: &GlobalArgs) -> Result<()> {
     Ok(())
 }
 
-/// Opens the catalogue of this machine's sessions; whether it is in memory.
+/// Opens the catalogue without bringing it up to date. The flag is true if it is in memory.
 pub(crate) fn open(global: &GlobalArgs) -> Result<(Catalogue, bool)> {
     let dirs = claude_dirs(global);
     let Some(folder) = cache_folder() else {
@@ -102,7 +102,7 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
     set("XDG_CACHE_HOME").or_else(|| set("LOCALAPPDATA")).or_else(usual).map(|folder| folder.join("quipu"))
 }
 
-/// Drawn on stderr, only when that is a terminal and there is something to wait for.
+/// A progress bar on stderr; hidden with `--quiet` or if stderr is not a terminal.
 pub(crate) fn progress_bar(what: &'static str, global: &GlobalArgs) -> ProgressBar {
     if global.quiet {
         return ProgressBar::hidden();

@@ -38,7 +38,8 @@ pub(crate) fn run(args: &CheckArgs, global: &GlobalArgs, output: &Output) -> Res
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The files to check, in order; `-` stands for standard input.
+/// Files to check, in order; `-` is standard input. Folders that cannot be read are added to
+/// `total` as problems.
 fn files_to_check(args: &CheckArgs, global: &GlobalArgs, total: &mut CheckReport) -> Result<Vec<PathBuf>> {
     let mut paths = args.paths.clone();
     if paths.is_empty() {
@@ -84,7 +85,7 @@ fn check_file(path: &Path, check: Check) -> CheckReport {
     }
 }
 
-/// Repairs the files, each with a backup, and tells every change.
+/// Repairs the files, each with a backup, and prints every change.
 fn repair_files(sources: &[PathBuf], global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     if sources.iter().any(|path| path == Path::new("-")) {
         return Err(Failure::error("repair.stdin", "standard input cannot be repaired", "name files or folders"));

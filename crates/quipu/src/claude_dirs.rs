@@ -8,9 +8,8 @@ use anyhow::Result;
 use crate::error::Failure;
 use crate::global::GlobalArgs;
 
-/// The folders in which the agent keeps its sessions: those of `--claude-dir`, those of
-/// `$CLAUDE_CONFIG_DIR` (separated by commas), or `~/.claude` and, when it has projects,
-/// `~/.config/claude`.
+/// Config folders to search for sessions: those of `--claude-dir`, or of `$CLAUDE_CONFIG_DIR`
+/// (separated by commas), or `~/.claude` and, if it has a `projects` folder, `~/.config/claude`.
 pub(crate) fn claude_dirs(global: &GlobalArgs) -> Vec<PathBuf> {
     if let Some(dirs) = named_dirs(global) {
         return dirs.into_iter().map(without_projects_folder).collect();
@@ -24,7 +23,7 @@ pub(crate) fn claude_dirs(global: &GlobalArgs) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The folders the user names; `None` without any.
+/// Folders named by option or environment variable; `None` if there are none.
 fn named_dirs(global: &GlobalArgs) -> Option<Vec<PathBuf>> {
     if !global.claude_dir.is_empty() {
         return Some(global.claude_dir.clone());
@@ -39,7 +38,7 @@ fn named_dirs(global: &GlobalArgs) -> Option<Vec<PathBuf>> {
     Some(dirs).filter(|dirs| !dirs.is_empty())
 }
 
-/// The folder itself, or the one above when it is the `projects` folder in it.
+/// The parent folder if `dir` is a `projects` folder, or else `dir` itself.
 fn without_projects_folder(dir: PathBuf) -> PathBuf {
     let is_projects = dir.file_name() == Some(OsStr::new("projects")) && !dir.join("projects").is_dir();
     match dir.parent() {
@@ -68,7 +67,7 @@ pub(crate) fn require_claude_dirs(global: &GlobalArgs, needs_sessions: bool) -> 
     Ok(())
 }
 
-/// There are no sessions in any of the folders.
+/// The error for config folders without any session.
 pub(crate) fn no_sessions_error(global: &GlobalArgs) -> anyhow::Error {
     let dirs = claude_dirs(global).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
     Failure::error("session.none", format!("no sessions in {dirs}"), "name another folder with --claude-dir")

@@ -1,4 +1,4 @@
-//! Sessions that Claude Code will delete soon.
+//! Finds sessions that Claude Code will delete soon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use serde_json::Value;
 
 use crate::format::count;
 
-/// Days that Claude Code keeps sessions when the settings do not say.
+/// Days that Claude Code keeps sessions by default.
 const DEFAULT_CLEANUP_DAYS: u64 = 30;
-/// Days ahead to warn of.
+/// How many days before the deletion to warn.
 const WARN_DAYS_AHEAD: u64 = 7;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Sessions of one config folder that will be deleted soon.
 #[derive(Debug, Serialize)]
 pub(crate) struct UpcomingCleanup {
-    /// The settings that say when.
+    /// Path of the settings file with `cleanupPeriodDays`.
     settings: PathBuf,
-    /// How long sessions are kept after they were last written.
+    /// Days that a session is kept after its last write.
     cleanup_period_days: u64,
-    /// How many will be deleted within a week.
+    /// Number of sessions that will be deleted within a week.
     sessions: usize,
 }
 
 impl UpcomingCleanup {
-    /// The config folders with sessions that will be deleted within a week.
+    /// Returns the config folders with sessions that will be deleted within a week.
     pub(crate) fn find(dirs: &[PathBuf], sessions: &[ListedSession]) -> Vec<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let found = dirs.iter().map(|dir| {
@@ -46,7 +46,7 @@ impl UpcomingCleanup {
         found.filter(|cleanup| cleanup.sessions > 0).collect()
     }
 
-    /// What to tell the user.
+    /// The warning for the user.
     pub(crate) fn warning(&self) -> String {
         format!(
             "{} will be deleted by Claude Code within {WARN_DAYS_AHEAD} days (cleanupPeriodDays is {}).\n\

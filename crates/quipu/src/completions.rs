@@ -1,7 +1,7 @@
-//! `quipu completions`: scripts that also complete session ids.
+//! `quipu completions`: completion scripts that also complete session ids.
 //!
-//! The scripts come from clap; a few lines are added that ask this program for the ids,
-//! through a hidden command, wherever a command takes a SESSION.
+//! The scripts come from clap. Added lines run the hidden command `complete-sessions` wherever a
+//! command takes a SESSION.
 
 use std::cmp::Reverse;
 
@@ -17,9 +17,9 @@ use crate::claude_dirs::claude_dirs;
 use crate::global::GlobalArgs;
 use crate::output::Output;
 
-/// At most so many sessions are offered, the latest first.
+/// Sessions that are offered, the latest first.
 const MAX_CANDIDATES: usize = 50;
-/// How much of a title is shown beside an id.
+/// Titles are cut to this length.
 const MAX_TITLE_CHARS: usize = 60;
 
 /// Prints the script for a shell.
@@ -36,7 +36,7 @@ pub(crate) fn print_script(shell: Shell, output: &Output) -> Result<()> {
     output.print_bytes(script.as_bytes())
 }
 
-/// The program without its hidden commands, which clap's scripts would offer.
+/// The program without its hidden commands, which the scripts of clap would offer.
 fn visible_command() -> clap::Command {
     let whole = Args::command();
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
@@ -45,7 +45,7 @@ fn visible_command() -> clap::Command {
     GlobalArgs::augment_args(bare).subcommands(shown)
 }
 
-/// Prints the sessions that a shell may offer, the latest first: id, tab, title.
+/// Prints the sessions to offer, the latest first: id, tab, title.
 pub(crate) fn print_sessions(global: &GlobalArgs, output: &Output) -> Result<()> {
     let (sessions, _) = find::list_sessions(&claude_dirs(global));
     let latest = sessions.into_iter().take(MAX_CANDIDATES);
@@ -65,7 +65,7 @@ pub(crate) fn print_sessions(global: &GlobalArgs, output: &Output) -> Result<()>
     output.print_bytes(text.as_bytes())
 }
 
-/// The commands whose arguments are sessions, with their aliases.
+/// Commands whose arguments are sessions, with their aliases.
 fn session_commands() -> Vec<String> {
     let takes_session = |command: &&clap::Command| {
         let mut names = command.get_positionals().filter_map(|arg| arg.get_value_names());
@@ -105,8 +105,8 @@ complete -F _quipu_with_sessions -o nosort -o bashdefault -o default quipu 2>/de
     )
 }
 
-/// In clap's script a SESSION is completed by `_default`, as an argument and as the value of
-/// `--session`.
+/// Replaces the completion of SESSION arguments and of `--session`, which clap leaves to
+/// `_default`.
 fn zsh_script(script: &str) -> String {
     let function = r#"
 _quipu_sessions() {
@@ -127,7 +127,7 @@ _quipu_sessions() {
         true => line.replace(":_default'", ":_quipu_sessions'"),
         false => line.to_owned(),
     });
-    // The first line is the `#compdef` that zsh looks for.
+    // zsh expects `#compdef` on the first line.
     let first = lines.next().unwrap_or_default();
     format!("{first}\n{function}{}\n", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -1,4 +1,4 @@
-//! quipu's own settings, in `<config>/quipu/config.toml`. Both commands read them here.
+//! Reads the settings of quipu itself, `<config>/quipu/config.toml`, for both commands.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -8,16 +8,15 @@ use serde::Deserialize;
 
 use crate::prices;
 
-/// quipu's own settings.
+/// Settings of quipu itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Config {
-    /// The folders whose settings may give permission; `~/` is filled in.
+    /// Folders whose settings files may grant permissions; a leading `~` is the home folder.
     pub(crate) trusted: Vec<PathBuf>,
 }
 
-/// Reads the settings; `None` if there is no file. A file that cannot be read, or holds
-/// something else, is an error that names it.
+/// Reads the settings; `None` if there is no file. Fails if the file cannot be read or parsed.
 pub(crate) fn load() -> Result<Option<Config>> {
     let Some(path) = config_path() else { return Ok(None) };
     let text = match std::fs::read_to_string(&path) {
@@ -37,7 +36,7 @@ pub(crate) fn load() -> Result<Option<Config>> {
     Ok(Some(config))
 }
 
-/// The file, beside the user's prices; `None` without a home folder.
+/// Path of the settings file, in the folder of `prices.toml`; `None` without a home folder.
 pub(crate) fn config_path() -> Option<PathBuf> {
     prices::prices_path().map(|path| path.with_file_name("config.toml"))
 }

@@ -1,4 +1,4 @@
-//! `quipu contexts`: what was attached to prompts, and how often.
+//! `quipu contexts`: counts the files, pages and symbols that were attached to prompts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -21,14 +21,14 @@ use crate::table::{Column, Table};
 use crate::time::now;
 use crate::{catalogue, format, parallel};
 
-/// What tells references apart: what they say and, of those to a file, which file.
+/// Identity of a reference: its label and, for files, the full path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     label: String,
     path: Option<String>,
 }
 
-/// A reference, and where it is attached.
+/// A reference, how often it is attached and in which sessions.
 struct AttachedContext {
     context: ContextRef,
     count: usize,
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ContextsArgs, global: &GlobalArgs, output: &Output) -> 
         let mut labels: HashMap<&str, usize> = HashMap::new();
         attached.iter().for_each(|(target, _)| *labels.entry(&target.label).or_default() += 1);
         for (Target { label, path }, one) in &attached {
-            // Two files that are shown alike are told apart by their full paths.
+            // Files with the same label are distinguished by their full paths.
             let path = path.as_ref().filter(|_| labels[&**label] > 1).map(|path| format!(" ({})", sanitize(path)));
             let label = format!("{label}{}", path.unwrap_or_default());
             table.push_row([format::thousands(one.count as u64), format::thousands(one.sessions.len() as u64), label]);
@@ -90,8 +90,8 @@ fn add_context(attached: &mut BTreeMap<Target, AttachedContext>, context: Contex
     one.sessions.insert(row.session_id.clone());
 }
 
-/// The file or folder that a reference is to: as the reference itself says, or else from the
-/// session's folder. `None` for references to anything else.
+/// Full path of the file or folder of a reference, resolved against the working directory of the
+/// session. `None` for other references.
 fn full_path(context: &ContextRef, cwd: Option<&str>) -> Option<String> {
     if let Some(full) = context.extra.get("fullPath").and_then(Value::as_str) {
         return Some(full.to_owned());
@@ -104,7 +104,7 @@ fn full_path(context: &ContextRef, cwd: Option<&str>) -> Option<String> {
     Some(cwd.map_or_else(|| shown.clone(), |cwd| Path::new(cwd).join(shown).to_string_lossy().into_owned()))
 }
 
-/// What is attached to the prompts of a session that the filter selects.
+/// References in the prompts of a session that the filter selects.
 fn attached_contexts(row: &ListedSession, filter: &Filter) -> Result<Vec<ContextRef>, FileError> {
     let is_selected = |item: &ScreenItem| item.kind == ItemKind::User && filter.matches_time(item.timestamp.as_deref());
     Ok(load_session(&row.path)?.for_ui().into_iter().filter(is_selected).flat_map(|item| item.contexts).collect())

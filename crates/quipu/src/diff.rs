@@ -39,8 +39,8 @@ pub(crate) fn run(args: &DiffArgs, global: &GlobalArgs, output: &Output) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// All diffs. In a pipe they are as they are, to be applied; on a terminal they have
-/// colours and no control characters.
+/// All diffs: unchanged in a pipe, so that they can be applied; coloured and sanitized on a
+/// terminal.
 fn render_diffs(changes: &[FileChange], output: &Output) -> String {
     let plain: String = changes.iter().map(|change| change.diff.as_str()).collect();
     if !output.is_terminal && !output.color {

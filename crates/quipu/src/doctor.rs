@@ -1,4 +1,4 @@
-//! `quipu doctor`: whether all that the commands need is there and works.
+//! `quipu doctor`: checks that everything the commands need exists and works.
 
 use std::env;
 use std::fs;
@@ -21,18 +21,18 @@ use crate::prices;
 
 mod sandbox;
 
-/// One thing that was looked at.
+/// Result of one check, in the shape of `quipu doctor --json`.
 #[derive(Debug, Serialize)]
 struct CheckResult {
-    /// What was looked at, as a stable name.
+    /// Stable name of the check, such as `index`.
     name: &'static str,
     status: CheckStatus,
-    /// What was found, for people.
+    /// Description of the result.
     text: String,
-    /// What can be done about it.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Where, when it is in one place.
+    /// File or folder that was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
 }
@@ -40,11 +40,11 @@ struct CheckResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum CheckStatus {
-    /// It is as it should be.
+    /// Works as expected.
     Ok,
-    /// Something is missing that not everybody needs.
+    /// Something optional is missing.
     Missing,
-    /// Something does not work.
+    /// Something required does not work.
     Failed,
 }
 
@@ -89,7 +89,7 @@ fn check_row(check: &CheckResult, output: &Output) -> String {
     format!("{style}{mark}{style:#}{word} {}: {}{hint}\n", check.name, sanitize(&check.text))
 }
 
-/// The sessions of a config folder.
+/// Checks that the sessions of a config folder can be read.
 fn check_sessions(dir: &Path) -> CheckResult {
     let projects = dir.join("projects");
     let shown = projects.display();
@@ -118,7 +118,7 @@ fn check_sessions(dir: &Path) -> CheckResult {
     }
 }
 
-/// Whether the index can be opened and brought up to date.
+/// Checks that the index can be opened and brought up to date.
 fn check_index(global: &GlobalArgs) -> CheckResult {
     let Some(folder) = catalogue::cache_folder() else {
         return CheckResult::new("index", CheckStatus::Missing, "no folder to keep it in")
@@ -170,7 +170,7 @@ fn check_prices() -> CheckResult {
     }
 }
 
-/// The settings file beside the prices.
+/// Checks the settings file.
 fn check_settings() -> CheckResult {
     let Some(path) = config::config_path() else { return CheckResult::new("settings", CheckStatus::Ok, "none") };
     let shown = path.display();
@@ -192,7 +192,7 @@ fn check_settings() -> CheckResult {
     }
 }
 
-/// A program on the PATH, or beside this one.
+/// Checks for a program on the PATH or in the folder of this one.
 fn check_program(name: &'static str, hint: &str) -> CheckResult {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Errors as people and scripts see them: what was attempted, a hint, a code.
+//! Prints errors, warnings and notes: a message and a hint for users, a code for scripts.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -13,29 +13,29 @@ use serde_json::json;
 
 use crate::global::GlobalArgs;
 
-/// A failure of the command itself.
+/// An error of the command itself, with its code and hint.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: &'static str,
     message: String,
     hint: String,
-    /// Lines under the message, for people only.
+    /// Lines under the message; not part of the JSON.
     listing: String,
     exit_code: u8,
 }
 
 impl Failure {
-    /// A failure that ends the command with exit code 1.
+    /// An error that ends the command with exit code 1.
     pub(crate) fn error(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit_code: 1 }.into()
     }
 
-    /// Wrong usage: ends the command with exit code 2.
+    /// A usage error, which ends the command with exit code 2.
     pub(crate) fn usage(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         Self { code, message: message.into(), hint: hint.into(), listing: String::new(), exit_code: 2 }.into()
     }
 
-    /// A failure with a table under its message; the hint says the same in `--json`.
+    /// An error with a table under its message; with `--json` the hint replaces the table.
     pub(crate) fn listing(code: &'static str, message: String, listing: String, hint: String) -> anyhow::Error {
         Self { code, message, hint, listing, exit_code: 1 }.into()
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Reports a failure; a reader that went away is none.
+/// Prints an error and returns the exit code. A broken pipe counts as success.
 pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> ExitCode {
     let broken_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     if error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken_pipe)) {
@@ -117,7 +117,7 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
     ("failed", String::new())
 }
 
-/// Reports wrong usage, or prints the help that was asked for.
+/// Prints a usage error of clap, or the help or version that was asked for.
 pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     let asked_for_json = std::env::args_os().any(|arg| arg == "--json");
@@ -140,19 +140,19 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Tells the user on standard error what is no problem; nothing with `--quiet` or `--json`.
+/// Prints a note on stderr; nothing with `--quiet` or `--json`.
 pub(crate) fn print_note(global: &GlobalArgs, what: &dyn fmt::Display) {
     if !global.quiet && !global.json {
         let _ = writeln!(anstream::stderr().lock(), "{what}");
     }
 }
 
-/// Says on standard error what went wrong while the rest goes on.
+/// Prints a warning on stderr.
 pub(crate) fn print_warning(what: &dyn std::fmt::Display) {
     let _ = writeln!(anstream::stderr().lock(), "warning: {}", quipu_render::sanitize(&what.to_string()));
 }
 
-/// Says on standard error what went wrong with some files, and why.
+/// Prints a warning with its causes for each error.
 pub(crate) fn print_warnings<E: std::error::Error + 'static>(errors: &[E]) {
     errors.iter().for_each(|error| print_warning(&error_chain(error)));
 }

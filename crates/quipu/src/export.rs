@@ -47,20 +47,20 @@ pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was masked, and what to do about the rest.
+/// The note about masked values.
 fn masked_note<'a>(counts: impl IntoIterator<Item = (&'a &'static str, &'a u64)>) -> String {
     let list: Vec<String> = counts.into_iter().map(|(kind, n)| format!("{n} × {kind}")).collect();
     let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
     format!("masked: {list}; read the result before you share it")
 }
 
-/// A conversation as the text of a file.
+/// A rendered conversation.
 struct ExportedSession {
     text: String,
     item_count: usize,
-    /// What the head says, masked where that is asked for.
+    /// Facts about the session, masked with `--redact`.
     details: SessionDetails,
-    /// What is left out.
+    /// Summary of the items that are left out; `None` if there are none.
     hidden: Option<String>,
     redactor: Redactor,
 }
@@ -94,7 +94,7 @@ impl ExportedSession {
     }
 }
 
-/// The format that is asked for, or that the file's extension names.
+/// The format of `--as`, or else of the file extension.
 fn export_format(args: &ExportArgs, global: &GlobalArgs) -> Result<ExportFormat> {
     if let Some(format) = args.format {
         return Ok(format);
@@ -126,9 +126,8 @@ fn open_session(session: &str, global: &GlobalArgs) -> Result<(Conversation, Met
     Ok((load_session(&path)?, measure(&path)?.finish(&prices)))
 }
 
-/// Writes a file whole or not at all. A new file has the mode the umask gives, an existing
-/// one keeps its own; links are followed. What is no regular file, such as a device or a
-/// FIFO, is written to and stays what it is.
+/// Writes a file whole or not at all. A new file gets the mode of the umask, an existing file
+/// keeps its mode; symbolic links are followed. A device or a FIFO is written in place.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -141,12 +140,12 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = match fs::metadata(path) {
         Ok(meta) if meta.is_file() => fs::canonicalize(path).and_then(|target| {
             match write_atomically(&folder(&target), &target, Some(meta.permissions()), bytes) {
-                // A folder that cannot be written may hold a file that can.
+                // The folder may be read-only while the file is writable.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => write_in_place(&target, bytes),
                 done => done,
             }
         }),
-        // A link to a file that is not there yet.
+        // A symbolic link to a file that does not exist yet.
         Err(_) if path.is_symlink() => write_in_place(path, bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => write_atomically(&folder(path), path, None, bytes),
         _ => File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes)),

@@ -1,4 +1,4 @@
-//! The options that `ls`, `usage` and `search` share to choose sessions and messages.
+//! The options that `ls`, `usage`, `search` and others share to select sessions and messages.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -47,7 +47,7 @@ impl FilterArgs {
         texts && since.is_none() && until.is_none()
     }
 
-    /// Resolves what the options refer to. Days are those of `now`'s time zone.
+    /// Resolves names and times. Days are those of the time zone of `now`.
     pub(crate) fn resolve(&self, now: &Zoned, global: &GlobalArgs) -> Result<Filter> {
         let session = self.session.as_deref().map(|spec| sessions::resolve_session(spec, global)).transpose()?;
         Ok(Filter {
@@ -60,21 +60,20 @@ impl FilterArgs {
     }
 }
 
-/// What [`FilterArgs`] select; every field that is `None` selects everything.
+/// The selection of [`FilterArgs`]; a field that is `None` selects everything.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     project: Option<ProjectFilter>,
     model: Option<String>,
-    /// Only what is not before this time.
+    /// Start of the selected period, inclusive.
     pub(crate) since: Option<Timestamp>,
-    /// Only what is before this time.
+    /// End of the selected period, exclusive.
     pub(crate) until: Option<Timestamp>,
     session: Option<SessionKey>,
 }
 
 impl Filter {
-    /// Whether a row of `ls` is selected: by its session, project and models, and by having
-    /// been active in the time asked for.
+    /// Whether a session is selected by its id, project and models, and was active in the period.
     pub(crate) fn matches(&self, row: &ListedSession) -> bool {
         let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
         self.matches_apart_from_time(row)
@@ -82,7 +81,7 @@ impl Filter {
             && self.until.is_none_or(|until| time(&row.started_at).is_some_and(|start| start < until))
     }
 
-    /// Whether what was said at a time is selected; without a time only if none is asked for.
+    /// Whether a timestamp is in the selected period. `None` matches only if no period is given.
     pub(crate) fn matches_time(&self, time: Option<&str>) -> bool {
         let time = || time.and_then(parse_timestamp);
         self.since.is_none_or(|since| time().is_some_and(|time| time >= since))
@@ -94,25 +93,25 @@ impl Filter {
             && (self.model.is_none() || row.models.iter().any(|model| self.matches_model(model)))
     }
 
-    /// Whether a session is selected by its id and project, given the name of the project's
-    /// folder. `cwd` is only called when the answer depends on the working directory.
+    /// Whether a session is selected by its id and the name of its project folder. `cwd` is only
+    /// called if the result depends on the working directory.
     pub(crate) fn matches_session(&self, project: &str, id: &str, cwd: impl FnOnce() -> Option<String>) -> bool {
         self.session.as_ref().is_none_or(|key| key.project == project && key.id == id)
             && self.project.as_ref().is_none_or(|filter| filter.matches(project, cwd().as_deref()))
     }
 
-    /// Whether [`matches_session`](Self::matches_session) may ask for the working directory.
+    /// Whether [`matches_session`](Self::matches_session) may call `cwd`.
     pub(crate) fn needs_cwd(&self) -> bool {
         self.project.is_some()
     }
 
-    /// Whether a model's messages are selected.
+    /// Whether messages of this model are selected.
     pub(crate) fn matches_model(&self, model: &str) -> bool {
         self.model.as_ref().is_none_or(|part| model.to_lowercase().contains(part))
     }
 
-    /// The sessions selected by `--project`, `--model` and `--session`; `None` when none of
-    /// them is given. Reads the index for the first two.
+    /// Sessions selected by `--project`, `--model` and `--session`; `None` if none of them is given.
+    /// Reads the index for the first two.
     pub(crate) fn sessions(&self, global: &GlobalArgs) -> Result<Option<HashSet<SessionKey>>> {
         if self.project.is_none() && self.model.is_none() {
             return Ok(self.session.clone().map(|key| HashSet::from([key])));

@@ -22,10 +22,10 @@ mod new_sessions;
 
 use new_sessions::NewSessions;
 
-/// Long enough: something is waited for in any case.
+/// Longest wait for a change; the watcher returns earlier on its own.
 const MAX_CHANGE_WAIT: Duration = Duration::from_secs(60);
 
-/// Enough to see what a session does.
+/// Bytes to read at the end of a session to know what it is doing.
 const TAIL_BYTES: u64 = 512 << 10;
 
 pub(crate) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Re
     }
 }
 
-/// Follows a session until a newer one begins, where that is wanted. Returns the newer one.
+/// Follows a session. If `newer` is given, returns the path of the next session that starts.
 fn follow(
     path: &Path,
     args: &FollowArgs,
@@ -77,7 +77,7 @@ fn follow(
     }
 }
 
-/// Another session that goes on while this one waits for its user's next prompt.
+/// Another session that continues while this one waits for the next prompt of the user.
 fn resumed_session(session: &FollowedSession, changed: &BTreeSet<PathBuf>) -> Option<PathBuf> {
     let own = session.live.activity();
     let others = changed.iter().filter(|path| *path != session.follower.path());
@@ -90,11 +90,11 @@ fn resumed_session(session: &FollowedSession, changed: &BTreeSet<PathBuf>) -> Op
     others.find(|path| is_later(path).unwrap_or_default()).cloned()
 }
 
-/// A session that is being followed.
+/// A followed session and its conversation so far.
 struct FollowedSession {
     follower: SessionFollower,
     live: LiveConversation,
-    /// Whether the file is read from its start again, because it was cut or replaced.
+    /// Whether the file is read from its start again, because it was truncated or replaced.
     is_restarted: bool,
 }
 
@@ -103,14 +103,14 @@ impl FollowedSession {
         Self { follower, live: LiveConversation::default(), is_restarted: false }
     }
 
-    /// Where its items belong.
+    /// Context for the items of this session.
     fn context(&self) -> SessionContext {
         let stem = || self.follower.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let session_id = self.live.session_id().map(|id| id.as_str().to_owned()).or_else(stem);
         SessionContext { session_id, ..SessionContext::default() }
     }
 
-    /// Takes the lines that have come; false when there are none.
+    /// Reads new lines; false if there are none.
     fn read_new_lines(&mut self) -> Result<bool> {
         let events = self.follower.poll()?;
         let any = !events.is_empty();
@@ -134,12 +134,12 @@ impl FollowedSession {
         Ok(any)
     }
 
-    /// What is new. Of a file that is read from its start again, the last items.
+    /// New items; the last `tail` items if the file is read from its start again.
     fn new_items(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
         if std::mem::take(&mut self.is_restarted) { self.read_to_end(tail) } else { Ok(self.live.changes()) }
     }
 
-    /// Reads all there is and returns the last items of it, by time.
+    /// Reads to the end of the file and returns the last `tail` items by time.
     fn read_to_end(&mut self, tail: usize) -> Result<Vec<LiveItem>> {
         let (mut own, mut of_agents) = (VecDeque::new(), VecDeque::new());
         loop {
@@ -159,7 +159,7 @@ impl FollowedSession {
     }
 }
 
-/// Keeps the last items; a tool call that changed takes the place it had.
+/// Keeps the last items; an updated tool call replaces its earlier version.
 fn keep_last(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
     let id = |item: &LiveItem| item.item.tool.as_ref().map(|tool| tool.id.clone());
     if change.is_update {
@@ -174,7 +174,7 @@ fn keep_last(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
     }
 }
 
-/// Says something on standard error, unless that is unwanted.
+/// Prints a line on stderr, unless `--quiet` is given.
 fn print_status(global: &GlobalArgs, text: &str) {
     if !global.quiet {
         let _ = writeln!(anstream::stderr().lock(), "{}", quipu_render::sanitize(text));

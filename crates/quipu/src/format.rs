@@ -1,4 +1,4 @@
-//! Numbers and names as users read them.
+//! Formats numbers and names for users.
 
 use jiff::SignedDuration;
 use quipu_conversation::price::base_name;
@@ -19,7 +19,7 @@ pub(crate) fn thousands(n: u64) -> String {
     out
 }
 
-/// So many things: `1 session`, `2,000 sessions`. The plural of `thing` ends in s or es.
+/// A number with its noun: `1 session`, `2,000 sessions`. The plural of `thing` ends in s or es.
 pub(crate) fn count(n: usize, thing: &str) -> String {
     let plural = match thing {
         _ if n == 1 => "",
@@ -39,7 +39,7 @@ pub(crate) fn tokens(n: u64) -> String {
     }
 }
 
-/// Dollars and cents: `$18,591.30`; less than half a cent is `<$0.01`.
+/// Dollars and cents, such as `$18,591.30`; `<$0.01` for less than half a cent.
 pub(crate) fn money(usd: f64) -> String {
     let cents = (usd.abs() * 100.0).round() as u64;
     if cents == 0 {
@@ -70,14 +70,14 @@ pub(crate) fn hours(minutes: f64) -> String {
     if minutes < 60 { format!("{minutes}m") } else { format!("{}h {:02}m", minutes / 60, minutes % 60) }
 }
 
-/// A model's name without vendor and date: `opus-4-5`.
+/// Name of a model without vendor and date: `opus-4-5`.
 pub(crate) fn model(name: &str) -> &str {
     let name = base_name(name);
     name.strip_prefix("claude-").unwrap_or(name)
 }
 
-/// The end of a project's path that tells it from others: the folder's name, with those
-/// above it where it is only a number (`cli/.worktrees/3`).
+/// Short name of a project: the last folder of its path, with its parents if it is only a number
+/// (`cli/.worktrees/3`).
 pub(crate) fn project<'a>(cwd: Option<&'a str>, folder: &'a str) -> &'a str {
     let Some(cwd) = cwd.map(|cwd| cwd.trim_end_matches(['/', '\\'])).filter(|cwd| !cwd.is_empty()) else {
         return folder;

@@ -1,8 +1,8 @@
-//! Items printed as they happen, for `follow` and `show -`.
+//! Prints items as they arrive, for `follow` and `show -`.
 //!
-//! In a pipe everything is printed once, and a tool call again when its result comes. On a
-//! terminal the rows below the last finished item are drawn again as they change: tool
-//! calls that wait, text that is being written, and a few rows of status.
+//! In a pipe each item is printed once, and a tool call again with its result. On a terminal the
+//! rows below the last finished item are redrawn as they change: pending tool calls, partial
+//! text, and a few rows of status.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
@@ -19,27 +19,27 @@ use crate::args::ShowArgs;
 use crate::output::Output;
 use crate::time::format_local_time;
 
-/// The columns the frame around a subagent's items takes.
+/// Columns of the frame around the items of a subagent.
 const SUBAGENT_FRAME_COLUMNS: usize = 4;
 
 /// The session that items belong to.
 #[derive(Debug, Default)]
 pub(crate) struct SessionContext {
-    /// The session's id.
+    /// Id of the session.
     pub(crate) session_id: Option<String>,
-    /// Printed when items of another session came before; `None` where there is only one.
+    /// Printed before items that follow those of another session; `None` if there is only one.
     pub(crate) heading: Option<String>,
     /// Paths under this folder are shown relative to it.
     pub(crate) base_folder: Option<String>,
 }
 
-/// Prints items as they come.
+/// Prints items as they arrive.
 #[derive(Debug)]
 pub(crate) struct LiveView<'o> {
     output: &'o Output,
     style: Terminal,
     json: bool,
-    /// How many rows may be drawn again; `None` where nothing can be.
+    /// Number of rows that may be redrawn; `None` if stdout cannot be redrawn.
     redrawable_rows: Option<usize>,
     renderers: HashMap<ItemChannel, TerminalRenderer>,
     last_channel: Option<ItemChannel>,
@@ -49,7 +49,7 @@ pub(crate) struct LiveView<'o> {
     drawn_rows: String,
 }
 
-/// A session, or one of its subagents.
+/// Session id, and the subagent if the items are a subagent's.
 type ItemChannel = (Option<String>, Option<String>);
 
 impl<'o> LiveView<'o> {
@@ -110,13 +110,13 @@ impl<'o> LiveView<'o> {
         self.redraw("")
     }
 
-    /// Prints a line of its own.
+    /// Prints one line above the rows that may change.
     pub(crate) fn print_line(&mut self, line: &str) -> Result<()> {
         self.last_channel = None;
         self.redraw(&format!("{line}\n"))
     }
 
-    /// Prints what was only drawn: nothing will change any more.
+    /// Prints the items that were still changing, and removes the status rows.
     pub(crate) fn finish(mut self, place: &Rc<SessionContext>) -> Result<()> {
         let mut text = String::new();
         for (place, item) in std::mem::take(&mut self.pending) {
@@ -134,7 +134,7 @@ impl<'o> LiveView<'o> {
         self.redraw(&text)
     }
 
-    /// Prints an item that will not change, or keeps it until it does not.
+    /// Prints an item, or keeps a pending tool call until its result arrives.
     fn print_or_hold(&mut self, place: &Rc<SessionContext>, change: LiveItem, text: &mut String) {
         let tool = change.item.tool.as_ref();
         if let Some(tool) = tool {
@@ -147,7 +147,7 @@ impl<'o> LiveView<'o> {
         }
     }
 
-    /// Renders an item below the one before it.
+    /// Renders an item, with a heading if its session or subagent differs from the last item's.
     fn print_item(&mut self, place: &SessionContext, change: &LiveItem, text: &mut String) {
         let channel: ItemChannel = (place.session_id.clone(), change.agent.as_ref().map(agent_key));
         let moved = self.last_channel.as_ref() != Some(&channel);
@@ -188,7 +188,7 @@ impl<'o> LiveView<'o> {
         })
     }
 
-    /// Prints finished text above the rows that may change, and draws these again.
+    /// Prints finished text above the rows that may change, and redraws these.
     fn redraw(&mut self, finished: &str) -> Result<()> {
         let Some(rows) = self.redrawable_rows else {
             return if finished.is_empty() { Ok(()) } else { self.output.print_bytes(finished.as_bytes()) };
@@ -208,7 +208,7 @@ impl<'o> LiveView<'o> {
         self.output.print_bytes(text.as_bytes())
     }
 
-    /// The rows that may change: the last that fit.
+    /// The rows that may change; only the last ones that fit the terminal.
     fn changing_rows(&mut self, rows: usize) -> String {
         let (flows, last) = (self.renderers.clone(), self.last_channel.clone());
         let mut text = String::new();
@@ -229,7 +229,7 @@ impl<'o> LiveView<'o> {
     }
 }
 
-/// Shows standard input as it comes.
+/// Shows a conversation from standard input as it arrives.
 pub(crate) fn show_stdin(args: &ShowArgs, output: &Output) -> Result<()> {
     let mut view = LiveView::new(output, false, args.full);
     let mut live = LiveConversation::default();
@@ -261,10 +261,10 @@ pub(crate) fn show_stdin(args: &ShowArgs, output: &Output) -> Result<()> {
     view.finish(&place)
 }
 
-/// So many entries may wait to be shown while more can be read at once.
+/// Entries that may be read without showing them while more input is available.
 const MAX_UNSHOWN_ENTRIES: usize = 256;
 
-/// Whether standard input is a file rather than something that may go on.
+/// Whether standard input is a regular file.
 pub(crate) fn stdin_is_file() -> bool {
     #[cfg(unix)]
     {
@@ -276,7 +276,7 @@ pub(crate) fn stdin_is_file() -> bool {
     false
 }
 
-/// How many rows of the terminal may be drawn again; `None` where it cannot be done.
+/// Number of terminal rows that may be redrawn; `None` if stdout cannot be redrawn.
 fn redrawable_rows(output: &Output) -> Option<usize> {
     let (width, height) = terminal_size::terminal_size_of(io::stdout())?;
     let able = output.is_terminal && io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");

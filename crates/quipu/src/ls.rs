@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LsArgs, global: &GlobalArgs, output: &Output) -> Result
 }
 
 fn sort_rows(rows: &mut [ListedSession], by: SortBy) {
-    // The rows come latest first, and sorting is stable.
+    // Sessions are sorted by time already, and sorting is stable.
     match by {
         SortBy::Time => {}
         SortBy::Cost => rows.sort_by(|a, b| b.cost_usd.total_cmp(&a.cost_usd)),

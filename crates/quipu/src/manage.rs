@@ -1,4 +1,4 @@
-//! `quipu rename`, `quipu tag` and `quipu rm`: sessions named, marked and deleted.
+//! `quipu rename`, `quipu tag` and `quipu rm`.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::sessions;
 
-/// How long a file is watched before it is deleted: agents do not lock it.
+/// How long to watch a file for writes before it is deleted, because agents do not lock it.
 const BUSY_CHECK_DELAY: Duration = Duration::from_millis(300);
 
 pub(crate) fn rename(args: &RenameArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -58,7 +58,7 @@ pub(crate) fn rm(args: &RmArgs, global: &GlobalArgs, output: &Output) -> Result<
     if !args.yes && !confirm_deletion(&session, before.len(), subagents)? {
         return Err(Failure::error("rm.declined", "nothing was deleted", ""));
     }
-    // What it used is counted first: reports keep it when the file has gone.
+    // Bring the index up to date first, so that reports keep the usage of the deleted session.
     if let Err(error) = catalogue::with_catalogue(global, |_| Ok(())) {
         print_warning(&format!("the usage of this session may be missing from reports: {error}"));
     }
@@ -87,7 +87,7 @@ fn busy_error(path: &Path) -> anyhow::Error {
     Failure::error("delete.busy", message, "end the agent that works in this session, then try again")
 }
 
-/// Asks whether to delete; only a yes counts.
+/// Asks the user whether to delete the session; false unless the answer is `y` or `yes`.
 fn confirm_deletion(session: &SessionRef, bytes: u64, subagents: usize) -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let hint = "pass --yes to delete without being asked";
@@ -110,7 +110,7 @@ fn confirm_deletion(session: &SessionRef, bytes: u64, subagents: usize) -> Resul
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// A session that is to be changed.
+/// Id and file of a session.
 struct SessionRef {
     id: String,
     path: PathBuf,
@@ -127,7 +127,7 @@ impl SessionRef {
         Ok(Self { id, path })
     }
 
-    /// Says what was done.
+    /// Prints the id and what was done.
     fn print_done(&self, output: &Output, what: &str) -> Result<()> {
         output.print_text(&format!("{} {}\n", sanitize(&self.id), sanitize(what)))
     }

@@ -1,4 +1,4 @@
-//! Where output goes: data on stdout, paged on a terminal when it is long.
+//! Prints results on stdout, through a pager if they are longer than the terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use crate::global::{ColorWhen, GlobalArgs};
 
-/// Knows the terminal, if there is one.
+/// Properties of stdout that decide how results are printed.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Whether to use colours on stdout.
     pub(crate) color: bool,
-    /// The width for prose: that of the terminal within limits, or a readable one in a pipe.
+    /// Width for prose: that of the terminal, within 40 to 120 columns; 100 in a pipe.
     pub(crate) width: usize,
-    /// The width of the terminal; `None` in a pipe, where tables are as wide as they are.
+    /// Width of the terminal; `None` in a pipe, where tables are not cut.
     pub(crate) columns: Option<usize>,
-    /// Whether a person looks at stdout.
+    /// Whether stdout is a terminal.
     pub(crate) is_terminal: bool,
     height: Option<usize>,
     can_page: bool,
@@ -48,17 +48,17 @@ impl Output {
         }
     }
 
-    /// Plain text without a limit on its width.
+    /// Output without colours, pager and limit on the width.
     pub(crate) fn plain() -> Self {
         Self { color: false, width: 100, columns: None, is_terminal: false, height: None, can_page: false }
     }
 
-    /// A style, or none when colours are off.
+    /// The given style, or no style without colours.
     pub(crate) fn style(&self, style: Style) -> Style {
         if self.color { style } else { Style::new() }
     }
 
-    /// Prints text for people, through a pager when it is longer than the screen.
+    /// Prints text, through a pager if it is longer than the terminal.
     pub(crate) fn print_text(&self, text: &str) -> Result<()> {
         let long = self.height.is_some_and(|height| text.lines().count() > height);
         if !(self.can_page && long && show_in_pager(text)?) {
@@ -74,7 +74,7 @@ impl Output {
         self.print_bytes(text.as_bytes())
     }
 
-    /// Prints bytes as they are.
+    /// Prints bytes unchanged and flushes stdout.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
@@ -83,7 +83,7 @@ impl Output {
     }
 }
 
-/// Shows text in `$PAGER` or less; false when no pager could be started.
+/// Shows text in `$PAGER` or `less`; false if no pager could be started.
 fn show_in_pager(text: &str) -> io::Result<bool> {
     let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let mut words = chosen.split_whitespace();
@@ -91,11 +91,11 @@ fn show_in_pager(text: &str) -> io::Result<bool> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Quit when it fits, keep colours, leave the text on the screen.
+        // Quit if the text fits, keep colours, leave the text on the screen.
         command.env("LESS", "FRX");
     }
     if std::env::var_os("LESSCHARSET").is_none() {
-        // What we print is UTF-8 whatever the locale says.
+        // The text is UTF-8, whatever the locale.
         command.env("LESSCHARSET", "utf-8");
     }
     let Ok(mut child) = command.spawn() else { return Ok(false) };

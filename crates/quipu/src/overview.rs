@@ -1,4 +1,4 @@
-//! `quipu` without a command: what a person wants to see first.
+//! `quipu` without a command: an overview of sessions, cost, projects and models.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ fn print_overview(catalogue: &Catalogue, global: &GlobalArgs, output: &Output) -
     let by_day: BTreeMap<&str, &UsageRow> =
         days.rows.iter().filter_map(|row| Some((row.key.as_deref()?, row))).collect();
     let cost = |day: Date| by_day.get(&*day.to_string()).map_or(0.0, |row| row.cost.as_f64());
-    // Messages without a time and those from the future belong to no week or month.
+    // Messages without a time or with one in the future count for no week or month.
     let since = |first: Date| -> f64 {
         let (first, last) = (first.to_string(), today.to_string());
         let days = by_day.range(&*first..=&*last);
@@ -58,7 +58,7 @@ fn print_overview(catalogue: &Catalogue, global: &GlobalArgs, output: &Output) -
     let monday = today.saturating_sub(Span::new().days(today.weekday().to_monday_zero_offset()));
     let spend = [("today", cost(today)), ("this week", since(monday)), ("this month", since(today.first_of_month()))];
     let (recent, present) = ((now.timestamp() - ACTIVE_WITHIN).as_nanosecond(), now.timestamp().as_nanosecond());
-    // A file copied just now holds old messages; a message from the future says nothing.
+    // By the time of its last message: a file that was just copied has old messages.
     let is_active = |session: &ListedSession| (recent..=present).contains(&session.last_active_ns());
     let active: Vec<_> = sessions.iter().filter(|session| is_active(session)).map(|s| s.session_id.as_str()).collect();
     let month =
@@ -125,7 +125,7 @@ fn print_overview(catalogue: &Catalogue, global: &GlobalArgs, output: &Output) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// A label and items after it, on as many lines as the terminal needs.
+/// A label with items after it, wrapped to the width of the terminal.
 pub(crate) fn wrap_items(label: &str, items: &[String], gap: &str, output: &Output) -> String {
     const LABEL_COLUMNS: usize = 11;
     let limit = output.columns.unwrap_or(usize::MAX);
@@ -145,7 +145,7 @@ pub(crate) fn wrap_items(label: &str, items: &[String], gap: &str, output: &Outp
     text + "\n"
 }
 
-/// Numbers as bars.
+/// One bar character for each number, relative to the largest.
 pub(crate) fn bar_chart(numbers: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = numbers.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The same work on many files, on all cores, with a progress bar when it takes long.
+//! Processes many files on all cores, with a progress bar.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use crate::global::GlobalArgs;
 
-/// Works on each file; the results come in the order of the files. A panic in `work` ends
-/// the command: a result that is missing must not pass for a file without one.
+/// Calls `work` for each file and returns the results in the order of the files. A panic in
+/// `work` ends the command: a missing result must not look like an empty one.
 pub(crate) fn map_files<F: Sync, T: Send>(
     files: &[F],
     what: &'static str,
@@ -26,7 +26,8 @@ pub(crate) fn map_files<F: Sync, T: Send>(
     results
 }
 
-/// Drawn on stderr, only when that is a terminal and there is something to wait for.
+/// A progress bar on stderr; hidden with `--quiet`, for a single file, or if stderr is not a
+/// terminal.
 fn file_progress_bar(files: usize, what: &'static str, global: &GlobalArgs) -> ProgressBar {
     if global.quiet || files < 2 {
         return ProgressBar::hidden();

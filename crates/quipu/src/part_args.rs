@@ -1,4 +1,4 @@
-//! The options that `show` and `export` share to choose parts of a conversation.
+//! The options that `show` and `export` share to select parts of a conversation.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -30,17 +30,17 @@ pub(crate) struct PartArgs {
 }
 
 impl PartArgs {
-    /// Whether only some turns or items are chosen.
+    /// Whether only some turns or items are selected.
     pub(crate) fn is_partial(&self) -> bool {
         self.turn.is_some() || self.tail.is_some() || self.only_prompts
     }
 
-    /// Whether kinds of items are left out.
+    /// Whether some kinds of items are left out.
     pub(crate) fn leaves_out(&self) -> bool {
         self.only_prompts || self.no_thinking || self.no_tools
     }
 
-    /// Keeps the items that the options select. Fails if there is no such turn.
+    /// Removes items that the options do not select. Fails if there is no such turn.
     pub(crate) fn select(&self, items: &mut Vec<ScreenItem>, conversation: &Conversation) -> Result<()> {
         if let Some(n) = self.turn {
             let turns = conversation.turns();
@@ -54,7 +54,8 @@ impl PartArgs {
         Ok(())
     }
 
-    /// The lines of the file that belong to the turn; all lines without `--turn`.
+    /// Line numbers from the first to the last entry of the turn; all lines without `--turn`. Fails
+    /// if there is no such turn.
     pub(crate) fn turn_lines(&self, conversation: &Conversation) -> Result<RangeInclusive<u64>> {
         let Some(n) = self.turn else { return Ok(0..=u64::MAX) };
         let turns = conversation.turns();

@@ -1,4 +1,4 @@
-//! The price table: the bundled one, with the user's own prices over it. Both commands read it here.
+//! Loads the price table, bundled prices and the user's own, for both commands.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use quipu_conversation::price::Prices;
 
-/// `<config>/quipu/prices.toml` over the bundled prices. A file that cannot be read, or holds
-/// something else, is an error.
+/// Bundled prices, overridden by `<config>/quipu/prices.toml` if it exists. Fails if that file
+/// cannot be read or parsed.
 pub(crate) fn load() -> Result<Prices> {
     let Some(path) = prices_path() else { return Ok(Prices::bundled()) };
     match std::fs::read_to_string(&path) {
@@ -17,7 +17,7 @@ pub(crate) fn load() -> Result<Prices> {
     }
 }
 
-/// The file of the user's own prices; `None` without a home folder.
+/// Path of the user's own prices; `None` without a home folder.
 pub(crate) fn prices_path() -> Option<PathBuf> {
     let home = || std::env::home_dir().map(|home| home.join(".config"));
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from).or_else(home)?;

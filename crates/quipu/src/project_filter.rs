@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use quipu_transcript::find::project_folder_name;
 
-/// What `--project` selects.
+/// Selects projects by a part of their path, or by a folder above them.
 #[derive(Debug)]
 pub(crate) enum ProjectFilter {
     /// Projects whose working directory or folder name contains this, in lower case.

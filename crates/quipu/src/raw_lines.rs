@@ -1,4 +1,4 @@
-//! `quipu show --view raw`: the lines of a file as they are.
+//! `quipu show --view raw`: prints the lines of a file unchanged.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,14 +17,14 @@ use crate::output::Output;
 
 /// Which lines to show.
 pub(crate) struct LineSelection {
-    /// The numbers of the lines, counted from 1.
+    /// Line numbers, counted from 1.
     pub(crate) lines: RangeInclusive<u64>,
-    /// Only so many of them, the last ones.
+    /// Show only the last ones of these, at most this many.
     pub(crate) tail: Option<usize>,
 }
 
-/// Prints lines; as text on a terminal, without their control characters. As text without
-/// `tail` each line is printed as it is read.
+/// Prints the selected lines, sanitized if stdout is a terminal. As text without `tail`, each
+/// line is printed as soon as it is read.
 pub(crate) fn print_raw_lines(path: &Path, form: ShowFormat, output: &Output, wanted: &LineSelection) -> Result<()> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin().lock())
@@ -73,7 +73,7 @@ pub(crate) fn print_raw_lines(path: &Path, form: ShowFormat, output: &Output, wa
             output.print_bytes(Html { details: about, ..Html::default() }.render_lines(texts).as_bytes())
         }
         ShowFormat::Json | ShowFormat::Text => {
-            // The lines' own bytes; one that is no JSON becomes a string in an object.
+            // JSON lines are printed unchanged; any other line becomes a string in an object.
             let line = |line| {
                 Json::parse(line).unwrap_or_else(|_| Json::from_serialize(&serde_json::json!({ "problem": line })))
             };

@@ -1,4 +1,4 @@
-//! `quipu resume`: go on with a session in the folder it belongs to.
+//! `quipu resume`: prints or runs the command that resumes a session in its folder.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::sessions;
 
-/// The program that goes on with sessions.
+/// Program that resumes sessions.
 const AGENT_PROGRAM: &str = "claude";
 
 pub(crate) fn run(args: &ResumeArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ResumeArgs, global: &GlobalArgs, output: &Output) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// The latest session of the current folder, or else of all.
+/// File of the latest session of the current folder, or else of all sessions.
 fn latest_session(global: &GlobalArgs) -> Result<PathBuf> {
     let rows = catalogue::list_sessions(global)?;
     let here = std::env::current_dir()?;
@@ -57,11 +57,11 @@ fn latest_session(global: &GlobalArgs) -> Result<PathBuf> {
     row.map(|row| row.path.clone()).ok_or_else(|| no_sessions_error(global))
 }
 
-/// What it takes to go on with a session.
+/// Session id, folder and environment of the command that resumes a session.
 struct ResumeCommand {
     id: String,
     cwd: String,
-    /// The config folder, where the agent would not look there by itself.
+    /// Config folder to pass to the agent; `None` if it is the default one.
     config_dir: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl ResumeCommand {
         Ok(Self { id, cwd, config_dir })
     }
 
-    /// The command for a shell.
+    /// The command, quoted for a shell.
     fn shell_command(&self) -> Result<String> {
         let set = match &self.config_dir {
             Some(dir) => format!("CLAUDE_CONFIG_DIR={} ", shell_quote(dir)?),
@@ -107,7 +107,7 @@ impl ResumeCommand {
         Ok(format!("cd {} && {set}{AGENT_PROGRAM} --resume {}", shell_quote(&self.cwd)?, shell_quote(&self.id)?))
     }
 
-    /// Starts the agent in place of this program; returns only where that cannot be done.
+    /// Replaces this process by the agent; on Unix it returns only if that fails.
     fn exec(&self, output: &Output) -> Result<ExitCode> {
         if !Path::new(&self.cwd).is_dir() {
             let message = format!("the folder '{}' does not exist", self.cwd);
@@ -135,8 +135,8 @@ fn is_projects_folder(folder: &Path) -> bool {
     folder.file_name() == Some("projects".as_ref())
 }
 
-/// The directory whose sessions are kept in a project folder: the first one the session
-/// names, unless a later one has this folder.
+/// Working directory of a session. The first one in the file, unless it does not belong to the
+/// project folder and a later one does.
 fn session_cwd(path: &Path, folder: &str) -> Result<Option<String>> {
     let first = SessionOverview::read_both_ends(path)?.cwd;
     if first.as_deref().is_none_or(|cwd| project_folder_name(cwd) == folder) {

@@ -25,7 +25,7 @@ use crate::parallel;
 use crate::table::truncate;
 use crate::time::{format_local_time, now};
 
-/// In text, a session shows no more hits than this; `--session` shows the others.
+/// Hits per session in text output; `--session` shows the others.
 const MAX_HITS_PER_SESSION: usize = 5;
 
 pub(crate) fn run(args: &SearchArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -59,12 +59,12 @@ pub(crate) fn run(args: &SearchArgs, global: &GlobalArgs, output: &Output) -> Re
     Ok(if found.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Stands before words of a query that begin with a dash and can be no option, such as `->`
-/// and `-harbour`: clap would refuse the first and take the second for `-h`. No keyboard types
-/// this character.
+/// Put before words of a query that begin with a dash and cannot be options, such as `->` and
+/// `-harbour`: clap would refuse the first and read the second as `-h`. The character cannot be
+/// typed on a keyboard.
 const DASH_MARKER: char = '\u{2060}';
 
-/// The arguments of the command with [`DASH_MARKER`] where a query needs it.
+/// Adds [`DASH_MARKER`] to the arguments of `quipu search` that need it.
 pub(crate) fn mark_dashed_words(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let (mut is_search, mut is_past_options) = (false, false);
     let args = args.map(|arg| {
@@ -79,19 +79,19 @@ pub(crate) fn mark_dashed_words(args: impl Iterator<Item = OsString>) -> Vec<OsS
     args.collect()
 }
 
-/// Whether an argument begins with a dash and can be no option of `search`.
+/// Whether an argument begins with a dash and cannot be an option of `search`.
 fn is_dashed_word(arg: &str) -> bool {
     let Some(rest) = arg.strip_prefix('-') else { return false };
     let mut after_flags = rest.trim_start_matches(['h', 'q', 'v', 'V']).chars();
     match (after_flags.next(), after_flags.next()) {
         (None | Some('-' | 'p'), _) => false,
         (Some('n'), value) => value.is_some_and(|value| !value.is_ascii_digit() && value != '='),
-        // One letter alone is a mistyped option, as clap says.
+        // A single letter is a mistyped option; clap reports it.
         (Some(letter), _) => rest.len() > 1 || !letter.is_alphabetic(),
     }
 }
 
-/// A word of the query as it was typed. Fails if it may be a mistyped option.
+/// The word without [`DASH_MARKER`]. Fails if it may be a mistyped option.
 fn query_word(word: &str) -> Result<&str> {
     let Some(dashed) = word.strip_prefix(DASH_MARKER) else { return Ok(word) };
     if !dashed[1..].starts_with(char::is_alphanumeric) {
@@ -196,7 +196,7 @@ fn search_files(pattern: &Pattern, query: &Query, global: &GlobalArgs) -> Search
     found
 }
 
-/// Hits by session, each in two lines: where it is, and what is said there.
+/// Hits by session, each in two lines: its position and a snippet.
 fn render_hits(found: &SearchHits, output: &Output) -> Result<String> {
     let cyan = output.style(AnsiColor::Cyan.on_default());
     let (bold, dim) = (output.style(Style::new().bold()), output.style(Style::new().dimmed()));
@@ -234,16 +234,16 @@ fn render_hits(found: &SearchHits, output: &Output) -> Result<String> {
     Ok(text)
 }
 
-/// The name by which `quipu show` opens a session.
+/// Name of a session for `quipu show`; with its project if several sessions have the id.
 fn session_name(SessionKey { project, id }: &SessionKey, is_twice: bool) -> String {
     let is_uuid = id.len() == 36 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     let id = if is_uuid { &id[..8] } else { id };
     if is_twice { format!("{}/{id}", project.trim_start_matches('-')) } else { id.to_owned() }
 }
 
-/// The title and the project of a hit's session.
+/// Title and project of the session of a hit.
 fn title_and_project(hit: &Hit) -> (String, String) {
-    // The file of a subagent lies beside the session's, or somewhere in the folder of the session.
+    // The file of a subagent is next to the session file or in the folder of the session.
     let mut folders = hit.path.ancestors().skip(1);
     let own = folders.find(|folder| folder.file_name().is_some_and(|name| *name == *hit.session_id));
     let own = own.unwrap_or(&hit.path).with_file_name(format!("{}.jsonl", hit.session_id));

@@ -20,22 +20,21 @@ use crate::parallel;
 use crate::sessions;
 use crate::table::{Column, Table};
 
-/// A credential in a transcript, in the shape of `quipu secrets --json`. The value
-/// itself is not kept.
+/// A credential in a transcript, in the shape of `quipu secrets --json`, without its value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Finding {
     kind: &'static str,
     session_id: String,
     path: PathBuf,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     line: u64,
-    /// The first four characters; fewer of a short value.
+    /// First four characters, or fewer of a short value.
     prefix: String,
-    /// In characters.
+    /// Length of the value in characters.
     length: usize,
 }
 
-/// A file to search, and the session it belongs to.
+/// A file to search and the id of its session.
 struct SearchedFile {
     session_id: String,
     path: PathBuf,
@@ -60,12 +59,11 @@ pub(crate) fn run(args: &SecretsArgs, global: &GlobalArgs, output: &Output) -> R
         }
         print_note(global, &summary(&findings, sources.len()));
     }
-    // A file that could not be searched may hold one.
+    // A file that could not be searched may contain a credential.
     Ok(if findings.is_empty() && is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The files of the sessions that are named, or of all; and whether every folder could
-/// be read.
+/// Files of the named sessions, or of all; the flag is false if a folder could not be read.
 fn files_to_search(args: &SecretsArgs, global: &GlobalArgs) -> Result<(Vec<SearchedFile>, bool)> {
     let mut sources = Vec::new();
     if !args.sessions.is_empty() {
@@ -97,7 +95,7 @@ fn files_to_search(args: &SecretsArgs, global: &GlobalArgs) -> Result<(Vec<Searc
     Ok((sources, errors.is_empty()))
 }
 
-/// Long tool results that the agent keeps in files of their own.
+/// Files with long tool results, which the agent keeps outside the transcript.
 fn stored_results(session: &Path) -> Vec<PathBuf> {
     let listed = std::fs::read_dir(session.with_extension("").join("tool-results"));
     let mut files: Vec<PathBuf> = listed.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -106,7 +104,7 @@ fn stored_results(session: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Searches one file. An error ends the search of it; what was found until then counts.
+/// Searches one file. After an error the findings so far are returned with it.
 fn search_file(source: &SearchedFile) -> (Vec<Finding>, Option<FileError>) {
     let mut findings = Vec::new();
     let error = search_lines(source, &mut findings).err();
@@ -126,7 +124,7 @@ fn search_lines(source: &SearchedFile, findings: &mut Vec<Finding>) -> Result<()
                 print_warning(&format!("line {number} of {} has {len} bytes and was not searched", path.display()));
             }
             Some(RawLine::Line { number, bytes, .. }) => {
-                // A value often occurs twice in a line: for the model and for the program.
+                // A value often occurs twice in a line: in the message and in the tool output.
                 let mut seen = HashSet::new();
                 find_secrets_in_line(&String::from_utf8_lossy(bytes), &mut |kind, value| {
                     if seen.insert(value.to_owned()) {
@@ -140,13 +138,13 @@ fn search_lines(source: &SearchedFile, findings: &mut Vec<Finding>) -> Result<()
     }
 }
 
-/// The first four characters of a value, at most half of it, and its length.
+/// First four characters of a value, at most half of it, and its length in characters.
 fn prefix_and_length(value: &str) -> (String, usize) {
     let length = value.chars().count();
     (value.chars().take(4.min(length / 2)).collect(), length)
 }
 
-/// One row for each value of a session, with the first place that holds it.
+/// One row for each value in a session, with the first line that contains it.
 fn findings_table(findings: &[Finding], output: &Output) -> String {
     let mut rows: BTreeMap<(&str, &str, &str, usize), Vec<&Finding>> = BTreeMap::new();
     for finding in findings {

@@ -1,4 +1,4 @@
-//! What `show` and `export` say about a session before its conversation.
+//! Collects facts about a session for the header of `show` and `export`.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -8,7 +8,7 @@ use quipu_render::SessionDetails;
 use crate::format;
 use crate::table::truncate;
 
-/// The head of a conversation. Without metrics only what the conversation itself says.
+/// Facts about a session. Without metrics, only those in the conversation itself.
 pub(crate) fn session_details(conversation: &Conversation, metrics: Option<&Metrics>) -> SessionDetails {
     let path = conversation.path();
     let envelopes = || path.iter().filter_map(|node| node.entry.envelope());
@@ -48,7 +48,7 @@ pub(crate) fn session_details(conversation: &Conversation, metrics: Option<&Metr
     about
 }
 
-/// Says how many items are hidden unless `--full` is given; `None` if none is.
+/// Describes the number of hidden items; `None` if there are none.
 pub(crate) fn hidden_summary(count: usize) -> Option<String> {
     (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
 }
@@ -61,7 +61,7 @@ fn cost_with_unpriced(metrics: &Metrics) -> String {
     }
 }
 
-/// A timestamp in the local time zone, named; as it is when it cannot be parsed.
+/// A timestamp in the local time zone with its abbreviation; unchanged if it cannot be parsed.
 fn local_time_with_zone(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string(),

@@ -1,4 +1,4 @@
-//! Tables of sessions, and how a session is called in them.
+//! Renders tables of sessions.
 
 use quipu_conversation::headline;
 use quipu_index::ListedSession;
@@ -18,7 +18,7 @@ const COLUMNS: [Column; 7] = [
     Column::text("title").flexible(30),
 ];
 
-/// One row a session: what it is called, when it was last active, and what it used.
+/// Table with one row per session: id, last activity, project, usage and title.
 pub(crate) fn session_table(rows: &[ListedSession], output: &Output) -> String {
     let mut table = Table::new(COLUMNS);
     for row in rows {
@@ -38,7 +38,7 @@ pub(crate) fn session_table(rows: &[ListedSession], output: &Output) -> String {
     table.render(output)
 }
 
-/// A table of sessions that one name may mean, for an error message.
+/// Table of sessions that match an ambiguous name, for an error message.
 pub(crate) fn candidate_table(rows: &[ListedSession], name: impl Fn(&ListedSession) -> String) -> String {
     let mut table = Table::new([Column::text("session"), Column::text("last"), Column::text("title")]);
     for row in rows {
@@ -51,15 +51,15 @@ pub(crate) fn candidate_table(rows: &[ListedSession], name: impl Fn(&ListedSessi
     table.render(&Output::plain())
 }
 
-/// The beginning of a session's id that is shown in tables.
+/// First eight characters of the session id.
 pub(crate) fn short_id(row: &ListedSession) -> &str {
     row.session_id.get(..8).unwrap_or(&row.session_id)
 }
 
-/// How much of a title is shown where nothing limits it.
+/// Longest title in a table without a limit on its width.
 const MAX_TITLE_CHARS: usize = 120;
 
-/// What a session is called in tables.
+/// Title of a session, or else a line of its first prompt.
 pub(crate) fn session_title(row: &ListedSession) -> String {
     let line = headline(row.title.as_deref(), row.first_prompt.as_deref()).unwrap_or_default();
     truncate(line, MAX_TITLE_CHARS)

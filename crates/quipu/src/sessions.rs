@@ -1,4 +1,4 @@
-//! Which sessions are meant: where they are kept and how they are named.
+//! Finds the session that the user names on the command line.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::global::GlobalArgs;
 use crate::project_filter::ProjectFilter;
 use crate::session_table::{candidate_table, short_id};
 
-/// The file of the session that `spec` names: a path, `agent-ID`, an id or a unique prefix of
-/// it, or `latest`; the last three also after `PROJECT/`.
+/// File of the session that `spec` names: a path, `agent-ID`, an id or a unique prefix of it, or
+/// `latest`; an id, a prefix or `latest` also after `PROJECT/`.
 pub(crate) fn resolve_session(spec: &str, global: &GlobalArgs) -> Result<PathBuf> {
-    // A path needs no look at the sessions.
+    // A path needs no listing of the sessions.
     let path = PathBuf::from(spec);
     if path.is_file() {
         return Ok(path);
@@ -56,10 +56,10 @@ fn not_found_error(spec: &str) -> anyhow::Error {
     ResolveError::NotFound { spec: spec.to_owned() }.into()
 }
 
-/// Keeps the sessions of a project: the one with this very folder name or path, or else
-/// those that contain it.
+/// Keeps the sessions of the project with exactly this folder name or path, or else of those
+/// that contain it.
 fn retain_project(rows: &mut Vec<ListedSession>, project: &str) -> Result<()> {
-    // The folders' names begin with a dash, which looks like an option.
+    // The folder names begin with a dash, which would look like an option.
     let name = |folder: &str| folder.trim_start_matches('-').to_owned();
     let is_this = |row: &ListedSession| name(&row.project) == name(project) || row.cwd.as_deref() == Some(project);
     if rows.iter().any(is_this) {
@@ -71,7 +71,7 @@ fn retain_project(rows: &mut Vec<ListedSession>, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lists the sessions that match, each by the shortest kind of name that tells them apart.
+/// Lists the sessions that match, each by the shortest kind of name that is unique.
 fn ambiguous_error(spec: &str, rows: &[ListedSession]) -> anyhow::Error {
     let ids = |row: &ListedSession| row.session_id.clone();
     let in_projects = |row: &ListedSession| format!("{}/{}", row.project.trim_start_matches('-'), short_id(row));
@@ -92,8 +92,8 @@ fn ambiguous_error(spec: &str, rows: &[ListedSession]) -> anyhow::Error {
     Failure::listing("session.ambiguous", message, candidate_table(rows, name), names)
 }
 
-/// The session and the line named by `SESSION:LINE`. `None` if no digits follow a colon,
-/// or a file has that very name.
+/// Splits `SESSION:LINE`. The line is `None` if no digits follow a colon, or if a file has
+/// exactly this name.
 pub(crate) fn split_line(spec: &str) -> (&str, Option<u64>) {
     let is_file = || std::path::Path::new(spec).is_file();
     match spec.rsplit_once(':') {

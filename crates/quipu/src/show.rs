@@ -114,7 +114,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
                 ..Terminal::default()
             };
             let text = match opened {
-                // What was asked for is shown whole, what stands around it folded.
+                // Items of the named line are shown in full, the items around them folded.
                 Some(Range { start, end }) => {
                     let whole = Terminal { thinking: ThinkingDisplay::Full, show_full: true, ..terminal.clone() };
                     let [before, after] = [&items[..start], &items[end..]].map(|items| terminal.render(items));
@@ -138,9 +138,8 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The items of the conversation, or of one left branch. Where a line is named that stands
-/// in a left branch or in a hidden text, these are there too. With the count of hidden items
-/// that are left out.
+/// Items of the conversation or of one left branch, and the number of hidden items left out. If
+/// `line` is in a left branch or a hidden item, all branches and hidden items are included.
 fn screen_items(conversation: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
     let options = UiOptions { include_hidden: args.full, include_branches: args.branch == Some(BranchChoice::All) };
     let Some(BranchChoice::Number(n)) = args.branch else {
@@ -166,7 +165,7 @@ fn load_conversation(path: &Path) -> Result<Conversation> {
     if is_stdin(path) { Ok(load_reader(io::stdin().lock())) } else { Ok(load_session(path)?) }
 }
 
-/// Fails if a file has no such line; reads it only where the items leave that open.
+/// Fails if the file has no such line. Reads the file only if the items do not show it.
 fn require_line(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
     if line > 0 && items.iter().any(|item| item.line >= line && item.line != u64::MAX) || is_stdin(path) {
         return Ok(());
@@ -184,7 +183,8 @@ fn require_line(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
     Err(Failure::error("line.none", message, format!("it has {count} lines")))
 }
 
-/// Keeps some items and as many as asked for on either side; returns where they are then.
+/// Keeps the items in `shown` and `around` items on either side. Returns the new range of the
+/// items in `shown`.
 fn keep_around(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) -> Range<usize> {
     items.truncate(shown.end.saturating_add(around));
     let first = shown.start.saturating_sub(around);
@@ -192,13 +192,13 @@ fn keep_around(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) 
     shown.start - first..shown.end - first
 }
 
-/// The numbers of a line and so many on either side; all lines if none is named.
+/// Numbers of a line and of `around` lines on either side; all lines if none is named.
 fn line_range(line: Option<u64>, around: Option<usize>) -> RangeInclusive<u64> {
     let around = around.unwrap_or_default() as u64;
     line.map_or(0..=u64::MAX, |line| line.saturating_sub(around)..=line.saturating_add(around))
 }
 
-/// Why there is nothing on the screen.
+/// Explains why there is nothing to show.
 fn empty_note(path: &Path, args: &ShowArgs) -> String {
     let is_empty = !is_stdin(path) && path.metadata().is_ok_and(|meta| meta.len() == 0);
     if is_empty {
@@ -208,7 +208,7 @@ fn empty_note(path: &Path, args: &ShowArgs) -> String {
     }
 }
 
-/// Says on stderr what the text leaves out.
+/// Prints on stderr what the text leaves out.
 fn print_left_out(conversation: &Conversation, global: &GlobalArgs, hidden: Option<&str>) {
     let branches = conversation.branches().len();
     if branches > 0 {

@@ -1,4 +1,4 @@
-//! `quipu stats`: how sessions are worked in.
+//! `quipu stats`: length, turns, context, tools and hours of sessions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use crate::overview::{bar_chart, wrap_items};
 use crate::session_table::short_id;
 use crate::time::now;
 
-/// Tools that are shown as text.
+/// Tools in the text output; JSON has all.
 const MAX_TOOLS_SHOWN: usize = 12;
 
 pub(crate) fn run(args: &StatsArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &StatsArgs, global: &GlobalArgs, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sessions that a filter selects, and what their messages in its time amount to.
+/// Sessions that the filter selects, and statistics of their messages in the selected period.
 fn collect_stats(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<ListedSession>, MessageStats)> {
     let mut sessions = catalogue.sessions()?;
     sessions.retain(|session| filter.matches(session));
@@ -59,17 +59,17 @@ fn collect_stats(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<ListedSe
     Ok((sessions, messages))
 }
 
-/// What API messages amount to.
+/// Statistics of API messages.
 #[derive(Default)]
 struct MessageStats {
     total: u64,
     by_subagents: u64,
-    /// How many messages call each tool.
+    /// Number of messages that call each tool.
     tools: BTreeMap<String, u64>,
-    /// How many were sent in each hour of the day, and on each day of the week from Monday.
+    /// Number of messages in each hour of the day, in local time.
     hours: [u64; 24],
     weekdays: [u64; 7],
-    /// The most tokens a model was given, and the session.
+    /// Largest prompt in tokens, and the id of its session.
     largest_context: Option<(u64, String)>,
 }
 
@@ -98,7 +98,7 @@ impl MessageStats {
 
 struct SessionStats<'a> {
     sessions: &'a [ListedSession],
-    /// From the first to the last entry of each session, in seconds, the shortest first.
+    /// Seconds from the first to the last entry of each session, the shortest first.
     lengths: Vec<(f64, &'a ListedSession)>,
     /// Turns of each session, the fewest first.
     turns: Vec<(u64, &'a ListedSession)>,
@@ -193,13 +193,13 @@ impl<'a> SessionStats<'a> {
     }
 }
 
-/// Six characters of a chart.
+/// The bars of six hours of a chart.
 fn six_hours(chart: &str, from: usize) -> String {
     chart.chars().skip(from).take(6).collect()
 }
 
-/// The median, the largest and the session that has it, of sorted numbers; `None` without any.
-/// Of two in the middle the smaller counts.
+/// Median, maximum and the session of the maximum of sorted numbers; `None` if there are none.
+/// Of two middle numbers the smaller one is the median.
 fn median_and_max<'a, T: Copy>(sorted: &[(T, &'a ListedSession)]) -> Option<(T, T, &'a str)> {
     let (largest, session) = sorted.last()?;
     Some((sorted[(sorted.len() - 1) / 2].0, *largest, &session.session_id))

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::prices;
 use crate::time::now;
 
-/// What Claude Code sends; every field may be absent.
+/// The JSON that Claude Code sends; every field may be absent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct StatusInput {
@@ -47,7 +47,7 @@ struct ContextWindowInput {
     used_percentage: Option<f64>,
 }
 
-/// What is shown; what is not known is left out.
+/// Values of the status line; `None` if not known.
 #[derive(Debug, Default, Serialize)]
 struct StatusLine {
     model: Option<String>,
@@ -58,10 +58,10 @@ struct StatusLine {
     context_used_percentage: Option<f64>,
 }
 
-/// Blocks follow one another for as long as there are no five hours without a message;
-/// further back than this is not looked.
+/// How far to look back for the start of the active block. Blocks follow each other until there
+/// are five hours without a message.
 const BLOCK_HISTORY_DAYS: i64 = 7;
-/// The context window of a model, in tokens, when nobody says.
+/// Context window in tokens if Claude Code does not send it.
 const DEFAULT_CONTEXT_TOKENS: f64 = 200_000.0;
 
 pub(crate) fn run(global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -99,7 +99,7 @@ fn status_line(status: &StatusInput, global: &GlobalArgs) -> Result<StatusLine> 
     Ok(StatusLine {
         model: model_name(status, session.as_ref()),
         session_cost_usd: session.as_ref().map(|status| status.session.cost_usd).or(status.cost.total_cost_usd),
-        // A damaged index is for another command to set aside.
+        // A damaged index is repaired by the next other command.
         today_cost_usd: counted.is_ok().then(|| days.report(now.timestamp()).totals.cost.as_f64()),
         block_minutes_left: block.and_then(minutes_left),
         block_cost_usd: block.map(|row| row.cost.as_f64()),
@@ -110,7 +110,7 @@ fn status_line(status: &StatusInput, global: &GlobalArgs) -> Result<StatusLine> 
     })
 }
 
-/// Reads the session, through the index when it belongs there and can be used.
+/// Reads a session through the index, or directly if it is not in the index or the index fails.
 fn session_status(catalogue: &mut Catalogue, file: &Path) -> Result<Option<SessionStatus>> {
     if catalogue.contains_path(file)
         && let Ok(session) = catalogue.session_status(file)
@@ -130,7 +130,7 @@ fn model_name(status: &StatusInput, session: Option<&SessionStatus>) -> Option<S
     given.or_else(|| last().map(|model| format::model(&model).to_owned())).filter(|model| !model.is_empty())
 }
 
-/// How much of the context window the last prompt filled.
+/// Percentage of the context window that the last prompt filled.
 fn context_percentage(status: &StatusInput, session: &SessionStatus) -> Option<f64> {
     let prompt = session.last_message.as_ref()?.tokens.prompt();
     let is_long = status.model.id.as_deref().is_some_and(|id| id.contains("[1m]"));

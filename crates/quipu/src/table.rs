@@ -1,8 +1,8 @@
-//! Tables that fit the terminal.
+//! Renders tables that fit the terminal.
 //!
-//! A row is always one line. When a terminal is too narrow, flexible columns are cut with `…`
-//! down to their minimum, the last first; then whole columns are dropped, by rank.
-//! In a pipe nothing is cut and nothing dropped.
+//! A row is always one line. If the terminal is too narrow, the cells of flexible columns are cut
+//! with `…` down to their minimum, the last column first; then whole columns are dropped, by
+//! rank. In a pipe nothing is cut or dropped.
 
 use anstyle::{AnsiColor, Style};
 use quipu_render::sanitize;
@@ -13,22 +13,22 @@ use crate::output::Output;
 #[cfg(test)]
 mod tests;
 
-/// Space between two columns.
+/// Spaces between two columns.
 const COLUMN_GAP: usize = 2;
 
-/// A column: its head and what happens to it when the terminal is narrow.
+/// Heading, alignment and behaviour of a column on a narrow terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     heading: &'static str,
     is_number: bool,
-    /// Columns with a higher rank are dropped earlier; those with 0 never.
+    /// Columns with a higher rank are dropped first; 0 is never dropped.
     drop_rank: u8,
-    /// Set for a column whose cells may be cut, to the width they keep.
+    /// Width down to which cells may be cut; `None` if they may not be cut.
     min_width: Option<usize>,
 }
 
 impl Column {
-    /// A column of words.
+    /// A column of text, aligned to the left.
     pub(crate) const fn text(head: &'static str) -> Self {
         Self { heading: head, is_number: false, drop_rank: 0, min_width: None }
     }
@@ -38,18 +38,18 @@ impl Column {
         Self { heading: head, is_number: true, drop_rank: 0, min_width: None }
     }
 
-    /// Drops the column when there is no room; the highest rank first.
+    /// Allows to drop the column; the highest rank is dropped first.
     pub(crate) const fn drop_rank(self, rank: u8) -> Self {
         Self { drop_rank: rank, ..self }
     }
 
-    /// Cuts the cells when there is no room, but not below this width.
+    /// Allows to cut the cells, but not below this width.
     pub(crate) const fn flexible(self, min_width: usize) -> Self {
         Self { min_width: Some(min_width), ..self }
     }
 }
 
-/// Rows of cells under a head.
+/// Rows of cells under a heading.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -62,13 +62,13 @@ impl Table {
         Self { columns: columns.into(), rows: Vec::new(), has_total: false }
     }
 
-    /// Adds a row; cells become one line without control characters.
+    /// Adds a row; cells are sanitized and put on one line.
     pub(crate) fn push_row(&mut self, cells: impl IntoIterator<Item = String>) {
         let line = |cell: String| sanitize(&cell).split_whitespace().collect::<Vec<_>>().join(" ");
         self.rows.push(cells.into_iter().map(line).collect());
     }
 
-    /// Adds the last row, which sums up the others and stands out.
+    /// Adds the row with the totals, which must be the last.
     pub(crate) fn push_total(&mut self, cells: impl IntoIterator<Item = String>) {
         self.push_row(cells);
         self.has_total = true;
@@ -112,7 +112,7 @@ impl Table {
         line.trim_end().to_owned()
     }
 
-    /// The width of each column; `None` for those that are dropped.
+    /// Width of each column; `None` if it is dropped.
     fn column_widths(&self, limit: Option<usize>) -> Vec<Option<usize>> {
         let natural = |n: usize, column: &Column| {
             let cells = self.rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.width());
@@ -143,7 +143,7 @@ impl Table {
     }
 }
 
-/// The beginning of a text that fits a width in terminal cells, `…` marking what is left out.
+/// Truncates a text to a width in terminal cells, with `…` at the end if something is left out.
 pub(crate) fn truncate(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Times as users type and read them.
+//! Parses and formats times.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub(crate) fn now() -> Zoned {
     fixed.map_or_else(Zoned::now, |now| now.to_zoned(TimeZone::system()))
 }
 
-/// A timestamp in the local time zone, to the minute; returned as it is when it cannot be parsed.
+/// A timestamp in the local time zone, to the minute; unchanged if it cannot be parsed.
 pub(crate) fn format_local_time(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -35,25 +35,25 @@ pub(crate) fn parse_time_zone(text: &str) -> Result<TimeZone, &'static str> {
 
 /// The value of `--since` or `--until`.
 ///
-/// Each value stands for a period: `yesterday` and `2026-11-14` for a day, `2026-11` for a
-/// month, `12h ago` for an instant. `--since` takes its start and `--until` its end, so that
-/// both include what they name. Parsers of natural dates such as `interim` return instants
-/// only, which is why the few words are matched here and the rest is left to jiff.
+/// Each value is a period: `yesterday` and `2026-11-14` are a day, `2026-11` is a month, `12h
+/// ago` is an instant. `--since` uses its start and `--until` its end, so that both include the
+/// period. Parsers of natural dates such as `interim` return instants only, so the few words are
+/// matched here and the rest is left to jiff.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TimeArg {
     Instant(Timestamp),
-    /// A time without a zone; means the local one or that of `--timezone`.
+    /// A time without a zone: in the local zone or that of `--timezone`.
     Local(DateTime),
     /// Today at this time.
     Clock(Time),
-    /// So long before now.
+    /// This long before now.
     Ago(AgoSpan),
     Day(Date),
     /// The most recent such day, today included.
     Weekday(Weekday),
-    /// The given day counted back from today: 0 is today.
+    /// This many days before today; 0 is today.
     DaysAgo(i64),
-    /// The year, month or week that many before the current one.
+    /// The year, month or week this many before the current one.
     PeriodsAgo(Unit, i64),
     /// The month that begins on this day.
     Month(Date),
@@ -72,7 +72,7 @@ impl PartialEq for AgoSpan {
 }
 
 impl TimeArg {
-    /// The period this value names, seen from `now` and in its time zone.
+    /// The period of this value, relative to `now` and in its time zone.
     pub(crate) fn period(&self, now: &Zoned) -> Range<Timestamp> {
         let zone = now.time_zone();
         let start_of = |date: Date| date.to_zoned(zone.clone()).map_or(Timestamp::MAX, |zoned| zoned.timestamp());

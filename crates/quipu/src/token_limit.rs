@@ -1,15 +1,15 @@
-//! A limit of tokens that a user sets for five-hour blocks.
+//! The token limit for five-hour blocks.
 
 use std::str::FromStr;
 
 use quipu_index::{UsageReport, UsageRow};
 
-/// What `--token-limit` is given.
+/// Value of `--token-limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenLimit {
-    /// The most that any block used that is over.
+    /// The largest number of tokens in a block that has ended.
     Max,
-    /// So many tokens.
+    /// A number of tokens.
     Tokens(u64),
 }
 
@@ -35,7 +35,7 @@ impl FromStr for TokenLimit {
 }
 
 impl TokenLimit {
-    /// The limit in tokens; `None` if no block is over that it could be taken from.
+    /// The limit in tokens; `None` for `max` if no block has ended yet.
     pub(crate) fn resolve(self, report: &UsageReport) -> Option<u64> {
         let is_over = |row: &&UsageRow| row.block.is_some_and(|block| block.minutes_left.is_none());
         match self {

@@ -69,15 +69,15 @@ pub(crate) fn run(args: &UsageArgs, global: &GlobalArgs, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts what the catalogue knows.
+/// Counts the usage of all sessions in the catalogue.
 pub(crate) fn usage_report(catalogue: &Catalogue, by: GroupBy, window: &TimeWindow) -> Result<UsageReport> {
     let mut counter = UsageCounter::new(by, window);
     catalogue.for_each_usage(by, window, |used| counter.add(used))?;
     Ok(counter.report(now().timestamp()))
 }
 
-/// Counts what the catalogue knows of the selected sessions and models; with the sessions
-/// where rows are named by them.
+/// Counts the usage of the selected sessions and models in the catalogue. Also returns the
+/// sessions if they are needed to name the rows.
 fn count_in_catalogue(
     catalogue: &Catalogue,
     by: GroupBy,
@@ -95,7 +95,7 @@ fn count_in_catalogue(
     Ok((counter.report(now().timestamp()), sessions))
 }
 
-/// Counts the selected sessions and models straight from the files.
+/// Counts the usage of the selected sessions and models by reading the files.
 fn count_in_files(
     by: GroupBy,
     mut counter: UsageCounter<'_>,
@@ -106,7 +106,7 @@ fn count_in_files(
     let dirs = claude_dirs(global);
     let (projects, mut errors) = find::list_project_folders(&dirs);
     let (mut sessions, mut cwds) = (Vec::new(), CwdBySession::new());
-    // A project at a time: their lists of files need not be held together.
+    // One project at a time, so that not all lists of files are in memory together.
     for project in &projects {
         let (histories, unread) = find::list_session_files(std::slice::from_ref(project), &());
         errors.extend(unread);
@@ -143,7 +143,7 @@ fn count_in_files(
     Ok(counter.report(now().timestamp()))
 }
 
-/// Working directories by project folder and session.
+/// Working directories by project folder and session id.
 type CwdBySession = HashMap<(String, String), Option<String>>;
 
 fn add_selected(counter: &mut UsageCounter<'_>, used: &UsageRecord<'_>, filter: &Filter, cwds: &CwdBySession) {
@@ -168,15 +168,15 @@ fn group_by(group: UsageGroup) -> GroupBy {
     }
 }
 
-/// Whether `ls` shows more money than the report, because several sessions hold the same
-/// messages and all of them are in it.
+/// Whether `quipu ls` shows a higher cost than the report, because several sessions contain the
+/// same messages.
 fn has_copies(report: &UsageReport, args: &UsageArgs, sessions: &[ListedSession]) -> bool {
     let all: f64 = sessions.iter().map(|session| session.cost_usd).sum();
     args.group == UsageGroup::Session && args.filters.is_empty() && all > report.totals.cost.as_f64() + 0.005
 }
 
-/// The report as JSON: each row also has its key under a name of its own, and what is
-/// known of its session.
+/// The report as JSON. Each row also has its key under a specific name, such as `date`, and the
+/// fields of its session.
 fn report_json(
     report: &UsageReport,
     group: UsageGroup,

@@ -1,13 +1,13 @@
-//! What the kernel offers for running commands in a sandbox.
+//! Checks what the kernel offers for running commands in a sandbox.
 
 use std::fs;
 
 use super::{CheckResult, CheckStatus};
 
-/// The kernels that brought each version of Landlock's interface: 1, 2, 3 …
+/// First kernel with each version of the Landlock ABI: 1, 2, 3 …
 const LANDLOCK_KERNELS: [(u32, u32); 7] = [(5, 13), (5, 19), (6, 2), (6, 7), (6, 10), (6, 12), (6, 15)];
 
-/// What the agent's sandbox can use here.
+/// Checks the kernel features that the sandbox of the agent uses.
 pub(super) fn sandbox_checks() -> Vec<CheckResult> {
     if !cfg!(target_os = "linux") {
         return vec![CheckResult::new("sandbox", CheckStatus::Missing, "only known on Linux")];
@@ -30,14 +30,14 @@ fn check_landlock() -> CheckResult {
         Some(_) => {
             CheckResult::new("landlock", CheckStatus::Ok, format!("enabled, version {version} (kernel {release})"))
         }
-        // The list is only there where securityfs is mounted, which containers rarely do.
+        // The list exists only where securityfs is mounted, which is rare in containers.
         None => {
             CheckResult::new("landlock", CheckStatus::Ok, format!("version {version}, if enabled (kernel {release})"))
         }
     }
 }
 
-/// The version of Landlock's interface that a kernel has; 0 without any.
+/// Version of the Landlock ABI of a kernel; 0 if it has none.
 fn landlock_version(release: &str) -> usize {
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let kernel = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

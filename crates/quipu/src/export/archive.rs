@@ -1,4 +1,4 @@
-//! `quipu export --all`: a folder with many conversations and a list of them.
+//! `quipu export --all`: writes many conversations to a folder, with an index.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -94,13 +94,13 @@ fn export_session(
 }
 
 impl ExportedSession {
-    /// A text of the list, masked where that is asked for.
+    /// A text for the index, masked with `--redact`.
     fn mask_if_requested(&mut self, args: &ExportArgs, text: &str) -> String {
         if args.redact { self.redactor.redact_text(text).into_owned() } else { text.to_owned() }
     }
 }
 
-/// The file of each session: its project and its id, which no two of them share.
+/// File name of each session, made unique: its project and its id.
 fn file_names(rows: &[ListedSession], format: ExportFormat) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut name = |row: &ListedSession| {
@@ -114,7 +114,7 @@ fn file_names(rows: &[ListedSession], format: ExportFormat) -> Vec<String> {
     rows.iter().map(&mut name).collect()
 }
 
-/// A name that is one in every file system: letters, digits, `-`, `_` and dots within.
+/// A name that is valid in every file system: letters, digits, `-`, `_` and inner dots.
 fn safe_file_name(text: &str) -> String {
     let is_kept = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = text.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
@@ -130,7 +130,7 @@ fn extension(format: ExportFormat) -> &'static str {
     }
 }
 
-/// The list as JSON.
+/// The index as JSON.
 fn list_json(archived: &[ArchiveItem], rows: &[&ListedSession]) -> Result<String> {
     let one = |(one, row): (&ArchiveItem, &&ListedSession)| {
         json!({

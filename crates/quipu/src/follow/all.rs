@@ -20,11 +20,11 @@ use crate::global::GlobalArgs;
 use crate::live_view::{LiveView, SessionContext};
 use crate::output::Output;
 
-/// Sessions written to this lately are looked at when the command begins.
+/// Sessions written within this time are followed from the start.
 const RECENT_MAX_AGE: Duration = Duration::from_secs(12 * 3600);
-/// At most so many of them.
+/// Most sessions that are followed from the start.
 const MAX_RECENT_SESSIONS: usize = 50;
-/// After so long a silence a tool that takes no time must be waiting for something.
+/// A tool that normally returns at once and is silent for longer waits for a permission.
 const SILENCE_BEFORE_WAITING: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
@@ -35,7 +35,7 @@ pub(super) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Re
     for file in new.sessions().into_iter().take(MAX_RECENT_SESSIONS) {
         let silence = SystemTime::now().duration_since(file.modified).unwrap_or_default();
         if silence < RECENT_MAX_AGE {
-            // One that cannot be read now may be readable when it changes.
+            // A file that cannot be read now is tried again when it changes.
             let _ = watched.open(&file.path, TAIL_BYTES, silence);
         }
     }
@@ -66,16 +66,16 @@ struct WatchedSessions<'o> {
 struct WatchedSession {
     session: FollowedSession,
     context: Rc<SessionContext>,
-    /// What it does, as of its last line.
+    /// State of the session as of its last line.
     activity: Activity,
-    /// When its last line came.
+    /// When its last line was read.
     last_line_at: Instant,
     reported: (ActivityState, Option<String>),
 }
 
 impl WatchedSessions<'_> {
-    /// Begins to follow a session. What its file ends with is read, not shown; with
-    /// `u64::MAX` bytes the session has just begun, and all of it is shown.
+    /// Starts to follow a session. The last `bytes` of its file are read but not shown; with
+    /// `u64::MAX` the session has just started and all of it is shown.
     fn open(&mut self, path: &Path, bytes: u64, silence: Duration) -> Result<()> {
         let mut session = FollowedSession::new(SessionFollower::open_near_end(path, bytes)?);
         let is_new = bytes == u64::MAX;
@@ -105,7 +105,7 @@ impl WatchedSessions<'_> {
         Ok(())
     }
 
-    /// Shows what has come: of the sessions that changed, or of all where nothing is known.
+    /// Shows new items of the sessions that changed, or of all if `changed` is empty.
     fn show_new_items(&mut self, changed: &BTreeSet<PathBuf>) -> Result<()> {
         let mut vanished = Vec::new();
         for (path, one) in &mut self.sessions {

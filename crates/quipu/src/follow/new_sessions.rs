@@ -1,4 +1,4 @@
-//! Sessions that begin while others are followed.
+//! Finds sessions that start while others are followed.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use super::MAX_CHANGE_WAIT;
 use crate::claude_dirs::claude_dirs;
 use crate::global::GlobalArgs;
 
-/// How often all folders are listed, whatever the system reports.
+/// How often all folders are listed, in case the operating system missed a change.
 const SCAN_INTERVAL: Duration = Duration::from_secs(10);
-/// The same where it reports nothing.
+/// How often all folders are listed if some cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Listing takes at most one part in so many of the time.
+/// Listing takes at most one part in this many of the time.
 const SCAN_TIME_DIVISOR: u32 = 200;
 
-/// Finds sessions that begin.
+/// Finds sessions that start.
 pub(super) struct NewSessions {
     dirs: Vec<PathBuf>,
     known: HashSet<PathBuf>,
-    /// The folders of projects that are not watched yet.
+    /// `projects` folders that are not watched yet.
     unwatched: Vec<PathBuf>,
     next_scan: Instant,
 }
 
 impl NewSessions {
-    /// Knows the sessions that are there, and watches for others.
+    /// Lists the existing sessions and watches for new ones.
     pub(super) fn new(global: &GlobalArgs, changes: &mut ChangeWatcher) -> Self {
-        // The system reports absolute paths.
+        // The operating system reports absolute paths.
         let dirs: Vec<PathBuf> =
             claude_dirs(global).into_iter().map(|dir| std::path::absolute(&dir).unwrap_or(dir)).collect();
         let unwatched = dirs.iter().map(|dir| dir.join("projects")).collect();
@@ -41,12 +41,12 @@ impl NewSessions {
         new
     }
 
-    /// The sessions that were there at first, latest first.
+    /// All sessions that exist now, latest first.
     pub(super) fn sessions(&self) -> Vec<SessionFile> {
         find::list_sessions(&self.dirs).0
     }
 
-    /// Waits for a session to begin.
+    /// Blocks until a session starts and returns its path.
     pub(super) fn wait(&mut self, changes: &mut ChangeWatcher) -> PathBuf {
         loop {
             let changed = changes.wait(MAX_CHANGE_WAIT);
@@ -56,11 +56,11 @@ impl NewSessions {
         }
     }
 
-    /// The latest of the sessions that have begun since the last call.
+    /// The latest session that started since the last call; `None` if none did.
     pub(super) fn poll(&mut self, changed: &BTreeSet<PathBuf>, changes: &mut ChangeWatcher) -> Option<PathBuf> {
         self.watch(changes);
         let is_project = |path: &PathBuf| self.dirs.iter().any(|dir| path.parent() == Some(&dir.join("projects")));
-        // A session may have begun in a new folder before that was watched.
+        // A session may have started in a new folder before the folder was watched.
         let mut found = if changed.iter().any(is_project) || Instant::now() >= self.next_scan {
             self.scan()
         } else {
@@ -72,7 +72,7 @@ impl NewSessions {
         found.into_iter().max_by_key(|file| file.modified).map(|file| file.path)
     }
 
-    /// The session that a changed file or folder belongs to.
+    /// Session file that a changed file or folder belongs to; `None` if it is outside the projects.
     fn session_file_for(&self, changed: &Path) -> Option<PathBuf> {
         let projects = self.dirs.iter().map(|dir| dir.join("projects")).find(|dir| changed.starts_with(dir))?;
         let mut parts = changed.strip_prefix(&projects).ok()?.components();
@@ -81,7 +81,7 @@ impl NewSessions {
         Some(if path.extension().is_some_and(|ext| ext == "jsonl") { path } else { path.with_extension("jsonl") })
     }
 
-    /// The sessions that changed files and folders belong to.
+    /// Session files that changed files and folders belong to.
     pub(super) fn session_files_for(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         changed.iter().filter_map(|path| self.session_file_for(path)).collect()
     }

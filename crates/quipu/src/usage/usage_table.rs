@@ -1,4 +1,4 @@
-//! The tables of `quipu usage`, and what stands under them.
+//! Renders the tables of `quipu usage` and the notes under them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -50,15 +50,15 @@ fn row_cells(lead: Vec<String>, row: &UsageRow, trail: Option<String>) -> Vec<St
     cells
 }
 
-/// A report as a table, and what names its rows.
+/// A report and what is needed to name its rows.
 pub(super) struct UsageTable<'a> {
     report: &'a UsageReport,
     group: UsageGroup,
     zone: &'a TimeZone,
-    /// Tokens that a block may use.
+    /// Token limit of a block.
     limit: Option<u64>,
     sessions: HashMap<&'a str, &'a ListedSession>,
-    /// Projects by their folder.
+    /// Names of projects by their folder.
     projects: HashMap<&'a str, String>,
     has_active_block: bool,
 }
@@ -84,7 +84,7 @@ impl<'a> UsageTable<'a> {
             let name = format::project(session.cwd.as_deref(), &session.project);
             table.projects.entry(&session.project).or_insert_with(|| name.to_owned());
         }
-        // Two projects of one name are told apart by their whole path.
+        // Projects with the same name are shown with their full path.
         let shown = |name: &str| {
             report
                 .rows
@@ -146,7 +146,7 @@ impl<'a> UsageTable<'a> {
         }
     }
 
-    /// The cells before the numbers.
+    /// Cells before the numbers.
     fn lead(&self, row: &UsageRow) -> Vec<String> {
         let key = row.key.as_deref().unwrap_or_default();
         match self.group {
@@ -171,7 +171,7 @@ impl<'a> UsageTable<'a> {
         }
     }
 
-    /// The cell after the numbers, where it is not the models.
+    /// Cell after the numbers; `None` for the list of models.
     fn trail(&self, row: &UsageRow) -> Option<String> {
         let key = row.key.as_deref().unwrap_or_default();
         let session = match self.group {
@@ -202,7 +202,7 @@ fn format_time(time: Timestamp, zone: &TimeZone, form: &str) -> String {
     time.to_zoned(zone.clone()).strftime(form).to_string()
 }
 
-/// What to know beside the table. `has_copies` when sessions hold messages of others.
+/// Notes for under the table. `has_copies` is set if sessions contain messages of others.
 pub(super) fn report_notes(
     report: &UsageReport,
     group: UsageGroup,
@@ -266,7 +266,7 @@ fn block_note(report: &UsageReport, zone: &TimeZone) -> Option<String> {
     ))
 }
 
-/// How much of a limit the active block has used, and will have.
+/// Use of the limit by the active block, now and projected to its end.
 fn limit_note(report: &UsageReport, zone: &TimeZone, limit: u64) -> Option<String> {
     let row = active_block(report)?;
     let (block, used, projected) = (row.block?, row.tokens.total(), row.projected(row.tokens.total() as f64)?);

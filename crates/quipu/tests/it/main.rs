@@ -33,7 +33,7 @@ use assert_cmd::Command;
 
 fn quipu() -> Command {
     let mut command = Command::cargo_bin("quipu").unwrap();
-    // No home, no terminal, no settings of whoever runs the tests.
+    // No home folder, terminal or settings of the developer who runs the tests.
     command.env_clear().env("HOME", "/nonexistent").env("XDG_CACHE_HOME", &*CACHE).env("XDG_DATA_HOME", &*CACHE);
     command
 }

@@ -87,7 +87,7 @@ pub(crate) fn until(command: &mut Command, columns: Option<u16>, last: &str) -> 
 
 fn read_all(terminal: OwnedFd) -> String {
     let mut bytes = Vec::new();
-    // When nobody writes any more, Linux gives an error where others give the end.
+    // After the last writer has closed, Linux returns an error where others return the end.
     let _ = File::from(terminal).read_to_end(&mut bytes);
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
 }

@@ -189,7 +189,7 @@ fn left_branches_and_hidden_texts_are_shown_when_asked_for() {
     assert_eq!(texts(&["--json", "--full"]), ["go", "for the model", left, "right way"]);
     assert_eq!(texts(&["--json", "--branch", "1"]), ["wrong way"]);
     assert_eq!(texts(&["--json", "--branch", "all"]), ["go", left, "wrong way", "End of branch 1", "right way"]);
-    // A line that is named is opened wherever it stands.
+    // A named line is opened wherever it is in the file.
     for (n, text) in [(2, "for the model"), (3, "wrong way")] {
         let out = quipu().args(["show", "--json"]).arg(format!("{}:{n}", path.display())).assert().success();
         let items: Vec<Value> = serde_json::from_slice(&out.get_output().stdout).unwrap();

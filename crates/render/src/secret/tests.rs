@@ -24,7 +24,7 @@ fn found_values(text: &str) -> Vec<(&'static str, &str)> {
     find_secrets(text).into_iter().map(|secret| (secret.kind, &text[secret.range])).collect()
 }
 
-/// `text` holds exactly one secret, of this kind, which is the text where `{}` stands.
+/// `text` has exactly one secret, of this kind, at the position of `{}`.
 #[track_caller]
 fn check_found(kind: &str, template: &str, secret: &str) {
     let text = template.replace("{}", secret);

@@ -72,7 +72,7 @@ fn what_an_error_left_is_written_by_the_next_call() {
     assert_eq!(chain[2].1.as_ref(), Some(&chain[1].0));
 }
 
-/// A limit on the size of files stands for a full disk: the write that crosses it
+/// A limit on the size of files simulates a full disk: the write that crosses it
 /// is cut short. Run in a child, because the limit is the process's.
 #[cfg(unix)]
 #[test]

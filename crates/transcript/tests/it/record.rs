@@ -37,7 +37,7 @@ fn recorded_entries_move_the_start_only_as_a_prefix() {
     let old: Vec<Entry> = (0..3).map(|n| to_entry(user(&n.to_string(), &mut stamp))).collect();
     recorder.record(&old).unwrap();
     let uuid = |e: &Entry| e.envelope().unwrap().uuid.get().cloned();
-    // Only the first stands before the new one, so the new one hangs on it.
+    // Only the first one is before the new one, so it is its parent.
     let new = to_entry(user("new", &mut stamp));
     recorder.record(&[old[0].clone(), new.clone(), old[1].clone(), old[2].clone()]).unwrap();
     recorder.close().unwrap();

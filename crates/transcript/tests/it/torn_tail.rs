@@ -28,7 +28,7 @@ fn cut_at_every_byte_of_two_hundred_entries() {
     let cut = dir.path().join("cut.jsonl");
     let after = Line::from_serialize(&to_entry(user("after", &mut stamp))).unwrap();
     for at in 0..=whole.len() {
-        // What stands more than a line before the cut cannot tell where the cut is, so
+        // Entries more than a line before the cut do not depend on where the cut is, so
         // the file holds that line and the piece; the first lines are cut as they are.
         let line = starts.partition_point(|&start| start <= at) - 1;
         let first = line.saturating_sub(1);
