@@ -5,7 +5,7 @@ use bytes::Bytes;
 use quipu_message::api::{
     self, CacheControl, Metadata, MetadataUserId, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
 };
-use quipu_message::values::Effort;
+use quipu_message::values::{CacheLifetime, Effort, ThinkingKind};
 use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
 use serde_json::{Map, Number, Value};
 
@@ -286,7 +286,7 @@ impl CacheTtl {
         let ttl = match self {
             Self::Off => return None,
             Self::FiveMinutes => Maybe::Absent,
-            Self::OneHour => Maybe::Value("1h".to_owned()),
+            Self::OneHour => CacheLifetime::OneHour.into(),
         };
         Some(Json::from_serialize(&CacheControl { kind: "ephemeral".to_owned(), ttl, ..CacheControl::default() }))
     }
@@ -295,18 +295,13 @@ impl CacheTtl {
 impl ThinkingMode {
     fn to_wire(self, budget: impl Fn(u64) -> u64, display: Option<&str>) -> Json {
         let (kind, budget_tokens) = match self {
-            Self::Off => ("disabled", Maybe::Absent),
-            Self::Adaptive => ("adaptive", Maybe::Absent),
-            Self::Budget(tokens) => ("enabled", Maybe::Value(budget(tokens))),
+            Self::Off => (ThinkingKind::Disabled, Maybe::Absent),
+            Self::Adaptive => (ThinkingKind::Adaptive, Maybe::Absent),
+            Self::Budget(tokens) => (ThinkingKind::Enabled, Maybe::Value(budget(tokens))),
         };
         // What is not thought is not shown.
         let display = display.filter(|_| self != Self::Off).map(str::to_owned).into();
-        Json::from_serialize(&ThinkingConfig {
-            kind: kind.to_owned(),
-            budget_tokens,
-            display,
-            ..ThinkingConfig::default()
-        })
+        Json::from_serialize(&ThinkingConfig { kind, budget_tokens, display, ..ThinkingConfig::default() })
     }
 }
 

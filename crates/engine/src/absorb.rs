@@ -1,6 +1,7 @@
 //! Prompts that arrive while a turn runs and become part of it.
 
 use quipu_message::attachment::{Attachment, QueuedCommand};
+use quipu_message::values::{CommandState, QueueAction, QueueReason};
 use quipu_message::{Entry, Maybe, Uuid, factory};
 use quipu_transcript::AppendError;
 
@@ -16,7 +17,7 @@ impl AgentContext<'_> {
         let (news, known): (Vec<Prompt>, Vec<Prompt>) =
             session.queue.take_plain_prompts().into_iter().partition(|prompt| session.is_unseen(prompt));
         for prompt in &known {
-            session.record_queue_operation("remove", Some(prompt), Some("absorbed_mid_turn"))?;
+            session.record_queue_operation(QueueAction::Remove, Some(prompt), Some(QueueReason::AbsorbedMidTurn))?;
         }
         let absorbed: Vec<AbsorbedPrompt> = news.into_iter().map(AbsorbedPrompt::new).collect();
         // The words are in the conversation before they leave the queue.
@@ -33,7 +34,7 @@ impl AgentContext<'_> {
             }
         }
         for uuid in said().filter_map(|taken| taken.prompt.uuid.as_ref()) {
-            session.emit_lifecycle(Some(uuid), "started");
+            session.emit_lifecycle(Some(uuid), CommandState::Started);
             session.activity.add_absorbed(uuid.clone());
         }
         Ok(())
@@ -59,7 +60,7 @@ impl AbsorbedPrompt {
             prompt: Maybe::Value(self.prompt.content.clone()),
             source_uuid: Maybe::Value(self.uuid.clone()),
             delivery_id: Maybe::Value(self.delivery_id.clone()),
-            command_mode: Maybe::Value(self.prompt.command_mode().to_owned()),
+            command_mode: Maybe::Value(self.prompt.command_mode()),
             ..QueuedCommand::default()
         };
         Entry::Attachment(Box::new(new_attachment(Attachment::QueuedCommand(Box::new(attached)))))

@@ -9,8 +9,9 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use parking_lot::Mutex;
 use quipu_message::bookkeeping::ModeEntry;
-use quipu_message::hook::SessionEnd;
+use quipu_message::hook::{SessionEnd, SessionEndReason};
 use quipu_message::stream::{PromptSuggestion, TurnResult};
+use quipu_message::values::{CommandState, QueueAction, SessionActivity};
 use quipu_message::{Content, Entry, Maybe, SessionId};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
@@ -172,7 +173,7 @@ async fn answer_prompts(session: &Arc<Session>, from: StartInfo) -> Result<(), E
             session.record_session_end(false)?;
         } else if !session.queue.is_expecting_subagents() {
             turn_result::emit_held(session);
-            session.set_activity("idle");
+            session.set_activity(SessionActivity::Idle);
         }
     }
     if from.is_none() {
@@ -199,21 +200,21 @@ async fn prepare_turn(session: &Arc<Session>, from: Option<StartInfo>) -> Result
     if let Some(from) = from {
         begin_session(session, from).await?;
     }
-    session.record_queue_operation("dequeue", None, None)
+    session.record_queue_operation(QueueAction::Dequeue, None, None)
 }
 
 async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
-    session.set_activity("running");
-    session.emit_lifecycle(prompt.uuid.as_ref(), "started");
+    session.set_activity(SessionActivity::Running);
+    session.emit_lifecycle(prompt.uuid.as_ref(), CommandState::Started);
     let cancel = CancellationToken::new();
     session.activity.begin_turn(prompt.uuid.clone(), cancel.clone());
     crate::turn_start::run_prompt_turn(session, prompt, cancel).await;
     session.activity.end_turn();
     // Whose result was held back is done all the same.
     let answered = session.activity.take_answered();
-    session.emit_lifecycle(answered.as_ref(), "completed");
+    session.emit_lifecycle(answered.as_ref(), CommandState::Completed);
     if session.held_results().is_empty() {
-        session.set_activity("idle");
+        session.set_activity(SessionActivity::Idle);
     }
     if session.options.prompt_suggestions && session.activity.turn_count() > 1 {
         emit_suggestion(session).await;
@@ -264,7 +265,8 @@ async fn end_session(session: &Arc<Session>) -> Result<(), AppendError> {
     session.workspace.tasks().stop_all().await;
     session.record_session_end(true)?;
     session.flush().await?;
-    let input = SessionEnd { reason: "other".to_owned(), base: session.hook_base(), ..SessionEnd::default() };
+    let input =
+        SessionEnd { reason: SessionEndReason::OtherReason, base: session.hook_base(), ..SessionEnd::default() };
     session.run_hooks(input, Some("other"), None, &CancellationToken::new()).await;
     Ok(())
 }

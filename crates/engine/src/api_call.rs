@@ -9,7 +9,7 @@ use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{AbandonedBlocks, StreamEventEntry, Tombstone, TombstoneTarget};
 use quipu_message::system::{self, System, stream_only};
 use quipu_message::user_assistant::Assistant;
-use quipu_message::values::MessageLevel;
+use quipu_message::values::{ActivityStatus, MessageLevel};
 use quipu_message::{Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, Usage, Uuid};
 use quipu_transcript::AppendError;
 use serde::Serialize;
@@ -85,7 +85,7 @@ impl<'a> AgentContext<'a> {
         let mut request_ref = self.log().log_request(&mut request, self.query_source())?;
         if self.emits_partial_messages() {
             self.session.emit_system(System::Status(Box::new(stream_only::Status {
-                status: Maybe::Value("requesting".to_owned()),
+                status: Maybe::Value(ActivityStatus::Requesting),
                 envelope: self.session.output.envelope(),
                 ..stream_only::Status::default()
             })));

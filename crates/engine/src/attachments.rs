@@ -1,7 +1,7 @@
 //! New attachment entries.
 
 use quipu_message::attachment::{Attachment, AttachmentEntry, RenderedMessage};
-use quipu_message::{Content, Entry, Envelope, Maybe};
+use quipu_message::{Content, Entry, Envelope, Maybe, Role};
 
 use crate::clock::{new_id, now};
 
@@ -16,7 +16,7 @@ pub(crate) fn rendered_attachment(attachment: Attachment, texts: Vec<String>) ->
     let piece = |text| RenderedMessage { content: Maybe::Value(Content::Text(text)), ..RenderedMessage::default() };
     let line = AttachmentEntry {
         rendered: Maybe::Value(texts.into_iter().map(piece).collect()),
-        rendered_role: Maybe::Value("user".to_owned()),
+        rendered_role: Maybe::Value(Role::User),
         ..new_attachment(attachment)
     };
     Entry::Attachment(Box::new(line))

@@ -33,7 +33,7 @@ pub(crate) fn emit_running_tasks(session: &Session) {
 pub(crate) fn running_tasks_entry(session: &Session) -> System {
     let row = |task: Task| BackgroundTask {
         run_id: Maybe::Value(task.run_id.clone()),
-        task_type: task.kind.as_str().to_owned(),
+        task_type: task.kind.as_str().into(),
         subagent_type: match &task.kind {
             TaskKind::Command => Maybe::Absent,
             TaskKind::Subagent(name) => Maybe::Value(name.clone()),
@@ -63,7 +63,7 @@ fn task_started(session: &Session, task: &Task) {
             run_id: Maybe::Value(task.run_id.clone()),
             tool_use_id: Maybe::Value(task.tool_use_id.clone()),
             description: Maybe::Value(task.description.clone()),
-            task_type: Maybe::Value(task.kind.as_str().to_owned()),
+            task_type: Maybe::Value(task.kind.as_str().into()),
             is_backgrounded: Maybe::Value(true),
             envelope: session.output.envelope(),
             ..stream_only::TaskStarted::default()
@@ -90,7 +90,7 @@ fn task_ended(session: &Arc<Session>, task: &Task, status: TaskStatus) {
 fn emit_task_ended(session: &Session, task: &Task, status: TaskStatus, summary: &str) {
     let id = || Maybe::Value(AgentId::from(task.id.as_str()));
     let patch =
-        TaskPatch { status: status.as_str().to_owned(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
+        TaskPatch { status: status.as_str().into(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
     session.emit_system(System::TaskUpdated(Box::new(stream_only::TaskUpdated {
         task_id: id(),
         run_id: Maybe::Value(task.run_id.clone()),
@@ -102,7 +102,7 @@ fn emit_task_ended(session: &Session, task: &Task, status: TaskStatus, summary: 
         task_id: id(),
         run_id: Maybe::Value(task.run_id.clone()),
         tool_use_id: Maybe::Value(task.tool_use_id.clone()),
-        status: Maybe::Value(status.as_notification_str().to_owned()),
+        status: Maybe::Value(status.as_notification_str().into()),
         output_file: Maybe::Value(task.output_path.display().to_string()),
         summary: Maybe::Value(summary.to_owned()),
         envelope: session.output.envelope(),

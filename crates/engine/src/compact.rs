@@ -8,6 +8,7 @@ use quipu_conversation::{Node, for_api, normalise};
 use quipu_message::hook::{HookEvent, PostCompact, PreCompact};
 use quipu_message::system::{CompactBoundary, System, stream_only};
 use quipu_message::user_assistant::User;
+use quipu_message::values::{ActivityStatus, CompactResult, CompactTrigger};
 use quipu_message::{Block, Entry, Envelope, Extra, Maybe, Message, Role, Spelling, Uuid, factory, synthetic};
 use quipu_transcript::AppendError;
 
@@ -61,7 +62,7 @@ pub(crate) struct Compaction {
 impl AgentContext<'_> {
     /// Compacts because the user asked for it. `instructions` say what the summary should keep.
     pub(crate) async fn compact_manually(&self, instructions: &str) -> Result<Compaction, CompactionError> {
-        compact(self, "manual", instructions, KeepPolicy::LastAnswer).await
+        compact(self, CompactTrigger::Manual, instructions, KeepPolicy::LastAnswer).await
     }
 
     /// Compacts if the last call has nearly filled the context. Returns false if that
@@ -83,7 +84,7 @@ impl AgentContext<'_> {
         if off || self.session.var("DISABLE_AUTO_COMPACT").is_some() || !self.is_main() {
             return Ok(false);
         }
-        match compact(self, "auto", "", keep).await {
+        match compact(self, CompactTrigger::Auto, "", keep).await {
             Ok(summed) => {
                 emit_boundary(self.session, summed);
                 // The turn goes on without a prompt that could be told them.
@@ -111,33 +112,33 @@ impl AgentContext<'_> {
 
 async fn compact(
     talk: &AgentContext<'_>,
-    trigger: &str,
+    trigger: CompactTrigger,
     wish: &str,
     keep: KeepPolicy,
 ) -> Result<Compaction, CompactionError> {
-    emit_status(talk.session, Some("compacting"), None, None);
+    emit_status(talk.session, Some(ActivityStatus::Compacting), None, None);
     let done = summarise_conversation(talk, trigger, wish, keep).await;
     match &done {
-        Ok(_) => emit_status(talk.session, None, Some("success"), None),
-        Err(trouble) => emit_status(talk.session, None, Some("failed"), Some(trouble.message())),
+        Ok(_) => emit_status(talk.session, None, Some(CompactResult::Success), None),
+        Err(trouble) => emit_status(talk.session, None, Some(CompactResult::Failed), Some(trouble.message())),
     }
     done
 }
 
 async fn summarise_conversation(
     talk: &AgentContext<'_>,
-    trigger: &str,
+    trigger: CompactTrigger,
     wish: &str,
     keep: KeepPolicy,
 ) -> Result<Compaction, CompactionError> {
     let session = talk.session;
     let input = PreCompact {
-        trigger: trigger.to_owned(),
+        trigger: trigger.clone(),
         custom_instructions: Maybe::Value(wish.to_owned()),
         base: session.hook_base(),
         ..PreCompact::default()
     };
-    let effects = session.run_hooks(input, Some(trigger), None, &talk.cancel).await;
+    let effects = session.run_hooks(input, Some(trigger.as_str()), None, &talk.cancel).await;
     if let Some(why) = effects.deny_reason {
         return Err(CompactionError::HookDenied(why));
     }
@@ -182,7 +183,7 @@ async fn summarise_conversation(
     let (boundary, recorded) = {
         let mut log = talk.log();
         let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
-        let mut boundary = factory::compact_boundary(trigger, pre_tokens, &kept, &anchor, &mut Clock);
+        let mut boundary = factory::compact_boundary(trigger.clone(), pre_tokens, &kept, &anchor, &mut Clock);
         boundary.envelope.logical_parent_uuid = log.leaf_uuid().cloned().into();
         // It comes after the boundary.
         summary.envelope.timestamp = Maybe::Value(now());
@@ -194,12 +195,12 @@ async fn summarise_conversation(
     session.memory.clear_path_rules();
     if session.hooks.has_hooks_for(PostCompact::NAME) {
         let input = PostCompact {
-            trigger: trigger.to_owned(),
+            trigger: trigger.clone(),
             compact_summary: text,
             base: session.hook_base(),
             ..PostCompact::default()
         };
-        session.run_hooks(input, Some(trigger), None, &talk.cancel).await;
+        session.run_hooks(input, Some(trigger.as_str()), None, &talk.cancel).await;
     }
     Ok(Compaction { boundary, summary })
 }
@@ -237,10 +238,15 @@ fn text_between_tags<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
     text[start..end].trim()
 }
 
-fn emit_status(session: &Session, status: Option<&str>, result: Option<&str>, error: Option<String>) {
+fn emit_status(
+    session: &Session,
+    status: Option<ActivityStatus>,
+    result: Option<CompactResult>,
+    error: Option<String>,
+) {
     session.emit_system(System::Status(Box::new(stream_only::Status {
-        status: status.map_or(Maybe::Null, |word| Maybe::Value(word.to_owned())),
-        compact_result: result.map(str::to_owned).into(),
+        status: status.map_or(Maybe::Null, Maybe::Value),
+        compact_result: result.into(),
         compact_error: error.into(),
         envelope: session.output.envelope(),
         ..stream_only::Status::default()
@@ -253,7 +259,8 @@ pub(crate) fn emit_boundary(session: &Session, summed: Compaction) {
     let Compaction { mut boundary, summary } = summed;
     let stream = || Extra::with_spelling(Spelling::STREAM);
     // Only a summary that the user asked for answers a prompt.
-    let by_command = boundary.compact_metadata.get().is_some_and(|data| data.trigger.text() == Some("manual"));
+    let by_command =
+        boundary.compact_metadata.get().is_some_and(|data| data.trigger.get() == Some(&CompactTrigger::Manual));
     if let Maybe::Value(data) = &mut boundary.compact_metadata {
         data.extra = stream();
         if let Maybe::Value(segment) = &mut data.preserved_segment {

@@ -287,7 +287,7 @@ fn hook_response_entry(id: &str, name: &str, event: &str, ran: &HookRun, output:
         stdout: ran.stdout.clone().into(),
         stderr: ran.stderr.clone().into(),
         exit_code: serde_json::Number::from(ran.exit_code.unwrap_or(1)).into(),
-        outcome: if ran.exit_code == Some(0) { "success" } else { "error" }.to_owned().into(),
+        outcome: if ran.exit_code == Some(0) { "success" } else { "error" }.into(),
         envelope: output.envelope(),
         ..stream_only::HookResponse::default()
     };

@@ -24,7 +24,7 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
         .into_iter()
         .map(|server| InitMcpServer {
             name: server.name,
-            status: server.status,
+            status: server.status.to_string(),
             source: server.source.into_option().unwrap_or_default(),
         })
         .collect();

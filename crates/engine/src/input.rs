@@ -3,17 +3,12 @@
 use quipu_message::context_ref::{self, ContextRef};
 use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
 use quipu_message::user_assistant::{MessageOrigin, User};
+use quipu_message::values::{CommandMode, OriginKind};
 use quipu_message::{Content, Entry, Maybe, ReadError, Role, Uuid, View};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
 use crate::error::{EngineError, InputError, MAX_LINE_BYTES};
 use crate::options::{Options, PluginDir};
-
-/// The word for words that tell of a background task.
-const TASK_NOTIFICATION: &str = "task-notification";
-
-/// What a host calls the origin of words that a user typed.
-const HUMAN_ORIGIN: &str = "human";
 
 /// A prompt of the person or the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,7 +154,7 @@ fn parse_prompt(mut user: User) -> Result<Prompt, InputError> {
     Ok(Prompt {
         contexts,
         // A host may only claim the origin `human`.
-        is_typed: origin.is_some_and(|origin| origin.kind == HUMAN_ORIGIN),
+        is_typed: origin.is_some_and(|origin| origin.kind == OriginKind::Human),
         uuid: user.envelope.uuid.into_option(),
         verbatim: user.client_composed.is_true(),
         content: user.message.content,
@@ -189,8 +184,8 @@ impl Prompt {
     }
 
     /// How the words are meant, when a running turn takes them in.
-    pub(crate) fn command_mode(&self) -> &'static str {
-        if self.task_notice.is_some() { TASK_NOTIFICATION } else { "prompt" }
+    pub(crate) fn command_mode(&self) -> CommandMode {
+        if self.task_notice.is_some() { CommandMode::TaskNotification } else { CommandMode::Prompt }
     }
 
     /// Where the words come from: the end of a task, or a user as far as the host says so.
@@ -198,16 +193,13 @@ impl Prompt {
         let origin = |notice: &TaskNotice| {
             let run_id = Maybe::Value(notice.run_id.clone());
             quipu_message::Json::from_serialize(&MessageOrigin {
-                kind: TASK_NOTIFICATION.to_owned(),
+                kind: OriginKind::TaskNotification,
                 run_id,
                 ..MessageOrigin::default()
             })
         };
         let human = || {
-            quipu_message::Json::from_serialize(&MessageOrigin {
-                kind: HUMAN_ORIGIN.to_owned(),
-                ..MessageOrigin::default()
-            })
+            quipu_message::Json::from_serialize(&MessageOrigin { kind: OriginKind::Human, ..MessageOrigin::default() })
         };
         self.task_notice.as_ref().map(origin).or_else(|| self.is_typed.then(human)).into()
     }

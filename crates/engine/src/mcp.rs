@@ -11,6 +11,7 @@ use process_wrap::tokio::ChildWrapper;
 use quipu_message::control::response::{McpServerInfo, McpServerStatus, McpTool as Listed};
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
 use quipu_message::user_assistant::ToolUseMeta;
+use quipu_message::values::McpServerState;
 use quipu_message::{Block, Json, Maybe};
 use rmcp::RoleClient;
 use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
@@ -401,21 +402,21 @@ impl McpConnection {
         };
         let mut listed = McpServerStatus {
             name: self.name.clone(),
-            status: "pending".to_owned(),
-            transport: Maybe::Value(transport.to_owned()),
+            status: McpServerState::Pending,
+            transport: transport.into(),
             scope: Maybe::Value(if self.source == "sdk" { "dynamic" } else { self.source }.to_owned()),
             source: Maybe::Value(self.source.to_owned()),
             ..McpServerStatus::default()
         };
         match &self.state {
             ConnectionState::Pending => {}
-            ConnectionState::Disabled => listed.status = "disabled".to_owned(),
+            ConnectionState::Disabled => listed.status = McpServerState::Disabled,
             ConnectionState::Failed(why) => {
-                listed.status = "failed".to_owned();
+                listed.status = McpServerState::Failed;
                 listed.error = Maybe::Value(why.clone());
             }
             ConnectionState::Connected { tools, info, .. } => {
-                listed.status = "connected".to_owned();
+                listed.status = McpServerState::Connected;
                 listed.server_info = info.clone().into();
                 listed.tools = Maybe::Value(tools.iter().map(tool::tool_listing).collect::<Vec<Listed>>());
             }

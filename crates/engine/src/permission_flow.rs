@@ -10,6 +10,10 @@ use quipu_message::hook::{HookEvent, PermissionRequest, PostToolUse, PostToolUse
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::ReadInput;
 use quipu_message::user_assistant::PermissionDecisionRecord;
+use quipu_message::values::{
+    DecisionOutcome, DecisionReasonType, DecisionSource, NonExecutionKind, RuleBehavior, SessionActivity,
+    SettingsLocation,
+};
 use quipu_message::{Json, Maybe, ToolUse, synthetic};
 use tokio::time::timeout;
 
@@ -18,7 +22,7 @@ use crate::hooks::HookOutcome;
 use crate::host::HostError;
 use crate::path::TargetPath;
 use crate::permission::{
-    ApprovalRequest, Behavior, Decision, DecisionReason, Rule, RuleSource, apply_rules, evaluate_target, file_target,
+    ApprovalRequest, Decision, DecisionReason, Rule, RuleSource, apply_rules, evaluate_target, file_target,
 };
 use crate::sandbox::SandboxProfile;
 use crate::tool::{CallContext, Tool, ToolOutput};
@@ -44,7 +48,7 @@ pub(crate) struct DeniedCall {
     pub(crate) message: String,
     /// The wire's word for who refused; `None` for a file that may not be read, which is
     /// a mistake of the call.
-    pub(crate) denial_kind: Option<&'static str>,
+    pub(crate) denial_kind: Option<NonExecutionKind>,
     pub(crate) decision: Option<PermissionDecisionRecord>,
     pub(crate) hook_outcome: HookOutcome,
     /// Whether the turn ends too.
@@ -81,11 +85,16 @@ impl AgentContext<'_> {
         let hooks = self.run_pre_tool_hooks(call).await;
         if let Some(why) = &hooks.deny_reason {
             let text = format!("{} hook error: {why}", hooks.name());
-            let decision = decision_record("reject", "hook", Some("hook"), Some("hook:PreToolUse"));
+            let decision = decision_record(
+                DecisionOutcome::Reject,
+                DecisionSource::Hook,
+                Some(DecisionReasonType::Hook),
+                Some("hook:PreToolUse"),
+            );
             let interrupt = false;
             return PermissionOutcome::Denied(DeniedCall {
                 message: text,
-                denial_kind: Some("permission-rule"),
+                denial_kind: Some(NonExecutionKind::PermissionRule),
                 decision,
                 hook_outcome: hooks,
                 interrupt,
@@ -182,13 +191,13 @@ impl AgentContext<'_> {
             description: describe_call(&call.name, &input).into(),
             permission_suggestions: suggestions.as_ref().map(Json::from_serialize).into(),
             blocked_path: blocked_path.map(|path| path.display().to_string()).into(),
-            decision_reason_type: reason.wire_name().map(str::to_owned).into(),
+            decision_reason_type: reason.wire_type().into(),
             agent_id: self.subagent().map(|sub| sub.id.clone()).into(),
             requires_user_interaction: USER_INTERACTION_TOOLS.contains(&call.name.as_str()).then_some(true).into(),
             ..request::CanUseTool::default()
         };
         self.awaiting_permission.lock().push(call.id.clone());
-        self.session.set_activity("requires_action");
+        self.session.set_activity(SessionActivity::RequiresAction);
         let answer = self.session.host.send_request(RequestBody::CanUseTool(Box::new(question)), &self.cancel).await;
         let broken = async { timeout(INTERRUPT_TIMEOUT, self.cancel.cancelled()).await.is_ok() };
         if answer == Err(HostError::Cancelled) && broken.await {
@@ -198,7 +207,7 @@ impl AgentContext<'_> {
         }
         self.awaiting_permission.lock().retain(|id| *id != call.id);
         let permit = self.apply_response(answer, input.clone(), hooks);
-        self.session.set_activity("running");
+        self.session.set_activity(SessionActivity::Running);
         self.with_target(permit, call, (&input, target))
     }
 
@@ -241,7 +250,7 @@ impl AgentContext<'_> {
     /// What the host's answer means.
     fn apply_response(&self, answer: Result<Json, HostError>, input: Json, hooks: HookOutcome) -> PermissionOutcome {
         let refuse = |text: String, decision, hooks, interrupt| {
-            let kind = if interrupt { "user-rejected" } else { "permission-rule" };
+            let kind = if interrupt { NonExecutionKind::UserRejected } else { NonExecutionKind::PermissionRule };
             PermissionOutcome::Denied(DeniedCall {
                 message: text,
                 denial_kind: Some(kind),
@@ -254,7 +263,17 @@ impl AgentContext<'_> {
             Ok(answer) => answer,
             Err(error) => {
                 let text = format!("Tool permission request failed: Error: {error}");
-                return refuse(text, decision_record("reject", "config", Some("other"), None), hooks, false);
+                return refuse(
+                    text,
+                    decision_record(
+                        DecisionOutcome::Reject,
+                        DecisionSource::Config,
+                        Some(DecisionReasonType::OtherReason),
+                        None,
+                    ),
+                    hooks,
+                    false,
+                );
             }
         };
         match Answer::from_json(&answer) {
@@ -263,7 +282,7 @@ impl AgentContext<'_> {
                     self.apply_permission_updates(updates);
                 }
                 let input = allow.updated_input.into_option().unwrap_or(input);
-                let decision = decision_record("accept", "user_temporary", None, None);
+                let decision = decision_record(DecisionOutcome::Accept, DecisionSource::UserTemporary, None, None);
                 PermissionOutcome::Allowed {
                     input,
                     target: None,
@@ -279,14 +298,29 @@ impl AgentContext<'_> {
                     (None, true) => synthetic::reject_text(None),
                     (None, false) => synthetic::subagent_reject_text(),
                 };
-                refuse(text, decision_record("reject", "user_reject", None, None), hooks, interrupt)
+                refuse(
+                    text,
+                    decision_record(DecisionOutcome::Reject, DecisionSource::UserReject, None, None),
+                    hooks,
+                    interrupt,
+                )
             }
             Answer::Invalid { reason } => {
                 let text = format!(
                     "Tool permission request failed: the answer must be {{behavior: 'allow', updatedInput?}} or \
                      {{behavior: 'deny', message}}, and {reason}"
                 );
-                refuse(text, decision_record("reject", "config", Some("other"), None), hooks, false)
+                refuse(
+                    text,
+                    decision_record(
+                        DecisionOutcome::Reject,
+                        DecisionSource::Config,
+                        Some(DecisionReasonType::OtherReason),
+                        None,
+                    ),
+                    hooks,
+                    false,
+                )
             }
         }
     }
@@ -315,9 +349,14 @@ impl AgentContext<'_> {
     fn deny_without_prompt(&self, call: &ToolUse, message: &str, hooks: HookOutcome) -> PermissionOutcome {
         let why = "nobody can approve it in this session, so the request was denied";
         let message = format!("{message} Permission was denied: {why}. Continue without it.");
-        self.emit_denied(call, &message, Some("asyncAgent"), Some(why));
-        let decision = decision_record("reject", "config", Some("asyncAgent"), Some("unknown"));
-        let kind = Some("permission-rule");
+        self.emit_denied(call, &message, Some(DecisionReasonType::AsyncAgent), Some(why));
+        let decision = decision_record(
+            DecisionOutcome::Reject,
+            DecisionSource::Config,
+            Some(DecisionReasonType::AsyncAgent),
+            Some("unknown"),
+        );
+        let kind = Some(NonExecutionKind::PermissionRule);
         PermissionOutcome::Denied(DeniedCall {
             message,
             denial_kind: kind,
@@ -327,13 +366,13 @@ impl AgentContext<'_> {
         })
     }
 
-    fn emit_denied(&self, call: &ToolUse, message: &str, kind: Option<&str>, reason: Option<&str>) {
+    fn emit_denied(&self, call: &ToolUse, message: &str, kind: Option<DecisionReasonType>, reason: Option<&str>) {
         if self.is_main() {
             self.session.emit_system(System::PermissionDenied(Box::new(stream_only::SystemPermissionDenied {
                 tool_name: Maybe::Value(call.name.clone()),
                 tool_use_id: Maybe::Value(call.id.clone()),
                 message: Maybe::Value(message.to_owned()),
-                decision_reason_type: kind.map(str::to_owned).into(),
+                decision_reason_type: kind.into(),
                 decision_reason: reason.map(str::to_owned).into(),
                 envelope: self.session.output.envelope(),
                 ..stream_only::SystemPermissionDenied::default()
@@ -351,9 +390,11 @@ impl AgentContext<'_> {
     ) -> PermissionOutcome {
         let (rule, source) = by;
         let kind = rule_reason_type(call, rule);
-        let decision = |from: &str| decision_record("reject", from, Some(kind), Some("rule"));
+        let decision =
+            |from: DecisionSource| decision_record(DecisionOutcome::Reject, from, Some(kind.clone()), Some("rule"));
         if call.name == "Read" {
-            let decision = decision(if source == RuleSource::User { "user_reject" } else { "config" });
+            let decision =
+                decision(if source == RuleSource::User { DecisionSource::UserReject } else { DecisionSource::Config });
             return PermissionOutcome::Denied(DeniedCall {
                 message,
                 denial_kind: None,
@@ -362,8 +403,8 @@ impl AgentContext<'_> {
                 interrupt: false,
             });
         }
-        self.emit_denied(call, &message, Some(kind), None);
-        let (kind, decision) = (Some("permission-rule"), decision("config"));
+        self.emit_denied(call, &message, Some(kind.clone()), None);
+        let (kind, decision) = (Some(NonExecutionKind::PermissionRule), decision(DecisionSource::Config));
         PermissionOutcome::Denied(DeniedCall {
             message,
             denial_kind: kind,
@@ -381,9 +422,10 @@ impl AgentContext<'_> {
         reason: &DecisionReason,
         hooks: HookOutcome,
     ) -> PermissionOutcome {
-        self.emit_denied(call, &message, reason.wire_name(), None);
-        let decision = decision_record("reject", "config", None, Some(&reason_code(reason)));
-        let kind = Some("user-rejected");
+        self.emit_denied(call, &message, reason.wire_type(), None);
+        let decision =
+            decision_record(DecisionOutcome::Reject, DecisionSource::Config, None, Some(&reason_code(reason)));
+        let kind = Some(NonExecutionKind::UserRejected);
         PermissionOutcome::Denied(DeniedCall {
             message,
             denial_kind: kind,
@@ -473,15 +515,15 @@ impl AgentContext<'_> {
 /// Whether a host may make a change. Managed rules are not the host's; where they alone
 /// may allow, a change must restrict.
 fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
-    let may_change = |source: &str| source != RuleSource::Policy.as_str();
+    let may_change = |source: &SettingsLocation| *source != SettingsLocation::PolicySettings;
     match update {
         PermissionUpdate::AddRules(body) => {
-            let allows = Behavior::parse(&body.behavior) == Some(Behavior::Allow);
+            let allows = body.behavior == RuleBehavior::Allow;
             may_change(&body.destination) && !(only_managed && allows)
         }
         PermissionUpdate::ReplaceRules(body) => may_change(&body.destination) && !only_managed,
         PermissionUpdate::RemoveRules(body) => {
-            let allows = Behavior::parse(&body.behavior) == Some(Behavior::Allow);
+            let allows = body.behavior == RuleBehavior::Allow;
             may_change(&body.destination) && (allows || !only_managed)
         }
         PermissionUpdate::RemoveDirectories(_) => true,
@@ -510,10 +552,15 @@ impl HookDecision {
             }
             Self::Deny(why) => {
                 let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };
-                let decision = decision_record("reject", "hook", Some("hook"), Some("hook:PermissionRequest"));
+                let decision = decision_record(
+                    DecisionOutcome::Reject,
+                    DecisionSource::Hook,
+                    Some(DecisionReasonType::Hook),
+                    Some("hook:PermissionRequest"),
+                );
                 PermissionOutcome::Denied(DeniedCall {
                     message: text,
-                    denial_kind: Some("permission-rule"),
+                    denial_kind: Some(NonExecutionKind::PermissionRule),
                     decision,
                     hook_outcome: hooks,
                     interrupt: false,
@@ -524,37 +571,43 @@ impl HookDecision {
 }
 
 fn decision_record(
-    word: &str,
-    source: &str,
-    kind: Option<&str>,
+    decision: DecisionOutcome,
+    source: DecisionSource,
+    reason_type: Option<DecisionReasonType>,
     code: Option<&str>,
 ) -> Option<PermissionDecisionRecord> {
     Some(PermissionDecisionRecord {
-        decision: word.to_owned(),
-        source: Maybe::Value(source.to_owned()),
-        reason_type: kind.map(str::to_owned).into(),
+        decision,
+        source: source.into(),
+        reason_type: reason_type.into(),
         reason_code: code.map(str::to_owned).into(),
         ..PermissionDecisionRecord::default()
     })
 }
 
 fn hook_decision() -> Option<PermissionDecisionRecord> {
-    decision_record("accept", "hook", Some("hook"), None)
+    decision_record(DecisionOutcome::Accept, DecisionSource::Hook, Some(DecisionReasonType::Hook), None)
 }
 
 fn rule_decision(call: &ToolUse, reason: &DecisionReason) -> Option<PermissionDecisionRecord> {
     let (kind, source) = match reason {
-        DecisionReason::Rule { rule, source } => (Some(rule_reason_type(call, rule)), Some(source.as_str().to_owned())),
-        _ => (reason.wire_name(), None),
+        DecisionReason::Rule { rule, source } => {
+            (Some(rule_reason_type(call, rule)), Some(SettingsLocation::from(source.as_str())))
+        }
+        _ => (reason.wire_type(), None),
     };
-    let decision = decision_record("accept", "config", kind, None)?;
+    let decision = decision_record(DecisionOutcome::Accept, DecisionSource::Config, kind, None)?;
     Some(PermissionDecisionRecord { rule_source: source.into(), ..decision })
 }
 
 /// The wire's word for the decision of a rule. One that looks into a command decides about
 /// its parts, even where there is only one.
-fn rule_reason_type(call: &ToolUse, rule: &Rule) -> &'static str {
-    if call.name == "Bash" && rule.content.is_some() { "subcommandResults" } else { "rule" }
+fn rule_reason_type(call: &ToolUse, rule: &Rule) -> DecisionReasonType {
+    if call.name == "Bash" && rule.content.is_some() {
+        DecisionReasonType::SubcommandResults
+    } else {
+        DecisionReasonType::Rule
+    }
 }
 
 fn is_rule_reason(reason: &DecisionReason) -> bool {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use quipu_message::attachment::{Attachment, QueuedCommand};
 use quipu_message::bookkeeping::QueueOperation;
 use quipu_message::system::{Informational, System};
-use quipu_message::values::MessageLevel;
+use quipu_message::values::{CommandMode, MessageLevel, QueueAction, QueueReason};
 use quipu_message::{Block, Content, Entry, Maybe};
 use quipu_transcript::AppendError;
 
@@ -91,13 +91,13 @@ pub(crate) async fn resume_unanswered(session: &Session, left: Vec<Content>) -> 
         let prompt = Prompt { content, ..Prompt::from(String::new()) };
         let attached = QueuedCommand {
             prompt: Maybe::Value(prompt.content.clone()),
-            command_mode: Maybe::Value("prompt".to_owned()),
+            command_mode: Maybe::Value(CommandMode::Prompt),
             ..QueuedCommand::default()
         };
         let line = new_attachment(Attachment::QueuedCommand(Box::new(attached)));
         // On disk at once: who is killed again finds it in the conversation.
         session.record(vec![Entry::Attachment(Box::new(line))]).await?;
-        session.record_queue_operation("remove", Some(&prompt), Some("resumed"))?;
+        session.record_queue_operation(QueueAction::Remove, Some(&prompt), Some(QueueReason::Resumed))?;
     }
     Ok(())
 }

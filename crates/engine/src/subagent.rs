@@ -12,6 +12,7 @@ use quipu_message::hook::{HookInputBase, SubagentStart};
 use quipu_message::stream::TranscriptMirror;
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
+use quipu_message::values::{TaskState, TaskType};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
 use quipu_transcript::{AppendError, Durability, EnvelopeDefaults};
 use serde_json::{Value, json};
@@ -255,7 +256,7 @@ impl BackgroundLaunch {
         let (file, stop) = (task.output_path.clone(), task.cancel.clone());
         let raw = AgentOutput {
             agent_id: Maybe::Value(AgentId::from(task.id.as_str())),
-            status: Maybe::Value("async_launched".to_owned()),
+            status: Maybe::Value(TaskState::AsyncLaunched),
             is_async: Maybe::Value(true),
             description: Maybe::Value(task.description.clone()),
             prompt: Maybe::Value(prompt),
@@ -379,7 +380,7 @@ impl SubagentRun {
             run_id: Maybe::Value(self.info.run_id.clone()),
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
             description: Maybe::Value(self.info.description.clone()),
-            task_type: Maybe::Value("local_agent".to_owned()),
+            task_type: Maybe::Value(TaskType::LocalAgent),
             is_backgrounded: Maybe::Value(self.info.is_in_background()),
             prompt: Maybe::Value(self.input.prompt.clone()),
             spawn_depth: Maybe::Value(self.depth),
@@ -398,11 +399,8 @@ impl SubagentRun {
     }
 
     fn emit_ended(&self, status: TaskStatus, summary: &str, used: u64, count: &TurnState) {
-        let patch = TaskPatch {
-            status: status.as_str().to_owned(),
-            end_time: Maybe::Value(now_millis()),
-            ..TaskPatch::default()
-        };
+        let patch =
+            TaskPatch { status: status.as_str().into(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
         self.session.emit_system(System::TaskUpdated(Box::new(stream_only::TaskUpdated {
             task_id: Maybe::Value(self.info.id.clone()),
             run_id: Maybe::Value(self.info.run_id.clone()),
@@ -420,7 +418,7 @@ impl SubagentRun {
             task_id: Maybe::Value(self.info.id.clone()),
             run_id: Maybe::Value(self.info.run_id.clone()),
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
-            status: Maybe::Value(status.as_notification_str().to_owned()),
+            status: Maybe::Value(status.as_notification_str().into()),
             output_file: Maybe::Value(self.output_file()),
             summary: Maybe::Value(summary.to_owned()),
             usage: Maybe::Value(Json::from_serialize(&usage)),
@@ -433,7 +431,7 @@ impl SubagentRun {
         let blocks = vec![Block::new_text(text)];
         let raw = AgentOutput {
             agent_id: Maybe::Value(self.info.id.clone()),
-            status: Maybe::Value("completed".to_owned()),
+            status: Maybe::Value(TaskState::Completed),
             prompt: Maybe::Value(self.input.prompt.clone()),
             agent_type: Maybe::Value(self.agent.name.clone()),
             content: Maybe::Value(Json::from_serialize(&blocks)),

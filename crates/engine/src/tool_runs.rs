@@ -15,7 +15,7 @@ use quipu_message::stream::DeniedToolCall;
 use quipu_message::system::{Informational, System};
 use quipu_message::tool::output::{EditOutput, WriteOutput};
 use quipu_message::user_assistant::{PermissionDecisionRecord, ToolResultMeta, User};
-use quipu_message::values::MessageLevel;
+use quipu_message::values::{MessageLevel, NonExecutionKind};
 use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, ToolUseId, Uuid, factory, synthetic};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -66,7 +66,7 @@ impl ToolRun {
             synthetic::reject_text(None)
         };
         let raw = Some(Value::from("User rejected tool use"));
-        let refused = Some(NonExecution { kind: Some("user-rejected"), interrupt: false });
+        let refused = Some(NonExecution { kind: Some(NonExecutionKind::UserRejected), interrupt: false });
         ToolOutcome {
             non_execution: refused,
             ..ToolOutcome::new(self, ToolOutput { content: Content::Text(text), raw, is_error: true })
@@ -120,7 +120,7 @@ pub(crate) struct ToolOutcome {
 /// Why a tool did not run.
 #[derive(Debug, Clone)]
 pub(crate) struct NonExecution {
-    kind: Option<&'static str>,
+    kind: Option<NonExecutionKind>,
     /// Whether the host also broke the turn off.
     pub(crate) interrupt: bool,
 }
@@ -297,12 +297,12 @@ impl ToolOutcome {
         );
         user.sandboxed = self.sandboxed.into();
         user.permission_decision = self.decision.as_ref().map(Json::from_serialize).into();
-        user.tool_denial_kind = self.non_execution.as_ref().and_then(|refused| refused.kind).map(str::to_owned).into();
+        user.tool_denial_kind = self.non_execution.as_ref().and_then(|refused| refused.kind.clone()).into();
         user
     }
 
     fn result_meta(&self) -> Option<ToolResultMeta> {
-        let refused = self.non_execution.as_ref().and_then(|refused| refused.kind).map(str::to_owned);
+        let refused = self.non_execution.as_ref().and_then(|refused| refused.kind.clone());
         let decision = self.decision.clone().map(|decision| PermissionDecisionRecord {
             rule_source: Maybe::Absent,
             reason_code: Maybe::Absent,

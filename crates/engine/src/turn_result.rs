@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use quipu_message::stream::{TurnOutcome, TurnResult};
+use quipu_message::values::{CommandState, TerminalReason};
 use quipu_message::{Entry, Json, Maybe, factory};
 use quipu_transcript::AppendError;
 
@@ -87,7 +88,7 @@ pub(crate) fn emit_held(session: &Session) {
     let mut lines: Vec<Entry> = held.into_iter().map(|result| Entry::Result(Box::new(told(result)))).collect();
     // A host that answers a result at once finds nothing of its own between the two.
     let answered = session.activity.take_answered_if_over();
-    lines.extend(answered.map(|uuid| session.lifecycle_entry(&uuid, "completed")));
+    lines.extend(answered.map(|uuid| session.lifecycle_entry(&uuid, CommandState::Completed)));
     session.output.emit_all(lines);
 }
 
@@ -109,35 +110,35 @@ fn base_result(session: &Session, began: Instant) -> TurnResult {
 }
 
 fn apply_end(result: &mut TurnResult, end: &TurnEnd) {
-    let mut failed = |outcome: TurnOutcome, reason: &str, error: String| {
+    let mut failed = |outcome: TurnOutcome, reason: TerminalReason, error: String| {
         (result.subtype, result.is_error) = (outcome, true);
-        result.terminal_reason = Maybe::Value(reason.to_owned());
+        result.terminal_reason = reason.into();
         result.errors = Maybe::Value(Json::from_serialize(&[error]));
     };
     match end {
         TurnEnd::MaxTurns(max) => {
-            failed(TurnOutcome::MaxTurns, "max_turns", format!("Reached maximum number of turns ({max})"));
+            failed(TurnOutcome::MaxTurns, TerminalReason::MaxTurns, format!("Reached maximum number of turns ({max})"));
         }
         TurnEnd::BudgetExceeded(max) => {
-            failed(TurnOutcome::MaxBudget, "budget_exhausted", format!("Reached maximum budget (${max})"));
+            failed(TurnOutcome::MaxBudget, TerminalReason::BudgetExhausted, format!("Reached maximum budget (${max})"));
         }
         TurnEnd::NoStructuredOutput => {
             let error = "The answer never fitted the schema".to_owned();
-            failed(TurnOutcome::MaxStructuredOutputRetries, "structured_output_retries", error);
+            failed(TurnOutcome::MaxStructuredOutputRetries, TerminalReason::StructuredOutputRetries, error);
         }
         TurnEnd::InterruptedStreaming | TurnEnd::InterruptedTools => {
             let streaming = matches!(end, TurnEnd::InterruptedStreaming);
-            let reason = if streaming { "aborted_streaming" } else { "aborted_tools" };
+            let reason = if streaming { TerminalReason::AbortedStreaming } else { TerminalReason::AbortedTools };
             failed(TurnOutcome::DuringExecution, reason, "the turn was interrupted".to_owned());
         }
         TurnEnd::WriteFailed(error) => {
-            failed(TurnOutcome::DuringExecution, "session_file", error_with_cause(error));
+            failed(TurnOutcome::DuringExecution, TerminalReason::SessionFile, error_with_cause(error));
         }
         TurnEnd::Failed(failure) => {
             result.is_error = true;
             result.result = Maybe::Value(failure.text.clone());
             result.stop_reason = failure.stop_reason.clone().into();
-            result.terminal_reason = Maybe::Value(failure.terminal_reason.to_owned());
+            result.terminal_reason = failure.terminal_reason.clone().into();
             result.api_error_status = failure.status.map_or(Maybe::Null, |status| Maybe::Value(status.into()));
             result.api_error_type = failure.error_type.clone().into();
         }
@@ -158,6 +159,6 @@ pub(crate) fn error_with_cause(error: &AppendError) -> String {
 
 fn set_completed(result: &mut TurnResult, text: &str) {
     result.result = Maybe::Value(text.to_owned());
-    result.terminal_reason = Maybe::Value("completed".to_owned());
+    result.terminal_reason = Maybe::Value(TerminalReason::Completed);
     result.api_error_status = Maybe::Null;
 }

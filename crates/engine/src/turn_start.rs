@@ -6,6 +6,7 @@ use quipu_message::attachment::Attachment;
 use quipu_message::hook::UserPromptSubmit;
 use quipu_message::stream::TurnResult;
 use quipu_message::user_assistant::User;
+use quipu_message::values::{CommandState, PromptSource};
 use quipu_message::{Block, Entry, Maybe, factory};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +48,7 @@ pub(crate) async fn run_prompt_turn(session: &Arc<Session>, prompt: Prompt, canc
     let result = turn_result::build_result(&talk, &end, &count);
     // A host may send the next prompt as soon as it reads the result: no turn may run by then.
     let absorbed = session.activity.end_turn();
-    absorbed.iter().for_each(|uuid| session.emit_lifecycle(Some(uuid), "completed"));
+    absorbed.iter().for_each(|uuid| session.emit_lifecycle(Some(uuid), CommandState::Completed));
     turn_result::emit_or_hold(session, TurnResult { origin: prompt.origin(), ..result });
 }
 
@@ -131,7 +132,7 @@ fn prompt_entry(session: &Session, prompt: &Prompt) -> User {
     }
     user.permission_mode = Maybe::Value(session.permissions.mode().into());
     user.origin = prompt.origin();
-    user.prompt_source = prompt.task_notice.is_none().then(|| "sdk".to_owned()).into();
+    user.prompt_source = prompt.task_notice.is_none().then_some(PromptSource::Sdk).into();
     let images = prompt.content.blocks().iter().filter(|block| matches!(block, Block::Image(_))).count();
     if images > 0 {
         user.image_paste_ids = Maybe::Value(quipu_message::Json::from_serialize(&(1..=images).collect::<Vec<_>>()));

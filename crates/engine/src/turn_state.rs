@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use quipu_message::stream::DeniedToolCall;
-use quipu_message::values::StopReason;
+use quipu_message::values::{StopReason, TerminalReason};
 use quipu_message::{Json, Message, Usage};
 use quipu_transcript::AppendError;
 
@@ -42,7 +42,7 @@ pub(crate) struct TurnFailure {
     pub(crate) error_type: Option<String>,
     pub(crate) stop_reason: StopReason,
     /// Why the turn ended, as the result says it.
-    pub(crate) terminal_reason: &'static str,
+    pub(crate) terminal_reason: TerminalReason,
 }
 
 /// What a turn counts.

@@ -1,7 +1,7 @@
 //! The API itself: what is asked, what is answered, and the stream in between.
 
 use crate::macros::{open_enum, wire};
-use crate::values::{Effort, StopReason};
+use crate::values::{CacheLifetime, Effort, StopReason, ThinkingKind};
 use crate::{Block, Json, Message, RequestId, SessionId, Usage};
 
 wire! {
@@ -36,6 +36,23 @@ wire! {
     }
 }
 
+impl Request {
+    /// `thinking`, typed; `None` if it is absent or has another form.
+    pub fn thinking_config(&self) -> Option<ThinkingConfig> {
+        self.thinking.get()?.read().ok()
+    }
+
+    /// `output_config`, typed; `None` if it is absent or has another form.
+    pub fn output_settings(&self) -> Option<OutputConfig> {
+        self.output_config.get()?.read().ok()
+    }
+
+    /// `tool_choice`, typed; `None` if it is absent or has another form.
+    pub fn tool_choice_config(&self) -> Option<ToolChoice> {
+        self.tool_choice.get()?.read().ok()
+    }
+}
+
 wire! {
     /// A tool on offer.
     pub struct Tool {
@@ -66,7 +83,7 @@ wire! {
         /// `ephemeral`.
         kind: req String = "type",
         /// How long to keep it: `5m`, unless it says `1h`.
-        ttl: opt String,
+        ttl: opt CacheLifetime,
     }
 }
 
@@ -74,7 +91,7 @@ wire! {
     /// Whether and how far to think.
     pub struct ThinkingConfig {
         /// `adaptive`, `enabled` or `disabled`.
-        kind: req String = "type",
+        kind: req ThinkingKind = "type",
         /// How much of the answer may be thinking.
         budget_tokens: opt u64,
         /// How it is shown: `summarized`, `omitted` …

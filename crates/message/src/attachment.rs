@@ -3,7 +3,8 @@
 use serde_json::Number;
 
 use crate::macros::{open_enum, wire};
-use crate::{Content, Envelope, Json, ToolUseId, Uuid};
+use crate::values::{CommandMode, TaskState};
+use crate::{Content, Envelope, Json, Role, ToolUseId, Uuid};
 
 mod details;
 mod for_model;
@@ -20,7 +21,7 @@ wire! {
         /// The messages it became in the request.
         rendered: opt Vec<RenderedMessage>,
         /// The role it was sent in.
-        rendered_role: opt String = "renderedRole",
+        rendered_role: opt Role = "renderedRole",
         /// Whether it was sent in the same message as tool results.
         rendered_beside_tool_result: opt bool = "renderedBesideToolResult",
     }
@@ -459,7 +460,7 @@ wire! {
         /// Names the delivery; the `queue-operation` that removes them has the same.
         delivery_id: opt String,
         /// How they are meant.
-        command_mode: opt String = "commandMode",
+        command_mode: opt CommandMode = "commandMode",
         /// When.
         timestamp: opt String,
     }
@@ -561,7 +562,7 @@ wire! {
         /// The task.
         task_id: opt String = "taskId",
         /// How it stands.
-        status: opt String,
+        status: opt TaskState,
         /// What it does.
         description: opt String,
     }

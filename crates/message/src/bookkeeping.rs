@@ -6,6 +6,7 @@ use serde_json::Number;
 
 use crate::macros::wire;
 use crate::usage::ModelUsage;
+use crate::values::{QueueAction, QueueReason};
 use crate::{AgentId, Envelope, Json, Message, SessionId, ToolUseId, Uuid};
 
 wire! {
@@ -25,7 +26,7 @@ wire! {
     /// What waits to be said: a prompt queued while a turn runs.
     pub struct QueueOperation ["type" = "queue-operation"] {
         /// `enqueue`, `dequeue`, `remove` or `popAll`.
-        operation: req String,
+        operation: req QueueAction,
         /// When.
         timestamp: opt String,
         /// The session.
@@ -33,7 +34,7 @@ wire! {
         /// The queued words.
         content: opt Json,
         /// Why it left the queue.
-        reason: opt String,
+        reason: opt QueueReason,
         /// UUID of the prompt that left the queue.
         command_uuid: opt Uuid = "commandUuid",
         /// Names the delivery to the running turn; the `queued_command` has the same.

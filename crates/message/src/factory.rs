@@ -10,7 +10,7 @@ use crate::synthetic::{NO_CONTENT, SYNTHETIC_MODEL};
 use crate::system::{CompactBoundary, CompactMetadata, PreservedMessages, PreservedSegment};
 use crate::usage::{CacheCreation, ServerToolUsage};
 use crate::user_assistant::{Assistant, AssistantErrorKind, User};
-use crate::values::{MessageLevel, StopReason};
+use crate::values::{CompactTrigger, MessageLevel, StopReason};
 use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, StampSource, ToolUseId, Usage, Uuid};
 
 /// A `user` line with the given content.
@@ -99,7 +99,7 @@ pub fn api_error_assistant(
 /// The boundary of a compaction that keeps these lines; they hang after the line
 /// `summary`.
 pub fn compact_boundary(
-    trigger: &str,
+    trigger: CompactTrigger,
     pre_tokens: u64,
     kept: &[Uuid],
     summary: &Uuid,
@@ -123,7 +123,7 @@ pub fn compact_boundary(
         level: MessageLevel::Info.into(),
         is_meta: Maybe::Value(false),
         compact_metadata: Maybe::Value(CompactMetadata {
-            trigger: Maybe::Value(trigger.to_owned()),
+            trigger: trigger.into(),
             pre_tokens: Maybe::Value(pre_tokens),
             preserved_segment: segment.into(),
             preserved_messages: messages.into(),

@@ -16,6 +16,7 @@ mod base;
 mod event;
 mod output;
 mod specific;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,10 @@ pub use specific::{
     SubagentStartSpecific, SubagentStopSpecific, UserPromptExpansionSpecific, UserPromptSubmitSpecific,
     WorktreeCreateSpecific,
 };
+pub use values::{
+    ConfigChangeSource, HookDecision, HookOutcome, InstructionsLoadReason, ModelSwitchSource, PromptAuthor,
+    SessionEndReason, SessionStartSource,
+};
 
 embedded_fields! {
     /// What any hook may answer.
@@ -49,7 +54,7 @@ embedded_fields! {
         /// What the hook printed is not shown.
         suppress_output: bool = "suppressOutput",
         /// `approve` or `block`.
-        decision: String,
+        decision: HookDecision,
         /// Why.
         reason: String,
         /// What the person is told.

@@ -8,7 +8,7 @@ use crate::api::StreamEvent;
 use crate::entry::Entry;
 use crate::macros::{open_str_enum, wire};
 use crate::usage::ModelUsage;
-use crate::values::StopReason;
+use crate::values::{CommandState, StopReason, TerminalReason};
 use crate::{Envelope, Json, MessageId, SessionId, ToolUseId, Usage, Uuid};
 
 open_str_enum! {
@@ -57,7 +57,7 @@ wire! {
         /// The answer in the asked-for form.
         structured_output: opt Json,
         /// Why the turn ended, in one word.
-        terminal_reason: opt String,
+        terminal_reason: opt TerminalReason,
         /// The HTTP status of a failed call.
         api_error_status: opt Number,
         /// The API's name for the failure.
@@ -76,6 +76,13 @@ wire! {
         user_message_uuid: opt Uuid,
         /// All prompts the turn answered.
         user_message_uuids: opt Vec<Uuid>,
+    }
+}
+
+impl TurnResult {
+    /// `permission_denials`, typed; empty if it is absent or has another form.
+    pub fn denied_tool_calls(&self) -> Vec<DeniedToolCall> {
+        self.permission_denials.get().and_then(|denials| denials.read().ok()).unwrap_or_default()
     }
 }
 
@@ -215,7 +222,7 @@ wire! {
         /// The prompt.
         command_uuid: opt Uuid,
         /// `queued`, `started` or `completed`.
-        state: opt String,
+        state: opt CommandState,
     }
 }
 

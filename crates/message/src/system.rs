@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use crate::macros::{open_enum, wire};
-use crate::values::{MessageLevel, PermissionMode};
+use crate::values::{CompactTrigger, MessageLevel, PermissionMode};
 use crate::{Envelope, Extra, Json, RequestId, ToolUseId, Uuid};
 
 pub mod stream_only;
@@ -221,7 +221,7 @@ wire! {
     /// How a compaction was done and what was kept.
     pub struct CompactMetadata {
         /// `manual` or `auto`.
-        trigger: opt String,
+        trigger: opt CompactTrigger,
         /// Tokens before.
         pre_tokens: opt u64 = "preTokens" | "pre_tokens",
         /// Tokens after.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::macros::wire;
+use crate::values::{TaskState, TaskType};
 use crate::{AgentId, Json, ToolUse};
 
 pub mod output;
@@ -384,7 +385,7 @@ wire! {
         /// The subagent, whose lines are in a file of its own.
         agent_id: opt AgentId = "agentId",
         /// How it ended.
-        status: opt String,
+        status: opt TaskState,
         /// What it used.
         total_tokens: opt u64 = "totalTokens",
         /// What it was asked.
@@ -430,7 +431,7 @@ wire! {
         /// The run.
         run_id: opt String,
         /// Its kind.
-        task_type: req String,
+        task_type: req TaskType,
         /// Which subagent.
         subagent_type: opt String,
         /// What it is for.
@@ -442,7 +443,7 @@ wire! {
     /// How a task changed (stream).
     pub struct TaskPatch {
         /// How it stands.
-        status: req String,
+        status: req TaskState,
         /// When it ended, in milliseconds since 1970.
         end_time: opt i64,
     }

@@ -4,14 +4,17 @@ use serde_json::Number;
 
 use crate::context_ref::{self, ContextRef};
 use crate::macros::{open_str_enum, wire};
-use crate::values::{Effort, PermissionMode};
+use crate::values::{
+    DecisionOutcome, DecisionReasonType, DecisionSource, Effort, NonExecutionKind, OriginKind, PermissionMode,
+    PromptSource, SettingsLocation,
+};
 use crate::{Envelope, Json, Maybe, Message, RequestId, ToolUseId, Usage, Uuid};
 
 wire! {
     /// Where words come from, when not from the person.
     pub struct MessageOrigin {
         /// `task-notification` for the end of a background task.
-        kind: req String,
+        kind: req OriginKind,
         /// The run of the task.
         run_id: opt String = "runId",
     }
@@ -44,7 +47,7 @@ wire! {
         /// The person's prompt that this line belongs to.
         prompt_id: opt String = "promptId",
         /// How the prompt came in.
-        prompt_source: opt String = "promptSource",
+        prompt_source: opt PromptSource = "promptSource",
         /// Which pasted pictures the message holds.
         image_paste_ids: opt Json = "imagePasteIds",
         /// What the MCP server said beside the result.
@@ -54,7 +57,7 @@ wire! {
         /// Whether a command ran in a sandbox.
         sandboxed: opt bool,
         /// Why the tool was refused.
-        tool_denial_kind: opt String = "toolDenialKind",
+        tool_denial_kind: opt NonExecutionKind = "toolDenialKind",
         /// Permission and other facts of each result (stream).
         tool_result_meta: opt Json,
         /// The program's words, not the person's (stream).
@@ -170,13 +173,13 @@ wire! {
     /// Who allowed or refused a tool, and why.
     pub struct PermissionDecisionRecord {
         /// `accept` or `reject`.
-        decision: req String,
+        decision: req DecisionOutcome,
         /// `config`, `hook`, `user_temporary`, `user_reject` …
-        source: opt String,
+        source: opt DecisionSource,
         /// `rule`, `mode`, `hook` …
-        reason_type: opt String = "reasonType" | "reason_type",
+        reason_type: opt DecisionReasonType = "reasonType" | "reason_type",
         /// Where the rule stands (file).
-        rule_source: opt String = "ruleSource",
+        rule_source: opt SettingsLocation = "ruleSource",
         /// Why, in one word (file).
         reason_code: opt String = "reasonCode",
     }
@@ -188,7 +191,7 @@ wire! {
         /// The call.
         id: req ToolUseId,
         /// Why the tool did not run.
-        non_execution_kind: opt String,
+        non_execution_kind: opt NonExecutionKind,
         /// Who allowed or refused it.
         permission_decision: opt PermissionDecisionRecord,
     }
@@ -197,8 +200,22 @@ wire! {
 impl User {
     /// Whether the line tells the model that a background task has ended.
     pub fn is_task_notification(&self) -> bool {
-        let origin = self.origin.get().and_then(|origin| origin.read::<MessageOrigin>().ok());
-        origin.is_some_and(|origin| origin.kind == "task-notification")
+        self.message_origin().is_some_and(|origin| origin.kind == OriginKind::TaskNotification)
+    }
+
+    /// `origin`, typed; `None` if it is absent or has another form.
+    pub fn message_origin(&self) -> Option<MessageOrigin> {
+        self.origin.get()?.read().ok()
+    }
+
+    /// `permission_decision`, typed; `None` if it is absent or has another form.
+    pub fn decision_record(&self) -> Option<PermissionDecisionRecord> {
+        self.permission_decision.get()?.read().ok()
+    }
+
+    /// `tool_result_meta`, typed; empty if it is absent or has another form.
+    pub fn result_meta(&self) -> Vec<ToolResultMeta> {
+        self.tool_result_meta.get().and_then(|meta| meta.read().ok()).unwrap_or_default()
     }
 }
 

@@ -132,7 +132,7 @@ open_str_enum! {
 
 open_str_enum! {
     /// What a session is doing.
-    pub enum SessionState {
+    pub enum SessionActivity {
         /// No turn is running.
         "idle" => Idle,
         /// A turn is running.
@@ -181,6 +181,10 @@ open_str_enum! {
     pub enum QueueReason {
         /// The running turn took it in.
         "absorbed_mid_turn" => AbsorbedMidTurn,
+        /// The host cancelled it.
+        "cancelled" => Cancelled,
+        /// The session was resumed, which sent it again.
+        "resumed" => Resumed,
     }
 }
 
@@ -339,6 +343,10 @@ open_str_enum! {
         "api_error" => ApiError,
         /// The conversation does not fit the context window.
         "prompt_too_long" => PromptTooLong,
+        /// No structured output matched the schema.
+        "structured_output_retries" => StructuredOutputRetries,
+        /// The session file could not be written.
+        "session_file" => SessionFile,
     }
 }
 
@@ -374,7 +382,7 @@ open_str_enum! {
 
 open_str_enum! {
     /// Whether the model thinks before it answers.
-    pub enum ThinkingMode {
+    pub enum ThinkingKind {
         /// The model decides.
         "adaptive" => Adaptive,
         /// Always, within a budget of tokens.

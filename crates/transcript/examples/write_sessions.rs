@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_message::bookkeeping::CustomTitle;
 use quipu_message::user_assistant::Assistant;
-use quipu_message::values::StopReason;
+use quipu_message::values::{CompactTrigger, StopReason};
 use quipu_message::{Block, Entry, Json, Maybe, StampSource, Uuid, factory};
 use quipu_transcript::{Durability, EnvelopeDefaults, Fork, Recorder, find};
 use serde_json::json;
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kept: Vec<_> = recorder.leaf_uuid().cloned().into_iter().collect();
     let summary = factory::user("The boats were counted: twelve. The gulls were too many.", &mut stamp);
     let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
-    let boundary = factory::compact_boundary("manual", 1200, &kept, &anchor, &mut stamp);
+    let boundary = factory::compact_boundary(CompactTrigger::Manual, 1200, &kept, &anchor, &mut stamp);
     recorder.compact(boundary, summary)?;
     record_turn(&mut recorder, &mut stamp, "And the seals?", "Three.")?;
     recorder.close()?;

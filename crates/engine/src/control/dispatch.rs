@@ -8,6 +8,7 @@ use quipu_message::control::{
     ControlErrorResponse, ControlRequest, ControlResponse, RequestBody, ResponseBody, request,
 };
 use quipu_message::system::{System, stream_only};
+use quipu_message::values::{QueueAction, QueueReason, SessionActivity};
 use quipu_message::{Entry, Json, Maybe};
 use serde::Serialize;
 
@@ -76,7 +77,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
     if !session.held_results().is_empty() {
         crate::turn_result::emit_held(session);
         if !session.activity.is_turn_running() {
-            session.set_activity("idle");
+            session.set_activity(SessionActivity::Idle);
         }
     }
     let answer = InterruptResponse {
@@ -90,7 +91,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
 /// Notes that the host takes words back, so that no resume brings them up.
 fn record_cancelled(session: &Session, prompt: &Prompt) {
     // A file that cannot be written ends the turn that needs it.
-    let _ = session.record_queue_operation("remove", Some(prompt), Some("cancelled"));
+    let _ = session.record_queue_operation(QueueAction::Remove, Some(prompt), Some(QueueReason::Cancelled));
 }
 
 /// Carries a request out.

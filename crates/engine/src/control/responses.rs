@@ -10,7 +10,7 @@ use quipu_message::control::response::{
     ListPermissionRulesResponse, PermissionRule, PermissionState, ReadFileResponse, ReloadPluginsResponse,
     ReloadSkillsResponse,
 };
-use quipu_message::values::Effort;
+use quipu_message::values::{Effort, RuleBehavior};
 use quipu_message::{Entry, Json, Maybe};
 use quipu_transcript::AppendError;
 
@@ -65,7 +65,7 @@ pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeR
         current_permission_mode: Maybe::Value(session.permissions.mode().into()),
         hooks_applied: hooks.then_some(true).into(),
         hook_on_failure_supported: hooks.then_some(true).into(),
-        session_state: session.activity.status().to_owned().into(),
+        session_state: session.activity.status().into(),
         capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         ..InitializeResponse::default()
     }
@@ -136,13 +136,12 @@ pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRule
     let more = folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string());
     let row = |rule: &crate::permission::SourcedRule| PermissionRule {
         behavior: match rule.behavior {
-            Behavior::Allow => "allow",
-            Behavior::Deny => "deny",
-            Behavior::Ask => "ask",
-        }
-        .to_owned(),
+            Behavior::Allow => RuleBehavior::Allow,
+            Behavior::Deny => RuleBehavior::Deny,
+            Behavior::Ask => RuleBehavior::Ask,
+        },
         rule: rule.rule.to_string(),
-        source: rule.source.as_str().to_owned(),
+        source: rule.source.as_str().into(),
         ..PermissionRule::default()
     };
     let state = PermissionState {

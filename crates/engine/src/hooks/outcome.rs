@@ -6,7 +6,7 @@ use quipu_message::attachment::{
     Attachment, AttachmentEntry, HookBlocked, HookContext, HookFailed, HookMessage, HookSucceeded, RenderedMessage,
 };
 use quipu_message::hook::{AnyHookOutput, PermissionDecision};
-use quipu_message::{Content, Entry, Json, Maybe, ToolUseId};
+use quipu_message::{Content, Entry, Json, Maybe, Role, ToolUseId};
 use serde::Serialize;
 
 use crate::attachments::new_attachment;
@@ -242,7 +242,7 @@ impl HookOutcome {
         let rendered = told.map(|text| {
             vec![RenderedMessage { content: Maybe::Value(Content::Text(text)), ..RenderedMessage::default() }]
         });
-        let role = rendered.as_ref().map(|_| "user".to_owned());
+        let role = rendered.as_ref().map(|_| Role::User);
         let line =
             AttachmentEntry { rendered: rendered.into(), rendered_role: role.into(), ..new_attachment(attachment) };
         self.attachments.push(Entry::Attachment(Box::new(line)));

@@ -6,6 +6,7 @@ use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::{AddRules, PermissionRuleValue};
 use quipu_message::synthetic;
 use quipu_message::tool::WEB_SEARCH_TOOL;
+use quipu_message::values::DecisionReasonType;
 use serde_json::Value;
 
 use super::rules::SourcedRule;
@@ -80,12 +81,12 @@ pub enum DecisionReason {
 
 impl DecisionReason {
     /// The word of the wire; `None` where the wire has none.
-    pub fn wire_name(&self) -> Option<&'static str> {
+    pub fn wire_type(&self) -> Option<DecisionReasonType> {
         match self {
-            Self::Rule { .. } => Some("rule"),
-            Self::Mode(_) => Some("mode"),
-            Self::Subcommands => Some("subcommandResults"),
-            Self::NotParsed(_) | Self::Sandbox => Some("other"),
+            Self::Rule { .. } => Some(DecisionReasonType::Rule),
+            Self::Mode(_) => Some(DecisionReasonType::Mode),
+            Self::Subcommands => Some(DecisionReasonType::SubcommandResults),
+            Self::NotParsed(_) | Self::Sandbox => Some(DecisionReasonType::OtherReason),
             Self::NoRule => None,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::{AddDirectories, SetMode};
+use quipu_message::values::SettingsLocation;
 use serde_json::Value;
 
 use super::decision::{ApprovalRequest, Decision, DecisionReason, PermissionContext, suggest_rules};
@@ -95,7 +96,7 @@ fn ask_to_change(court: &PermissionContext<'_>, path: PathBuf, inside: bool) -> 
 
 /// Suggests to accept changes, and to open the folder when it is not.
 pub(super) fn suggest_accept_edits(path: &Path, inside: bool) -> Vec<PermissionUpdate> {
-    let destination = RuleSource::Session.as_str().to_owned();
+    let destination = SettingsLocation::Session;
     let mode = PermissionUpdate::SetMode(Box::new(SetMode {
         mode: PermissionMode::AcceptEdits.into(),
         destination,
@@ -109,7 +110,7 @@ pub(super) fn suggest_folder(path: &Path) -> PermissionUpdate {
     let folder = path.parent().unwrap_or(path).to_string_lossy().into_owned();
     PermissionUpdate::AddDirectories(Box::new(AddDirectories {
         directories: vec![folder],
-        destination: RuleSource::Session.as_str().to_owned(),
+        destination: SettingsLocation::Session,
         ..AddDirectories::default()
     }))
 }

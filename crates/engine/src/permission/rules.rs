@@ -86,16 +86,16 @@ impl RuleSet {
     ) -> Result<Option<PermissionMode>, UpdateError> {
         match update {
             PermissionUpdate::AddRules(body) => {
-                let (behavior, source) = parse_destination(&body.behavior, &body.destination)?;
+                let (behavior, source) = parse_destination(body.behavior.as_str(), body.destination.as_str())?;
                 body.rules.iter().for_each(|rule| self.add(behavior, source, rule.into()));
             }
             PermissionUpdate::ReplaceRules(body) => {
-                let (behavior, source) = parse_destination(&body.behavior, &body.destination)?;
+                let (behavior, source) = parse_destination(body.behavior.as_str(), body.destination.as_str())?;
                 self.rules.retain(|rule| rule.behavior != behavior || rule.source != source);
                 body.rules.iter().for_each(|rule| self.add(behavior, source, rule.into()));
             }
             PermissionUpdate::RemoveRules(body) => {
-                let (behavior, source) = parse_destination(&body.behavior, &body.destination)?;
+                let (behavior, source) = parse_destination(body.behavior.as_str(), body.destination.as_str())?;
                 let gone: Vec<Rule> = body.rules.iter().map(<Rule as From<&PermissionRuleValue>>::from).collect();
                 self.rules
                     .retain(|rule| rule.behavior != behavior || rule.source != source || !gone.contains(&rule.rule));

@@ -1,6 +1,7 @@
 //! What a session is doing: its turn, the prompt of the turn, the tool calls under way.
 
 use parking_lot::Mutex;
+use quipu_message::values::SessionActivity;
 use quipu_message::{Entry, ToolUseId, Uuid};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +14,7 @@ pub(crate) struct Activity {
 #[derive(Debug, Default)]
 struct ActivityState {
     /// `idle`, `running` or `requires_action`; empty before the first change, which means `idle`.
-    status: &'static str,
+    status: Option<SessionActivity>,
     /// Id of the prompt under way, which all its entries carry.
     prompt_id: Option<String>,
     /// The text of the last prompt, for the session list.
@@ -43,13 +44,13 @@ impl Activity {
     }
 
     /// `idle`, `running` or `requires_action`.
-    pub(crate) fn status(&self) -> &'static str {
-        Some(self.state.lock().status).filter(|status| !status.is_empty()).unwrap_or("idle")
+    pub(crate) fn status(&self) -> SessionActivity {
+        self.state.lock().status.clone().unwrap_or(SessionActivity::Idle)
     }
 
-    /// Sets the status, which is `idle`, `running` or `requires_action`.
-    pub(crate) fn set_status(&self, status: &'static str) {
-        self.state.lock().status = status;
+    /// Sets what the session is doing.
+    pub(crate) fn set_status(&self, status: SessionActivity) {
+        self.state.lock().status = Some(status);
     }
 
     /// A turn begins that answers the prompt of this UUID; `cancel` interrupts it.

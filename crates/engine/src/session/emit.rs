@@ -2,7 +2,7 @@
 
 use quipu_message::stream::CommandLifecycle;
 use quipu_message::system::{Informational, System, stream_only};
-use quipu_message::values::MessageLevel;
+use quipu_message::values::{CommandState, MessageLevel, SessionActivity};
 use quipu_message::{Entry, Maybe, Uuid};
 
 use super::Session;
@@ -30,11 +30,11 @@ impl Session {
     }
 
     /// Tells a host that asked for it what the session does.
-    pub(crate) fn set_activity(&self, word: &'static str) {
-        self.activity.set_status(word);
+    pub(crate) fn set_activity(&self, state: SessionActivity) {
+        self.activity.set_status(state.clone());
         if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
             self.emit_system(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
-                state: Maybe::Value(word.to_owned()),
+                state: state.into(),
                 sdk_host_only: Maybe::Value(true),
                 envelope: self.output.envelope(),
                 ..stream_only::SessionStateChanged::default()
@@ -67,17 +67,17 @@ impl Session {
     }
 
     /// Says how a prompt stands that the host named.
-    pub(crate) fn emit_lifecycle(&self, uuid: Option<&Uuid>, state: &str) {
+    pub(crate) fn emit_lifecycle(&self, uuid: Option<&Uuid>, state: CommandState) {
         if let Some(uuid) = uuid {
             self.output.emit(self.lifecycle_entry(uuid, state));
         }
     }
 
     /// How a prompt stands that the host named, as a line.
-    pub(crate) fn lifecycle_entry(&self, uuid: &Uuid, state: &str) -> Entry {
+    pub(crate) fn lifecycle_entry(&self, uuid: &Uuid, state: CommandState) -> Entry {
         Entry::CommandLifecycle(Box::new(CommandLifecycle {
             command_uuid: Maybe::Value(uuid.clone()),
-            state: Maybe::Value(state.to_owned()),
+            state: state.into(),
             envelope: self.output.envelope(),
             ..CommandLifecycle::default()
         }))

@@ -1,6 +1,6 @@
 //! Running the hooks of a session.
 
-use quipu_message::hook::{HookEvent, HookInputBase, InstructionsLoaded, SessionStart};
+use quipu_message::hook::{HookEvent, HookInputBase, InstructionsLoadReason, InstructionsLoaded, SessionStart};
 use quipu_message::{Json, Maybe, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +42,7 @@ impl Session {
     /// Runs the hooks of a session's begin and tells of its instruction files.
     pub(crate) async fn run_start_hooks(&self, source: &str) {
         let cancel = CancellationToken::new();
-        let input = SessionStart { source: source.to_owned(), base: self.hook_base(), ..SessionStart::default() };
+        let input = SessionStart { source: source.into(), base: self.hook_base(), ..SessionStart::default() };
         let effects = self.run_hooks(input, Some(source), None, &cancel).await;
         self.activity.add_pending(effects.attachments);
         if self.hooks.has_hooks_for(InstructionsLoaded::NAME) {
@@ -50,7 +50,7 @@ impl Session {
                 let input = InstructionsLoaded {
                     file_path: file.path.display().to_string(),
                     memory_type: Maybe::Value(file.kind.to_owned()),
-                    load_reason: Maybe::Value("session_start".to_owned()),
+                    load_reason: Maybe::Value(InstructionsLoadReason::SessionStart),
                     base: self.hook_base(),
                     ..InstructionsLoaded::default()
                 };

@@ -4,6 +4,7 @@ use quipu_message::bookkeeping::{
     AgentName, AgentSetting, CustomTitle, LastPrompt, QueueOperation, ToolsUsed, WorktreeSession, WorktreeState,
 };
 use quipu_message::system::{System, stream_only};
+use quipu_message::values::{CommandState, QueueAction, QueueReason};
 use quipu_message::{Entry, Maybe, Uuid};
 use quipu_transcript::AppendError;
 
@@ -34,9 +35,9 @@ impl Session {
     /// Notes in the file that a prompt waits or goes.
     pub(crate) fn record_queue_operation(
         &self,
-        operation: &str,
+        operation: QueueAction,
         prompt: Option<&Prompt>,
-        reason: Option<&str>,
+        reason: Option<QueueReason>,
     ) -> Result<(), AppendError> {
         let line = self.queue_operation_entry(operation, prompt, reason);
         self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
@@ -47,7 +48,7 @@ impl Session {
         let line = QueueOperation {
             command_uuid: Maybe::Value(uuid),
             delivery_id: Maybe::Value(delivery),
-            ..self.queue_operation_entry("remove", Some(prompt), Some("absorbed_mid_turn"))
+            ..self.queue_operation_entry(QueueAction::Remove, Some(prompt), Some(QueueReason::AbsorbedMidTurn))
         };
         self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
     }
@@ -59,18 +60,27 @@ impl Session {
             lines.extend(self.agent_setting_entry());
             lines.extend(self.worktree_state_entry());
         }
-        lines.push(Entry::QueueOperation(Box::new(self.queue_operation_entry("enqueue", Some(prompt), None))));
+        lines.push(Entry::QueueOperation(Box::new(self.queue_operation_entry(
+            QueueAction::Enqueue,
+            Some(prompt),
+            None,
+        ))));
         self.log().record_bookkeeping_synced(&lines)
     }
 
-    fn queue_operation_entry(&self, operation: &str, prompt: Option<&Prompt>, reason: Option<&str>) -> QueueOperation {
+    fn queue_operation_entry(
+        &self,
+        operation: QueueAction,
+        prompt: Option<&Prompt>,
+        reason: Option<QueueReason>,
+    ) -> QueueOperation {
         let may_wait = self.activity.is_turn_running() || self.hooks.has_hooks_for("UserPromptSubmit");
         QueueOperation {
-            operation: operation.to_owned(),
+            operation,
             timestamp: Maybe::Value(now()),
             session_id: Maybe::Value(self.identity.id()),
             content: prompt.map(|prompt| prompt.queue_content(may_wait)).unwrap_or_default(),
-            reason: reason.map(str::to_owned).into(),
+            reason: reason.into(),
             ..QueueOperation::default()
         }
     }
@@ -131,7 +141,7 @@ impl Session {
         if let (Some(uuid), Ok(noted)) = (&prompt.uuid, noted)
             && noted.wait().await.is_ok()
         {
-            self.emit_lifecycle(Some(uuid), "queued");
+            self.emit_lifecycle(Some(uuid), CommandState::Queued);
         }
         self.queue.push(prompt);
     }

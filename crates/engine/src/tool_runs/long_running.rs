@@ -3,6 +3,7 @@
 use quipu_message::stream::ToolProgress;
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::ToolInput;
+use quipu_message::values::{TaskState, TaskType};
 use quipu_message::{AgentId, Entry, Envelope, Json, Maybe, ToolUse};
 
 use crate::output::OutputStream as Out;
@@ -15,7 +16,7 @@ pub(super) fn task_started(id: &str, call: &ToolUse, input: &Json, output: &Out)
         run_id: Maybe::Value(id.to_owned()),
         tool_use_id: Maybe::Value(call.id.clone()),
         description: Maybe::Value(describe_call(call, input)),
-        task_type: Maybe::Value("local_bash".to_owned()),
+        task_type: Maybe::Value(TaskType::LocalBash),
         is_backgrounded: Maybe::Value(false),
         envelope: output.envelope(),
         ..stream_only::TaskStarted::default()
@@ -36,12 +37,12 @@ pub(super) fn tool_progress(call: &ToolUse, seconds: u64, envelope: Envelope) ->
 
 /// It has ended.
 pub(super) fn task_notification(id: &str, call: &ToolUse, input: &Json, done: &ToolOutput, output: &Out) -> System {
-    let status = if done.is_error { "failed" } else { "completed" };
+    let status = if done.is_error { TaskState::Failed } else { TaskState::Completed };
     System::TaskNotification(Box::new(stream_only::TaskNotification {
         task_id: Maybe::Value(AgentId::from(id)),
         run_id: Maybe::Value(id.to_owned()),
         tool_use_id: Maybe::Value(call.id.clone()),
-        status: Maybe::Value(status.to_owned()),
+        status: status.into(),
         output_file: Maybe::Value(String::new()),
         summary: Maybe::Value(describe_call(call, input)),
         envelope: output.envelope(),

@@ -78,11 +78,11 @@ async fn task_output(call_input: Value, place: &Workspace, call: &CallContext) -
     };
     let kind = task.kind.as_str();
     let raw = TaskOutputWire {
-        retrieval_status: retrieval_status.to_owned(),
+        retrieval_status: retrieval_status.into(),
         task: TaskWire {
             task_id: task.id.clone(),
-            task_type: kind.to_owned(),
-            status: status.as_str().to_owned(),
+            task_type: kind.into(),
+            status: status.as_str().into(),
             description: task.description.clone(),
             output: task_text(&task),
             exit_code: exit_code.into(),
@@ -153,7 +153,7 @@ async fn stop_task(call_input: Value, place: &Workspace) -> Result<ToolOutput, T
     task.wait().await;
     let raw = TaskStopOutput {
         message: format!("Successfully stopped task: {id} ({})", task.description),
-        task_type: task.kind.as_str().to_owned(),
+        task_type: task.kind.as_str().into(),
         task_id: task.id,
         ..TaskStopOutput::default()
     };

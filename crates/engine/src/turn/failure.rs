@@ -3,7 +3,7 @@
 use quipu_api::ApiError;
 use quipu_message::system::{Informational, ModelRefusal, System};
 use quipu_message::user_assistant::{Assistant, AssistantErrorKind};
-use quipu_message::values::{MessageLevel, StopReason};
+use quipu_message::values::{MessageLevel, StopReason, TerminalReason};
 use quipu_message::{Entry, Extra, Maybe, Spelling, factory};
 use quipu_transcript::AppendError;
 
@@ -58,7 +58,7 @@ pub(super) async fn handle_refusal(
         status: None,
         error_type: None,
         stop_reason: StopReason::Refusal,
-        terminal_reason: "api_error",
+        terminal_reason: TerminalReason::ApiError,
     };
     record_failure(talk, &failure, AssistantErrorKind::InvalidRequest).await?;
     Ok(Some(failure))
@@ -71,7 +71,11 @@ pub(super) async fn handle_api_error(talk: &AgentContext<'_>, error: &ApiError) 
         status: error.status(),
         error_type: error.api_type().map(str::to_owned),
         stop_reason: StopReason::StopSequence,
-        terminal_reason: if error.is_prompt_too_long() { "prompt_too_long" } else { "api_error" },
+        terminal_reason: if error.is_prompt_too_long() {
+            TerminalReason::PromptTooLong
+        } else {
+            TerminalReason::ApiError
+        },
     };
     record_failure(talk, &failure, error.error_kind()).await?;
     Ok(failure)

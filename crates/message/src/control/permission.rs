@@ -1,7 +1,7 @@
 //! Changes of the permission rules, as a host answers them and an agent suggests them.
 
 use crate::macros::{open_enum, wire};
-use crate::values::PermissionMode;
+use crate::values::{PermissionMode, RuleBehavior, SettingsLocation};
 
 open_enum! {
     /// One change of the permission rules.
@@ -29,9 +29,9 @@ macro_rules! rule_updates {
                 /// The rules.
                 rules: req Vec<PermissionRuleValue>,
                 /// `allow`, `deny` or `ask`.
-                behavior: req String,
+                behavior: req RuleBehavior,
                 /// Where they are kept.
-                destination: req String,
+                destination: req SettingsLocation,
             }
         }
     )+ };
@@ -62,7 +62,7 @@ wire! {
         /// The mode.
         mode: req PermissionMode,
         /// Where it is kept.
-        destination: req String,
+        destination: req SettingsLocation,
     }
 }
 
@@ -72,7 +72,7 @@ wire! {
         /// The folders.
         directories: req Vec<String>,
         /// Where they are kept.
-        destination: req String,
+        destination: req SettingsLocation,
     }
 }
 
@@ -82,6 +82,6 @@ wire! {
         /// The folders.
         directories: req Vec<String>,
         /// Where they are kept.
-        destination: req String,
+        destination: req SettingsLocation,
     }
 }

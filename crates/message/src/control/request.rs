@@ -4,7 +4,7 @@ use serde_json::Number;
 
 use super::PermissionUpdate;
 use crate::macros::{open_enum, wire};
-use crate::values::PermissionMode;
+use crate::values::{DecisionReasonType, PermissionMode, SettingsLocation};
 use crate::{AgentId, Json, ToolUseId, Uuid};
 
 open_enum! {
@@ -121,7 +121,7 @@ wire! {
         /// Why leave is needed.
         decision_reason: opt Json,
         /// The same in one word.
-        decision_reason_type: opt String,
+        decision_reason_type: opt DecisionReasonType,
         /// The subagent that asks.
         agent_id: opt AgentId,
         /// Whether a person must answer.
@@ -451,7 +451,7 @@ wire! {
     /// Change stored settings. Host to agent.
     pub struct UpdateSettings ["subtype" = "update_settings"] {
         /// Which file.
-        source: opt String,
+        source: opt SettingsLocation,
         /// The settings.
         settings: opt Json,
     }

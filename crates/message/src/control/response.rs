@@ -6,7 +6,9 @@ use serde_json::Number;
 
 use crate::macros::wire;
 use crate::usage::ModelUsage;
-use crate::values::{Effort, PermissionMode};
+use crate::values::{
+    Effort, McpServerState, McpTransport, PermissionMode, RuleBehavior, SessionActivity, SettingsLocation,
+};
 use crate::{Json, Usage, Uuid};
 
 wire! {
@@ -35,7 +37,7 @@ wire! {
         /// Whether a hook that fails can block.
         hook_on_failure_supported: opt bool,
         /// `idle`, `running` …
-        session_state: opt String,
+        session_state: opt SessionActivity,
         /// What hosts may rely on.
         capabilities: opt Vec<String>,
     }
@@ -153,13 +155,13 @@ wire! {
         /// Its name.
         name: req String,
         /// `connected`, `failed`, `pending` or `disabled`.
-        status: req String,
+        status: req McpServerState,
         /// What it says of itself.
         server_info: opt McpServerInfo = "serverInfo",
         /// Why it failed.
         error: opt String,
         /// `stdio`, `http` or `sdk`.
-        transport: opt String,
+        transport: opt McpTransport,
         /// Where it was configured.
         scope: opt String,
         /// Who configured it.
@@ -427,11 +429,11 @@ wire! {
     /// A rule.
     pub struct PermissionRule {
         /// `allow`, `deny` or `ask`.
-        behavior: req String,
+        behavior: req RuleBehavior,
         /// The rule as written.
         rule: req String,
         /// Where it stands.
-        source: req String,
+        source: req SettingsLocation,
     }
 }
 

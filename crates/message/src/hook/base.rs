@@ -1,7 +1,7 @@
 //! What the events share.
 
 use crate::macros::{embedded_fields, wire};
-use crate::values::{Effort, PermissionMode};
+use crate::values::{Effort, PermissionMode, TaskState};
 use crate::{AgentId, Json, SessionId, ToolUseId};
 
 embedded_fields! {
@@ -66,7 +66,7 @@ wire! {
         /// `shell`, `subagent`, `monitor`, `workflow` …
         kind: opt String = "type",
         /// How it stands.
-        status: opt String,
+        status: opt TaskState,
         /// What it does.
         description: opt String,
         /// A shell's command.

@@ -8,8 +8,12 @@ use serde_json::Number;
 
 use super::base::{HookBackgroundTask, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
 use super::specific::*;
+use super::values::{
+    ConfigChangeSource, InstructionsLoadReason, ModelSwitchSource, PromptAuthor, SessionEndReason, SessionStartSource,
+};
 use crate::control::permission::PermissionUpdate;
 use crate::macros::{open_enum, wire};
+use crate::values::{CacheLifetime, CompactTrigger};
 use crate::{Json, ToolUseId};
 
 /// An event that hooks are told of.
@@ -122,7 +126,7 @@ hook_events! {
         /// What.
         prompt: req String,
         /// Who really: `user`, `sdk`, `system`, `loop_wakeup`, `schedule_wakeup`, `poll_event`.
-        source: opt String,
+        source: opt PromptAuthor,
         /// The session's title.
         session_title: opt String,
     }
@@ -144,7 +148,7 @@ hook_events! {
     /// A session begins.
     "SessionStart" SessionStart outputs SessionStartSpecific {
         /// How: `startup`, `resume`, `clear`, `compact`, `fork`.
-        source: req String,
+        source: req SessionStartSource,
         /// The model.
         model: opt String,
         /// The session's title.
@@ -162,7 +166,7 @@ hook_events! {
     /// A session ends.
     "SessionEnd" SessionEnd outputs NoSpecific {
         /// Why: `clear`, `resume`, `logout`, `prompt_input_exit`, `other`.
-        reason: req String,
+        reason: req SessionEndReason,
     }
 
     /// A turn is about to end.
@@ -207,7 +211,7 @@ hook_events! {
     /// The conversation is about to be summed up.
     "PreCompact" PreCompact outputs NoSpecific {
         /// `manual` or `auto`.
-        trigger: req String,
+        trigger: req CompactTrigger,
         /// What the person asked of the summary.
         custom_instructions: opt String,
     }
@@ -215,7 +219,7 @@ hook_events! {
     /// The conversation has been summed up.
     "PostCompact" PostCompact outputs NoSpecific {
         /// `manual` or `auto`.
-        trigger: req String,
+        trigger: req CompactTrigger,
         /// The summary.
         compact_summary: req String,
     }
@@ -229,13 +233,13 @@ hook_events! {
         /// What was asked for; `null` means the default.
         requested_model: opt String,
         /// Who asked: `command`, `picker`, `sdk`.
-        source: opt String,
+        source: opt ModelSwitchSource,
         /// How much it must read.
         context_tokens: opt u64,
         /// Whether the API still remembers that for the model so far.
         prompt_cache_warm: opt bool,
         /// For how long the API remembers: `5m` or `1h`.
-        cache_ttl: opt String,
+        cache_ttl: opt CacheLifetime,
         /// What it costs to make it remember.
         estimated_cache_write_usd: opt Number,
         /// By which prices: `configured`, `catalog`, `default`.
@@ -251,13 +255,13 @@ hook_events! {
         /// What was asked for; `null` means the default.
         requested_model: opt String,
         /// Who asked: `command`, `picker`, `sdk`, `auto`, `resume`.
-        source: opt String,
+        source: opt ModelSwitchSource,
         /// How much it must read.
         context_tokens: opt u64,
         /// Whether the API still remembers that for the model so far.
         prompt_cache_warm: opt bool,
         /// For how long the API remembers: `5m` or `1h`.
-        cache_ttl: opt String,
+        cache_ttl: opt CacheLifetime,
         /// What it costs to make it remember.
         estimated_cache_write_usd: opt Number,
         /// By which prices: `configured`, `catalog`, `default`.
@@ -365,7 +369,7 @@ hook_events! {
     /// A settings file has changed.
     "ConfigChange" ConfigChange outputs NoSpecific {
         /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
-        source: req String,
+        source: req ConfigChangeSource,
         /// The file.
         file_path: opt String,
     }
@@ -389,7 +393,7 @@ hook_events! {
         /// Whose: `User`, `Project`, `Local`, `Managed`.
         memory_type: opt String,
         /// Why: `session_start`, `nested_traversal`, `path_glob_match`, `include`, `compact`.
-        load_reason: opt String,
+        load_reason: opt InstructionsLoadReason,
         /// For which files it holds.
         globs: opt Vec<String>,
         /// The file that made it relevant.

@@ -9,7 +9,7 @@ use super::specific::{
     CanAsk, CanDecide, HasAdditionalContext, PermissionRequestDecision, PermissionRequestSpecific, PostToolUseSpecific,
     PreToolUseSpecific,
 };
-use super::{HookCommonOutput, HookEvent};
+use super::{HookCommonOutput, HookDecision, HookEvent};
 use crate::control::Allow;
 use crate::{Json, Maybe};
 
@@ -63,7 +63,7 @@ impl<S> HookOutput<S> {
     /// Holds up what the event is about: a call, a prompt, the end of a turn. The
     /// model is told why.
     pub fn block(mut self, reason: impl Into<String>) -> Self {
-        self.common.decision = Maybe::Value("block".to_owned());
+        self.common.decision = HookDecision::Block.into();
         self.common.reason = Maybe::Value(reason.into());
         self
     }

@@ -2,19 +2,22 @@
 
 use serde_json::Number;
 
+use crate::hook::HookOutcome;
 use crate::macros::wire;
-use crate::values::PermissionMode;
+use crate::values::{
+    ActivityStatus, CompactResult, DecisionReasonType, PermissionMode, SessionActivity, TaskState, TaskType,
+};
 use crate::{AgentId, Envelope, Json, ToolUseId};
 
 wire! {
     /// What the program is doing.
     pub struct Status ["type" = "system", "subtype" = "status"] with envelope: Envelope {
         /// `requesting`, `compacting`, or `null` when done.
-        status: opt String,
+        status: opt ActivityStatus,
         /// The new permission mode.
         permission_mode: opt PermissionMode = "permissionMode",
         /// How the compaction ended.
-        compact_result: opt String,
+        compact_result: opt CompactResult,
         /// Why it failed.
         compact_error: opt String,
     }
@@ -42,7 +45,7 @@ wire! {
         /// What it does.
         description: opt String,
         /// Its kind.
-        task_type: opt String,
+        task_type: opt TaskType,
         /// Whether the turn goes on without it.
         is_backgrounded: opt bool,
         /// What the subagent was asked.
@@ -92,7 +95,7 @@ wire! {
         /// The call that began it.
         tool_use_id: opt ToolUseId,
         /// How it ended.
-        status: opt String,
+        status: opt TaskState,
         /// Where its output is.
         output_file: opt String,
         /// What it did.
@@ -158,7 +161,7 @@ wire! {
         /// How it ended.
         exit_code: opt Number,
         /// `success`, `error` …
-        outcome: opt String,
+        outcome: opt HookOutcome,
     }
 }
 
@@ -184,7 +187,7 @@ wire! {
         /// What the model is told.
         message: opt String,
         /// Why, as a kind.
-        decision_reason_type: opt String,
+        decision_reason_type: opt DecisionReasonType,
         /// Why, in words.
         decision_reason: opt String,
     }
@@ -194,7 +197,7 @@ wire! {
     /// The session is idle, running or waits for the host.
     pub struct SessionStateChanged ["type" = "system", "subtype" = "session_state_changed"] with envelope: Envelope {
         /// Which.
-        state: opt String,
+        state: opt SessionActivity,
         /// Meant for the host, not for the person.
         sdk_host_only: opt bool,
     }

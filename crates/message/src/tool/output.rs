@@ -4,6 +4,7 @@
 use serde_json::Number;
 
 use crate::macros::wire;
+use crate::values::{TaskState, TaskType};
 use crate::{Json, ToolUseId};
 
 wire! {
@@ -170,9 +171,9 @@ wire! {
         /// Which.
         task_id: req String,
         /// `local_bash` for shell commands.
-        task_type: req String,
+        task_type: req TaskType,
         /// `running`, `completed`, `failed` or `killed`.
-        status: req String,
+        status: req TaskState,
         /// What it is for.
         description: req String,
         /// What it printed.
@@ -190,7 +191,7 @@ wire! {
         /// Which task.
         task_id: req String,
         /// `local_bash` for shell commands.
-        task_type: req String,
+        task_type: req TaskType,
     }
 }
 

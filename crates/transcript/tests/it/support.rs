@@ -4,6 +4,7 @@ use std::path::Path;
 
 use quipu_message::system::CompactBoundary;
 use quipu_message::user_assistant::{Assistant, User};
+use quipu_message::values::CompactTrigger;
 use quipu_message::{Entry, StampSource, Uuid, factory};
 use quipu_transcript::{Check, Durability, Entries, EnvelopeDefaults};
 
@@ -50,7 +51,7 @@ pub(crate) fn to_entry(user: User) -> Entry {
 
 /// The boundary of a compaction with this summary.
 pub(crate) fn compact_boundary(summary: &User, kept: &[Uuid], stamp: &mut SequentialStamps) -> CompactBoundary {
-    factory::compact_boundary("auto", 9, kept, summary.envelope.uuid.get().unwrap(), stamp)
+    factory::compact_boundary(CompactTrigger::Auto, 9, kept, summary.envelope.uuid.get().unwrap(), stamp)
 }
 
 /// Id and parent of every entry, in the order of the file.
