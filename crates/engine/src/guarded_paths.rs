@@ -1,11 +1,12 @@
-//! Files that decide what programs and agents do: no mode and no broad rule lets them be changed.
+//! Guarded paths: files that control what programs and agents do (git hooks, shell start-up
+//! files, agent settings). No mode but `bypassPermissions` and no broad rule allows changing them.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 use crate::path::resolve;
 
-/// Folders, at any depth.
+/// Guarded folders, at any depth.
 const GUARDED_FOLDERS: [&str; 13] = [
     ".git",
     ".hg",
@@ -22,10 +23,10 @@ const GUARDED_FOLDERS: [&str; 13] = [
     ".mvn",
 ];
 
-/// Folders of `.config`.
+/// Guarded folders below `.config`.
 pub(crate) const CONFIG_FOLDERS: [&str; 4] = ["git", "fish", "autostart", "systemd"];
 
-/// Files, at any depth.
+/// Guarded files, at any depth.
 const GUARDED_FILES: [&str; 40] = [
     ".bash_aliases",
     ".bash_login",
@@ -69,23 +70,23 @@ const GUARDED_FILES: [&str; 40] = [
     "pyrightconfig.json",
 ];
 
-/// How the names of more such files begin.
+/// Prefixes of names of further guarded files.
 const GUARDED_PREFIXES: [&str; 2] = [".pnp.", ".yarnrc"];
 
-/// Whether a file is guarded, as its path is written or as it really is.
+/// Whether a path is guarded, as given or after its links are resolved.
 pub(crate) fn is_guarded(path: &Path) -> bool {
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
     [path, &real].iter().any(|path| guarded_names(path).next().is_some() || is_in_repository(path))
 }
 
-/// Whether a guarded name is in a path, without a look at the file system.
+/// Whether a path contains a guarded name; does not access the file system.
 pub(crate) fn has_guarded_name(path: &Path) -> bool {
     guarded_names(path).next().is_some()
 }
 
-/// Whether a path is in a folder that git takes for a repository, whatever its name, or
-/// would make it one: `HEAD` is in it, with `objects` and `refs`, or with `commondir`,
-/// which says where these are.
+/// Whether a path is in a folder that git treats as a repository whatever its name, or would
+/// turn the folder into one: it contains `HEAD`, with `objects` and `refs` or with
+/// `commondir`, which says where these are.
 pub(crate) fn is_in_repository(path: &Path) -> bool {
     path.ancestors().zip(path.ancestors().skip(1)).any(|(inside, folder)| {
         let has = |name: &str| inside.ends_with(name) || folder.join(name).exists();
@@ -93,8 +94,8 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
     })
 }
 
-/// A name as file systems would read it that ignore case and characters that cannot be
-/// seen (HFS+), or trailing dots and spaces, what follows a colon, and short names (NTFS).
+/// Normalises a name as some file systems do: HFS+ ignores case and invisible characters,
+/// NTFS trailing dots and spaces, text after a colon, and accepts short names.
 pub(crate) fn comparable(name: &OsStr) -> String {
     let name = name.to_string_lossy().to_lowercase();
     let seen: String = name.chars().filter(|c| !is_invisible(*c)).collect();
@@ -102,14 +103,14 @@ pub(crate) fn comparable(name: &OsStr) -> String {
     if stem == "git~1" { ".git".to_owned() } else { stem.to_owned() }
 }
 
-/// The names in a path that guard it.
+/// Returns the guarded names in a path.
 pub(crate) fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(comparable(name)),
         _ => None,
     });
     let mut names: Vec<String> = names.collect();
-    // A worktree is a working folder like any other, though it is kept below `.claude`.
+    // Worktrees are below `.claude`, but files in them are not guarded for that.
     if let Some(at) = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees") {
         names.drain(at..names.len().min(at + 3));
     }
@@ -124,7 +125,7 @@ pub(crate) fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     names.into_iter().filter(is_guarded).chain(below_config)
 }
 
-/// Spaces that are no spaces to the shell, and marks that change how text looks.
+/// Whether a character is invisible: Unicode spaces, and marks that change how text is displayed.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}')

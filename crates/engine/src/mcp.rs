@@ -1,4 +1,4 @@
-//! MCP servers: tools of others, over a pipe, over HTTP, or inside the host.
+//! MCP servers of a session: programs, HTTP servers and servers inside the host.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,29 +35,29 @@ mod variables;
 pub use files::{McpFiles, McpScope, McpServerEntry};
 pub(crate) use tool::McpTool;
 
-/// How long a server may take to say hello, unless `MCP_TIMEOUT` says otherwise.
+/// Timeout for connecting to a server, unless `MCP_TIMEOUT` is set.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a server may take to go.
+/// Time that a server has to end before it is killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum McpEndpoint {
-    /// A program, over its stdin and stdout.
+    /// Start a program and use its stdin and stdout.
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
-    /// An address.
+    /// Connect to a URL.
     Http { url: String, headers: BTreeMap<String, String> },
-    /// The host has it.
+    /// The server runs inside the host.
     Sdk,
 }
 
-/// A server and how it stands.
+/// A configured server and the state of its connection.
 pub(crate) struct McpConnection {
     name: String,
     endpoint: McpEndpoint,
     source: &'static str,
-    /// What a host says its server would answer.
+    /// Responses of a host's server that the host sent in advance.
     manifest: Option<Json>,
     state: ConnectionState,
 }
@@ -68,23 +68,23 @@ enum ConnectionState {
         service: Box<RunningService<RoleClient, ()>>,
         tools: Vec<Offered>,
         info: Option<McpServerInfo>,
-        /// The process of a program.
+        /// Process of a stdio server.
         process: Option<Box<dyn ChildWrapper>>,
     },
     Failed(String),
     Disabled,
 }
 
-/// All servers of a session.
+/// All MCP servers of a session.
 #[derive(Default)]
 pub(crate) struct McpClients {
     servers: Mutex<BTreeMap<String, McpConnection>>,
 }
 
 impl McpClients {
-    /// The servers of flags and, unless those are to be the only ones, of files and
-    /// plugins. What cannot be read or used is added to the problems of `settings`; in a
-    /// flag it is an error.
+    /// Collects the servers of flags and, unless `--strict-mcp-config` is set, of files and
+    /// plugins. Invalid servers are added to the problems of `settings`; in a flag they are an
+    /// error.
     pub(crate) fn configure(given: &McpSources<'_>, settings: &mut Settings) -> Result<Self, EngineError> {
         let mcp = Self::default();
         let options = given.options;
@@ -132,12 +132,12 @@ impl McpClients {
         }
     }
 
-    /// Adds the servers that the user and the project configured. Those of a project are
-    /// used only when the user has approved them.
+    /// Adds the servers that the user and the project configured. Those of a project are used
+    /// only if the user has approved them.
     fn add_configured_servers(&self, given: &McpSources<'_>, settings: &Settings, problems: &mut Vec<String>) {
         let approvals = given.files.approvals();
-        // The user's settings speak of servers by name alone, in every folder: whoever made
-        // the folder chose the name and the program.
+        // The user's settings approve servers by name in every folder, but an untrusted folder
+        // could use an approved name for another program.
         let counts = |layer: &&SettingsLayer| given.trusted || layer.source != SettingSource::User;
         let approving = || settings.layers.iter().filter(counts).map(|layer| &layer.known);
         let all = approving().filter_map(|known| known.enable_all_project_mcp_servers).next_back() == Some(true);
@@ -153,7 +153,7 @@ impl McpClients {
         let (servers, unread) = given.files.list();
         problems.extend(unread);
         let mut waiting = Vec::new();
-        // The strongest comes first and is added last.
+        // Highest precedence comes first and is added last.
         for McpServerEntry { name, scope, config } in servers.into_iter().rev() {
             let source = match scope {
                 McpScope::User => SettingSource::User,
@@ -186,7 +186,7 @@ impl McpClients {
         }
     }
 
-    /// Adds the servers that `initialize` names, with what they would answer.
+    /// Adds the servers of the `initialize` request, with their manifests.
     pub(crate) fn add_sdk_servers(&self, names: &[String], manifests: Option<&Json>) {
         let manifests: BTreeMap<String, Json> = manifests.and_then(|json| json.read().ok()).unwrap_or_default();
         for name in names {
@@ -246,8 +246,8 @@ impl McpClients {
         failures
     }
 
-    /// Replaces the servers that hosts set, as far as they may be used. A server that
-    /// cannot be read is an error, and then nothing changes.
+    /// Replaces the servers that the host set by those that are allowed. An invalid server is an
+    /// error, and then nothing changes.
     pub(crate) fn set_servers(
         &self,
         given: &Json,
@@ -292,19 +292,19 @@ impl McpClients {
         self.lock().get(name).is_some_and(|server| matches!(server.state, ConnectionState::Connected { .. }))
     }
 
-    /// Turns a server on or off, or connects it anew with the next `connect_all`.
+    /// Enables or disables a server; an enabled one is connected again by the next `connect_all`.
     pub(crate) fn set_enabled(&self, name: &str, enabled: bool) {
         if let Some(server) = self.lock().get_mut(name) {
             server.state = if enabled { ConnectionState::Pending } else { ConnectionState::Disabled };
         }
     }
 
-    /// The servers, as hosts list them.
+    /// Returns the status of all servers for hosts.
     pub(crate) fn list_servers(&self) -> Vec<McpServerStatus> {
         self.lock().values().map(McpConnection::to_listing).collect()
     }
 
-    /// The tools of all connected servers.
+    /// Returns the tools of all connected servers.
     pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for server in self.lock().values() {
@@ -336,8 +336,8 @@ impl McpClients {
         }
     }
 
-    /// A server inside the host says something by itself. One whose tools changed is asked
-    /// for them anew by the next `connect_all`; false when there is no such server.
+    /// Handles a notification of a server inside the host. If its tools changed, the next
+    /// `connect_all` lists them again. Returns `false` if there is no such server.
     pub(crate) fn handle_notification(&self, name: &str, message: &Json) -> bool {
         let mut servers = self.lock();
         let Some(server) = servers.get_mut(name).filter(|server| server.endpoint == McpEndpoint::Sdk) else {
@@ -349,7 +349,7 @@ impl McpClients {
         true
     }
 
-    /// How a tool is called in questions to the person.
+    /// Returns the name of a tool for permission requests.
     pub(crate) fn display_name(&self, name: &str) -> String {
         match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
             Some((_, tool)) => humanise_name(tool),
@@ -357,7 +357,7 @@ impl McpClients {
         }
     }
 
-    /// How a call of an MCP tool is shown.
+    /// Returns how to display a call of an MCP tool; `None` for other tools.
     pub(crate) fn tool_use_meta(&self, block: &Block) -> Option<Vec<ToolUseMeta>> {
         let call = block.tool_use()?;
         let (server, tool) = call.name.strip_prefix("mcp__")?.split_once("__")?;
@@ -370,7 +370,7 @@ impl McpClients {
         }])
     }
 
-    /// Lets all servers go; a program that does not go by itself is killed with its children.
+    /// Disconnects all servers; programs that do not end in time are killed with their children.
     pub(crate) async fn close(&self) {
         let servers = std::mem::take(&mut *self.lock());
         let parting = servers.into_values().filter_map(|server| match server.state {
@@ -381,7 +381,7 @@ impl McpClients {
             let _ = running.close_with_timeout(SHUTDOWN_TIMEOUT).await;
             if let Some(mut program) = program {
                 let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, program.wait()).await;
-                // What it started may be there still.
+                // Its children may still be running.
                 let _ = program.start_kill();
             }
         }))
@@ -425,9 +425,9 @@ impl McpConnection {
     }
 }
 
-/// What connections to servers are made with.
+/// Values that connecting to servers needs.
 pub(crate) struct McpEnvironment<'a> {
-    /// The host, which passes messages on to the servers inside it.
+    /// Host that forwards messages to the servers inside it.
     pub(crate) host: &'a Arc<Host>,
     /// The environment of the agent.
     pub(crate) env: &'a BTreeMap<String, String>,
@@ -437,29 +437,29 @@ pub(crate) struct McpEnvironment<'a> {
     pub(crate) scrubs_secrets: bool,
 }
 
-/// Where servers are configured.
+/// Sources of server configuration.
 pub(crate) struct McpSources<'a> {
     pub(crate) options: &'a Options,
-    /// Which settings files count; of the servers' files those of the same owners do.
+    /// Enabled setting sources; server files of the same sources are used.
     pub(crate) setting_sources: &'a [SettingSource],
     pub(crate) files: &'a McpFiles,
     pub(crate) plugins: &'a [Plugin],
-    /// Whether the user trusts the folder: if not, the user's settings approve none of its servers.
+    /// Whether the user trusts the folder; otherwise user settings approve none of its servers.
     pub(crate) trusted: bool,
-    /// The environment that variables are filled in from.
+    /// Environment for `${VAR}` in the configuration.
     pub(crate) env: &'a BTreeMap<String, String>,
 }
 
-/// What a request to set the servers did.
+/// Result of [`McpServers::set_servers`].
 #[derive(Debug, Default)]
 pub(crate) struct ServersSet {
-    /// Servers that are new.
+    /// Names of new servers.
     pub(crate) added: Vec<String>,
-    /// Servers that are gone.
+    /// Names of removed servers.
     pub(crate) removed: Vec<String>,
-    /// Servers that may not be used, and why.
+    /// Names of servers that are not allowed, with the reason.
     pub(crate) refused: BTreeMap<String, String>,
-    /// Variables that are not set, in words.
+    /// Warnings about variables that are not set.
     pub(crate) problems: Vec<String>,
 }
 
@@ -469,7 +469,7 @@ impl McpSources<'_> {
     }
 }
 
-/// Reads how a server is reached, with its variables filled in from `env`.
+/// Parses the configuration of a server and expands its variables.
 fn read_filled(
     name: &str,
     json: &Json,
@@ -484,8 +484,8 @@ fn read_filled(
     Ok(config)
 }
 
-/// Whether the lists of settings allow a server: no list denies it, and every list of
-/// allowed servers has it. A server of the host is the host's own business.
+/// Whether settings allow a server: no list denies it, and every list of allowed servers
+/// contains it. Servers inside the host are always allowed.
 fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
     let matches = |entry: &McpServerMatch| match (entry, config) {
         (McpServerMatch { server_command: Some(given), .. }, McpEndpoint::Stdio { command, args, .. }) => {
@@ -507,14 +507,14 @@ fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
         })
 }
 
-/// Whether a server is described so that it can be used.
+/// Checks the configuration of a server; the error says what is wrong.
 pub fn check_mcp_server(name: &str, config: &serde_json::Value) -> Result<(), String> {
     parse_endpoint(name, &Json::from(config.clone())).map(drop)
 }
 
-/// Reads how a server is reached.
+/// Parses the configuration of a server.
 fn parse_endpoint(name: &str, json: &Json) -> Result<McpEndpoint, String> {
-    // The place is one within the server's own text, and would mislead.
+    // The line number is relative to the server's own JSON and would mislead.
     let plain = |error: serde_json::Error| error.to_string().split(" at line ").next().map(str::to_owned);
     let bad = |error| format!("server {name}: {}", plain(error).unwrap_or_default());
     let config = McpServerConfig::from_json(json).map_err(bad)?;
@@ -527,7 +527,7 @@ fn parse_endpoint(name: &str, json: &Json) -> Result<McpEndpoint, String> {
         McpServerConfig::Http(place) => {
             McpEndpoint::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
         }
-        // The same address answers in both ways.
+        // The HTTP transport also handles SSE servers.
         McpServerConfig::Sse(place) => {
             McpEndpoint::Http { url: place.url, headers: place.headers.into_option().unwrap_or_default() }
         }
@@ -536,7 +536,7 @@ fn parse_endpoint(name: &str, json: &Json) -> Result<McpEndpoint, String> {
     })
 }
 
-/// The name of a tool in words: `read_file` is `Read file`.
+/// Converts the name of a tool for display: `read_file` to `Read file`.
 fn humanise_name(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();

@@ -1,14 +1,14 @@
-//! Where a path really leads.
+//! Resolution of paths: links, `..`, `~`.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links are followed before a path counts as a ring.
+/// Links followed before a path counts as a cycle.
 const MAX_LINKS: usize = 40;
 
-/// Follows every link and `..` of an absolute path as the system would, and
-/// keeps the names of what does not exist yet. None when the links form a ring.
+/// Follows every link and `..` of an absolute path as the system does, and keeps the
+/// names of components that do not exist yet. `None` if the links form a cycle.
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     let mut ahead: VecDeque<OsString> = VecDeque::new();
     push_components_front(&mut ahead, path);
@@ -26,7 +26,7 @@ pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
                 if links > MAX_LINKS {
                     return None;
                 }
-                // The root in an absolute target takes the place of what is before it.
+                // An absolute target starts with the root, which replaces `real` when joined.
                 push_components_front(&mut ahead, &target);
             }
             Err(_) => real = next,
@@ -35,23 +35,23 @@ pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     Some(real)
 }
 
-/// A path as it was given, and where it really leads. Rules look at both.
+/// A path as it was given and as it resolves. Permission rules compare both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetPath {
-    /// The absolute path, as it was given.
+    /// The absolute path before links are followed.
     pub given: PathBuf,
-    /// Where it leads ([`resolve`]); `None` if its links form a ring.
+    /// The resolved path ([`resolve`]); `None` if its links form a cycle.
     pub real: Option<PathBuf>,
 }
 
 impl TargetPath {
-    /// Follows an absolute path.
+    /// Resolves an absolute path.
     pub fn new(given: impl Into<PathBuf>) -> Self {
         let given = given.into();
         Self { real: resolve(&given), given }
     }
 
-    /// A path that is known to hold neither links nor `..`, as walks of a resolved folder give.
+    /// Takes a path that contains neither links nor `..`, as from a walk of a resolved folder.
     pub(crate) fn from_resolved(path: impl Into<PathBuf>) -> Self {
         let given = path.into();
         Self { real: Some(given.clone()), given }
@@ -67,7 +67,7 @@ pub(crate) fn absolute(path: &str, home: Option<&Path>, cwd: &Path) -> PathBuf {
     }
 }
 
-/// A path without `.` and `..`, links not followed.
+/// Removes `.` and `..` from a path without following links.
 pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,7 +1,14 @@
-//! Whether a call may run: modes, rules, and the judge.
+//! Decides whether a tool call may run: permission modes, rules and their evaluation.
 //!
-//! Closed for decisions: a word that is not known allows nothing, a command that is
-//! not understood is asked, and a path is judged by where it really leads.
+//! | I want to … | look at |
+//! |---|---|
+//! | decide about a tool call | [`evaluate`] |
+//! | read or compare a rule | [`Rule`], `path_pattern` for files, `bash::pattern` for commands |
+//! | change the rules of a session | [`RuleSet::apply`], then [`apply_rules`] |
+//! | see how a shell command is understood | `shell`, `bash` |
+//!
+//! Everything fails closed: an unknown value allows nothing, a command that cannot be
+//! parsed needs approval, and a path is compared after its links are resolved.
 
 mod bash;
 mod decision;
@@ -24,10 +31,10 @@ pub use sandbox_rules::sandbox_restrictions;
 
 use crate::tool::Workspace;
 
-/// Makes the rules known to the sandbox and to tools that find files and hosts by
-/// themselves: searches, mentions, redirects. To be done again when the rules change.
-pub fn apply_rules(rules: &RuleSet, place: &Workspace) {
-    place.set_hidden_files(hidden_file_filter(rules, place));
-    place.sandbox().set_restrictions(sandbox_restrictions(rules, place));
-    place.set_denied_hosts(web::denied_host_filter(rules));
+/// Passes the rules to the sandbox and to tools that find files and hosts themselves
+/// (searches, mentions, redirects). Must be called again whenever the rules change.
+pub fn apply_rules(rules: &RuleSet, workspace: &Workspace) {
+    workspace.set_hidden_files(hidden_file_filter(rules, workspace));
+    workspace.sandbox().set_restrictions(sandbox_restrictions(rules, workspace));
+    workspace.set_denied_hosts(web::denied_host_filter(rules));
 }

@@ -1,5 +1,5 @@
-//! Opening files where a path was resolved to lead: no link is followed on the way, so
-//! that what is opened is what was judged, and nothing but regular files is read.
+//! Opens files by their resolved path without following links, so that the file opened is
+//! the file that was permitted. Only regular files are opened.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,17 +10,17 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-/// How folders on the way are opened: enough to go on from them.
+/// Flags for the folders of a path: enough to open entries in them.
 #[cfg(target_os = "linux")]
 const FOLDER_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const FOLDER_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// How files are opened: a pipe with nobody at its other end is not waited for.
+/// Flags for the file itself; `NONBLOCK` because opening a pipe could block forever.
 const FILE_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Reads a regular file of at most `max_bytes`. `real` must be resolved: a link in it is
-/// an error, and so are folders, devices and pipes.
+/// Reads a regular file of at most `max_bytes`. `real` must be resolved: a link in it, a
+/// folder, a device or a pipe is an error.
 pub(crate) fn read(real: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open(real)?;
     let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("it holds more than {max_bytes} bytes"));
@@ -29,7 +29,7 @@ pub(crate) fn read(real: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     file.take(max_bytes + 1).read_to_end(&mut bytes)?;
-    // A file may say that it is empty and never end, as those of /proc do.
+    // Files in /proc report a size of zero and may be endless.
     if bytes.len() as u64 > max_bytes { Err(too_large()) } else { Ok(bytes) }
 }
 
@@ -38,14 +38,14 @@ pub(crate) fn open(real: &Path) -> io::Result<File> {
     require_regular(open_at(real, OFlags::RDONLY, false)?)
 }
 
-/// Replaces what a regular file holds.
+/// Replaces the content of a regular file.
 pub(crate) fn replace(real: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = require_regular(open_at(real, OFlags::WRONLY, false)?)?;
     file.set_len(0)?;
     file.write_all(bytes)
 }
 
-/// Makes a file that does not exist, and the folders above it.
+/// Creates a file and its missing parent folders; fails if the file exists.
 pub(crate) fn create(real: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = open_at(real, OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL), true)?;
     File::from(file).write_all(bytes)
@@ -75,7 +75,7 @@ fn open_folder(path: &Path, make: bool) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     if !make {
         use rustix::fs::{ResolveFlags, openat2};
-        // Kernels before 5.6 and some containers do not have it.
+        // Kernels before 5.6 and some containers lack `openat2`.
         match openat2(CWD, path, FOLDER_FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened.map_err(explain_error),
@@ -104,11 +104,11 @@ fn open_child_folder(folder: &OwnedFd, name: &OsStr, make: bool) -> Result<Owned
     }
 }
 
-/// Says of a link that it was not followed.
+/// Replaces error codes by messages where the system's own would mislead.
 fn explain_error(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => io::Error::other("it has become a link since it was looked at"),
-        // Nobody reads from the pipe.
+        // A pipe without a reader.
         Errno::NXIO => io::Error::other("it is not a regular file"),
         error => error.into(),
     }

@@ -1,15 +1,16 @@
-//! What the kernel lets a command do, whatever the reader of bash made of its text.
+//! Limits what shell commands can do, enforced by the kernel.
 //!
 //! ```text
-//!   judge ── Profile ──▸ Sandbox::plan ── Policy ──▸ launcher ── namespaces, Landlock, seccomp ──▸ bash
-//!                           │
-//!                        refusals: what rules refuse inside the folders, from one walk
+//!   permission ── SandboxProfile ──▸ Sandbox::prepare_command ── Policy ──▸ launcher ──▸ bash
+//!                                          │                                  │
+//!              restricted_paths: files that rules protect       namespaces, Landlock, seccomp
 //! ```
 //!
-//! [`Sandbox`] belongs to a session and knows how far the kernel can hold a command
-//! ([`SandboxLevel`], found by a self-test at first use). The launcher ([`launch`]) is the
-//! agent's own program in another role: it sets itself up and becomes the shell. On
-//! macOS the same policy becomes a Seatbelt profile.
+//! The sandbox does not rely on how permissions parsed the command: a parser mistake cannot
+//! exceed the profile. [`Sandbox`] belongs to a session and determines by a self-test at first
+//! use what the system supports ([`SandboxLevel`]). The launcher ([`launch`]) is the agent's own
+//! program with another flag: it restricts itself and then becomes the shell. On macOS the same
+//! policy becomes a Seatbelt profile.
 
 mod command_context;
 #[cfg(target_os = "linux")]
@@ -35,21 +36,19 @@ pub(crate) use sandboxed_command::SandboxedCommand;
 pub use session_sandbox::{Sandbox, SandboxLevel, SandboxMode, SandboxOptions};
 pub use settings::SandboxSettings;
 
-/// The flag that makes a program the launcher ([`launch`]).
+/// Flag that starts a program as the launcher ([`launch`]).
 const LAUNCHER_FLAG: &str = "--internal-sandbox-launcher";
 
-/// What the kernel lets a command do.
+/// Permissions of a command in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SandboxProfile {
-    /// Read the session's folders and the system's; write nothing but a temporary
-    /// folder of its own; no network. For commands that were allowed because they
-    /// only read.
+    /// Reads the session's and the system's folders, writes only its own temporary folder, no
+    /// network. For commands that were allowed because they only read.
     Read,
-    /// Also write in the session's folders, except for files that decide what
-    /// programs do. For commands that a mode or a setting approved.
+    /// Also writes in the session's folders, except guarded files. For commands that a mode or a
+    /// setting approved.
     Workspace,
-    /// Everything the user can do. For commands that the user, a rule or the host
-    /// approved.
+    /// No sandbox. For commands that the user, a rule or the host approved.
     #[default]
     None,
 }

@@ -14,23 +14,23 @@ use crate::text_file;
 
 mod managed;
 
-/// Where settings come from; later ones win.
+/// Source of settings; later ones take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingSource {
-    /// `settings.json` of the person.
+    /// `settings.json` of the user.
     User,
     /// `.claude/settings.json` of the project.
     Project,
     /// `.claude/settings.local.json`, not shared.
     Local,
-    /// `--settings`, or a host's request.
+    /// `--settings`, or a control request of the host.
     Flag,
-    /// The administrator's, and `--managed-settings`.
+    /// Settings of the administrator, and `--managed-settings`.
     Managed,
 }
 
 impl SettingSource {
-    /// The word that permission updates and listings use.
+    /// Returns the value used in permission updates and listings.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::User => "userSettings",
@@ -41,13 +41,13 @@ impl SettingSource {
         }
     }
 
-    /// Whether the settings may give permission whatever the folder is: they are the
-    /// user's, the host's or the administrator's.
+    /// Whether the settings may grant permissions in any folder, because they come from the
+    /// user, the host or the administrator.
     pub(crate) fn is_trusted(self) -> bool {
         matches!(self, Self::User | Self::Flag | Self::Managed)
     }
 
-    /// The file; empty for sources that are not one file.
+    /// Returns the path of the file; empty for sources that are not a single file.
     pub(crate) fn path(self, config: &Path, cwd: &Path) -> PathBuf {
         match self {
             Self::User => config.join("settings.json"),
@@ -58,80 +58,80 @@ impl SettingSource {
     }
 }
 
-/// One file's settings.
+/// Settings of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SettingsLayer {
-    /// Where they are from.
+    /// Source of the settings.
     pub source: SettingSource,
-    /// All of them, also those we have no use for.
+    /// The complete JSON, including unknown settings.
     pub raw: Value,
-    /// Those we use.
+    /// The settings that this program uses.
     pub known: KnownSettings,
 }
 
-/// The settings we use.
+/// The settings that this program uses.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct KnownSettings {
-    /// The model.
+    /// Name or alias of the model.
     pub model: Option<String>,
-    /// Permission rules.
+    /// Permission rules, mode and folders.
     pub permissions: PermissionSettings,
-    /// Hooks by event.
+    /// Hooks by name of their event.
     pub hooks: BTreeMap<String, Vec<HookGroup>>,
-    /// Turns all hooks of settings off.
+    /// Disables all hooks of settings.
     pub disable_all_hooks: bool,
-    /// Environment of tools; numbers and the like are taken as they are written.
+    /// Environment variables; numbers and booleans are converted to text.
     #[serde(deserialize_with = "deserialize_env")]
     pub env: BTreeMap<String, String>,
-    /// How hard to think.
+    /// Effort level of the model.
     pub effort_level: Option<String>,
-    /// Settings for single models.
+    /// Settings by model name.
     pub model_settings: BTreeMap<String, ModelSettings>,
-    /// Whether the context is compacted before it is full.
+    /// Whether the conversation is compacted automatically before the context is full.
     pub auto_compact_enabled: Option<bool>,
-    /// Whether the project's `.mcp.json` may be used.
+    /// Whether all servers of the project's `.mcp.json` are approved.
     pub enable_all_project_mcp_servers: Option<bool>,
-    /// Those of its servers that may.
+    /// Servers of `.mcp.json` that are approved.
     pub enabled_mcpjson_servers: Vec<String>,
-    /// Those of its servers that may not.
+    /// Servers of `.mcp.json` that are rejected.
     pub disabled_mcpjson_servers: Vec<String>,
-    /// MCP servers that may be used, whoever configures them; `None` is all. A server must
-    /// be in the list of every layer that has one.
+    /// MCP servers that may be used, however they are configured; `None` allows all. A server
+    /// must be in the list of every layer that has one.
     pub allowed_mcp_servers: Option<Vec<McpServerMatch>>,
     /// MCP servers that may not be used.
     pub denied_mcp_servers: Vec<McpServerMatch>,
-    /// The same as in `permissions`.
+    /// Same as `permissions.disableAutoMode`.
     pub disable_auto_mode: Option<String>,
-    /// Only hooks of managed settings and of the host run.
+    /// Whether only hooks of managed settings and of the host run.
     pub allow_managed_hooks_only: bool,
-    /// Of rules that allow, only those of managed settings count.
+    /// Whether allow rules count only in managed settings.
     pub allow_managed_permission_rules_only: bool,
-    /// How commands are held.
+    /// Settings of the sandbox for commands.
     pub sandbox: sandbox::SandboxSettings,
-    /// A command that prints the key for the API.
+    /// Command that prints the API key.
     pub(crate) api_key_helper: Option<String>,
-    /// The agent that the session runs as, unless `--agent` names another.
+    /// Agent that the session runs as, unless `--agent` is given.
     pub(crate) agent: Option<String>,
     /// The name of the output style.
     pub(crate) output_style: Option<String>,
-    /// The language to answer in, as the user calls it.
+    /// Language to answer in, as the user names it.
     pub(crate) language: Option<String>,
 }
 
-/// Permission rules as settings write them.
+/// The `permissions` settings.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PermissionSettings {
-    /// Rules that allow.
+    /// Texts of allow rules.
     pub allow: Vec<String>,
-    /// Rules that refuse.
+    /// Texts of deny rules.
     pub deny: Vec<String>,
-    /// Rules that ask.
+    /// Texts of ask rules.
     pub ask: Vec<String>,
-    /// The permission mode to begin with.
+    /// Permission mode at the start of a session.
     pub default_mode: Option<String>,
-    /// Folders allowed beside the working directory.
+    /// Folders that tools may work in besides the working directory.
     pub additional_directories: Vec<String>,
     /// `disable`: the mode `bypassPermissions` cannot be used.
     pub disable_bypass_permissions_mode: Option<String>,
@@ -139,31 +139,31 @@ pub(crate) struct PermissionSettings {
     pub disable_auto_mode: Option<String>,
 }
 
-/// An MCP server in a list of those that may be used or not.
+/// Entry in a list of allowed or denied MCP servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct McpServerMatch {
-    /// Its name.
+    /// Name of the server.
     pub server_name: Option<String>,
-    /// The program and arguments of a server that is a program.
+    /// Program and arguments of a stdio server.
     pub server_command: Option<Vec<String>>,
-    /// The address of a server that has one; `*` stands for anything.
+    /// URL of a remote server; `*` matches anything.
     pub server_url: Option<String>,
 }
 
 impl PermissionSettings {
-    /// Every rule that can be read: one that cannot allows nothing and refuses nothing.
-    pub(crate) fn for_each_rule(&self, mut take: impl FnMut(Behavior, Rule)) {
+    /// Calls `visit` for every valid rule.
+    pub(crate) fn for_each_rule(&self, mut visit: impl FnMut(Behavior, Rule)) {
         for (behavior, list) in
             [(Behavior::Allow, &self.allow), (Behavior::Deny, &self.deny), (Behavior::Ask, &self.ask)]
         {
-            list.iter().filter_map(|text| Rule::parse(text)).for_each(|rule| take(behavior, rule));
+            list.iter().filter_map(|text| Rule::parse(text)).for_each(|rule| visit(behavior, rule));
         }
     }
 }
 
 impl PermissionSettings {
-    /// What stands where a rule should, and in which list.
+    /// Returns the texts that are not valid rules, with the name of their list.
     fn invalid_rules(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let lists = [("allow", &self.allow), ("deny", &self.deny), ("ask", &self.ask)];
         let all = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |text| (name, text)));
@@ -171,39 +171,39 @@ impl PermissionSettings {
     }
 }
 
-/// Settings for one model.
+/// Settings of one model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ModelSettings {
-    /// How hard to think.
+    /// Effort level of the model.
     pub effort_level: Option<String>,
 }
 
-/// Hooks for some tools or sources.
+/// Hooks that share a matcher.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct HookGroup {
-    /// Which; a pattern, empty or `*` for all.
+    /// Pattern for the tool or source; empty, `*` or `None` match all.
     pub matcher: Option<String>,
-    /// What runs.
+    /// Commands to run.
     pub hooks: Vec<HookCommand>,
 }
 
-/// A command that runs as a hook.
+/// One hook of the settings.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct HookCommand {
-    /// `command`; other kinds are skipped.
+    /// Type of the hook: `command`; others are skipped.
     #[serde(rename = "type")]
     pub kind: String,
     /// The command, run by the shell.
     pub command: String,
-    /// Seconds it may take.
+    /// Timeout in seconds.
     pub timeout: Option<f64>,
 }
 
-/// Keys of settings that only restrict. A file that holds one of them and cannot be
-/// understood is an error.
+/// Keys of settings that restrict. An invalid file that contains one of them is an error
+/// instead of a warning.
 const RESTRICTING: [&str; 9] = [
     "deny",
     "ask",
@@ -216,50 +216,50 @@ const RESTRICTING: [&str; 9] = [
     "failIfUnavailable",
 ];
 
-/// What is said of a text that is no rule.
+/// End of the message about an invalid rule.
 const INVALID_RULE_HINT: &str = "is not a rule; write Tool or Tool(pattern)";
 
-/// Why settings cannot be used.
+/// Error in settings that prevents the start.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// A file that was asked for cannot be read.
+    /// The file of `--settings` cannot be read.
     #[error("cannot read the settings file {}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// The settings are not what settings are.
-    #[error("the settings in {place} are not valid")]
+    /// The settings are not valid JSON or have a wrong type.
+    #[error("the settings in {origin} are not valid")]
     Invalid {
-        /// The file, or the flag.
-        place: String,
-        /// What is wrong.
+        /// File or flag that contains the settings.
+        origin: String,
+        /// Error of the JSON parser.
         #[source]
         source: serde_json::Error,
     },
-    /// A rule that refuses or asks cannot be read.
-    #[error("{place}: permissions.{list}: '{text}' {INVALID_RULE_HINT}")]
+    /// A deny or ask rule is invalid.
+    #[error("{origin}: permissions.{list}: '{text}' {INVALID_RULE_HINT}")]
     InvalidRule {
-        /// The file, or the flag.
-        place: String,
-        /// `deny` or `ask`.
+        /// File or flag that contains the settings.
+        origin: String,
+        /// Name of the list: `deny` or `ask`.
         list: &'static str,
-        /// Its value.
+        /// Text that is not a rule.
         text: String,
     },
-    /// A source that does not exist.
+    /// `--setting-sources` names an unknown source.
     #[error("no setting source '{name}'; there are user, project and local")]
     UnknownSource {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
     },
 }
 
 impl SettingsError {
-    /// A stable name for scripts.
+    /// Returns a stable code for scripts.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Read { .. } => "settings.unreadable",
@@ -270,12 +270,12 @@ impl SettingsError {
     }
 }
 
-/// All settings, weakest first.
+/// All settings of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
-    /// The layers.
+    /// Settings by source, lowest precedence first.
     pub layers: Vec<SettingsLayer>,
-    /// Files that could not be used, in words; the rest still counts.
+    /// Warnings about files and rules that were ignored.
     pub problems: Vec<String>,
 }
 
@@ -302,7 +302,7 @@ impl Settings {
                     continue;
                 }
             };
-            // At home, the person's file is the project's too; its hooks run once.
+            // In the home folder both files are the same; its hooks must run once.
             if !read.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
                 continue;
             }
@@ -310,9 +310,9 @@ impl Settings {
                 Ok(layer) => {
                     settings.insert_layer(layer, &path.display().to_string())?;
                 }
-                // What it would have restricted cannot be known.
+                // Ignoring the file could lose a restriction.
                 Err(source) if RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\""))) => {
-                    return Err(SettingsError::Invalid { place: path.display().to_string(), source });
+                    return Err(SettingsError::Invalid { origin: path.display().to_string(), source });
                 }
                 Err(error) => settings.problems.push(format!("{}: {error}", path.display())),
             }
@@ -323,8 +323,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Adds the managed settings: the host's, then the administrator's of a folder; `None`
-    /// is the system's own.
+    /// Adds the managed settings of the host and of the administrator's folder; `None` uses the
+    /// folder of the system.
     pub(crate) fn add_managed(&mut self, folder: Option<&Path>, host: Option<&str>) -> Result<(), SettingsError> {
         if let Some(json) = host {
             self.insert_layer(managed::layer_from_host(json)?, "--managed-settings")?;
@@ -337,7 +337,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether any layer forbids a mode, whatever the others say.
+    /// Whether any layer disables a mode.
     pub(crate) fn disables_mode(&self, mode: PermissionMode) -> bool {
         let is_off = |word: &Option<String>| word.as_deref() == Some("disable");
         self.layers.iter().any(|SettingsLayer { known, .. }| match mode {
@@ -347,22 +347,22 @@ impl Settings {
         })
     }
 
-    /// The strongest value of a setting among managed layers.
+    /// Returns the value of a setting with the highest precedence among managed layers.
     pub(crate) fn managed_value<T>(&self, of: impl Fn(&KnownSettings) -> Option<T>) -> Option<T> {
         let managed = self.layers.iter().rev().filter(|layer| layer.source == SettingSource::Managed);
         managed.into_iter().find_map(|layer| of(&layer.known))
     }
 
-    /// Puts a layer above the others, but below the managed ones if it is not managed. What
-    /// is no rule in it is a problem; where it should deny or ask, it is an error, because
-    /// it may hold a restriction that would be lost.
-    fn insert_layer(&mut self, layer: SettingsLayer, place: &str) -> Result<&KnownSettings, SettingsError> {
+    /// Inserts a layer above the others, but below managed ones unless it is managed itself. An
+    /// invalid allow rule is a warning; an invalid deny or ask rule is an error, because
+    /// ignoring it would lose a restriction.
+    fn insert_layer(&mut self, layer: SettingsLayer, origin: &str) -> Result<&KnownSettings, SettingsError> {
         for (list, text) in layer.known.permissions.invalid_rules() {
             if list != "allow" {
-                let (place, text) = (place.to_owned(), text.clone());
-                return Err(SettingsError::InvalidRule { place, list, text });
+                let (origin, text) = (origin.to_owned(), text.clone());
+                return Err(SettingsError::InvalidRule { origin, list, text });
             }
-            self.problems.push(format!("{place}: permissions.{list}: '{text}' {INVALID_RULE_HINT}"));
+            self.problems.push(format!("{origin}: permissions.{list}: '{text}' {INVALID_RULE_HINT}"));
         }
         let at = match layer.source {
             SettingSource::Managed => self.layers.len(),
@@ -372,9 +372,9 @@ impl Settings {
         Ok(&self.layers[at].known)
     }
 
-    /// Adds a layer above all that are not managed, as a host may; returns what is known of it.
+    /// Adds a layer of the host above all that are not managed; returns its known settings.
     pub(crate) fn add_flag_layer(&mut self, all: Value) -> Result<&KnownSettings, SettingsError> {
-        let invalid = |source| SettingsError::Invalid { place: "the request".to_owned(), source };
+        let invalid = |source| SettingsError::Invalid { origin: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
         self.insert_layer(SettingsLayer { source: SettingSource::Flag, raw: all, known }, "the request")
     }
@@ -384,24 +384,24 @@ impl Settings {
         self.managed_value(|known| known.allow_managed_permission_rules_only.then_some(())).is_some()
     }
 
-    /// The strongest value of a setting.
+    /// Returns the value of a setting with the highest precedence.
     pub(crate) fn strongest_value<T>(&self, of: impl Fn(&KnownSettings) -> Option<T>) -> Option<T> {
         self.layers.iter().rev().find_map(|layer| of(&layer.known))
     }
 
-    /// The name of the output style, whether or not there is such a style.
+    /// Returns the name of the output style, which may not exist.
     pub(crate) fn output_style(&self) -> String {
         self.strongest_value(|known| known.output_style.clone())
             .unwrap_or_else(|| crate::output_style::DEFAULT_STYLE.to_owned())
     }
 
-    /// How hard a model is to think.
+    /// Returns the effort level for a model, if one is set.
     pub(crate) fn effort_for(&self, model: &str) -> Option<String> {
         let own = |known: &KnownSettings| known.model_settings.get(model).and_then(|own| own.effort_level.clone());
         self.strongest_value(|known| own(known).or_else(|| known.effort_level.clone()))
     }
 
-    /// All settings as one object; later layers replace what they name.
+    /// Merges all layers into one JSON object.
     pub(crate) fn merged_json(&self) -> Value {
         let mut all = serde_json::Map::new();
         for layer in &self.layers {
@@ -413,7 +413,7 @@ impl Settings {
     }
 }
 
-/// The sources that a list of words names; no list names all.
+/// Parses `--setting-sources`; all sources if there is no list.
 pub(crate) fn parse_sources(words: Option<&[String]>) -> Result<Vec<SettingSource>, SettingsError> {
     let Some(words) = words else { return Ok(vec![SettingSource::User, SettingSource::Project, SettingSource::Local]) };
     let mut sources = Vec::new();
@@ -431,7 +431,7 @@ pub(crate) fn parse_sources(words: Option<&[String]>) -> Result<Vec<SettingSourc
 }
 
 fn parse_layer(source: SettingSource, text: &str) -> serde_json::Result<SettingsLayer> {
-    // Read from the text, so that an error says where.
+    // Parse from text, so that errors have a line and column.
     let (all, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
     Ok(SettingsLayer { source, raw: all, known })
 }
@@ -446,7 +446,7 @@ fn deserialize_env<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String,
 }
 
 fn layer_from_flag(flag: &str) -> Result<SettingsLayer, SettingsError> {
-    let (place, text) = if flag.trim_start().starts_with('{') {
+    let (origin, text) = if flag.trim_start().starts_with('{') {
         ("--settings".to_owned(), flag.to_owned())
     } else {
         let path = PathBuf::from(flag);
@@ -454,7 +454,7 @@ fn layer_from_flag(flag: &str) -> Result<SettingsLayer, SettingsError> {
         let text = text.map_err(|source| SettingsError::Read { path, source })?;
         (flag.to_owned(), text)
     };
-    parse_layer(SettingSource::Flag, &text).map_err(|source| SettingsError::Invalid { place, source })
+    parse_layer(SettingSource::Flag, &text).map_err(|source| SettingsError::Invalid { origin, source })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a tool is: its definition, a place to run in, a call, an output.
+//! Tools as the engine sees them: definition, workspace, call and output.
 
 use futures_util::future::BoxFuture;
 use quipu_message::{ToolResultContent, ToolUseId};
@@ -26,94 +26,96 @@ pub use validate::validate_input;
 pub(crate) use workspace::{DeniedHostFilter, SECRET_VARIABLES};
 pub use workspace::{FileChangeObserver, FileKnowledge, HiddenFileFilter, Summariser, Workspace, WorkspaceOptions};
 
-/// Something the model can call.
+/// A tool that the model can call.
 pub trait Tool: Send + Sync {
-    /// What the model is told.
+    /// Returns the name, description and input schema that are sent to the model.
     fn definition(&self) -> ToolDefinition;
 
-    /// Whether its definition is sent only once it was loaded.
+    /// Whether the definition is left out of requests until ToolSearch has loaded the tool.
     fn is_deferred(&self) -> bool {
         false
     }
 
-    /// Whether a call only reads, so that it may run beside others.
+    /// Returns whether a call with this input can run in parallel with others.
     fn effect(&self, input: &Value) -> ToolEffect;
 
-    /// Looks whether a call can succeed, before anybody is asked to permit it; the output says why it
-    /// cannot. Only for calls on a file that may be read without asking: what a file holds must not
-    /// show in the answer otherwise.
+    /// Checks whether a call can succeed before the user is asked to permit it; returns the error
+    /// output if it cannot. Called only if the file may be read without asking, because the error
+    /// may reveal what the file contains.
     fn precheck<'a>(
         &'a self,
         _input: &'a Value,
-        _place: &'a Workspace,
+        _workspace: &'a Workspace,
         _call: &'a CallContext,
     ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(std::future::ready(None))
     }
 
-    /// Runs a call that was checked ([`validate_input`]) and permitted. Failure is an output too.
-    fn run<'a>(&'a self, input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
+    /// Runs a call whose input was validated ([`validate_input`]) and that was permitted. A
+    /// failure is an output with `is_error` set.
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
 }
 
-/// What the model is told of a tool.
+/// Description of a tool as it is sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// What it is called.
+    /// Name that tool calls refer to.
     pub name: String,
-    /// What it does.
+    /// Description for the model.
     pub description: String,
-    /// What it is called with, as JSON Schema.
+    /// JSON Schema of the input.
     pub input_schema: Value,
 }
 
 impl ToolDefinition {
-    /// How much it takes of a request, in characters or nearly so.
+    /// Approximate size of the definition in a request, in characters.
     pub(crate) fn size_chars(&self) -> usize {
         self.name.len() + self.description.len() + self.input_schema.to_string().len()
     }
 }
 
-/// What a call does to the world.
+/// Effect of a tool call, which decides when it may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolEffect {
-    /// Nothing: such calls may run beside each other.
+    /// Changes nothing; runs in parallel with other such calls.
     ReadOnly,
-    /// Something, and sees to its own order: such calls run beside others, but not
-    /// before the answer that holds them is whole.
+    /// Changes something but needs no ordering; runs in parallel with others once the
+    /// response that contains it is complete.
     Independent,
-    /// Something.
+    /// Changes something; runs alone.
     Mutating,
 }
 
-/// One call of a tool.
+/// Everything about one tool call besides its input.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
-    /// The call.
+    /// ID of the tool call.
     pub tool_use_id: ToolUseId,
-    /// Says that the call shall stop.
+    /// Cancelled to stop the call.
     pub cancel: CancellationToken,
-    /// Says that the call shall go on in the background, when it can.
+    /// Cancelled to move the call to the background, for tools that support it.
     pub move_to_background: CancellationToken,
-    /// What the kernel lets a command do.
+    /// Sandbox profile that a command runs in.
     pub profile: SandboxProfile,
-    /// Who hears how it goes on.
+    /// Receives the progress of the call; `None` if it is not wanted.
     pub progress: Option<UnboundedSender<CallProgress>>,
-    /// The file the call was permitted for; none means that nobody looked.
+    /// File that the call was permitted for; `None` if no permission was requested.
     pub target: Option<TargetPath>,
 }
 
 impl CallContext {
-    /// A call that nobody listens to.
+    /// Context of a call without progress reports, cancellation or sandbox.
     pub fn new(id: impl Into<ToolUseId>) -> Self {
         Self { tool_use_id: id.into(), ..Self::default() }
     }
 
-    /// The file that the call is about: the one that was permitted, where somebody looked.
-    pub fn resolve_target(&self, given: &str, place: &Workspace) -> TargetPath {
-        self.target.clone().unwrap_or_else(|| TargetPath::new(place.absolute(given)))
+    /// Returns the file that the call is about: the permitted one, otherwise the one that
+    /// `given` resolves to now.
+    pub fn resolve_target(&self, given: &str, workspace: &Workspace) -> TargetPath {
+        self.target.clone().unwrap_or_else(|| TargetPath::new(workspace.absolute(given)))
     }
 
-    /// Tells whoever listens how the call goes on.
+    /// Sends progress if there is a receiver; `output` is only called then.
     pub fn report_progress(&self, seconds: u64, output: impl FnOnce() -> String) {
         if let Some(listener) = &self.progress {
             let _ =
@@ -122,49 +124,49 @@ impl CallContext {
     }
 }
 
-/// How a long call goes on.
+/// Progress of a long tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallProgress {
-    /// The call.
+    /// ID of the tool call.
     pub tool_use_id: ToolUseId,
-    /// For how long it has run.
+    /// Time since the call started, in seconds.
     pub seconds: u64,
-    /// The end of what it has printed.
+    /// Last part of the output so far.
     pub output_tail: String,
 }
 
-/// What a call gave.
+/// Output of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
-    /// What the model is told.
+    /// Content of the tool result that the model gets.
     pub content: ToolResultContent,
-    /// The tool's own form of the result, for the session file and the host.
+    /// Structured result for the transcript and the host.
     pub raw: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
 }
 
 impl ToolOutput {
-    /// A result, in words for the model and in the tool's own form.
+    /// A successful output: text for the model and the structured result.
     pub fn new(content: impl Into<ToolResultContent>, raw: &impl Serialize) -> Self {
         Self { content: content.into(), raw: serde_json::to_value(raw).ok(), is_error: false }
     }
 
-    /// The call was right, and failed.
+    /// The input was valid, but the call failed.
     pub fn failure(message: impl Into<String>) -> Self {
         let message = message.into();
         let raw = Some(Value::String(format!("Error: {message}")));
         Self { content: message.into(), raw, is_error: true }
     }
 
-    /// The call was wrong.
+    /// The input was invalid; the message is wrapped in `<tool_use_error>`.
     pub fn tool_use_error(message: impl AsRef<str>) -> Self {
         let message = message.as_ref();
         let raw = Some(Value::String(format!("Error: {message}")));
         Self { content: format!("<tool_use_error>{message}</tool_use_error>").into(), raw, is_error: true }
     }
 
-    /// The call names a tool that is not there.
+    /// The call names a tool that does not exist.
     pub fn no_such_tool(name: &str) -> Self {
         let raw = Some(Value::String(format!("Error: No such tool available: {name}")));
         let content = format!("<tool_use_error>Error: No such tool available: {name}</tool_use_error>").into();

@@ -1,4 +1,4 @@
-//! The tools every session has.
+//! The built-in tools.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub mod todo_write;
 pub mod web_fetch;
 pub mod write;
 
-/// The tools every session has.
+/// Returns the tools that every session has.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(bash::Bash),
@@ -38,12 +38,12 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Reads an input that [`check`](crate::tool::check) has let through.
+/// Deserializes an input that passed [`validate_input`](crate::tool::validate_input).
 fn parse_input<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
     Json::from(input).read().map_err(|e| ToolOutput::tool_use_error(format!("InputValidationError: {e}")))
 }
 
-/// Runs the fallible part of a tool: either way there is an output.
+/// Returns the output of a tool, whether it succeeded or failed.
 fn into_output(done: Result<ToolOutput, ToolOutput>) -> ToolOutput {
     done.unwrap_or_else(|failure| failure)
 }

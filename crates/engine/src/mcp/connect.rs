@@ -1,4 +1,4 @@
-//! Connecting to a server, whatever it is reached by.
+//! Connecting to a server.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -21,7 +21,7 @@ use crate::tool::SECRET_VARIABLES;
 
 type McpService = RunningService<RoleClient, ()>;
 
-/// Says hello and asks for the tools.
+/// Connects, initializes the server and lists its tools.
 pub(super) async fn connect(
     environment: &McpEnvironment<'_>,
     name: &str,
@@ -46,7 +46,7 @@ pub(super) async fn connect(
     }
 }
 
-/// Reaches a server; a program is also a process, which ends when it is dropped.
+/// Opens the transport; for a program also returns its process, which is killed on drop.
 async fn open_connection(
     environment: &McpEnvironment<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! A reader that gives up on lines without end.
+//! A reader that fails on overlong lines.
 
 use std::io;
 use std::pin::Pin;
@@ -6,11 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The longest message of a server, in bytes.
+/// Maximum size of a message from a server.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Reads as `R` does, until a line is longer than [`MAX_LINE_BYTES`]: that is an error, so
-/// that the connection ends and pending requests fail.
+/// Fails when a line is longer than [`MAX_LINE_BYTES`], so that the connection ends and
+/// pending requests fail.
 pub(super) struct LineLimit<R> {
     inner: R,
     line_bytes: usize,

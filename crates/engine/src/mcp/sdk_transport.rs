@@ -1,4 +1,4 @@
-//! A server inside the host: its messages travel in control requests.
+//! Transport to a server inside the host, through control requests.
 
 use std::sync::Arc;
 
@@ -14,10 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::host::{Host, HostError};
 
-/// The way to a server inside the host.
+/// Transport to a server inside the host.
 ///
-/// What a manifest says the server would answer is answered here, so that the host
-/// need not be asked.
+/// Requests that the manifest answers are not sent to the host.
 pub(super) struct SdkTransport {
     host: Arc<Host>,
     server_name: String,
@@ -35,7 +34,7 @@ impl SdkTransport {
         Self { host: Arc::clone(host), server_name: name.to_owned(), manifest, replies, incoming: heard, closed: gone }
     }
 
-    /// The answer that the manifest holds; `null` for what needs none.
+    /// Returns the response from the manifest; `null` for notifications.
     fn manifest_reply(&self, message: &Value) -> Option<Value> {
         let manifest = self.manifest.as_ref()?;
         let result = match message["method"].as_str()? {
@@ -72,7 +71,7 @@ impl Transport<RoleClient> for SdkTransport {
                     reply.mcp_response.get().map(Json::to_value).unwrap_or_default()
                 }
             };
-            // A notification is answered too, with nothing to tell.
+            // Notifications also get a reply, without content.
             if message.get("id").is_some() && reply.is_object() {
                 let _ = replies.send(reply);
             }
@@ -86,7 +85,7 @@ impl Transport<RoleClient> for SdkTransport {
                 message = self.incoming.recv() => message?,
                 () = self.closed.cancelled() => return None,
             };
-            // What is no JSON-RPC answer is as good as none.
+            // A reply that is not JSON-RPC is ignored.
             if let Ok(message) = serde_json::from_value(message) {
                 return Some(message);
             }

@@ -1,4 +1,4 @@
-//! A tool of an MCP server, as one of ours.
+//! A tool of an MCP server as a [`Tool`].
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -62,13 +62,13 @@ impl Tool for McpTool {
                 Ok(result) if result.is_error == Some(true) => {
                     let text: Vec<String> = result.content.iter().filter_map(content_text).collect();
                     let mut text = text.join("\n");
-                    truncate_to_room(&mut text, &mut max_output_chars(place));
+                    truncate_to_limit(&mut text, &mut max_output_chars(place));
                     ToolOutput::failure(text)
                 }
                 Ok(result) => {
-                    let mut room = max_output_chars(place);
+                    let mut remaining = max_output_chars(place);
                     let blocks: Vec<Block> =
-                        result.content.iter().map(|content| to_block(content, &mut room)).collect();
+                        result.content.iter().map(|content| to_block(content, &mut remaining)).collect();
                     let raw = Json::from_serialize(&blocks).to_value();
                     ToolOutput { content: Content::Blocks(blocks), raw: Some(raw), is_error: false }
                 }
@@ -81,11 +81,11 @@ impl Tool for McpTool {
     }
 }
 
-/// How long a call may take, unless `MCP_TOOL_TIMEOUT` says otherwise.
+/// Timeout of a tool call, unless `MCP_TOOL_TIMEOUT` is set.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How much text of a result the model is given, in tokens, unless `MAX_MCP_OUTPUT_TOKENS` says otherwise.
+/// Maximum length of a result in tokens, unless `MAX_MCP_OUTPUT_TOKENS` is set.
 const MAX_OUTPUT_TOKENS: usize = 25_000;
-/// How many characters a token is taken for.
+/// Characters per token, for estimates.
 const CHARS_PER_TOKEN: usize = 4;
 
 fn env_number(place: &Workspace, name: &str) -> Option<u64> {
@@ -101,10 +101,10 @@ fn max_output_chars(place: &Workspace) -> usize {
     tokens.unwrap_or(MAX_OUTPUT_TOKENS).saturating_mul(CHARS_PER_TOKEN)
 }
 
-/// Cuts a text to the room there is, and says so in it.
-fn truncate_to_room(text: &mut String, room: &mut usize) {
-    let end = text.char_indices().nth(*room).map(|(end, _)| end);
-    *room = room.saturating_sub(text.chars().count());
+/// Truncates a text to `remaining` characters and adds a note if it was longer.
+fn truncate_to_limit(text: &mut String, remaining: &mut usize) {
+    let end = text.char_indices().nth(*remaining).map(|(end, _)| end);
+    *remaining = remaining.saturating_sub(text.chars().count());
     if let Some(end) = end {
         let left_out = text[end..].chars().count();
         text.truncate(end);
@@ -112,7 +112,7 @@ fn truncate_to_room(text: &mut String, room: &mut usize) {
     }
 }
 
-/// A tool, as hosts list it.
+/// Describes a tool for hosts.
 pub(super) fn tool_listing(tool: &Offered) -> Listed {
     Listed {
         name: tool.name.to_string(),
@@ -132,14 +132,14 @@ fn content_text(content: &ContentBlock) -> Option<String> {
     }
 }
 
-/// What a server sends, as the model can take it and as far as there is room.
-fn to_block(content: &ContentBlock, room: &mut usize) -> Block {
-    let text = |mut text: String, room: &mut usize| {
-        truncate_to_room(&mut text, room);
+/// Converts content of a server to a block for the model, truncated to `remaining`.
+fn to_block(content: &ContentBlock, remaining: &mut usize) -> Block {
+    let text = |mut text: String, remaining: &mut usize| {
+        truncate_to_limit(&mut text, remaining);
         Block::new_text(text)
     };
     match content {
-        ContentBlock::Text(content) => text(content.text.to_string(), room),
+        ContentBlock::Text(content) => text(content.text.to_string(), remaining),
         ContentBlock::Image(image) if image.data.len() > MAX_IMAGE_BASE64 => {
             Block::new_text("[An image was left out: it is too large.]".to_owned())
         }
@@ -152,11 +152,11 @@ fn to_block(content: &ContentBlock, room: &mut usize) -> Block {
             },
             ..Image::default()
         })),
-        other => text(serde_json::to_string(other).unwrap_or_default(), room),
+        other => text(serde_json::to_string(other).unwrap_or_default(), remaining),
     }
 }
 
-/// A name as tools may have it.
+/// Replaces characters that are not allowed in tool names.
 fn sanitise_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()
 }

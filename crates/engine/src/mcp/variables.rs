@@ -1,11 +1,11 @@
-//! `${VAR}` and `${VAR:-default}` in how a server is reached.
+//! Expansion of `${VAR}` and `${VAR:-default}` in server configuration.
 
 use std::collections::BTreeMap;
 
 use super::McpEndpoint;
 
-/// Fills variables in; returns the names of those that are not set and have no default,
-/// which stay as they are written.
+/// Expands variables; returns the names of those that are not set and have no default, which
+/// are left unchanged.
 pub(super) fn expand_endpoint(config: &mut McpEndpoint, env: &BTreeMap<String, String>) -> Vec<String> {
     let mut missing = Vec::new();
     let mut fill = |text: &mut String| *text = expand_text(text, env, &mut missing);

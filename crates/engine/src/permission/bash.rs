@@ -1,4 +1,10 @@
-//! Shell commands: every command in the text must be allowed, and one refused is enough.
+//! Evaluates Bash calls: every simple command must be allowed, one denied command denies all.
+//!
+//! The text is parsed twice over: `shell` finds the simple commands that run, and
+//! `possible_commands` everything they might run in turn (wrappers, interpreters, git
+//! aliases). Allow rules look only at the first, deny and ask rules at both, so that a
+//! mistake of the parser can lead to a question but not to a permission. Commands that
+//! are allowed because they only read still run in a read-only sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -24,47 +30,44 @@ mod known_commands;
 mod pattern;
 mod possible_commands;
 
-/// Longer names cannot be opened.
+/// Maximum length of a path; longer names cannot be opened.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// Judges a call of Bash.
-pub(super) fn evaluate(court: &PermissionContext<'_>, input: &Value) -> Decision {
+/// Evaluates a Bash call.
+pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value) -> Decision {
     let command = input["command"].as_str().unwrap_or_default();
-    let settings = court.workspace.sandbox().settings();
+    let settings = ctx.workspace.sandbox().settings();
     let outside = input["dangerouslyDisableSandbox"] == true && settings.allow_unsandboxed_commands != Some(false);
-    match evaluate_command(court, command) {
+    match evaluate_command(ctx, command) {
         Decision::Allow { profile, .. } if outside && profile != SandboxProfile::None => ask_decision(
             "The command asks to run without the sandbox, which needs approval.".to_owned(),
             DecisionReason::Sandbox,
         ),
-        Decision::Ask(question) if !outside && is_approved_by_sandbox(court, command, &question.reason) => {
-            let reason = if court.mode == PermissionMode::Auto {
-                DecisionReason::Mode(court.mode)
-            } else {
-                DecisionReason::Sandbox
-            };
+        Decision::Ask(approval) if !outside && is_approved_by_sandbox(ctx, command, &approval.reason) => {
+            let reason =
+                if ctx.mode == PermissionMode::Auto { DecisionReason::Mode(ctx.mode) } else { DecisionReason::Sandbox };
             Decision::Allow { reason, profile: SandboxProfile::Workspace }
         }
-        Decision::Allow { profile: SandboxProfile::Workspace, .. } if court.mode == PermissionMode::Auto => {
-            Decision::Allow { reason: DecisionReason::Mode(court.mode), profile: SandboxProfile::Workspace }
+        Decision::Allow { profile: SandboxProfile::Workspace, .. } if ctx.mode == PermissionMode::Auto => {
+            Decision::Allow { reason: DecisionReason::Mode(ctx.mode), profile: SandboxProfile::Workspace }
         }
-        verdict => verdict,
+        decision => decision,
     }
 }
 
-/// Whether the `sandbox` settings or mode `auto` approve what would be asked about. Ask
-/// rules stand, and so do deny rules that the command cannot be compared with.
-fn is_approved_by_sandbox(court: &PermissionContext<'_>, command: &str, reason: &DecisionReason) -> bool {
-    let sandbox = court.workspace.sandbox();
-    let approves = match court.mode {
+/// Whether the `sandbox` settings or mode `auto` approve a command that would be asked about.
+/// Ask rules still apply, and so do deny rules that cannot be compared with the command.
+fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &DecisionReason) -> bool {
+    let sandbox = ctx.workspace.sandbox();
+    let approves = match ctx.mode {
         PermissionMode::Auto => sandbox.settings().auto_allow_bash_if_sandboxed != Some(false),
         _ => sandbox.settings().approves_sandboxed(),
     };
-    if !approves || court.mode == PermissionMode::Plan || matches!(reason, DecisionReason::Rule { .. }) {
+    if !approves || ctx.mode == PermissionMode::Plan || matches!(reason, DecisionReason::Rule { .. }) {
         return false;
     }
     let script = shell::parse(command).ok();
-    if ask_if_deny_rules_unclear(court, script.as_ref().and_then(PossibleCommands::from_script).as_ref()).is_some() {
+    if ask_if_deny_rules_unclear(ctx, script.as_ref().and_then(PossibleCommands::from_script).as_ref()).is_some() {
         return false;
     }
     let parts = script.iter().flat_map(|script| &script.commands);
@@ -74,129 +77,129 @@ fn is_approved_by_sandbox(court: &PermissionContext<'_>, command: &str, reason: 
         texts.iter().any(|text| pattern.matches(text) || text.split(' ').next() == Some(content))
     };
     !sandbox.settings().excluded_commands.iter().any(is_excluded)
-        && sandbox.check_available(SandboxProfile::Workspace, &court.workspace.command_context()).is_ok()
+        && sandbox.check_available(SandboxProfile::Workspace, &ctx.workspace.command_context()).is_ok()
 }
 
-fn evaluate_command(court: &PermissionContext<'_>, command: &str) -> Decision {
+fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     let understood = shell::parse(command).and_then(|script| {
-        let views = PossibleCommands::from_script(&script).ok_or(ShellParseError("it is too long"))?;
-        Ok((script, views))
+        let possible = PossibleCommands::from_script(&script).ok_or(ShellParseError("it is too long"))?;
+        Ok((script, possible))
     });
-    let (script, views) = match &understood {
-        Ok((script, views)) => (Ok(script), Some(views)),
-        Err(confusion) => (Err(confusion), None),
+    let (script, possible) = match &understood {
+        Ok((script, possible)) => (Ok(script), Some(possible)),
+        Err(error) => (Err(error), None),
     };
-    let folders = script.map_or(PossibleCwds(None), |script| PossibleCwds::from_script(script, court.workspace));
+    let folders = script.map_or(PossibleCwds(None), |script| PossibleCwds::from_script(script, ctx.workspace));
     let concerns = |rule: &SourcedRule| {
-        rule_names_command(rule, command, views)
-            || views.is_some_and(|views| rule_names_file(rule, views, court, &folders))
+        rule_names_command(rule, command, possible)
+            || possible.is_some_and(|possible| rule_names_file(rule, possible, ctx, &folders))
     };
-    if let Some(rule) = court.find_rule(Behavior::Deny, concerns) {
+    if let Some(rule) = ctx.find_rule(Behavior::Deny, concerns) {
         return deny_by_rule(rule);
     }
-    let unclear = ask_if_deny_rules_unclear(court, views);
-    if court.mode == PermissionMode::BypassPermissions {
-        return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::Mode(court.mode)));
+    let unclear = ask_if_deny_rules_unclear(ctx, possible);
+    if ctx.mode == PermissionMode::BypassPermissions {
+        return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode)));
     }
-    if let Some(rule) = court.find_rule(Behavior::Ask, concerns) {
+    if let Some(rule) = ctx.find_rule(Behavior::Ask, concerns) {
         return ask_decision(
             format!("The rule {} says that this command needs approval.", rule.rule),
             DecisionReason::from_rule(rule),
         );
     }
-    // What a person wrote down word for word needs no understanding.
+    // A rule that contains the whole command literally needs no parsing.
     let whole = |rule: &SourcedRule| {
         let content = rule.rule.content.as_deref();
         rule.rule.applies_to("Bash") && content.is_none_or(|text| !text.contains('*') && text == command.trim())
     };
-    if let Some(rule) = court.find_rule(Behavior::Allow, whole).filter(|_| court.mode != PermissionMode::Plan) {
-        let unclear = unclear.or_else(|| ask_if_files_unclear(court, views, &folders));
+    if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != PermissionMode::Plan) {
+        let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
         return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::from_rule(rule)));
     }
     match script {
-        Ok(script) => match evaluate_commands(court, script, &folders, command) {
-            // No sandbox corrects what is not seen of a command that a rule allows.
+        Ok(script) => match evaluate_commands(ctx, script, &folders, command) {
+            // Without a sandbox nothing limits the parts of the command that were not understood.
             allowed @ Decision::Allow { profile: SandboxProfile::None, .. } => {
-                unclear.or_else(|| ask_if_files_unclear(court, views, &folders)).unwrap_or(allowed)
+                unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders)).unwrap_or(allowed)
             }
             allowed @ Decision::Allow { .. } => unclear.unwrap_or(allowed),
-            verdict => verdict,
+            decision => decision,
         },
-        Err(confusion) => decide_unparsed(court, confusion),
+        Err(error) => decide_unparsed(ctx, error),
     }
 }
 
-/// The question about a command that cannot be compared with the deny rules: where
-/// everything else is allowed, these still hold.
-fn ask_if_deny_rules_unclear(court: &PermissionContext<'_>, views: Option<&PossibleCommands>) -> Option<Decision> {
+/// Asks about a command that cannot be compared with a deny rule; `None` if all can. Deny
+/// rules must hold even in `bypassPermissions`.
+fn ask_if_deny_rules_unclear(ctx: &PermissionContext<'_>, possible: Option<&PossibleCommands>) -> Option<Decision> {
     let may_be = |content: &String| {
         let pattern = CommandPattern::parse(content);
-        views.is_none_or(|views| {
-            views.runs_unknown || views.known_prefixes.iter().any(|known| pattern.could_match(known))
+        possible.is_none_or(|possible| {
+            possible.runs_unknown || possible.known_prefixes.iter().any(|known| pattern.could_match(known))
         })
     };
     let about = |rule: &SourcedRule| rule.rule.tool == "Bash" && rule.rule.content.as_ref().is_some_and(may_be);
-    let rule = court.find_rule(Behavior::Deny, about)?;
+    let rule = ctx.find_rule(Behavior::Deny, about)?;
     let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
     Some(ask_decision(message, DecisionReason::NotParsed("the command hides what it runs".into())))
 }
 
-/// The question about a command that may use a file that rules speak of: a word that only
-/// the shell knows, or a folder that the command goes to in a way that is not followed.
+/// Asks about a command that may use a file with a deny or ask rule in a way that cannot be
+/// seen: a word that the shell expands, or a change of folder that is not followed.
 fn ask_if_files_unclear(
-    court: &PermissionContext<'_>,
-    views: Option<&PossibleCommands>,
+    ctx: &PermissionContext<'_>,
+    possible: Option<&PossibleCommands>,
     folders: &PossibleCwds,
 ) -> Option<Decision> {
     let searches = |command: &Vec<Word>| {
         let reads =
-            has_read_restrictions(court) && known_commands::may_search_files(command, |name| folders.is_folder(name));
-        reads || keeps_files(court) && known_commands::may_move_links(command, |name| folders.is_file(name))
+            has_read_restrictions(ctx) && known_commands::may_search_files(command, |name| folders.is_folder(name));
+        reads || keeps_files(ctx) && known_commands::may_move_links(command, |name| folders.is_file(name))
     };
-    let is_clear = views.is_some_and(|views| {
-        let words = views.commands.iter().flat_map(|command| command.iter().skip(1));
-        words.chain(&views.redirect_files).all(|word| word.is_literal)
-            && !views.changes_folder
-            && !views.commands.iter().any(searches)
+    let is_clear = possible.is_some_and(|possible| {
+        let words = possible.commands.iter().flat_map(|command| command.iter().skip(1));
+        words.chain(&possible.redirect_files).all(|word| word.is_literal)
+            && !possible.changes_folder
+            && !possible.commands.iter().any(searches)
     });
-    if (is_clear && folders.0.is_some()) || !has_file_restrictions(court) {
+    if (is_clear && folders.0.is_some()) || !has_file_restrictions(ctx) {
         return None;
     }
     let message = "It cannot be told whether this command uses a file that a rule refuses.".to_owned();
     Some(ask_decision(message, DecisionReason::NotParsed("the command hides which files it uses".into())))
 }
 
-fn decide_unparsed(court: &PermissionContext<'_>, confusion: &ShellParseError) -> Decision {
-    let message = format!("This command needs approval: {confusion}, so it is not clear what it does.");
-    match court.mode {
-        PermissionMode::Plan => Decision::Deny { message, reason: DecisionReason::Mode(court.mode) },
-        _ => ask_decision(message, DecisionReason::NotParsed(confusion.to_string())),
+fn decide_unparsed(ctx: &PermissionContext<'_>, error: &ShellParseError) -> Decision {
+    let message = format!("This command needs approval: {error}, so it is not clear what it does.");
+    match ctx.mode {
+        PermissionMode::Plan => Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) },
+        _ => ask_decision(message, DecisionReason::NotParsed(error.to_string())),
     }
 }
 
-/// Whether a deny or ask rule names a command.
-fn rule_names_command(rule: &SourcedRule, command: &str, views: Option<&PossibleCommands>) -> bool {
+/// Whether a deny or ask rule matches the command or something it may run.
+fn rule_names_command(rule: &SourcedRule, command: &str, possible: Option<&PossibleCommands>) -> bool {
     if !rule.rule.applies_to("Bash") {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };
     let pattern = CommandPattern::parse(content);
-    match views {
-        Some(views) => {
-            views.texts.iter().any(|text| pattern.matches(text))
-                || views.foreign_code.iter().any(|code| pattern.occurs_in(code))
+    match possible {
+        Some(possible) => {
+            possible.texts.iter().any(|text| pattern.matches(text))
+                || possible.foreign_code.iter().any(|code| pattern.occurs_in(code))
                 || content == command.trim()
         }
         None => pattern.occurs_in(command),
     }
 }
 
-/// Whether a command names a file that a rule about files speaks of, wherever it may run.
+/// Whether a command names a file that a rule about files matches, in any folder it may run in.
 fn rule_names_file(
     rule: &SourcedRule,
-    views: &PossibleCommands,
-    court: &PermissionContext<'_>,
+    possible: &PossibleCommands,
+    ctx: &PermissionContext<'_>,
     folders: &PossibleCwds,
 ) -> bool {
     let tool = match (rule.rule.tool.as_str(), &rule.rule.content) {
@@ -204,34 +207,34 @@ fn rule_names_file(
         (name, Some(_)) if file_tools::is_edit_tool(name) => "Edit",
         _ => return false,
     };
-    let Some(pattern) = PathPattern::from_rule(rule, court.workspace) else { return false };
-    let elsewhere = court.workspace.cwd();
+    let Some(pattern) = PathPattern::from_rule(rule, ctx.workspace) else { return false };
+    let elsewhere = ctx.workspace.cwd();
     let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
     let is_file = |name: &str| {
         if name.is_empty() {
             return false;
         }
-        let home = name.starts_with('~').then(|| court.workspace.absolute(name));
+        let home = name.starts_with('~').then(|| ctx.workspace.absolute(name));
         let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
         paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
     };
     let named = |word: &Word| possible_file_names(&word.text).into_iter().any(is_file);
     let command = |words: &Vec<Word>| {
-        // What only reads cannot break a rule about changes.
+        // A command that only reads cannot violate a rule about changes.
         let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
         (tool == "Read" || !reads) && words.iter().skip(1).any(named)
     };
-    let written = |word: &Word| tool == "Read" || views.written_files.contains(word);
-    // In code for other programs a name stands between quotes or brackets.
+    let written = |word: &Word| tool == "Read" || possible.written_files.contains(word);
+    // In code for interpreters names are enclosed in quotes or brackets.
     let in_code =
         |code: &String| code.split(|c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c)).any(is_file);
-    views.commands.iter().any(command)
-        || views.redirect_files.iter().filter(|word| written(word)).any(named)
-        || views.foreign_code.iter().any(in_code)
+    possible.commands.iter().any(command)
+        || possible.redirect_files.iter().filter(|word| written(word)).any(named)
+        || possible.foreign_code.iter().any(in_code)
 }
 
-/// What in a word may be the name of a file: the word, what follows a sign that separates
-/// and what stands between two of them, and what follows the letters of options.
+/// Returns the parts of a word that may be file names: the word, the text after and between
+/// separators, and the text after each letter of a short option.
 fn possible_file_names(word: &str) -> Vec<&str> {
     let separates = |c: char| "=:@<>,;{}".contains(c);
     let mut names = vec![word];
@@ -244,40 +247,42 @@ fn possible_file_names(word: &str) -> Vec<&str> {
     names
 }
 
-/// What is found about one command.
+/// Result of inspecting one simple command.
 enum CommandFinding<'a> {
-    /// It only reads.
+    /// The command only reads.
     ReadOnly,
-    /// It changes files that may be changed.
+    /// The command changes files that the mode allows to change.
     AllowedChange,
-    /// A rule allows it.
+    /// An allow rule matches.
     AllowedByRule(&'a SourcedRule),
-    /// Nothing allows it.
+    /// Nothing allows the command.
     NotAllowed {
-        /// The path that is the matter, and whether it is inside the folders.
+        /// Path that caused it, and whether it is inside the session's folders.
         path: Option<(PathBuf, bool)>,
     },
 }
 
-fn evaluate_commands(court: &PermissionContext<'_>, script: &Script, folders: &PossibleCwds, text: &str) -> Decision {
-    // Where links may have moved, names no longer mean what they meant when they were looked
-    // at; and which files a folder brings along is not known, though rules may refuse one.
+fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &PossibleCwds, text: &str) -> Decision {
+    // If links may be moved, a name may refer to another file than when it was checked; and
+    // a moved folder may contain files with deny rules.
     let moves = |part: &SimpleCommand| {
         known_commands::may_move_links(strip_wrappers(&part.words), |name| folders.is_file(name))
     };
     let is_longer = script.commands.len() > 1 || script.has_loop;
-    let unsure = script.commands.iter().any(moves) && (is_longer || keeps_files(court));
-    let inspect = |part| match inspect_command(court, part, folders) {
-        CommandFinding::ReadOnly | CommandFinding::AllowedChange if unsure => CommandFinding::NotAllowed { path: None },
+    let links_may_move = script.commands.iter().any(moves) && (is_longer || keeps_files(ctx));
+    let inspect = |part| match inspect_command(ctx, part, folders) {
+        CommandFinding::ReadOnly | CommandFinding::AllowedChange if links_may_move => {
+            CommandFinding::NotAllowed { path: None }
+        }
         finding => finding,
     };
     let findings: Vec<(&SimpleCommand, CommandFinding<'_>)> =
         script.commands.iter().map(|part| (part, inspect(part))).collect();
-    if court.mode == PermissionMode::Plan
+    if ctx.mode == PermissionMode::Plan
         && findings.iter().any(|(_, finding)| !matches!(finding, CommandFinding::ReadOnly))
     {
         let message = "Cannot run this command while in plan mode: it may change things.".to_owned();
-        return Decision::Deny { message, reason: DecisionReason::Mode(court.mode) };
+        return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
     let open: Vec<&(&SimpleCommand, CommandFinding<'_>)> =
         findings.iter().filter(|(_, finding)| matches!(finding, CommandFinding::NotAllowed { .. })).collect();
@@ -287,15 +292,13 @@ fn evaluate_commands(court: &PermissionContext<'_>, script: &Script, folders: &P
             _ => DecisionReason::Subcommands,
         };
         return match choose_profile(&findings, text) {
-            Some(profile) => {
-                match court.workspace.sandbox().check_available(profile, &court.workspace.command_context()) {
-                    Ok(()) => Decision::Allow { reason, profile },
-                    Err(why) => ask_without_sandbox(court, findings.iter().map(|(part, _)| *part).collect(), &why),
-                }
-            }
+            Some(profile) => match ctx.workspace.sandbox().check_available(profile, &ctx.workspace.command_context()) {
+                Ok(()) => Decision::Allow { reason, profile },
+                Err(reason) => ask_without_sandbox(ctx, findings.iter().map(|(part, _)| *part).collect(), &reason),
+            },
             None => {
                 let rest = findings.iter().filter(|(_, finding)| !matches!(finding, CommandFinding::AllowedByRule(_)));
-                ask_for_commands(court, rest.map(|(part, _)| *part).collect(), None)
+                ask_for_commands(ctx, rest.map(|(part, _)| *part).collect(), None)
             }
         };
     }
@@ -304,16 +307,15 @@ fn evaluate_commands(court: &PermissionContext<'_>, script: &Script, folders: &P
         _ => None,
     });
     let parts = open.iter().map(|(part, _)| *part);
-    ask_for_commands(court, parts.collect(), path)
+    ask_for_commands(ctx, parts.collect(), path)
 }
 
-/// The profile that a text runs in; `None` if no single one fits all its parts.
+/// Chooses the sandbox profile for a script; `None` if no single profile fits all commands.
 ///
-/// A part that a rule allows needs [`SandboxProfile::None`]. There the kernel does not correct
-/// a mistake of this reader, so the other parts must be such that none is likely: they
-/// only read, and the text holds nothing that bash would still have to expand or join.
-/// Nor is git among them, which runs programs that the settings of a repository name,
-/// unless a rule allows git in the same text.
+/// A command that a rule allows needs [`SandboxProfile::None`], and then the kernel cannot
+/// limit the effect of a parser mistake on the other commands. So these must be simple:
+/// they only read, and the text contains nothing that bash would expand or join. Git is
+/// excluded unless a rule allows it, because it runs programs that a repository configures.
 fn choose_profile(findings: &[(&SimpleCommand, CommandFinding<'_>)], text: &str) -> Option<SandboxProfile> {
     let any = |is: fn(&CommandFinding<'_>) -> bool| findings.iter().any(|(_, finding)| is(finding));
     let changes = any(|finding| matches!(finding, CommandFinding::AllowedChange));
@@ -331,21 +333,22 @@ fn choose_profile(findings: &[(&SimpleCommand, CommandFinding<'_>)], text: &str)
     (!changes && (!reads || !(expands || runs_git))).then_some(SandboxProfile::None)
 }
 
-/// The question about a command that would be allowed if a sandbox could hold it.
-fn ask_without_sandbox(court: &PermissionContext<'_>, parts: Vec<&SimpleCommand>, why: &str) -> Decision {
-    let Decision::Ask(question) = ask_for_commands(court, parts, None) else { unreachable!("it is a question") };
-    let message = format!("{} It would run by itself in a sandbox, but there is none for it: {why}.", question.message);
-    Decision::Ask(Box::new(ApprovalRequest { message, reason: DecisionReason::Sandbox, ..*question }))
+/// Asks about a command that would be allowed if a sandbox were available.
+fn ask_without_sandbox(ctx: &PermissionContext<'_>, parts: Vec<&SimpleCommand>, reason: &str) -> Decision {
+    let Decision::Ask(approval) = ask_for_commands(ctx, parts, None) else { unreachable!("it asks") };
+    let message =
+        format!("{} It would run by itself in a sandbox, but there is none for it: {reason}.", approval.message);
+    Decision::Ask(Box::new(ApprovalRequest { message, reason: DecisionReason::Sandbox, ..*approval }))
 }
 
 fn ask_for_commands(
-    court: &PermissionContext<'_>,
+    ctx: &PermissionContext<'_>,
     parts: Vec<&SimpleCommand>,
     path: Option<(PathBuf, bool)>,
 ) -> Decision {
     let program = parts.iter().find_map(|part| part.words.first()).map_or("The command", |word| &word.text);
     let message = match &path {
-        Some((path, false)) => file_tools::outside_message(program, path, court.workspace),
+        Some((path, false)) => file_tools::outside_message(program, path, ctx.workspace),
         _ => format!("{program} needs approval."),
     };
     let mut suggestions = Vec::new();
@@ -360,12 +363,12 @@ fn ask_for_commands(
     Decision::Ask(Box::new(ApprovalRequest { message, reason: DecisionReason::NoRule, blocked_path, suggestions }))
 }
 
-/// The rule that would have allowed a command: its first words, and anything after them.
+/// Suggests a rule for a command: its first words followed by anything.
 fn suggest_rule(part: &SimpleCommand) -> Option<Rule> {
     let simple = part.assignments.is_empty() && part.redirects.is_empty();
     let (first, rest) = part.words.split_first().filter(|(first, _)| simple && first.is_literal)?;
-    let views = PossibleCommands::from_script(&Script { commands: vec![part.clone()], ..Script::default() })?;
-    let runs_anything = views.texts.len() > 1;
+    let possible = PossibleCommands::from_script(&Script { commands: vec![part.clone()], ..Script::default() })?;
+    let runs_anything = possible.texts.len() > 1;
     let text = match rest.first() {
         _ if runs_anything => shell::format_words(&part.words),
         Some(second) if second.is_literal && !second.text.starts_with('-') => {
@@ -376,15 +379,15 @@ fn suggest_rule(part: &SimpleCommand) -> Option<Rule> {
     (!text.contains('\n') && text.matches('*').count() <= 1).then(|| Rule::new("Bash", Some(&text)))
 }
 
-/// Looks at one command.
+/// Inspects one simple command.
 fn inspect_command<'a>(
-    court: &PermissionContext<'a>,
+    ctx: &PermissionContext<'a>,
     part: &SimpleCommand,
     folders: &PossibleCwds,
 ) -> CommandFinding<'a> {
     let mut changes = false;
     for file in &part.redirects {
-        match inspect_redirect(court, file, folders) {
+        match inspect_redirect(ctx, file, folders) {
             CommandFinding::ReadOnly => {}
             CommandFinding::NotAllowed { path } => return CommandFinding::NotAllowed { path },
             _ => changes = true,
@@ -393,26 +396,26 @@ fn inspect_command<'a>(
     if !part.assignments.iter().all(|assignment| is_harmless_assignment(assignment)) {
         return CommandFinding::NotAllowed { path: None };
     }
-    match inspect_words(court, &part.words, folders) {
+    match inspect_words(ctx, &part.words, folders) {
         CommandFinding::ReadOnly if changes => CommandFinding::AllowedChange,
         finding => finding,
     }
 }
 
-fn inspect_words<'a>(court: &PermissionContext<'a>, words: &[Word], folders: &PossibleCwds) -> CommandFinding<'a> {
+fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &PossibleCwds) -> CommandFinding<'a> {
     let inner = strip_wrappers(words);
     let texts = [shell::format_words(words), shell::format_words(inner)];
     let allows = |rule: &SourcedRule| {
         let pattern = rule.rule.content.as_deref().filter(|_| rule.rule.applies_to("Bash")).map(CommandPattern::parse);
         pattern.is_some_and(|pattern| texts.iter().any(|text| pattern.matches(text)))
     };
-    if let Some(rule) = court.find_rule(Behavior::Allow, allows) {
-        // What the shell puts in place of a word may be a file that is refused.
-        let unknown = words.iter().skip(1).any(|word| !word.is_literal) && has_file_restrictions(court);
+    if let Some(rule) = ctx.find_rule(Behavior::Allow, allows) {
+        // The shell may expand a word to a file with a deny rule.
+        let unknown = words.iter().skip(1).any(|word| !word.is_literal) && has_file_restrictions(ctx);
         let vague = unknown
-            || has_read_restrictions(court) && known_commands::may_search_files(inner, |name| folders.is_folder(name));
-        // The user meant git in the session's repository, and not in one that runs programs.
-        let elsewhere = is_git(inner) && !folders.is_session_repository(court.workspace);
+            || has_read_restrictions(ctx) && known_commands::may_search_files(inner, |name| folders.is_folder(name));
+        // A rule for git covers the session's repository, not another one that may run programs.
+        let elsewhere = is_git(inner) && !folders.is_session_repository(ctx.workspace);
         return if vague || elsewhere {
             CommandFinding::NotAllowed { path: None }
         } else {
@@ -421,28 +424,28 @@ fn inspect_words<'a>(court: &PermissionContext<'a>, words: &[Word], folders: &Po
     }
     let Some((first, rest)) = inner.split_first() else { return CommandFinding::ReadOnly };
     if first.is_literal && first.text == "cd" {
-        let inside = rest.len() == 1 && folders.is_inside_workspace(court, ".");
+        let inside = rest.len() == 1 && folders.is_inside_workspace(ctx, ".");
         return if inside { CommandFinding::ReadOnly } else { CommandFinding::NotAllowed { path: None } };
     }
     let Some(does) = known_commands::command_effect(inner) else { return CommandFinding::NotAllowed { path: None } };
-    if is_git(inner) && !folders.is_session_repository(court.workspace) {
+    if is_git(inner) && !folders.is_session_repository(ctx.workspace) {
         return CommandFinding::NotAllowed { path: None };
     }
     let names = known_commands::operands(rest);
-    let first_path = |inside: bool| names.first().map(|name| (court.workspace.absolute(name), inside));
+    let first_path = |inside: bool| names.first().map(|name| (ctx.workspace.absolute(name), inside));
     match does {
-        CommandEffect::ReadOnly => match names.iter().find(|name| !folders.is_inside_workspace(court, name)) {
-            Some(name) => CommandFinding::NotAllowed { path: Some((court.workspace.absolute(name), false)) },
-            None if has_read_restrictions(court)
+        CommandEffect::ReadOnly => match names.iter().find(|name| !folders.is_inside_workspace(ctx, name)) {
+            Some(name) => CommandFinding::NotAllowed { path: Some((ctx.workspace.absolute(name), false)) },
+            None if has_read_restrictions(ctx)
                 && known_commands::may_search_files(inner, |name| folders.is_folder(name)) =>
             {
                 CommandFinding::NotAllowed { path: None }
             }
             None => CommandFinding::ReadOnly,
         },
-        CommandEffect::ChangesFiles => match names.iter().find(|name| !folders.is_inside_workspace(court, name)) {
-            Some(name) => CommandFinding::NotAllowed { path: Some((court.workspace.absolute(name), false)) },
-            None if court.mode.accepts_edits() && names.iter().all(|name| folders.can_change(court, name)) => {
+        CommandEffect::ChangesFiles => match names.iter().find(|name| !folders.is_inside_workspace(ctx, name)) {
+            Some(name) => CommandFinding::NotAllowed { path: Some((ctx.workspace.absolute(name), false)) },
+            None if ctx.mode.accepts_edits() && names.iter().all(|name| folders.can_change(ctx, name)) => {
                 CommandFinding::AllowedChange
             }
             None => CommandFinding::NotAllowed { path: first_path(true) },
@@ -455,28 +458,28 @@ fn is_git(words: &[Word]) -> bool {
     words.first().is_some_and(|first| first.text.rsplit('/').next() == Some("git"))
 }
 
-/// Whether some files may not be read unasked, so that searching whole folders is not harmless.
-fn has_read_restrictions(court: &PermissionContext<'_>) -> bool {
-    has_path_rule(court, |tool| tool == "Read")
+/// Whether rules protect some files from reading, so that searching whole folders is not harmless.
+fn has_read_restrictions(ctx: &PermissionContext<'_>) -> bool {
+    has_path_rule(ctx, |tool| tool == "Read")
 }
 
-/// Whether some files may not be changed unasked.
-fn keeps_files(court: &PermissionContext<'_>) -> bool {
-    has_path_rule(court, file_tools::is_edit_tool)
+/// Whether rules protect some files from changes.
+fn keeps_files(ctx: &PermissionContext<'_>) -> bool {
+    has_path_rule(ctx, file_tools::is_edit_tool)
 }
 
-/// Whether some files may not be read or changed unasked.
-fn has_file_restrictions(court: &PermissionContext<'_>) -> bool {
-    has_path_rule(court, |tool| tool == "Read" || file_tools::is_edit_tool(tool))
+/// Whether rules protect some files from reading or changes.
+fn has_file_restrictions(ctx: &PermissionContext<'_>) -> bool {
+    has_path_rule(ctx, |tool| tool == "Read" || file_tools::is_edit_tool(tool))
 }
 
-fn has_path_rule(court: &PermissionContext<'_>, about: impl Fn(&str) -> bool) -> bool {
+fn has_path_rule(ctx: &PermissionContext<'_>, about: impl Fn(&str) -> bool) -> bool {
     let speaks = |rule: &SourcedRule| about(&rule.rule.tool) && rule.rule.content.is_some();
-    [Behavior::Deny, Behavior::Ask].into_iter().any(|behavior| court.find_rule(behavior, speaks).is_some())
+    [Behavior::Deny, Behavior::Ask].into_iter().any(|behavior| ctx.find_rule(behavior, speaks).is_some())
 }
 
-/// Looks at a file that the shell reads or writes for a command.
-fn inspect_redirect<'a>(court: &PermissionContext<'a>, file: &Redirect, folders: &PossibleCwds) -> CommandFinding<'a> {
+/// Inspects a redirection.
+fn inspect_redirect<'a>(ctx: &PermissionContext<'a>, file: &Redirect, folders: &PossibleCwds) -> CommandFinding<'a> {
     if !file.target.is_literal {
         return CommandFinding::NotAllowed { path: None };
     }
@@ -484,32 +487,32 @@ fn inspect_redirect<'a>(court: &PermissionContext<'a>, file: &Redirect, folders:
     if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"].contains(&name) {
         return CommandFinding::ReadOnly;
     }
-    let target = TargetPath::new(court.workspace.cwd().join(name));
+    let target = TargetPath::new(ctx.workspace.cwd().join(name));
     let path = target.given.clone();
     let tool = if file.is_write { "Edit" } else { "Read" };
     let covers = |rule: &SourcedRule| !file.is_write || is_covered_by_rule(rule, &path);
     let allows = |rule: &SourcedRule| {
-        folders.is_single() && file_tools::rule_matches(rule, tool, &target, court.workspace) && covers(rule)
+        folders.is_single() && file_tools::rule_matches(rule, tool, &target, ctx.workspace) && covers(rule)
     };
-    if let Some(rule) = court.find_rule(Behavior::Allow, allows) {
+    if let Some(rule) = ctx.find_rule(Behavior::Allow, allows) {
         return CommandFinding::AllowedByRule(rule);
     }
-    let inside = folders.is_inside_workspace(court, name);
+    let inside = folders.is_inside_workspace(ctx, name);
     match file.is_write {
         false if inside => CommandFinding::ReadOnly,
-        true if court.mode.accepts_edits() && folders.can_change(court, name) => CommandFinding::AllowedChange,
+        true if ctx.mode.accepts_edits() && folders.can_change(ctx, name) => CommandFinding::AllowedChange,
         _ => CommandFinding::NotAllowed { path: Some((path, inside)) },
     }
 }
 
-/// Variables that change no meaning.
+/// Whether the variable of an assignment does not change what commands do.
 fn is_harmless_assignment(assignment: &str) -> bool {
     let names = ["CI", "FORCE_COLOR", "LANG", "LC_ALL", "NODE_ENV", "NO_COLOR", "RUST_BACKTRACE", "RUST_LOG", "TZ"];
     let (name, value) = assignment.split_once('=').unwrap_or_default();
     names.contains(&name) && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.,=:/".contains(c))
 }
 
-/// A command without the wrappers that only change how long or how politely it runs.
+/// Strips wrappers that only change how long or with which priority a command runs.
 fn strip_wrappers(mut words: &[Word]) -> &[Word] {
     let plain =
         |word: &Word, of: &str| word.is_literal && !word.text.is_empty() && word.text.chars().all(|c| of.contains(c));
@@ -531,13 +534,13 @@ fn strip_wrappers(mut words: &[Word]) -> &[Word] {
     }
 }
 
-/// The folders a command may run in, as `cd` in the same text may have changed it; none
-/// when that is not followed. All but the first are resolved.
+/// Folders that a command may run in after `cd` in the same script; `None` if they cannot be
+/// determined. All but the first are resolved.
 struct PossibleCwds(Option<Vec<PathBuf>>);
 
 impl PossibleCwds {
-    fn from_script(script: &Script, place: &Workspace) -> Self {
-        let cwd = place.cwd();
+    fn from_script(script: &Script, workspace: &Workspace) -> Self {
+        let cwd = workspace.cwd();
         let is = |part: &&SimpleCommand, names: &[&str]| {
             strip_wrappers(&part.words).first().is_some_and(|word| names.contains(&word.text.as_str()))
         };
@@ -547,7 +550,7 @@ impl PossibleCwds {
             [] => Self(Some(vec![cwd])),
             [part] if !script.has_loop => match part.words.as_slice() {
                 [command, target] if command.text == "cd" && is_cd_target(target) => {
-                    // Bash goes by the names, the system by where links lead; it may also fail.
+                    // Bash resolves `..` by name and the system by link; `cd` may also fail.
                     let there = cwd.join(&target.text);
                     let both = [resolve(&there), resolve(&without_dots(&there))];
                     let both = both.into_iter().collect::<Option<Vec<_>>>();
@@ -563,54 +566,53 @@ impl PossibleCwds {
         }
     }
 
-    /// Whether a name is a regular file, and no link, wherever the command runs.
+    /// Whether a name is a regular file and not a link, in every possible folder.
     fn is_file(&self, name: &str) -> bool {
         let is_file = |folder: &PathBuf| folder.join(name).symlink_metadata().is_ok_and(|about| about.is_file());
         self.0.as_ref().is_some_and(|folders| folders.iter().all(is_file))
     }
 
-    /// Whether a name may be a folder.
+    /// Whether a name is a folder in one of the possible folders.
     fn is_folder(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|folders| folders.iter().any(|folder| folder.join(name).is_dir()))
     }
 
-    /// Whether git finds the session's own repository.
-    fn is_session_repository(&self, place: &Workspace) -> bool {
-        self.is_single() && known_commands::git::is_same_repository(&place.cwd(), place.root())
+    /// Whether git would use the session's own repository.
+    fn is_session_repository(&self, workspace: &Workspace) -> bool {
+        self.is_single() && known_commands::git::is_same_repository(&workspace.cwd(), workspace.root())
     }
 
     fn is_single(&self) -> bool {
         self.0.as_ref().is_some_and(|folders| folders.len() == 1)
     }
 
-    /// Whether a name is inside the session's folders, wherever the command runs.
-    fn is_inside_workspace(&self, court: &PermissionContext<'_>, name: &str) -> bool {
-        let inside = |folder: &PathBuf| court.workspace.contains(&folder.join(name));
+    /// Whether a name is inside the session's folders, in every possible folder.
+    fn is_inside_workspace(&self, ctx: &PermissionContext<'_>, name: &str) -> bool {
+        let inside = |folder: &PathBuf| ctx.workspace.contains(&folder.join(name));
         match &self.0 {
             Some(folders) => folders.iter().all(inside),
-            None => Path::new(name).is_absolute() && court.workspace.contains(Path::new(name)),
+            None => Path::new(name).is_absolute() && ctx.workspace.contains(Path::new(name)),
         }
     }
 
-    /// Whether a name is below the session's folders and not guarded, wherever the command runs.
-    fn can_change(&self, court: &PermissionContext<'_>, name: &str) -> bool {
+    /// Whether a name is inside the session's folders and not guarded, in every possible folder.
+    fn can_change(&self, ctx: &PermissionContext<'_>, name: &str) -> bool {
         let open = |folder: &PathBuf| {
             let path = folder.join(name);
             let real = crate::path::resolve(&path);
-            let is_folder =
-                real.is_none_or(|real| court.workspace.folders().iter().any(|open| open.starts_with(&real)));
+            let is_folder = real.is_none_or(|real| ctx.workspace.folders().iter().any(|open| open.starts_with(&real)));
             !is_folder && !is_guarded(&path)
         };
-        self.is_inside_workspace(court, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
+        self.is_inside_workspace(ctx, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
     }
 }
 
-/// Whether a word names a folder for `cd`: an option or an empty word leads home or back.
+/// Whether a word is a folder for `cd`; options and an empty word go home or back.
 fn is_cd_target(word: &Word) -> bool {
     word.is_literal && !word.text.is_empty() && !word.text.starts_with('-')
 }
 
-/// Whether a command only reads, as far as its words tell. Where it may run is another question.
+/// Whether a command only reads, judging by its words. Does not consider paths.
 pub(crate) fn is_read_only(command: &str) -> bool {
     let reads = |part: &SimpleCommand| {
         let files = part.redirects.iter().all(|file| !file.is_write || file.target.text == "/dev/null");
@@ -621,7 +623,7 @@ pub(crate) fn is_read_only(command: &str) -> bool {
     shell::parse(command).is_ok_and(|script| !script.commands.is_empty() && script.commands.iter().all(reads))
 }
 
-/// The programs a command names, in order; empty if it is not understood.
+/// Returns the programs that a command names, in order; empty if it cannot be parsed.
 pub(crate) fn program_names(command: &str) -> Vec<String> {
     let script = shell::parse(command).unwrap_or_default();
     script

@@ -1,4 +1,4 @@
-//! The judge: may this call run, now?
+//! Evaluates one tool call against mode and rules.
 
 use std::path::PathBuf;
 
@@ -15,72 +15,72 @@ use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
 use crate::tool::Workspace;
 
-/// Whether a call may run.
+/// Result of evaluating a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// It may run.
+    /// The call may run.
     Allow {
-        /// Why.
+        /// What allowed the call.
         reason: DecisionReason,
-        /// What the kernel lets it do. Only commands have a profile other than
+        /// Sandbox to run in. Only shell commands have a profile other than
         /// [`SandboxProfile::None`].
         profile: SandboxProfile,
     },
-    /// It may not run.
+    /// The call must not run.
     Deny {
-        /// What the model is told.
+        /// Text of the tool result that the model gets.
         message: String,
-        /// Why.
+        /// What denied the call.
         reason: DecisionReason,
     },
-    /// A person must say.
+    /// The user has to decide.
     Ask(Box<ApprovalRequest>),
 }
 
 impl Decision {
-    /// It may run, without a sandbox.
+    /// Allows the call without a sandbox.
     pub(crate) fn allow_unsandboxed(reason: DecisionReason) -> Self {
         Self::Allow { reason, profile: SandboxProfile::None }
     }
 }
 
-/// What a person is asked.
+/// A decision that is left to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
-    /// What the model is told when nobody can be asked.
+    /// Text of the tool result if there is no way to ask the user.
     pub message: String,
-    /// Why it is asked.
+    /// Why the call was not decided by rules and mode.
     pub reason: DecisionReason,
-    /// The path that is the matter.
+    /// Path outside the session's folders that made approval necessary, if any.
     pub blocked_path: Option<PathBuf>,
-    /// Changes of the rules after which it would not be asked again.
+    /// Permission updates after which such a call would be allowed.
     pub suggestions: Vec<PermissionUpdate>,
 }
 
-/// Why a verdict is what it is.
+/// Reason for a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecisionReason {
-    /// A rule says so.
+    /// A rule matched.
     Rule {
-        /// The rule.
+        /// The rule that matched.
         rule: Rule,
-        /// Where it comes from.
+        /// Settings file or flag that contains the rule.
         source: RuleSource,
     },
-    /// The mode says so.
+    /// The permission mode decided.
     Mode(PermissionMode),
-    /// Every command of a shell text was judged by itself.
+    /// Each simple command of a shell script was evaluated separately.
     Subcommands,
-    /// Nothing says so: this is what is done without rules.
+    /// No rule matched; this is the default for the tool.
     NoRule,
-    /// The call is not understood; why, in words.
+    /// The call could not be parsed; the text says why.
     NotParsed(String),
-    /// It would be allowed in a sandbox only.
+    /// Decided by whether a sandbox is available.
     Sandbox,
 }
 
 impl DecisionReason {
-    /// The word of the wire; `None` where the wire has none.
+    /// Returns the value used in JSON; `None` if the protocol has no value for it.
     pub fn wire_type(&self) -> Option<DecisionReasonType> {
         match self {
             Self::Rule { .. } => Some(DecisionReasonType::Rule),
@@ -96,46 +96,47 @@ impl DecisionReason {
     }
 }
 
-/// Tools that change nothing outside the conversation, or whose own calls are judged.
+/// Tools that change nothing outside the conversation, or whose own tool calls are evaluated.
 const ALWAYS_ALLOWED_TOOLS: [&str; 7] =
     ["TodoWrite", "TaskOutput", "TaskStop", "Task", "Agent", "StructuredOutput", "ToolSearch"];
 
-/// Tools that are questions to a person, whatever the mode.
+/// Tools that always need the user, whatever the mode.
 const USER_INTERACTION_TOOLS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 
-/// Judges a call. Deny rules come first, then ask rules, the mode, and allow rules;
-/// what nothing speaks of is asked.
-pub fn evaluate(mode: PermissionMode, rules: &RuleSet, tool: &str, input: &Value, place: &Workspace) -> Decision {
-    evaluate_target(mode, rules, tool, input, place, file_tools::file_target(tool, input, place).as_ref())
+/// Evaluates a tool call. Deny rules come first, then ask rules, the mode and allow rules;
+/// without a match the user is asked.
+pub fn evaluate(mode: PermissionMode, rules: &RuleSet, tool: &str, input: &Value, workspace: &Workspace) -> Decision {
+    evaluate_target(mode, rules, tool, input, workspace, file_tools::file_target(tool, input, workspace).as_ref())
 }
 
-/// The same for a file that was resolved before ([`target`](super::file_target)): who opens
-/// just that file opens what was judged.
+/// As [`evaluate`], for a file that was resolved before ([`file_target`](super::file_target)).
+/// The tool must open this same resolved path, so that a link that changes in between does
+/// not lead to another file than the one evaluated.
 pub fn evaluate_target(
     mode: PermissionMode,
     rules: &RuleSet,
     tool: &str,
     input: &Value,
-    place: &Workspace,
+    workspace: &Workspace,
     target: Option<&TargetPath>,
 ) -> Decision {
-    let court = PermissionContext { mode, rules, tool, workspace: place };
-    let verdict = match (tool, target) {
-        ("Bash", _) => bash::evaluate(&court, input),
-        ("WebFetch", _) => web::evaluate(&court, input["url"].as_str().unwrap_or_default()),
-        (_, Some(target)) => file_tools::evaluate(&court, input, target),
-        _ => court.evaluate_other_tool(input),
+    let ctx = PermissionContext { mode, rules, tool, workspace };
+    let decision = match (tool, target) {
+        ("Bash", _) => bash::evaluate(&ctx, input),
+        ("WebFetch", _) => web::evaluate(&ctx, input["url"].as_str().unwrap_or_default()),
+        (_, Some(target)) => file_tools::evaluate(&ctx, input, target),
+        _ => ctx.evaluate_other_tool(input),
     };
-    match verdict {
-        Decision::Ask(question) if mode == PermissionMode::DontAsk => {
-            let message = synthetic::automatic_denial_text(&question.message);
+    match decision {
+        Decision::Ask(approval) if mode == PermissionMode::DontAsk => {
+            let message = synthetic::automatic_denial_text(&approval.message);
             Decision::Deny { message, reason: DecisionReason::Mode(mode) }
         }
-        verdict => verdict,
+        decision => decision,
     }
 }
 
-/// What every judgement looks at.
+/// Mode, rules, tool and workspace of one evaluation.
 pub(super) struct PermissionContext<'a> {
     pub(super) mode: PermissionMode,
     pub(super) rules: &'a RuleSet,
@@ -144,7 +145,7 @@ pub(super) struct PermissionContext<'a> {
 }
 
 impl<'a> PermissionContext<'a> {
-    /// The first rule of a behavior that `matches`, among those about the tool.
+    /// Returns the first rule with this behavior that `matches`.
     pub(super) fn find_rule(
         &self,
         behavior: Behavior,
@@ -153,7 +154,7 @@ impl<'a> PermissionContext<'a> {
         self.rules.with_behavior(behavior).find(|rule| matches(rule))
     }
 
-    /// The verdict of deny rules, ask rules and the mode that needs no rules: the same for all tools.
+    /// Decides by deny rules, `bypassPermissions` and ask rules, in this order; `None` if none applies.
     pub(super) fn decide_before_allow_rules(&self, matches: impl Fn(&SourcedRule) -> bool) -> Option<Decision> {
         if let Some(rule) = self.find_rule(Behavior::Deny, &matches) {
             return Some(deny_by_rule(rule));
@@ -166,7 +167,7 @@ impl<'a> PermissionContext<'a> {
         Some(ask_decision(message, DecisionReason::from_rule(rule)))
     }
 
-    /// The verdict on a tool nothing special is known of.
+    /// Evaluates a tool that has no module of its own.
     fn evaluate_other_tool(&self, input: &Value) -> Decision {
         let about = |rule: &SourcedRule| {
             let named = match rule.behavior {
@@ -181,8 +182,8 @@ impl<'a> PermissionContext<'a> {
                 ask_decision(format!("{} is for a person to answer.", self.tool), DecisionReason::NoRule)
             });
         }
-        if let Some(verdict) = self.decide_before_allow_rules(about) {
-            return verdict;
+        if let Some(decision) = self.decide_before_allow_rules(about) {
+            return decision;
         }
         // A search changes nothing, also while a plan is made.
         let may_run = self.mode != PermissionMode::Plan || self.tool == WEB_SEARCH_TOOL;
@@ -192,21 +193,21 @@ impl<'a> PermissionContext<'a> {
         if ALWAYS_ALLOWED_TOOLS.contains(&self.tool) {
             return Decision::allow_unsandboxed(DecisionReason::NoRule);
         }
-        let mut verdict = ask_decision(format!("{} needs approval.", self.tool), DecisionReason::NoRule);
+        let mut decision = ask_decision(format!("{} needs approval.", self.tool), DecisionReason::NoRule);
         let has_rule = self.tool.starts_with("mcp__") || self.tool == WEB_SEARCH_TOOL;
-        if let (Decision::Ask(question), true) = (&mut verdict, has_rule) {
-            question.suggestions.push(suggest_rules([Rule::new(self.tool, None)], RuleSource::Local));
+        if let (Decision::Ask(approval), true) = (&mut decision, has_rule) {
+            approval.suggestions.push(suggest_rules([Rule::new(self.tool, None)], RuleSource::Local));
         }
-        verdict
+        decision
     }
 }
 
-/// Whether the content of a rule speaks of a call: of a subagent or a skill by its name.
-/// Content that cannot be understood allows nothing, and refuses all.
+/// Whether the content of a rule matches the subagent or skill that the input names.
+/// For other tools content cannot be compared: it never allows, and always denies or asks.
 fn content_matches(rule: &SourcedRule, input: &Value) -> bool {
     let Some(content) = rule.rule.content.as_deref() else { return true };
     let name = ["subagent_type", "skill"].iter().find_map(|key| input[*key].as_str());
-    // A skill may be named as a person types it: `/name`.
+    // A skill may be written as users type it: `/name`.
     let name = name.map(|name| name.strip_prefix('/').unwrap_or(name));
     match name {
         Some(name) => content == name || content.strip_suffix(":*").is_some_and(|start| name.starts_with(start)),
@@ -214,13 +215,13 @@ fn content_matches(rule: &SourcedRule, input: &Value) -> bool {
     }
 }
 
-/// A refusal by a rule.
+/// Denies a call because of a rule.
 pub(super) fn deny_by_rule(rule: &SourcedRule) -> Decision {
-    let why = format!("the rule {} of {} refuses it", rule.rule, rule.source.as_str());
-    Decision::Deny { message: synthetic::automatic_denial_text(&why), reason: DecisionReason::from_rule(rule) }
+    let reason = format!("the rule {} of {} refuses it", rule.rule, rule.source.as_str());
+    Decision::Deny { message: synthetic::automatic_denial_text(&reason), reason: DecisionReason::from_rule(rule) }
 }
 
-/// A question without suggestions.
+/// Asks the user, without suggestions.
 pub(super) fn ask_decision(message: String, reason: DecisionReason) -> Decision {
     Decision::Ask(Box::new(ApprovalRequest { message, reason, blocked_path: None, suggestions: Vec::new() }))
 }

@@ -1,4 +1,4 @@
-//! Tools that read and change files, and rules about paths.
+//! Tools that read or change files, and rules about paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,48 +26,50 @@ pub(super) fn is_edit_tool(tool: &str) -> bool {
     ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&tool)
 }
 
-/// Judges a call of a file tool on a file.
-pub(super) fn evaluate(court: &PermissionContext<'_>, input: &Value, target: &TargetPath) -> Decision {
-    let place = court.workspace;
+/// Evaluates a call of a file tool.
+pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &TargetPath) -> Decision {
+    let workspace = ctx.workspace;
     let path = target.given.clone();
-    // A pattern may lead out of the folder it starts in.
-    let wanders = court.tool == "Glob" && input["pattern"].as_str().is_some_and(leaves_folder);
-    if let Some(verdict) = court.decide_before_allow_rules(|rule| rule_matches(rule, court.tool, target, place)) {
-        return verdict;
+    // A Glob pattern may lead out of the folder it is relative to.
+    let pattern_leaves_folder = ctx.tool == "Glob" && input["pattern"].as_str().is_some_and(leaves_folder);
+    if let Some(decision) = ctx.decide_before_allow_rules(|rule| rule_matches(rule, ctx.tool, target, workspace)) {
+        return decision;
     }
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
-    let inside = place.folders().iter().any(within) && !wanders;
-    let own_output = resolve(place.output_folder()).is_some_and(|folder| within(&folder)) && court.tool == "Read";
-    if place.is_confined() && !inside && !own_output {
-        let message =
-            format!("{} Rules cannot allow it: the session is restricted.", outside_message(court.tool, &path, place));
-        return Decision::Deny { message, reason: DecisionReason::Mode(court.mode) };
+    let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder;
+    let is_own_output = resolve(workspace.output_folder()).is_some_and(|folder| within(&folder)) && ctx.tool == "Read";
+    if workspace.is_confined() && !inside && !is_own_output {
+        let message = format!(
+            "{} Rules cannot allow it: the session is restricted.",
+            outside_message(ctx.tool, &path, workspace)
+        );
+        return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
-    let allowed = court.find_rule(Behavior::Allow, |rule| rule_matches(rule, court.tool, target, place));
-    let allowed = allowed.filter(|_| !(place.is_confined() && is_edit_tool(court.tool) && is_guarded(&path)));
-    if is_read_tool(court.tool) {
-        if let Some(rule) = allowed.filter(|rule| !wanders || rule.rule.content.is_none()) {
+    let allowed = ctx.find_rule(Behavior::Allow, |rule| rule_matches(rule, ctx.tool, target, workspace));
+    let allowed = allowed.filter(|_| !(workspace.is_confined() && is_edit_tool(ctx.tool) && is_guarded(&path)));
+    if is_read_tool(ctx.tool) {
+        if let Some(rule) = allowed.filter(|rule| !pattern_leaves_folder || rule.rule.content.is_none()) {
             return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
         }
-        if inside || own_output {
-            return Decision::allow_unsandboxed(DecisionReason::Mode(court.mode));
+        if inside || is_own_output {
+            return Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode));
         }
-        return ask_to_read(court, path);
+        return ask_to_read(ctx, path);
     }
-    if court.mode == PermissionMode::Plan {
+    if ctx.mode == PermissionMode::Plan {
         let message = format!("Cannot write to {} while in plan mode.", path.display());
-        return Decision::Deny { message, reason: DecisionReason::Mode(court.mode) };
+        return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
     if let Some(rule) = allowed.filter(|rule| is_covered_by_rule(rule, &path)) {
         return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
     }
-    if court.mode.accepts_edits() && inside && !is_guarded(&path) {
-        return Decision::allow_unsandboxed(DecisionReason::Mode(court.mode));
+    if ctx.mode.accepts_edits() && inside && !is_guarded(&path) {
+        return Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode));
     }
-    ask_to_change(court, path, inside)
+    ask_to_change(ctx, path, inside)
 }
 
-fn ask_to_read(court: &PermissionContext<'_>, path: PathBuf) -> Decision {
+fn ask_to_read(ctx: &PermissionContext<'_>, path: PathBuf) -> Decision {
     let folder = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
     let suggestions = match folder.to_str().filter(|text| *text != "/" && !text.contains(['*', '?', '['])) {
         Some(text) => {
@@ -75,7 +77,7 @@ fn ask_to_read(court: &PermissionContext<'_>, path: PathBuf) -> Decision {
         }
         None => Vec::new(),
     };
-    let message = outside_message(court.tool, &path, court.workspace);
+    let message = outside_message(ctx.tool, &path, ctx.workspace);
     Decision::Ask(Box::new(ApprovalRequest {
         message,
         reason: DecisionReason::NoRule,
@@ -84,17 +86,17 @@ fn ask_to_read(court: &PermissionContext<'_>, path: PathBuf) -> Decision {
     }))
 }
 
-fn ask_to_change(court: &PermissionContext<'_>, path: PathBuf, inside: bool) -> Decision {
+fn ask_to_change(ctx: &PermissionContext<'_>, path: PathBuf, inside: bool) -> Decision {
     let (message, blocked_path) = if inside {
-        (format!("{} to {} needs approval.", court.tool, path.display()), None)
+        (format!("{} to {} needs approval.", ctx.tool, path.display()), None)
     } else {
-        (outside_message(court.tool, &path, court.workspace), Some(path.clone()))
+        (outside_message(ctx.tool, &path, ctx.workspace), Some(path.clone()))
     };
     let suggestions = if is_guarded(&path) { Vec::new() } else { suggest_accept_edits(&path, inside) };
     Decision::Ask(Box::new(ApprovalRequest { message, reason: DecisionReason::NoRule, blocked_path, suggestions }))
 }
 
-/// Suggests to accept changes, and to open the folder when it is not.
+/// Suggests the mode `acceptEdits`, and adding the folder if it is outside the session's.
 pub(super) fn suggest_accept_edits(path: &Path, inside: bool) -> Vec<PermissionUpdate> {
     let destination = SettingsLocation::Session;
     let mode = PermissionUpdate::SetMode(Box::new(SetMode {
@@ -105,7 +107,7 @@ pub(super) fn suggest_accept_edits(path: &Path, inside: bool) -> Vec<PermissionU
     if inside { vec![mode] } else { vec![suggest_folder(path), mode] }
 }
 
-/// Suggests to open the folder of a path.
+/// Suggests adding the folder of a path to the session's folders.
 pub(super) fn suggest_folder(path: &Path) -> PermissionUpdate {
     let folder = path.parent().unwrap_or(path).to_string_lossy().into_owned();
     PermissionUpdate::AddDirectories(Box::new(AddDirectories {
@@ -115,9 +117,9 @@ pub(super) fn suggest_folder(path: &Path) -> PermissionUpdate {
     }))
 }
 
-/// Says that something is outside.
-pub(super) fn outside_message(what: &str, path: &Path, place: &Workspace) -> String {
-    let folders: Vec<String> = place.folders().iter().map(|folder| format!("'{}'", folder.display())).collect();
+/// Message for a path outside the session's folders.
+pub(super) fn outside_message(what: &str, path: &Path, workspace: &Workspace) -> String {
+    let folders: Vec<String> = workspace.folders().iter().map(|folder| format!("'{}'", folder.display())).collect();
     format!(
         "{what} in '{}' needs approval: the path is outside the folders of this session ({}).",
         path.display(),
@@ -125,16 +127,16 @@ pub(super) fn outside_message(what: &str, path: &Path, place: &Workspace) -> Str
     )
 }
 
-/// Whether a pattern for names leads out of the folder it starts in.
+/// Whether a Glob pattern can match files outside the folder it is relative to.
 fn leaves_folder(pattern: &str) -> bool {
     pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..")
 }
 
-/// Whether a rule is about a call of `tool` on a file.
+/// Whether a rule matches a call of `tool` on a file.
 ///
-/// `Read(path)` speaks of all tools that read files, `Edit(path)` of all that change
-/// them. To refuse or ask, so does the name of any tool that changes files.
-pub(super) fn rule_matches(rule: &SourcedRule, tool: &str, target: &TargetPath, place: &Workspace) -> bool {
+/// `Read(path)` applies to all tools that read files, `Edit(path)` to all that change them.
+/// In deny and ask rules the name of any tool that changes files applies to all of them.
+pub(super) fn rule_matches(rule: &SourcedRule, tool: &str, target: &TargetPath, workspace: &Workspace) -> bool {
     if rule.rule.content.is_none() {
         return rule.rule.applies_to(tool);
     }
@@ -144,27 +146,27 @@ pub(super) fn rule_matches(rule: &SourcedRule, tool: &str, target: &TargetPath, 
         name if rule.behavior != Behavior::Allow && is_edit_tool(name) => is_edit_tool(tool),
         name => name == tool,
     };
-    family && PathPattern::from_rule(rule, place).is_some_and(|pattern| pattern.matches(target))
+    family && PathPattern::from_rule(rule, workspace).is_some_and(|pattern| pattern.matches(target))
 }
 
-/// Tells which files rules keep from being read, for searches and mentions to leave out:
-/// what would have to be asked about is left out too. To be made again when the rules change.
-pub fn hidden_file_filter(rules: &RuleSet, place: &Workspace) -> HiddenFileFilter {
+/// Returns a test for files that searches and mentions leave out because a deny or ask rule
+/// matches them. Must be built again when the rules change.
+pub fn hidden_file_filter(rules: &RuleSet, workspace: &Workspace) -> HiddenFileFilter {
     let kept = rules.iter().filter(|rule| rule.behavior != Behavior::Allow && rule.rule.tool == "Read");
-    let patterns: Vec<PathPattern> = kept.filter_map(|rule| PathPattern::from_rule(rule, place)).collect();
+    let patterns: Vec<PathPattern> = kept.filter_map(|rule| PathPattern::from_rule(rule, workspace)).collect();
     Arc::new(move |target| patterns.iter().any(|pattern| pattern.matches(target)))
 }
 
-/// The file or folder that a call of a file tool names; `None` for other tools.
-pub fn file_target(tool: &str, input: &Value, place: &Workspace) -> Option<TargetPath> {
+/// Resolves the file or folder that a call of a file tool names; `None` for other tools.
+pub fn file_target(tool: &str, input: &Value, workspace: &Workspace) -> Option<TargetPath> {
     if !is_read_tool(tool) && !is_edit_tool(tool) {
         return None;
     }
     let given = ["file_path", "notebook_path", "path"].iter().find_map(|key| input[*key].as_str());
-    Some(TargetPath::new(given.map_or_else(|| place.cwd(), |given| place.absolute(given))))
+    Some(TargetPath::new(given.map_or_else(|| workspace.cwd(), |given| workspace.absolute(given))))
 }
 
-/// Whether an allow rule covers a path: guarded files only where the rule names what guards them.
+/// Whether an allow rule covers a path. Guarded files are covered only by rules that name them.
 pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path) -> bool {
     let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
     let written: Vec<&str> = pattern.split('/').collect();

@@ -1,30 +1,30 @@
-//! How much is allowed without asking.
+//! Permission modes.
 
 use std::fmt;
 
 use quipu_message::values;
 
-/// How much is allowed without asking.
+/// Permission mode: which tool calls run without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PermissionMode {
-    /// What only reads is allowed; the rest is asked.
+    /// Reading is allowed; everything else is asked.
     #[default]
     Default,
-    /// Changes of files in the session's folders are allowed too.
+    /// Also allows changes to files in the session's folders.
     AcceptEdits,
     /// As `AcceptEdits`; commands that no rule matches also run, in the workspace sandbox.
     Auto,
-    /// Everything is allowed that no rule refuses.
+    /// Everything is allowed unless a deny rule matches.
     BypassPermissions,
-    /// Only what reads is allowed.
+    /// Only reading is allowed.
     Plan,
-    /// What would be asked is refused.
+    /// Calls that would be asked about are denied.
     DontAsk,
 }
 
 impl PermissionMode {
-    /// Reads the word of the wire; an unknown word is no mode. `manual` is another name
-    /// for `default`.
+    /// Parses the value used in JSON and flags; `None` if it is unknown. `manual` is another
+    /// name for `default`.
     ///
     /// ```
     /// use quipu_engine::testing::permission::PermissionMode as Mode;
@@ -45,7 +45,7 @@ impl PermissionMode {
         matches!(self, Self::AcceptEdits | Self::Auto)
     }
 
-    /// The word of the wire.
+    /// Returns the value used in JSON and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",

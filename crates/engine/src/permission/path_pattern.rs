@@ -1,4 +1,4 @@
-//! What the pattern of a rule about files names: the one place where paths meet rules.
+//! Patterns of rules about files. All comparisons of paths with rules are made here.
 
 use std::path::{Path, PathBuf};
 
@@ -9,23 +9,23 @@ use super::{Behavior, RuleSource};
 use crate::path::{TargetPath, resolve, without_dots};
 use crate::tool::Workspace;
 
-/// The pattern of a rule about files, ready to be compared with paths.
+/// A compiled pattern of a rule about files.
 ///
-/// To allow, the place a path really leads to must match. To refuse or ask, any way to
-/// the file is enough: as it was written, as it is, and through links in the pattern.
+/// An allow rule must match the resolved path. For a deny or ask rule it is enough if the
+/// path as given, the resolved path, or the pattern with its own links resolved matches.
 #[derive(Debug)]
 pub(super) struct PathPattern {
     matchers: Vec<(PathBuf, Gitignore)>,
-    /// The files and folders below which everything is that the pattern can name.
+    /// Folders (or files) that contain everything the pattern can match.
     pub(super) literal_prefixes: Vec<PathBuf>,
     is_allow_rule: bool,
 }
 
 impl PathPattern {
-    /// Reads the pattern of a rule; `None` if the rule has none or it cannot be read.
-    pub(super) fn from_rule(rule: &SourcedRule, place: &Workspace) -> Option<Self> {
+    /// Compiles the pattern of a rule; `None` if the rule has no content or an invalid one.
+    pub(super) fn from_rule(rule: &SourcedRule, workspace: &Workspace) -> Option<Self> {
         let allows = rule.behavior == Behavior::Allow;
-        let (root, pattern) = resolve_anchor(rule.rule.content.as_deref()?, rule.source, allows, place)?;
+        let (root, pattern) = resolve_anchor(rule.rule.content.as_deref()?, rule.source, allows, workspace)?;
         let mut anchors = vec![(root.clone(), pattern.clone())];
         if !allows {
             anchors.extend(resolve(&root).map(|root| (root, pattern.clone())));
@@ -41,9 +41,9 @@ impl PathPattern {
         })
     }
 
-    /// Whether the pattern names a path, or a folder above it.
+    /// Whether the pattern matches the path or one of its parent folders.
     pub(super) fn matches(&self, target: &TargetPath) -> bool {
-        // Nothing is known of a ring of links.
+        // A cycle of links is never allowed and always denied or asked about.
         let Some(real) = &target.real else { return !self.is_allow_rule };
         let names = |path: &Path| {
             self.matchers.iter().any(|(root, matcher)| {
@@ -54,11 +54,12 @@ impl PathPattern {
     }
 }
 
-/// Where a pattern starts: `//` the root of the system, `~/` home, `./` the session's
-/// folder, `/` the folder of the settings that hold the rule, otherwise the session's
-/// folder. To refuse or ask, `name/**` means a folder of that name at any depth.
-fn resolve_anchor(pattern: &str, source: RuleSource, allows: bool, place: &Workspace) -> Option<(PathBuf, String)> {
-    let home = || place.home().map(|home| resolve(&home).unwrap_or(home));
+/// Returns the folder that a pattern is relative to, and the rest of the pattern: `//` is the
+/// file system root, `~/` home, `./` the session's folder, `/` the folder of the settings file
+/// that contains the rule, otherwise the session's folder. In deny and ask rules `name/**`
+/// matches a folder of that name at any depth.
+fn resolve_anchor(pattern: &str, source: RuleSource, allows: bool, workspace: &Workspace) -> Option<(PathBuf, String)> {
+    let home = || workspace.home().map(|home| resolve(&home).unwrap_or(home));
     if let Some(rest) = pattern.strip_prefix("//") {
         return Some((PathBuf::from("/"), format!("/{rest}")));
     }
@@ -66,17 +67,17 @@ fn resolve_anchor(pattern: &str, source: RuleSource, allows: bool, place: &Works
         return Some((home()?, format!("/{rest}")));
     }
     if let Some(rest) = pattern.strip_prefix("./") {
-        return Some((place.root().to_owned(), format!("/{rest}")));
+        return Some((workspace.root().to_owned(), format!("/{rest}")));
     }
     if pattern.starts_with('/') && source == RuleSource::User {
-        return Some((place.config_folder()?, pattern.to_owned()));
+        return Some((workspace.config_folder()?, pattern.to_owned()));
     }
     let any_depth = !allows && pattern.strip_suffix("/**").is_some_and(|name| !name.contains('/'));
     let pattern = if any_depth { format!("**/{pattern}") } else { pattern.to_owned() };
-    Some((place.root().to_owned(), pattern))
+    Some((workspace.root().to_owned(), pattern))
 }
 
-/// A pattern with its leading plain names followed through links.
+/// Resolves links in the leading components of a pattern that contain no wildcard.
 fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     let names: Vec<&str> = pattern.strip_prefix('/')?.split('/').collect();
     let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '\\'])).count().min(names.len() - 1);
@@ -84,15 +85,15 @@ fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String
     Some((resolve(&folder)?, format!("/{}", names[plain..].join("/"))))
 }
 
-/// A folder with the leading plain names of a pattern; without a slash in front a pattern
-/// may match at any depth.
+/// Joins the leading components without wildcards to the folder. A pattern without a leading
+/// slash may match at any depth, so nothing is joined.
 fn literal_prefix(root: &Path, pattern: &str) -> PathBuf {
     let names = pattern.strip_prefix('/').into_iter().flat_map(|names| names.split('/'));
     root.join(names.take_while(|name| !name.is_empty() && !name.contains(['*', '?', '[', '\\'])).collect::<PathBuf>())
 }
 
 fn build_matcher(root: &Path, pattern: &str) -> Option<Gitignore> {
-    // A pattern cannot take back what it says, and is no comment.
+    // `!` and `#` are part of the name here, not negation or comment as in ignore files.
     let pattern = if pattern.starts_with(['!', '#']) { format!("\\{pattern}") } else { pattern.to_owned() };
     let mut builder = GitignoreBuilder::new(root);
     builder.add_line(None, &pattern).ok()?.build().ok()

@@ -1,4 +1,4 @@
-//! One rule: a tool, and what a call of it must look like.
+//! One permission rule: a tool and a pattern for its calls.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use quipu_message::control::permission::PermissionRuleValue;
 use super::bash::matches_wildcards;
 use super::file_tools;
 
-/// What a rule says of the calls it matches.
+/// Effect of a rule on the calls it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Behavior {
-    /// They may run.
+    /// The call may run.
     Allow,
-    /// They may not run, whatever else is allowed.
+    /// The call must not run, whatever other rules allow.
     Deny,
-    /// A person is asked, even where others are not.
+    /// The user is asked, even if another rule allows the call.
     Ask,
 }
 
 impl Behavior {
-    /// Reads the word of the wire; an unknown word is no behavior.
+    /// Parses the value used in JSON; `None` if it is unknown.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "allow" => Some(Self::Allow),
@@ -30,36 +30,36 @@ impl Behavior {
     }
 }
 
-/// Where a rule comes from, and where it is kept.
+/// Where a rule comes from, and where updates of it are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuleSource {
-    /// The command line.
+    /// `--allowedTools` and similar flags.
     Flags,
-    /// The settings given on the command line.
+    /// `--settings` on the command line.
     FlagSettings,
-    /// The settings of whoever runs the machine.
+    /// Managed settings of the administrator.
     Policy,
-    /// The person's settings.
+    /// `settings.json` of the user.
     User,
-    /// The project's settings.
+    /// `.claude/settings.json` of the project.
     Project,
-    /// The person's settings for the project.
+    /// `.claude/settings.local.json` of the project.
     Local,
-    /// This session only.
+    /// Valid for this session only.
     Session,
-    /// A saved prompt, for the turn it begins.
+    /// `allowed-tools` of a saved prompt, for the turn it starts.
     Command,
 }
 
 impl RuleSource {
-    /// Reads the word of the wire; what a saved prompt says is no destination.
+    /// Parses the destination of an update; `None` for unknown values and `command`.
     pub fn parse(word: &str) -> Option<Self> {
         let all =
             [Self::Flags, Self::FlagSettings, Self::Policy, Self::User, Self::Project, Self::Local, Self::Session];
         all.into_iter().find(|source| source.as_str() == word)
     }
 
-    /// The word of the wire.
+    /// Returns the value used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Flags => "cliArg",
@@ -74,7 +74,7 @@ impl RuleSource {
     }
 }
 
-/// A rule, as it is written: `Tool` or `Tool(what)`.
+/// A rule as written in settings: `Tool` or `Tool(content)`.
 ///
 /// ```
 /// use quipu_engine::testing::permission::Rule;
@@ -85,14 +85,14 @@ impl RuleSource {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What the call must look like; none means any call.
+    /// Pattern for the call; `None` matches every call of the tool.
     pub content: Option<String>,
 }
 
 impl Rule {
-    /// Reads a rule; `None` if it is not one.
+    /// Parses a rule; `None` if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let Some((tool, rest)) = text.split_once('(') else {
@@ -103,8 +103,8 @@ impl Rule {
         (!tool.is_empty() && !tool.contains([')', ' ', ','])).then(|| Self::new(tool, Some(content)))
     }
 
-    /// Reads the rules of a flag: separated by commas or spaces, brackets kept whole.
-    /// What is no rule is in the second list.
+    /// Parses the rules of a flag, separated by commas or spaces outside brackets.
+    /// Texts that are not rules are in the second list.
     pub fn parse_list(text: &str) -> (Vec<Self>, Vec<String>) {
         let mut depth = 0_usize;
         let ends = |c: char| {
@@ -125,8 +125,8 @@ impl Rule {
         rules
     }
 
-    /// A rule for a tool. Content that says nothing is left out; for files, `*` says
-    /// where: in the session's folder.
+    /// Creates a rule. Content that matches everything is dropped, except `*` for file tools,
+    /// which limits the rule to the session's folder.
     pub fn new(tool: &str, content: Option<&str>) -> Self {
         let tool = tool.trim();
         let says = |content: &&str| {
@@ -135,7 +135,7 @@ impl Rule {
         Self { tool: tool.to_owned(), content: content.map(str::trim).filter(says).map(str::to_owned) }
     }
 
-    /// Whether the rule is about a tool, by whatever name it goes.
+    /// Whether the rule applies to a tool, including renamed tools and MCP servers.
     pub(super) fn applies_to(&self, tool: &str) -> bool {
         let agents = ["Task", "Agent"];
         self.tool == tool
@@ -145,8 +145,8 @@ impl Rule {
 
     /// Whether the rule names the MCP server of a tool: `mcp__server` or `mcp__server__*`.
     ///
-    /// Where `__` is in the name of a server or of a tool, it cannot be told where one ends
-    /// and the other begins; such tools are allowed by their whole name alone.
+    /// If the name of a server or tool contains `__`, the two cannot be separated; such tools
+    /// are allowed only by their full name.
     fn names_server_of(&self, tool: &str) -> bool {
         let server = self.tool.strip_suffix("__*").unwrap_or(&self.tool);
         let is_name = |name: &str| !name.is_empty() && !name.contains("__");
@@ -154,8 +154,8 @@ impl Rule {
         one_server && tool.strip_prefix(server).and_then(|rest| rest.strip_prefix("__")).is_some_and(is_name)
     }
 
-    /// Whether a rule that refuses or asks is about a tool: for MCP tools also where the
-    /// name of the server may be meant, and where a `*` stands for anything.
+    /// Whether a deny or ask rule applies to a tool. For MCP tools it also does if the rule
+    /// may name the server, and `*` matches anything.
     pub(super) fn restricts(&self, tool: &str) -> bool {
         let is_below = |rest: &str| rest.starts_with("__");
         let below = tool.strip_prefix(self.tool.as_str()).is_some_and(is_below);

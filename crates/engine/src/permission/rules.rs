@@ -1,4 +1,4 @@
-//! All rules in force, and how they change.
+//! The permission rules of a session and updates of them.
 
 use std::path::Path;
 
@@ -8,41 +8,41 @@ use quipu_message::control::permission::PermissionRuleValue;
 use super::{Behavior, PermissionMode, Rule, RuleSource};
 use crate::tool::Workspace;
 
-/// All rules in force.
+/// The permission rules of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleSet {
     rules: Vec<SourcedRule>,
 }
 
-/// A rule with what it says and where it comes from.
+/// A rule with its behavior and source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcedRule {
-    /// What it says.
+    /// Effect of the rule.
     pub behavior: Behavior,
-    /// Where it comes from.
+    /// Settings file or flag that contains the rule.
     pub source: RuleSource,
-    /// The rule.
+    /// The rule itself.
     pub rule: Rule,
 }
 
-/// Why a change of the rules was not made.
+/// Why a permission update was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateError {
-    /// The change is of a kind this build does not know.
+    /// The update has an unknown type.
     #[error("unknown permission update {0:?}")]
     UnknownUpdate(String),
-    /// A word of the change is unknown.
+    /// A field of the update has an unknown value.
     #[error("unknown {what} {word:?} in a permission update")]
     UnknownWord {
-        /// What the word stands for.
+        /// Name of the field.
         what: &'static str,
-        /// The word.
+        /// The unknown value.
         word: String,
     },
 }
 
 impl UpdateError {
-    /// A stable name for scripts.
+    /// Returns a stable code for scripts.
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownUpdate(_) => "permission.unknown_update",
@@ -52,7 +52,7 @@ impl UpdateError {
 }
 
 impl RuleSet {
-    /// Adds a rule, once.
+    /// Adds a rule unless it is already there.
     pub fn add(&mut self, behavior: Behavior, source: RuleSource, rule: Rule) {
         let rule = SourcedRule { behavior, source, rule };
         if !self.rules.contains(&rule) {
@@ -65,24 +65,24 @@ impl RuleSet {
         self.rules.retain(|rule| rule.source != source);
     }
 
-    /// All rules, in the order they came.
+    /// Returns all rules in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = &SourcedRule> {
         self.rules.iter()
     }
 
-    /// The rules that say one thing.
+    /// Returns the rules with one behavior.
     pub fn with_behavior(&self, behavior: Behavior) -> impl Iterator<Item = &SourcedRule> {
         self.rules.iter().filter(move |rule| rule.behavior == behavior)
     }
 
-    /// Makes a change here, in the place, or returns the mode it asks for.
+    /// Applies an update to the rules or to the folders of the workspace, or returns the mode
+    /// that it sets.
     ///
-    /// Whether a mode may be entered, and whether a change is also written to a
-    /// settings file, is the caller's business.
+    /// The caller decides whether the mode may be entered and writes settings files.
     pub fn apply(
         &mut self,
         update: &PermissionUpdate,
-        place: &Workspace,
+        workspace: &Workspace,
     ) -> Result<Option<PermissionMode>, UpdateError> {
         match update {
             PermissionUpdate::AddRules(body) => {
@@ -107,10 +107,10 @@ impl RuleSet {
                     .ok_or_else(|| UpdateError::UnknownWord { what: "mode", word: body.mode.to_string() });
             }
             PermissionUpdate::AddDirectories(body) => {
-                body.directories.iter().for_each(|folder| place.add_folder(Path::new(folder)));
+                body.directories.iter().for_each(|folder| workspace.add_folder(Path::new(folder)));
             }
             PermissionUpdate::RemoveDirectories(body) => {
-                body.directories.iter().for_each(|folder| place.remove_folder(Path::new(folder)));
+                body.directories.iter().for_each(|folder| workspace.remove_folder(Path::new(folder)));
             }
             other => return Err(UpdateError::UnknownUpdate(other.tag().to_owned())),
         }

@@ -1,4 +1,4 @@
-//! What rules keep from commands, for the sandbox to hold back.
+//! Converts permission rules into restrictions for the sandbox.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::path::TargetPath;
 use crate::sandbox::{PathMatcher, SandboxRestrictions};
 use crate::tool::Workspace;
 
-/// The files that deny rules keep from being read or changed, and whether a rule opens the
-/// network. To be made again when the rules change.
-pub fn sandbox_restrictions(rules: &RuleSet, place: &Workspace) -> SandboxRestrictions {
+/// Returns the files that deny rules protect from commands, and whether an allow rule opens
+/// the network. Must be built again when the rules change.
+pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> SandboxRestrictions {
     let of = |tool: fn(&str) -> bool| {
-        path_matcher(rules.with_behavior(Behavior::Deny).filter(|rule| tool(&rule.rule.tool)), place)
+        path_matcher(rules.with_behavior(Behavior::Deny).filter(|rule| tool(&rule.rule.tool)), workspace)
     };
     let anywhere = |rule: &SourcedRule| {
         rule.rule.tool == "WebFetch" && rule.rule.content.as_deref().is_none_or(|what| what == "domain:*")
@@ -26,8 +26,8 @@ pub fn sandbox_restrictions(rules: &RuleSet, place: &Workspace) -> SandboxRestri
     }
 }
 
-fn path_matcher<'a>(rules: impl Iterator<Item = &'a SourcedRule>, place: &Workspace) -> PathMatcher {
-    let patterns: Vec<PathPattern> = rules.filter_map(|rule| PathPattern::from_rule(rule, place)).collect();
+fn path_matcher<'a>(rules: impl Iterator<Item = &'a SourcedRule>, workspace: &Workspace) -> PathMatcher {
+    let patterns: Vec<PathPattern> = rules.filter_map(|rule| PathPattern::from_rule(rule, workspace)).collect();
     let roots = patterns.iter().flat_map(|pattern| pattern.literal_prefixes.iter().cloned()).collect();
     let names = move |path: &std::path::Path| {
         let target = TargetPath::from_resolved(path);

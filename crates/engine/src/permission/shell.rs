@@ -1,8 +1,8 @@
-//! A shell command taken apart, far enough to judge it.
+//! Parser for shell commands, as far as permissions need it.
 //!
 //! Every simple command anywhere in the text becomes a [`SimpleCommand`]: in lists, pipes,
-//! groups, loops, substitutions and here-documents. What this reader does not
-//! understand is an error, and nobody allows what was not understood.
+//! groups, loops, substitutions and here-documents. Anything the parser does not support is
+//! an error, and a command that cannot be parsed is never allowed without approval.
 
 use crate::guarded_paths::is_invisible;
 
@@ -11,17 +11,17 @@ mod heredoc;
 mod tests;
 mod word;
 
-/// The text is not understood; why, in words.
+/// Why a command could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct ShellParseError(pub(super) &'static str);
 
-/// A command taken apart.
+/// A parsed shell script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Script {
-    /// Its simple commands; those inside others come first.
+    /// All simple commands; nested ones come before the command that contains them.
     pub(super) commands: Vec<SimpleCommand>,
-    /// Whether some may run more than once.
+    /// Whether some commands may run more than once.
     pub(super) has_loop: bool,
     /// Texts that commands read: here-documents and here-strings.
     pub(super) stdin_texts: Vec<String>,
@@ -30,29 +30,29 @@ pub(super) struct Script {
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SimpleCommand {
-    /// `NAME=value` before it.
+    /// `NAME=value` words before the command.
     pub(super) assignments: Vec<String>,
     /// The command and its arguments.
     pub(super) words: Vec<Word>,
-    /// Where its input and output go.
+    /// Files that input or output is redirected to.
     pub(super) redirects: Vec<Redirect>,
 }
 
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// What the command is given when `plain`, otherwise the source.
+    /// The unquoted text if `is_literal`, otherwise the source text.
     pub(super) text: String,
-    /// Whether the shell changes nothing in it.
+    /// Whether the word contains nothing that the shell expands.
     pub(super) is_literal: bool,
 }
 
-/// A file a command reads or writes through the shell.
+/// A redirection to or from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Redirect {
     /// Whether the file is written.
     pub(super) is_write: bool,
-    /// The file.
+    /// Name of the file.
     pub(super) target: Word,
 }
 
@@ -62,13 +62,13 @@ impl SimpleCommand {
     }
 }
 
-/// Words as rules see them: joined by one space, each quoted if it needs to be.
+/// Formats words for comparison with rules: joined by a space, quoted where necessary.
 pub(super) fn format_words(words: &[Word]) -> String {
     words.iter().map(Word::quoted).collect::<Vec<_>>().join(" ")
 }
 
 impl Word {
-    /// The word such that no two different words look alike.
+    /// Quotes the word so that different words have different texts.
     fn quoted(&self) -> String {
         let bare = |c: char| c.is_alphanumeric() || "_@%+=:,./-[]{}!^".contains(c);
         if !self.is_literal || (!self.text.is_empty() && self.text.chars().all(bare)) {
@@ -78,7 +78,7 @@ impl Word {
     }
 }
 
-/// Takes a command apart.
+/// Parses a command.
 pub(super) fn parse(command: &str) -> Result<Script, ShellParseError> {
     if command.chars().any(|c| c != '\n' && c != '\t' && c != ' ' && (c.is_control() || is_invisible(c))) {
         return Err(ShellParseError("it has characters that cannot be seen"));
@@ -91,25 +91,25 @@ pub(super) fn parse(command: &str) -> Result<Script, ShellParseError> {
     if reader.heredocs.is_empty() { Ok(reader.script) } else { Err(ShellParseError("a here-document has no end")) }
 }
 
-/// Whether a backslash ends a line elsewhere than between words. There bash joins what
-/// stands on both sides into one token, also the two halves of `$(` and of the word that
-/// ends a here-document, and this reader does not follow that.
+/// Whether a line ends in a backslash other than between words. Bash then joins the two
+/// lines into one token, even within `$(` or the delimiter of a here-document, which this
+/// parser does not support.
 fn has_unsupported_continuation(command: &str) -> bool {
     let mut ends = command.match_indices("\\\n");
     let between_words = |at: usize| command[..at].ends_with([' ', '\t', '\n']);
     ends.any(|(at, _)| !between_words(at) || command.contains("<<"))
 }
 
-/// Words after which another command begins.
+/// Reserved words that are followed by a command.
 const KEYWORDS_BEFORE_COMMAND: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
-/// Words that end what others began.
+/// Reserved words that close a compound command.
 const CLOSING_KEYWORDS: [&str; 3] = ["fi", "done", "}"];
-/// Words that begin what this reader does not follow.
+/// Reserved words of constructs that are not supported.
 const UNSUPPORTED_KEYWORDS: [&str; 6] = ["case", "select", "function", "coproc", "[[", "time"];
 
 const MAX_NESTING: usize = 32;
 
-/// A here-document whose body begins at the next line.
+/// A here-document whose body starts on the next line.
 struct Heredoc {
     delimiter: String,
     is_literal: bool,
@@ -142,7 +142,7 @@ impl Parser {
         follows
     }
 
-    /// Reads commands until `end`, or the end of the text.
+    /// Parses commands until `end` or the end of the text.
     fn parse_list(&mut self, end: Option<char>) -> Result<(), ShellParseError> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
@@ -222,13 +222,13 @@ impl Parser {
         }
     }
 
-    /// Whether digits stand right before a redirection.
+    /// Whether the digits at this position are the descriptor of a redirection.
     fn is_descriptor(&self) -> bool {
         let rest = self.chars[self.position..].iter().find(|c| !c.is_ascii_digit());
         matches!(rest, Some('<' | '>'))
     }
 
-    /// Adds a word to the part, or follows a reserved word.
+    /// Adds a word to the command, or handles a reserved word.
     fn parse_word_or_keyword(&mut self, part: &mut SimpleCommand) -> Result<(), ShellParseError> {
         let start = self.position;
         let word = self.parse_word()?;
@@ -255,19 +255,19 @@ impl Parser {
         }
     }
 
-    /// Reads `NAME in words` after `for`; the body follows as commands.
+    /// Parses `NAME in words` after `for`; the body is parsed as ordinary commands.
     fn parse_for_loop(&mut self) -> Result<(), ShellParseError> {
-        let confused = ShellParseError("it has a loop that is not followed");
+        let error = ShellParseError("it has a loop that is not followed");
         while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
         let name = self.parse_word()?;
-        // A loop over a variable the system knows would change what commands mean.
+        // A loop over a variable such as PATH would change what commands mean.
         let harmless = name.is_literal
             && !name.text.contains("proxy")
             && name.text.starts_with(|c: char| c.is_ascii_lowercase())
             && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
         if !harmless || self.parse_word()?.text != "in" {
-            return Err(confused);
+            return Err(error);
         }
         loop {
             while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
@@ -276,13 +276,13 @@ impl Parser {
                     self.position += 1;
                     return Ok(());
                 }
-                None | Some(';' | '\n' | '&' | '|' | '<' | '>' | '(' | ')') => return Err(confused),
+                None | Some(';' | '\n' | '&' | '|' | '<' | '>' | '(' | ')') => return Err(error),
                 Some(_) => self.parse_word()?,
             };
         }
     }
 
-    /// Reads a redirection, from its operator on.
+    /// Parses a redirection, starting at its operator.
     fn parse_redirect(&mut self, part: &mut SimpleCommand) -> Result<(), ShellParseError> {
         if self.eat("<<<") {
             self.skip_blanks();

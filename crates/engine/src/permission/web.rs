@@ -1,4 +1,4 @@
-//! Web pages, and rules about domains.
+//! WebFetch and rules about domains.
 
 use std::sync::Arc;
 
@@ -24,35 +24,35 @@ fn normalised_host(url: Option<&Url>) -> String {
     host.trim_end_matches('.').to_owned()
 }
 
-/// Judges a call that reads a web page.
-pub(super) fn evaluate(court: &PermissionContext<'_>, url: &str) -> Decision {
+/// Evaluates a WebFetch call.
+pub(super) fn evaluate(ctx: &PermissionContext<'_>, url: &str) -> Decision {
     let host = normalised_host(Url::parse(url).ok().as_ref());
     let host = host.as_str();
-    if let Some(verdict) = court.decide_before_allow_rules(|rule| rule_matches_host(rule, host)) {
-        return verdict;
+    if let Some(decision) = ctx.decide_before_allow_rules(|rule| rule_matches_host(rule, host)) {
+        return decision;
     }
-    if let Some(rule) = court.find_rule(Behavior::Allow, |rule| rule_matches_host(rule, host)) {
+    if let Some(rule) = ctx.find_rule(Behavior::Allow, |rule| rule_matches_host(rule, host)) {
         return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
     }
-    let mut verdict = ask_decision(format!("WebFetch of {url} needs approval."), DecisionReason::NoRule);
-    if let Decision::Ask(question) = &mut verdict
+    let mut decision = ask_decision(format!("WebFetch of {url} needs approval."), DecisionReason::NoRule);
+    if let Decision::Ask(approval) = &mut decision
         && !host.is_empty()
-        && court.mode != PermissionMode::Plan
+        && ctx.mode != PermissionMode::Plan
     {
         let rule = Rule::new("WebFetch", Some(&format!("domain:{host}")));
-        question.suggestions.push(suggest_rules([rule], RuleSource::Local));
+        approval.suggestions.push(suggest_rules([rule], RuleSource::Local));
     }
-    verdict
+    decision
 }
 
 /// Whether a rule names a host: `domain:host`, or `domain:*.host` for all below it.
-/// To refuse or ask, a domain also stands for what is below it.
+/// In deny and ask rules a domain also matches its subdomains.
 fn rule_matches_host(rule: &SourcedRule, host: &str) -> bool {
     if !rule.rule.applies_to("WebFetch") {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };
-    // What cannot be understood allows nothing, and refuses all.
+    // Content that is not a domain never allows, and always denies or asks.
     let Some(domain) = content.strip_prefix("domain:") else { return rule.behavior != Behavior::Allow };
     let domain = domain.trim().trim_end_matches('.').to_lowercase();
     let is_below = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));

@@ -1,9 +1,9 @@
-//! The launcher: a process that gives up what the policy does not grant and then runs
+//! The launcher: a process that gives up everything the policy does not grant and then runs
 //! the command.
 //!
-//! It is the agent's own program, started with [`LAUNCHER_FLAG`]; the policy comes on its
-//! stdin, at once or when there is a command. Nothing else runs in it, no thread above all, so that every step is a plain
-//! system call of a single-threaded process and needs no `unsafe`.
+//! It is the agent's own program, started with [`LAUNCHER_FLAG`]. It reads the policy from
+//! stdin, which may come much later than its start. It has a single thread, so that every
+//! step is a plain system call and needs no `unsafe`.
 
 use std::io::{self, Write as _};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -24,9 +24,9 @@ mod landlock_rules;
 mod mounts;
 mod seccomp_filter;
 
-/// The second argument of the process that is the first in its namespaces.
+/// Second argument of the launcher inside the namespaces, where it is the first process.
 const INNER_ARG: &str = "inside";
-/// What the launcher exits with when it could not set the sandbox up.
+/// Exit code if the sandbox could not be set up.
 const SETUP_FAILED_EXIT_CODE: u8 = 125;
 
 /// Why the sandbox could not be set up.
@@ -37,16 +37,14 @@ struct LaunchError {
     reason: String,
 }
 
-/// Names the step that failed.
+/// Adds the name of the failed step to an error.
 fn step_error<E: std::fmt::Display>(step: &'static str) -> impl Fn(E) -> LaunchError {
     move |error| LaunchError { step, reason: error.to_string() }
 }
 
-/// Runs the launcher, when the process was started as one. To be called before
-/// anything else in `main`: there must be no other thread, and arguments are not
-/// for the program.
+/// Runs the launcher if the process was started with its flag; returns `None` otherwise.
 ///
-/// Returns none in any other process.
+/// Must be called first in `main`: there must be no other thread yet.
 pub fn launch() -> Option<ExitCode> {
     let mut args = env::args_os().skip(1);
     if args.next().is_none_or(|arg| arg != LAUNCHER_FLAG) {
@@ -97,7 +95,7 @@ fn run_launcher(inside: bool) -> Result<ExitCode, LaunchError> {
     }
     let child = command.spawn().map_err(step_error("starting the command"))?;
     let id = Pid::from_raw(i32::try_from(child.id()).map_err(step_error("starting the command"))?);
-    // The first process of a namespace also inherits orphans, and waits for them.
+    // The first process of a PID namespace also has to reap orphans.
     loop {
         match wait().map_err(step_error("waiting for the command"))? {
             WaitStatus::Exited(pid, code) if pid == id => return Ok(exit_code(code)),
@@ -107,8 +105,8 @@ fn run_launcher(inside: bool) -> Result<ExitCode, LaunchError> {
     }
 }
 
-/// Makes the namespaces and mounts, and starts the process that is the first in them:
-/// only from there can `/proc` be mounted.
+/// Creates the namespaces and mounts, and starts the first process in them: only from
+/// there can `/proc` be mounted.
 fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
     mounts::enter_namespaces().map_err(step_error("making namespaces"))?;
     mounts::set_up_mounts(policy)?;
@@ -116,10 +114,10 @@ fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
     let mut command = Command::new("/proc/self/exe");
     command.args([LAUNCHER_FLAG, INNER_ARG]).stdin(Stdio::piped());
     let mut child = command.spawn().map_err(step_error("starting inside"))?;
-    // It stays open as long as this process lives.
+    // Stays open as long as this process lives.
     let mut stdin = child.stdin.take();
     if let Some(stdin) = &mut stdin {
-        // In one go: once it has read the end of the line, the process inside closes its end.
+        // In one write: the inner process closes its end after reading the line.
         stdin.write_all(line).map_err(step_error("passing the policy"))?;
     }
     let status: ExitStatus = child.wait().map_err(step_error("waiting"))?;
@@ -130,7 +128,7 @@ fn exit_code(code: i32) -> ExitCode {
     ExitCode::from(u8::try_from(code & 0xff).unwrap_or(SETUP_FAILED_EXIT_CODE))
 }
 
-/// Reads the policy: one line, after which stdin may stay open.
+/// Reads the policy, which is one line; stdin may stay open after it.
 fn read_policy_line() -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut buffer = [0; 8192];
@@ -143,8 +141,8 @@ fn read_policy_line() -> io::Result<Vec<u8>> {
     }
 }
 
-/// Becomes the leader of a session without a terminal. A leader of a process group, as
-/// the engine makes it, must join another group first.
+/// Becomes the leader of a session without a terminal. The engine starts the launcher as a
+/// process group leader, which must join another group first.
 fn leave_terminal() -> nix::Result<()> {
     if setsid().is_ok() {
         return Ok(());
@@ -153,21 +151,21 @@ fn leave_terminal() -> nix::Result<()> {
     setsid().map(|_| ())
 }
 
-/// Closes everything the agent's own parent may have left open.
+/// Closes descriptors that were inherited from the agent or its parent.
 fn close_descriptors() -> io::Result<()> {
     let numbers = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?.filter_map(numbers).filter(|fd| *fd > 2).collect();
-    // The one the list was read with is closed already.
+    // The descriptor used for listing is closed already.
     for fd in open {
         let _ = nix::unistd::close(fd);
     }
     Ok(())
 }
 
-/// Ends this process, and with it the whole namespace, when the process outside ends.
+/// Arranges that this process, and with it the namespace, ends with its parent.
 fn die_with_parent() -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
-    // It may have ended before that: then its end of the pipe is closed.
+    // The parent may have ended before: then its end of the pipe is closed.
     let stdin = io::stdin();
     let mut pipe = [PollFd::new(&stdin, PollFlags::IN)];
     poll(&mut pipe, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }))?;

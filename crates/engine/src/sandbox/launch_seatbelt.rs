@@ -7,13 +7,13 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 
 use super::policy::Policy;
-use super::{LAUNCHER_FLAG, check, seatbelt};
+use super::{LAUNCHER_FLAG, seatbelt, self_test};
 
-/// What the launcher exits with when it could not set the sandbox up.
-const FAILED: u8 = 125;
+/// Exit code if the sandbox could not be set up.
+const SETUP_FAILED_EXIT_CODE: u8 = 125;
 
-/// Runs the launcher, when the process was started as one. To be called before
-/// anything else in `main`. Returns none in any other process.
+/// Runs the launcher if the process was started with its flag; returns `None` otherwise.
+/// Must be called first in `main`.
 pub fn launch() -> Option<ExitCode> {
     let mut args = env::args_os().skip(1);
     if args.next().is_none_or(|arg| arg != LAUNCHER_FLAG) {
@@ -21,14 +21,14 @@ pub fn launch() -> Option<ExitCode> {
     }
     Some(run(args.next()).unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "the sandbox could not be set up: {error}");
-        ExitCode::from(FAILED)
+        ExitCode::from(SETUP_FAILED_EXIT_CODE)
     }))
 }
 
-/// The argument is the policy of a self-test, in a process that is in the sandbox already.
+/// `inside` is the policy of a self-test, if the process is already in the sandbox.
 fn run(inside: Option<OsString>) -> io::Result<ExitCode> {
     if let Some(policy) = inside {
-        return Ok(check::check(&serde_json::from_slice(policy.as_encoded_bytes())?));
+        return Ok(self_test::run_self_test(&serde_json::from_slice(policy.as_encoded_bytes())?));
     }
     let _ = rustix::process::setsid();
     let mut line = String::new();
@@ -39,7 +39,7 @@ fn run(inside: Option<OsString>) -> io::Result<ExitCode> {
     let policy: Policy = serde_json::from_str(&line)?;
     env::set_current_dir(&policy.cwd)?;
     let mut command = Command::new("/usr/bin/sandbox-exec");
-    command.arg("-p").arg(seatbelt::profile(&policy)).stdin(Stdio::null());
+    command.arg("-p").arg(seatbelt::seatbelt_profile(&policy)).stdin(Stdio::null());
     match policy.argv.is_empty() {
         true => command.arg(env::current_exe()?).args([LAUNCHER_FLAG, line.trim_end()]),
         false => command.args(&policy.argv).env_clear().envs(policy.env),

@@ -1,5 +1,5 @@
-//! The launcher processes of a session. One is kept waiting for a policy, because starting
-//! a program as large as the agent takes longer than all that the launcher does.
+//! Launcher processes of a session. One is always kept ready, because starting a program as
+//! large as the agent takes longer than everything the launcher does.
 
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use tokio::process::Command;
 use super::LAUNCHER_FLAG;
 use super::policy::Policy;
 
-/// The launcher program of a session, and a process of it that waits.
+/// The launcher program of a session and a process of it that waits for a policy.
 #[derive(Debug)]
 pub(super) struct Launchers {
     program: PathBuf,
     waiting: Mutex<Option<Launcher>>,
 }
 
-/// A command in the sandbox that has been started.
+/// A started command.
 pub(crate) struct Launched {
-    /// The launcher, which becomes the command or waits for it.
+    /// The launcher, which becomes the command or waits for it to end.
     pub(crate) child: Box<dyn ChildWrapper>,
-    /// What the command prints, errors included.
+    /// Pipe with stdout and stderr of the command.
     pub(crate) output: PipeReader,
 }
 
@@ -33,12 +33,12 @@ impl Launchers {
         Self { program, waiting: Mutex::default() }
     }
 
-    /// Runs the command of a policy, in the process that waits if there is one, and starts
-    /// the process for the next command meanwhile. Needs a tokio runtime.
+    /// Runs the command of a policy in the waiting process, or in a new one, and starts the
+    /// process for the next command in the background. Needs a tokio runtime.
     pub(super) fn run(self: &Arc<Self>, policy: &Policy) -> io::Result<Launched> {
         let line = policy.to_line()?;
         let waiting = self.waiting.lock().take();
-        // One that cannot be told has been killed while it waited.
+        // If writing fails, the waiting process was killed.
         let launched = match waiting.and_then(|launcher| launcher.run(&line).ok()) {
             Some(launched) => launched,
             None => Launcher::start(&self.program)?.run(&line)?,
@@ -51,15 +51,14 @@ impl Launchers {
     fn refill(&self) {
         let mut waiting = self.waiting.lock();
         if waiting.is_none() {
-            // What is wrong with it is said when a command needs it.
+            // An error is reported when the next command needs a launcher.
             *waiting = Launcher::start(&self.program).ok();
         }
     }
 }
 
-/// A launcher that waits for its policy. It holds nothing of the session: no variable, no
-/// folder. It ends when it is dropped, and when the agent ends in whatever way: then its
-/// stdin is closed.
+/// A launcher that waits for its policy. It has no variables or folder of the session. It ends
+/// when it is dropped, and when the agent ends, because that closes its stdin.
 #[derive(Debug)]
 struct Launcher {
     child: Box<dyn ChildWrapper>,
@@ -70,7 +69,7 @@ struct Launcher {
 impl Launcher {
     fn start(program: &Path) -> io::Result<Self> {
         let (stdin, policy) = io::pipe()?;
-        // Errors and output come in the order they were printed, so both go into one pipe.
+        // One pipe for stdout and stderr keeps their order.
         let (output, stdout) = io::pipe()?;
         let stderr = stdout.try_clone()?;
         let mut command = Command::new(program);
@@ -80,7 +79,7 @@ impl Launcher {
         Ok(Self { child, policy, output })
     }
 
-    /// Tells it what to run.
+    /// Sends the policy to the launcher.
     fn run(mut self, line: &[u8]) -> io::Result<Launched> {
         self.policy.write_all(line)?;
         Ok(Launched { child: self.child, output: self.output })

@@ -1,12 +1,12 @@
-//! What one command may do, as the launcher is told.
+//! Policy of one command, passed from the engine to the launcher.
 
 use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What one command may do, and the command. The engine makes it, the launcher enforces
-/// all of it or fails.
+/// Permissions of one command, and the command itself. The launcher enforces all of it or
+/// fails.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Policy {
     /// Whether to use namespaces and mounts. Without them nothing can be `covered` or
@@ -16,29 +16,29 @@ pub(super) struct Policy {
     pub(super) readable: Vec<PathBuf>,
     /// Files and folders that may be read and executed.
     pub(super) executable: Vec<PathBuf>,
-    /// Folders that may be written, beside `temp`.
+    /// Folders that may be written, in addition to `temp_folder`.
     pub(super) writable: Vec<PathBuf>,
     /// Existing files and folders inside the readable ones that may not be opened.
     pub(super) covered: Vec<PathBuf>,
     /// Existing files and folders inside the writable ones that may not be changed.
     pub(super) read_only: Vec<PathBuf>,
-    /// Which sockets may be made.
+    /// Sockets that the command may create.
     pub(super) network: NetworkAccess,
     /// Whether modes, owners, times and extended attributes of files may be changed,
     /// where files may be written.
     pub(super) allows_attribute_changes: bool,
-    /// A folder for this command alone.
+    /// Temporary folder of this command.
     pub(super) temp_folder: PathBuf,
     /// The folder the command starts in.
     pub(super) cwd: PathBuf,
     /// The program and its arguments; empty for the self-test.
     pub(super) argv: Vec<String>,
-    /// All variables of its environment.
+    /// The complete environment.
     pub(super) env: Vec<(String, String)>,
 }
 
 impl Policy {
-    /// The policy as the launcher reads it from stdin: one line.
+    /// Serializes the policy as the line that the launcher reads from stdin.
     pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
@@ -46,14 +46,14 @@ impl Policy {
     }
 }
 
-/// Which sockets a command may make.
+/// Sockets that a command may create.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum NetworkAccess {
-    /// Pairs of its own only.
+    /// Only socket pairs.
     #[default]
     None,
-    /// Those of the internet.
+    /// Also internet sockets.
     Internet,
-    /// Also Unix sockets, through which other programs may do things for it.
+    /// Also Unix sockets, through which other programs can act for the command.
     WithUnixSockets,
 }

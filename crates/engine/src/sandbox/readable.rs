@@ -1,4 +1,4 @@
-//! What a command may read besides the session's folders.
+//! Paths that a command may read besides the session's folders.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::CommandContext;
 use crate::path::resolve;
 
-/// Folders of the system: programs, libraries, settings.
+/// System folders: programs, libraries, configuration.
 const SYSTEM_FOLDERS: [&str; 12] = [
     "/usr",
     "/bin",
@@ -23,8 +23,8 @@ const SYSTEM_FOLDERS: [&str; 12] = [
     "/run/current-system",
 ];
 
-/// What of `/proc` says nothing of single processes. With namespaces there is a `/proc`
-/// of the command's own, and all of it may be read.
+/// Files in `/proc` that reveal nothing about other processes. With namespaces the command has
+/// its own `/proc` and may read all of it.
 const SHARED_PROC_FILES: [&str; 9] = [
     "/proc/cpuinfo",
     "/proc/filesystems",
@@ -37,13 +37,13 @@ const SHARED_PROC_FILES: [&str; 9] = [
     "/proc/version",
 ];
 
-/// How many files of git's settings are looked at for others that they name.
+/// Maximum number of git configuration files that are searched for included files.
 const MAX_GIT_SETTINGS: usize = 16;
 
-/// Folders of programs: the system's and those on PATH.
+/// Returns the folders of programs: system folders and those on PATH.
 pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     let home = context.home.clone().map(|home| resolve(&home).unwrap_or(home));
-    // A PATH that leads to home, or a folder above it, opens nothing.
+    // A PATH entry that is the home folder or above it grants nothing.
     let narrow = |path: &PathBuf| path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path));
     let path = context.env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
     let path = path.filter(|path| path.is_absolute()).filter_map(|path| resolve(&path));
@@ -54,8 +54,8 @@ pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     folders
 }
 
-/// Files and folders that are read: the session's, git's settings and repository, and
-/// what the kernel tells.
+/// Returns files and folders that may be read: the session's folders, git configuration and
+/// repositories, and `/proc`.
 pub(super) fn readable_paths(context: &CommandContext<'_>, own_proc: bool) -> Vec<PathBuf> {
     let mut files = context.folders.clone();
     files.extend(git_settings(context));
@@ -70,12 +70,12 @@ pub(super) fn readable_paths(context: &CommandContext<'_>, own_proc: bool) -> Ve
     files
 }
 
-/// The user's settings of git, and the files that they name.
+/// Returns the user's git configuration files and the files that they include.
 fn git_settings(context: &CommandContext<'_>) -> Vec<PathBuf> {
     let home = context.home.clone();
     let config = context.env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|home| home.join(".config")));
-    // Not the folder: it may hold credentials.
+    // Not the whole folder: it may contain credentials.
     let names = ["config", "ignore", "attributes"].map(|name| Path::new("git").join(name));
     let mut files: Vec<PathBuf> =
         config.into_iter().flat_map(|config| names.clone().map(|name| config.join(name))).collect();
@@ -90,7 +90,7 @@ fn git_settings(context: &CommandContext<'_>) -> Vec<PathBuf> {
     files
 }
 
-/// The file that a line of git's settings names.
+/// Returns the file that a line of git configuration names, if any.
 fn named_settings_file(line: &str, settings: &Path, context: &CommandContext<'_>) -> Option<PathBuf> {
     let (key, value) = line.split_once('=')?;
     let key = key.trim().to_lowercase();
@@ -102,19 +102,19 @@ fn named_settings_file(line: &str, settings: &Path, context: &CommandContext<'_>
     }
 }
 
-/// The git folders of the repository that a folder belongs to, when they lie outside it:
-/// of a repository above it, or of the one that it is a worktree of.
+/// Returns the git folders of the repository that contains a folder, if they are outside it:
+/// those of a parent folder, or of the repository that it is a worktree of.
 fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
     let mut above = folder.ancestors().map(|above| above.join(".git"));
     let Some((git, about)) = above.find_map(|git| git.symlink_metadata().ok().map(|about| (git, about))) else {
         return Vec::new();
     };
-    // A link may lead to any folder.
+    // A link could point to any folder.
     if !about.is_file() {
         return if about.is_dir() { vec![git] } else { Vec::new() };
     }
-    // A clone may hold a file that names any folder. One that git made for this worktree
-    // names the file in turn.
+    // A cloned repository may contain a `.git` file that names any folder. The folder of a
+    // real worktree names the file in turn.
     let named = |file: &Path| {
         let text = fs::read_to_string(file).ok().filter(|text| text.len() < 4096)?;
         Some(PathBuf::from(text.trim_end().trim_start_matches("gitdir: ")))

@@ -1,5 +1,5 @@
-//! What of the session's folders commands may not see or change: rules and guarded
-//! names, looked up in the file system by one bounded walk.
+//! Finds the existing files that commands must not read or change because of rules or guarded
+//! names, by one bounded walk of the file system.
 
 use std::fmt;
 use std::fs;
@@ -14,17 +14,17 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::guarded_paths::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
 use crate::path::resolve;
 
-/// How many files and folders a walk looks at.
+/// Maximum number of files and folders that a walk visits.
 const MAX_WALKED_PATHS: usize = 200_000;
-/// How many paths are covered or made read-only for one command.
+/// Maximum number of paths that are hidden or made read-only for one command.
 const MAX_RESTRICTED_PATHS: usize = 1000;
 
-/// Paths that rules name.
+/// Matches the paths of deny rules.
 #[derive(Clone)]
 pub struct PathMatcher {
-    /// Files, or folders below which they are: where a walk must look.
+    /// Folders (or files) that contain all matching paths: where a walk must look.
     pub roots: Vec<PathBuf>,
-    /// Whether a path, which holds no links, is one of them or inside one.
+    /// Whether a path without links matches, or is inside a folder that does.
     pub matches: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
 }
 
@@ -36,35 +36,35 @@ impl Default for PathMatcher {
 
 impl fmt::Debug for PathMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Matcher").field("roots", &self.roots).finish_non_exhaustive()
+        f.debug_struct("PathMatcher").field("roots", &self.roots).finish_non_exhaustive()
     }
 }
 
-/// What rules say that concerns commands.
+/// Restrictions from permission rules.
 #[derive(Debug, Clone, Default)]
 pub struct SandboxRestrictions {
-    /// What may not be read.
+    /// Paths that must not be read.
     pub unreadable: PathMatcher,
-    /// What may not be changed.
+    /// Paths that must not be changed.
     pub unwritable: PathMatcher,
-    /// Whether a rule allows every address of the network.
+    /// Whether an allow rule opens the whole network.
     pub allows_network: bool,
 }
 
-/// Existing paths that a sandbox must hold back.
+/// Existing paths that the sandbox must protect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RestrictedPaths {
-    /// Those that may not be read.
+    /// Paths that must not be read.
     pub(super) covered: Vec<PathBuf>,
-    /// Those that may not be changed: guarded ones and those that rules name.
+    /// Paths that must not be changed: guarded ones and those of rules.
     pub(super) read_only: Vec<PathBuf>,
-    /// The guarded ones, as they are named.
+    /// The guarded paths before resolving links.
     pub(super) guarded: Vec<GuardedPath>,
-    /// Whether there are too many files to be sure.
+    /// Whether a limit was reached, so that paths may be missing.
     pub(super) is_incomplete: bool,
 }
 
-/// A guarded path, and which file it is: another one may take its name.
+/// A guarded path with the identity of the file, because another file may take its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GuardedPath {
     pub(super) path: PathBuf,
@@ -72,16 +72,16 @@ pub(super) struct GuardedPath {
     inode: u64,
 }
 
-/// What was found last, until something changes.
+/// Last result, valid until files or rules change.
 #[derive(Debug, Default)]
 pub(super) struct RestrictedPathCache {
     last: Option<(CacheKey, RestrictedPaths, FolderWatch)>,
 }
 
-/// What is looked for.
+/// Arguments of the cached search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CacheKey {
-    /// Counts changes of the rules.
+    /// Increases with every change of the rules.
     rules_version: u64,
     folders: Vec<PathBuf>,
     readable: Vec<PathBuf>,
@@ -89,8 +89,8 @@ struct CacheKey {
 }
 
 impl RestrictedPathCache {
-    /// What must be held back of what can be read (`readable`) and written (`folders`).
-    /// Guarded paths are only looked for when something may be written.
+    /// Finds the paths to protect among those that can be read (`readable`) and written
+    /// (`folders`). Guarded paths are searched only if something may be written.
     pub(super) fn find_restricted(
         &mut self,
         (version, refused): (u64, &SandboxRestrictions),
@@ -111,7 +111,7 @@ impl RestrictedPathCache {
         if roots.is_empty() {
             return RestrictedPaths::default();
         }
-        // It watches before it looks, so that nothing is missed in between.
+        // Watch before searching, so that no change in between is missed.
         let watch = FolderWatch::start(
             &roots.iter().filter(|root| folders.iter().any(|f| root.starts_with(f))).collect::<Vec<_>>(),
         );
@@ -127,8 +127,8 @@ impl RestrictedPathCache {
     }
 }
 
-/// Where the walk must look: where rules lead within what can be read, and in all
-/// folders for guarded names.
+/// Returns where the walk must start: the roots of the rules inside readable paths, and all
+/// folders if guarded names are searched.
 fn walk_roots(refused: &SandboxRestrictions, folders: &[PathBuf], readable: &[PathBuf], guarded: bool) -> Vec<PathBuf> {
     let within = |root: &PathBuf, set: &[PathBuf]| -> Vec<PathBuf> {
         let real = resolve(root).unwrap_or_else(|| root.clone());
@@ -142,12 +142,12 @@ fn walk_roots(refused: &SandboxRestrictions, folders: &[PathBuf], readable: &[Pa
     let writes = refused.unwritable.roots.iter().filter(|_| guarded).flat_map(|root| within(root, folders));
     let mut roots: Vec<PathBuf> = reads.chain(writes).chain(folders.iter().filter(|_| guarded).cloned()).collect();
     roots.sort();
-    // What lies below another is walked with it.
+    // A root below another one is visited with it.
     roots.dedup_by(|below, above| below.starts_with(&*above));
     roots
 }
 
-/// How far a walk goes.
+/// Limits of a walk.
 struct WalkLimits {
     max_walked: usize,
     max_found: usize,
@@ -161,7 +161,7 @@ fn find_restricted(
     limits: WalkLimits,
 ) -> RestrictedPaths {
     let mut found = RestrictedPaths::default();
-    // With each path, whether a folder above it is read-only already.
+    // Each path with whether a parent folder is already read-only.
     let mut open: Vec<(PathBuf, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
     let mut walked = 0;
     while let Some((path, mut held)) = open.pop() {
@@ -176,7 +176,7 @@ fn find_restricted(
             continue;
         }
         let is_part = |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_in_repository(&path);
-        // Without `HEAD` a folder is no repository to git.
+        // Git needs `HEAD` to treat a folder as a repository.
         let named = guarded && !held && (has_guarded_name_below(&path, folders) || is_part(&["HEAD"]));
         if named {
             found.guarded.push(GuardedPath { path: path.clone(), device: data.dev(), inode: data.ino() });
@@ -196,19 +196,19 @@ fn find_restricted(
     found
 }
 
-/// Whether the path has a guarded name below the folder that it is in.
+/// Whether the path has a guarded name below the session folder that contains it.
 fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
     let below = folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());
-    // The nearest folder is the one that counts.
+    // The innermost session folder counts.
     let below = below.min_by_key(|below| below.components().count());
-    // A link named `.config` brings folders with it that the walk does not come to.
+    // A link named `.config` contains folders that the walk does not visit.
     let brought = CONFIG_FOLDERS.into_iter().find(|name| path.is_symlink() && path.join(name).exists());
     let name = |below: &Path| Path::new("/").join(below).join(brought.unwrap_or_default());
     below.is_some_and(|below| !below.as_os_str().is_empty() && has_guarded_name(&name(below)))
 }
 
-/// All guarded paths in some folders, however many files there are: a command could hide
-/// some behind a limit. None that lie below another one.
+/// Returns all guarded paths in the folders, except those below another one. Without a limit,
+/// because a command could otherwise hide one behind many files.
 pub(super) fn find_guarded_paths(folders: &[PathBuf]) -> Vec<GuardedPath> {
     find_restricted(
         folders,
@@ -220,11 +220,11 @@ pub(super) fn find_guarded_paths(folders: &[PathBuf]) -> Vec<GuardedPath> {
     .guarded
 }
 
-/// Says whether files came or went in some folders.
+/// Detects whether files were created, removed or renamed in some folders.
 #[derive(Debug, Default)]
 struct FolderWatch {
     changed: Arc<AtomicBool>,
-    /// None when the system could not watch: then everything may have changed.
+    /// `None` if the system could not watch; then everything may have changed.
     watcher: Option<RecommendedWatcher>,
 }
 
@@ -232,15 +232,15 @@ impl FolderWatch {
     fn start(roots: &[&PathBuf]) -> Self {
         let changed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&changed);
-        let hears = move |event: notify::Result<notify::Event>| {
-            // An error may have been a change.
+        let on_event = move |event: notify::Result<notify::Event>| {
+            // An error may hide a change.
             let matters = event.map_or(true, |event| match event.kind {
                 EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => true,
                 _ => event.need_rescan(),
             });
             flag.fetch_or(matters, Ordering::Relaxed);
         };
-        let watcher = notify::recommended_watcher(hears).ok().and_then(|mut watcher| {
+        let watcher = notify::recommended_watcher(on_event).ok().and_then(|mut watcher| {
             roots.iter().try_for_each(|root| watcher.watch(root, RecursiveMode::Recursive)).ok()?;
             Some(watcher)
         });

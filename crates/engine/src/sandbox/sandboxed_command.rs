@@ -1,4 +1,4 @@
-//! One command in the sandbox: what it may do, where it writes, what it leaves behind.
+//! One command in the sandbox: its policy, environment and clean-up.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::path::resolve;
 
-/// Variables that commands which only read are given.
+/// Variables that commands in the profile `Read` get.
 const KEPT_VARIABLES: [&str; 16] = [
     "CI",
     "COLORTERM",
@@ -35,7 +35,7 @@ const KEPT_VARIABLES: [&str; 16] = [
     "LINES",
 ];
 
-/// Settings of git under which it runs no program that a repository names.
+/// Git settings that prevent it from running programs which a repository configures.
 const SAFE_GIT_SETTINGS: [(&str, &str); 4] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -43,20 +43,20 @@ const SAFE_GIT_SETTINGS: [(&str, &str); 4] = [
     ("safe.bareRepository", "explicit"),
 ];
 
-/// One command in the sandbox. Dropped, its temporary folder is removed.
+/// One command in the sandbox. Its temporary folder is removed on drop.
 #[derive(Debug)]
 pub(crate) struct SandboxedCommand {
     launchers: Arc<Launchers>,
     policy: Policy,
     profile: SandboxProfile,
     folders: Vec<PathBuf>,
-    /// The guarded paths that were there before.
+    /// Guarded paths that existed before the command.
     guarded_before: Vec<GuardedPath>,
 }
 
 impl Sandbox {
-    /// Prepares a command for a profile; `None` for [`SandboxProfile::None`]. An error says why it
-    /// cannot be held.
+    /// Prepares a command for a profile; `None` for [`SandboxProfile::None`]. The error says why
+    /// the profile cannot be enforced.
     pub(crate) fn prepare_command(
         &self,
         profile: SandboxProfile,
@@ -80,7 +80,7 @@ impl Sandbox {
         }))
     }
 
-    /// What a command in a profile may do, and the guarded paths that are there.
+    /// Builds the policy for a profile, and returns the guarded paths that exist.
     pub(super) fn policy_for(
         &self,
         profile: SandboxProfile,
@@ -110,14 +110,14 @@ impl Sandbox {
             execute.extend(folders.iter().cloned());
             if settings.approves_sandboxed() {
                 write.extend(settings.filesystem.allow_write.iter().map(at).filter(|path| path.exists()));
-                // As documented: what is not refused may be read.
+                // As documented: everything may be read that is not denied.
                 (read, execute) = (Vec::new(), vec![PathBuf::from("/")]);
             }
         }
         let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
-        let refused = self.restrictions.read();
+        let restrictions = self.restrictions.read();
         let mut cache = self.cache.lock();
-        let mut found = cache.find_restricted((refused.0, &refused.1), folders, &all, writes);
+        let mut found = cache.find_restricted((restrictions.0, &restrictions.1), folders, &all, writes);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());
         }
@@ -126,7 +126,7 @@ impl Sandbox {
         if !mounts && !found.covered.is_empty() {
             return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
         }
-        let allowed = writes && settings.allows_network(refused.1.allows_network);
+        let allowed = writes && settings.allows_network(restrictions.1.allows_network);
         let network = match (allowed, settings.network.allow_all_unix_sockets) {
             (false, _) => NetworkAccess::None,
             (true, Some(true)) => NetworkAccess::WithUnixSockets,
@@ -149,13 +149,13 @@ impl Sandbox {
 }
 
 impl SandboxedCommand {
-    /// The folder that the command may write in, whatever else it may.
+    /// Returns the temporary folder, which the command may always write in.
     pub(crate) fn temp_folder(&self) -> &Path {
         &self.policy.temp_folder
     }
 
-    /// Starts a program in the sandbox. It gets those of the variables that it may have, as
-    /// far as they are text, and `more`. Needs a tokio runtime.
+    /// Starts a program in the sandbox with the permitted variables of `given` that are UTF-8,
+    /// and `more`. Needs a tokio runtime.
     pub(crate) fn launcher_command(
         &self,
         argv: &[&str],
@@ -168,7 +168,7 @@ impl SandboxedCommand {
         self.launchers.run(&Policy { argv, env: env.into_iter().collect(), ..self.policy.clone() })
     }
 
-    /// The environment of the command: nothing that changes what bash or git do.
+    /// Returns the environment without variables that change what bash or git do.
     fn env(&self, given: &BTreeMap<OsString, OsString>) -> BTreeMap<String, String> {
         let kept = |name: &str| match self.profile {
             SandboxProfile::Read => KEPT_VARIABLES.contains(&name) || name.starts_with("LC_"),
@@ -189,8 +189,7 @@ impl SandboxedCommand {
         env
     }
 
-    /// Moves guarded paths aside that the command made. Returns where they were and where
-    /// they are.
+    /// Renames guarded paths that the command created. Returns the old and new path of each.
     pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, PathBuf)> {
         if self.profile != SandboxProfile::Workspace {
             return Vec::new();
@@ -214,14 +213,14 @@ impl Drop for SandboxedCommand {
     }
 }
 
-/// Removes a temporary folder with all that is in it.
+/// Removes a temporary folder and its contents.
 pub(super) fn remove_temp(temp: &Path) {
-    // What covers files may not even be listed.
+    // This folder cannot be listed, so it is removed by name.
     let _ = fs::remove_dir(temp.join(".covered-folder"));
     let _ = fs::remove_dir_all(temp);
 }
 
-/// Whether a variable holds code, or says where code is.
+/// Whether a variable contains code or the location of code.
 fn is_code_variable(name: &str) -> bool {
     let starts = ["BASH_FUNC_", "LD_", "GIT_CONFIG", "DYLD_"];
     let names = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "CDPATH", "GLOBIGNORE"];

@@ -1,11 +1,11 @@
-//! The policy as macOS reads it: a Seatbelt profile.
+//! Converts a policy to a Seatbelt profile for macOS.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::policy::{NetworkAccess, Policy};
 
-/// What every program needs to start.
+/// Rules that every program needs to start.
 const BASE_RULES: &str = "\
 (version 1)
 (deny default)
@@ -22,8 +22,7 @@ const BASE_RULES: &str = "\
 (subpath \"/private/var/db/dyld\"))
 ";
 
-/// The profile of a policy. The last rule that matches counts, so what is taken away
-/// comes last.
+/// Builds the profile of a policy. The last matching rule wins, so denials come last.
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "made everywhere so that it is tested everywhere"))]
 pub(super) fn seatbelt_profile(policy: &Policy) -> String {
     let mut text = BASE_RULES.to_owned();

@@ -1,4 +1,4 @@
-//! The self-test: a process in the sandbox tries what it may not do.
+//! The self-test: a process in the sandbox tries what the policy forbids.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use super::policy::Policy;
 
-/// Tries everything that must be refused, and what must not be. Says on stdout what did
-/// not go as it must, and fails then.
+/// Tries operations that must be denied and some that must be allowed. Prints `ok`, or what
+/// went wrong and fails.
 pub(super) fn run_self_test(policy: &Policy) -> ExitCode {
     let refused = |what: &'static str, tried: io::Result<()>| match tried {
         Ok(()) => Some(format!("{what} was not refused")),

@@ -1,4 +1,4 @@
-//! The sandbox of a session: how far the kernel can hold commands, and what they are told.
+//! The sandbox of a session: what the system supports, and the self-test that finds out.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
@@ -17,20 +17,20 @@ use super::settings::SandboxSettings;
 use super::{CommandContext, LAUNCHER_FLAG, SandboxProfile};
 use crate::clock::random_id;
 
-/// Whether to use a sandbox: `QUIPU_SANDBOX`.
+/// Whether to use a sandbox (`QUIPU_SANDBOX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SandboxMode {
-    /// Where the system has one; commands that would need it are asked about elsewhere.
+    /// Use it if the system supports it; otherwise ask about commands that need it.
     #[default]
     Auto,
-    /// Always: without one the agent does not start.
+    /// Refuse to start without it.
     Require,
-    /// Never: commands that would need it are asked about.
+    /// Never use it; ask about commands that need it.
     Off,
 }
 
 impl SandboxMode {
-    /// Reads the value of `QUIPU_SANDBOX`; `None` if it is no such value.
+    /// Parses the value of `QUIPU_SANDBOX`; `None` if it is unknown.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
@@ -41,41 +41,41 @@ impl SandboxMode {
     }
 }
 
-/// How far the kernel can hold a command.
+/// What the system supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxLevel {
-    /// With everything, so that single files can be kept back.
+    /// Everything, so that single files can be protected.
     Full,
-    /// Without namespaces: whole folders can be granted, but nothing in them kept back.
+    /// No namespaces: folders can be granted only as a whole.
     WithoutMounts,
-    /// Not at all; why, in words.
+    /// No sandbox; the text says why.
     Unavailable(String),
 }
 
-/// What a sandbox is made of.
+/// Options of a [`Sandbox`].
 #[derive(Debug, Clone, Default)]
 pub struct SandboxOptions {
     /// The program that calls [`launch`](super::launch) first: the agent itself, or
     /// `quipu-launcher`. Without one there is no sandbox.
     pub launcher: Option<PathBuf>,
-    /// Whether to use it.
+    /// Whether to use the sandbox.
     pub mode: SandboxMode,
     /// The `sandbox` settings.
     pub settings: SandboxSettings,
-    /// Takes this for the result of the self-test. What cannot be launched then fails.
+    /// Result to use instead of running the self-test.
     pub assumed_level: Option<SandboxLevel>,
 }
 
-/// The sandbox of a session.
+/// Sandbox of a session and its subagents.
 #[derive(Debug)]
 pub struct Sandbox {
     pub(super) options: SandboxOptions,
     pub(super) launchers: Option<Arc<Launchers>>,
     level: OnceLock<SandboxLevel>,
-    /// What rules refuse, and how often that has changed.
+    /// Restrictions from rules, with a version that increases when they change.
     pub(super) restrictions: RwLock<(u64, SandboxRestrictions)>,
     pub(super) cache: Mutex<RestrictedPathCache>,
-    /// The folder for temporary folders.
+    /// Folder that contains the temporary folders of commands.
     pub(super) temp_root: PathBuf,
 }
 
@@ -91,13 +91,13 @@ impl Sandbox {
         }
     }
 
-    /// The `sandbox` settings.
+    /// Returns the `sandbox` settings.
     pub fn settings(&self) -> &SandboxSettings {
         &self.options.settings
     }
 
-    /// Why there is no sandbox though one was wanted, and whether the agent must not start
-    /// then; `None` if it is there, or none was asked for.
+    /// Returns why a requested sandbox is not available, and whether the agent must then refuse
+    /// to start; `None` if it is available or was not requested.
     pub(crate) fn unavailable_reason(&self) -> Option<(String, bool)> {
         let settings = &self.options.settings;
         let fails = settings.fail_if_unavailable == Some(true) && settings.enabled != Some(false);
@@ -113,8 +113,8 @@ impl Sandbox {
         }
     }
 
-    /// How far the kernel can hold a command. Asked for the first time, it is tried out,
-    /// which takes some 20 ms.
+    /// Returns what the system supports. The first call runs the self-test, which takes about
+    /// 20 ms.
     pub fn level(&self) -> &SandboxLevel {
         self.level.get_or_init(|| {
             if self.options.mode == SandboxMode::Off {
@@ -136,23 +136,23 @@ impl Sandbox {
         })
     }
 
-    /// Sets what rules refuse. To be called whenever the rules change.
-    pub fn set_restrictions(&self, refused: SandboxRestrictions) {
+    /// Sets the restrictions from rules. Must be called whenever the rules change.
+    pub fn set_restrictions(&self, restrictions: SandboxRestrictions) {
         let mut kept = self.restrictions.write();
-        *kept = (kept.0 + 1, refused);
+        *kept = (kept.0 + 1, restrictions);
     }
 
-    /// Whether a command can be held in a profile now; why not, in words.
+    /// Checks whether a profile can be enforced now; the error says why not.
     pub(crate) fn check_available(&self, profile: SandboxProfile, context: &CommandContext<'_>) -> Result<(), String> {
-        let held = self.policy_for(profile, context).map(|_| ());
-        if let Err(why) = &held {
+        let result = self.policy_for(profile, context).map(|_| ());
+        if let Err(why) = &result {
             tracing::debug!(target: "quipu::sandbox", ?profile, %why, "cannot hold the command");
         }
-        held
+        result
     }
 }
 
-/// Tries the sandbox out: a process in it must be refused what it may not do.
+/// Runs the self-test: a process in the sandbox must be denied what the policy forbids.
 fn probe_sandbox(launcher: &Path, folder: &Path, mounts: bool) -> io::Result<()> {
     let home = folder.join(random_id("check-"));
     let (work, temp) = (home.join("work"), home.join("temp"));

@@ -10,9 +10,9 @@ pub struct SandboxSettings {
     pub enabled: Option<bool>,
     /// Whether to refuse to start without a sandbox.
     pub fail_if_unavailable: Option<bool>,
-    /// Whether what runs in the sandbox needs no approval; yes when absent.
+    /// Whether sandboxed commands need no approval; default `true`.
     pub auto_allow_bash_if_sandboxed: Option<bool>,
-    /// Whether a call may ask to run without the sandbox; yes when absent.
+    /// Whether a call may request to run without the sandbox; default `true`.
     pub allow_unsandboxed_commands: Option<bool>,
     /// Commands that are never approved because of the sandbox: `docker`, `git push:*`.
     pub excluded_commands: Vec<String>,
@@ -20,7 +20,7 @@ pub struct SandboxSettings {
     pub filesystem: FilesystemSettings,
     /// What commands may connect to.
     pub network: NetworkSettings,
-    /// Not supported; answered with a warning.
+    /// Not supported; causes a warning.
     pub enable_weaker_nested_sandbox: Option<bool>,
 }
 
@@ -35,7 +35,7 @@ pub struct FilesystemSettings {
     pub deny_write: Vec<String>,
     /// What may not be read.
     pub deny_read: Vec<String>,
-    /// What may be read though a folder above it may not; not possible here, and said so.
+    /// Exceptions from `deny_read`; not supported, causes a warning.
     pub allow_read: Vec<String>,
 }
 
@@ -43,26 +43,26 @@ pub struct FilesystemSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkSettings {
-    /// `*` for everything; single domains cannot be told apart here, and it is said so.
+    /// `*` for everything; single domains cannot be filtered and cause a warning.
     pub allowed_domains: Vec<String>,
-    /// Domains to refuse. They cannot be filtered, so any entry takes the network away.
+    /// Domains to deny. They cannot be filtered, so any entry disables the network.
     pub denied_domains: Vec<String>,
-    /// Whether Unix sockets may be used, once the network may.
+    /// Whether Unix sockets may be used if the network may.
     pub allow_all_unix_sockets: Option<bool>,
-    /// Not supported; answered with a warning, as are the fields below.
+    /// Not supported; causes a warning, as do the fields below.
     pub allow_unix_sockets: Vec<String>,
-    /// Not supported.
+    /// Not supported; causes a warning.
     pub allow_local_binding: Option<bool>,
-    /// Not supported.
+    /// Not supported; causes a warning.
     pub http_proxy_port: Option<u16>,
-    /// Not supported.
+    /// Not supported; causes a warning.
     pub socks_proxy_port: Option<u16>,
 }
 
 impl SandboxSettings {
-    /// Adds a layer of settings that wins over these.
+    /// Merges a layer of settings that takes precedence over these.
     ///
-    /// Of a layer that is not trusted, only what restricts counts.
+    /// A layer that is not trusted can only add restrictions.
     pub(crate) fn merge(&mut self, layer: &Self, trusted: bool) {
         if layer.fail_if_unavailable == Some(true) || trusted {
             self.fail_if_unavailable = layer.fail_if_unavailable.or(self.fail_if_unavailable);
@@ -96,7 +96,7 @@ impl SandboxSettings {
         }
     }
 
-    /// What of the settings cannot be done, in words for the user.
+    /// Returns warnings about settings that are not supported.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.network.allowed_domains.iter().any(|domain| domain != "*") {
@@ -132,16 +132,16 @@ impl SandboxSettings {
         warnings
     }
 
-    /// Whether commands in the sandbox may use the network. `by_rule` tells whether a rule
-    /// allows all of it; domains in the settings, allowed or refused, still take it away,
-    /// because they cannot be filtered.
+    /// Whether commands in the sandbox may use the network. `by_rule` is whether a rule allows
+    /// all of it; single domains in the settings still disable it, because they cannot be
+    /// filtered.
     pub(super) fn allows_network(&self, by_rule: bool) -> bool {
         let domains = &self.network.allowed_domains;
         let all = domains.iter().all(|domain| domain == "*");
         self.network.denied_domains.is_empty() && all && (by_rule || !domains.is_empty())
     }
 
-    /// Whether a command is approved because it runs in the sandbox.
+    /// Whether commands are approved because they run in the sandbox.
     pub(crate) fn approves_sandboxed(&self) -> bool {
         self.enabled == Some(true) && self.auto_allow_bash_if_sandboxed != Some(false)
     }

@@ -1,5 +1,4 @@
-//! Managed settings: those of whoever administers the machine, and those of the host.
-//! They win over everything else.
+//! Managed settings of the administrator and of the host, which take precedence over all others.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,7 +10,7 @@ use super::{KnownSettings, SettingSource, SettingsError, SettingsLayer, parse_la
 use crate::sandbox;
 use crate::text_file;
 
-/// The administrator's folder on this system.
+/// Returns the administrator's folder on this system.
 pub(super) fn system_folder() -> PathBuf {
     PathBuf::from(match std::env::consts::OS {
         "macos" => "/Library/Application Support/ClaudeCode",
@@ -20,9 +19,9 @@ pub(super) fn system_folder() -> PathBuf {
     })
 }
 
-/// The layers of a folder, weakest first: `managed-settings.json`, then the JSON files of
-/// `managed-settings.d` by name. A file that cannot be read or used is an error, because
-/// it may hold a restriction that would be lost.
+/// Reads the layers of a folder, lowest precedence first: `managed-settings.json`, then the
+/// JSON files of `managed-settings.d` by name. An unreadable or invalid file is an error,
+/// because ignoring it would lose a restriction.
 pub(super) fn load_layers(folder: &Path) -> Result<Vec<SettingsLayer>, SettingsError> {
     let base = folder.join("managed-settings.json");
     let parts = folder.join("managed-settings.d");
@@ -47,21 +46,21 @@ pub(super) fn load_layers(folder: &Path) -> Result<Vec<SettingsLayer>, SettingsE
             continue;
         }
         let text = text_file::read(&path, None, text_file::MAX_BYTES).map_err(unreadable(&path))?;
-        let invalid = |source| SettingsError::Invalid { place: path.display().to_string(), source };
+        let invalid = |source| SettingsError::Invalid { origin: path.display().to_string(), source };
         layers.push(parse_layer(SettingSource::Managed, &text).map_err(invalid)?);
     }
     Ok(layers)
 }
 
-/// The layer of `--managed-settings`: of what the host says, only what restricts.
+/// Reads the layer of `--managed-settings`, keeping only restrictions.
 pub(super) fn layer_from_host(json: &str) -> Result<SettingsLayer, SettingsError> {
-    let invalid = |source| SettingsError::Invalid { place: "--managed-settings".to_owned(), source };
+    let invalid = |source| SettingsError::Invalid { origin: "--managed-settings".to_owned(), source };
     let all: Value = serde_json::from_str(json).map_err(invalid)?;
     let given: KnownSettings = serde_json::from_str(json).map_err(invalid)?;
     let mut sandbox = sandbox::SandboxSettings::default();
     sandbox.merge(&given.sandbox, false);
     let mut known = KnownSettings {
-        // Its own hooks are no part of it, so that turning all off leaves the administrator's.
+        // The layer has no hooks itself, so disabling all leaves those of the administrator.
         allow_managed_hooks_only: given.allow_managed_hooks_only || given.disable_all_hooks,
         disable_auto_mode: given.disable_auto_mode,
         allow_managed_permission_rules_only: given.allow_managed_permission_rules_only,

@@ -1,4 +1,4 @@
-//! Which addresses may be fetched.
+//! Which network addresses WebFetch may connect to.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,24 +6,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Which addresses may be fetched.
+/// Network addresses that WebFetch may connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FetchScope {
-    /// Only those of the public internet.
+    /// Only addresses of the public internet.
     #[default]
     Public,
-    /// Also those of this machine and its networks.
+    /// Also addresses of this machine and its local networks.
     Any,
 }
 
-/// An address is not one that may be fetched.
+/// The address is not on the public internet.
 #[derive(Debug, thiserror::Error)]
 #[error("{host} is not on the public internet, so it is not fetched")]
 pub(crate) struct PrivateAddressError {
     host: String,
 }
 
-/// Looks at the host of a URL, when it is an address or a name for this machine.
+/// Checks the host of a URL: literal addresses and names that are local by convention.
+/// Addresses that names resolve to are checked by [`ScopedResolver`].
 pub(crate) fn check_url(url: &Url, reach: FetchScope) -> Result<(), PrivateAddressError> {
     let private = || PrivateAddressError { host: url.host_str().unwrap_or("the URL").to_owned() };
     let public = match url.host() {
@@ -36,14 +37,14 @@ pub(crate) fn check_url(url: &Url, reach: FetchScope) -> Result<(), PrivateAddre
     if public { Ok(()) } else { Err(private()) }
 }
 
-/// Whether a name is one that the public internet may know.
+/// Whether a host name could belong to the public internet.
 fn is_public_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let local = ["localhost", "local", "internal", "intranet", "lan", "home.arpa", "localdomain"];
     name.contains('.') && !local.iter().any(|end| name == *end || name.ends_with(&format!(".{end}")))
 }
 
-/// Looks names up, and gives only addresses that may be fetched.
+/// DNS resolver that fails for names with an address outside the scope.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopedResolver(pub FetchScope);
 
@@ -53,7 +54,7 @@ impl Resolve for ScopedResolver {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
-            // One address inside is enough to refuse: the rest may be bait.
+            // One private address is enough to refuse: an attacker may mix in public ones.
             if reach == FetchScope::Public && !found.iter().all(|address| is_public(address.ip())) {
                 let private = PrivateAddressError { host: name.as_str().to_owned() };
                 return Err(Box::new(private) as Box<dyn Error + Send + Sync>);
@@ -63,7 +64,7 @@ impl Resolve for ScopedResolver {
     }
 }
 
-/// Whether an address is one of the public internet.
+/// Whether an address belongs to the public internet.
 ///
 /// ```
 /// use quipu_engine::testing::tool::is_public;
@@ -103,10 +104,10 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // Addresses that stand for older ones.
+        // IPv4 addresses embedded in IPv6: mapped, NAT64, 6to4.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
         [0x2002, high, low, ..] => inner(high, low),
-        // Tunnels, documentation and the like.
+        // Protocol assignments and documentation ranges.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }

@@ -1,4 +1,4 @@
-//! Pages that were read a short while ago.
+//! Cache of fetched web pages.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use url::Url;
 
-/// How long a page is as good as new.
+/// Time for which a cached page is used.
 const PAGE_TTL: Duration = Duration::from_secs(15 * 60);
-/// How many pages are kept.
+/// Maximum number of cached pages.
 const MAX_PAGES: usize = 50;
 
 /// A page that was fetched, converted to text.
@@ -22,21 +22,21 @@ pub(crate) struct FetchedPage {
     pub(crate) text: String,
 }
 
-/// Pages that were read a short while ago, so that another question about one asks nobody.
+/// Recently fetched pages, so that a second question about a page sends no request.
 #[derive(Debug, Default)]
 pub(crate) struct PageCache {
     pages: Mutex<HashMap<Url, (Instant, FetchedPage)>>,
 }
 
 impl PageCache {
-    /// A page that is still fresh.
+    /// Returns a page fetched less than [`PAGE_TTL`] ago.
     pub(crate) fn get(&self, url: &Url, now: Instant) -> Option<FetchedPage> {
         let kept = self.lock();
         let (read, page) = kept.get(url)?;
         is_fresh(*read, now).then(|| page.clone())
     }
 
-    /// Keeps a page, from when it was first read.
+    /// Adds a page unless it is cached already: its age counts from the first fetch.
     pub(crate) fn insert(&self, url: Url, page: &FetchedPage, now: Instant) {
         let mut kept = self.lock();
         kept.retain(|_, (read, _)| is_fresh(*read, now));
@@ -65,7 +65,7 @@ mod tests {
         let page = FetchedPage { status: reqwest::StatusCode::OK, bytes: 2, text: "hi".to_owned() };
         pages.insert(url.clone(), &page, read);
         let later = read + PAGE_TTL - Duration::from_secs(1);
-        // Reading it again does not make it younger.
+        // Inserting it again does not reset its age.
         pages.insert(url.clone(), &page, later);
         assert_eq!(pages.get(&url, later).map(|page| page.text).as_deref(), Some("hi"));
         assert!(pages.get(&url, read + PAGE_TTL).is_none());

@@ -1,4 +1,4 @@
-//! What the model has seen of files, and which of them have changed since.
+//! Record of the files that the model has seen, and of changes since then.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,47 +13,47 @@ use super::{FileKnowledge, HiddenFileFilter};
 use crate::path::{TargetPath, resolve};
 use crate::safe_file;
 
-/// The longest file whose lines are compared, in bytes.
+/// Maximum size of a file whose lines are compared.
 const MAX_COMPARED_BYTES: u64 = 1 << 20;
-/// How long comparing may take; a rougher answer will do then.
+/// Time limit for a comparison; beyond it the diff is less precise.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(100);
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 4;
-/// How much of what changed is shown, in bytes.
+/// Maximum size of a snippet of changed lines.
 const MAX_SNIPPET_BYTES: usize = 8 << 10;
 
-/// What the model has seen of files.
+/// Files that the model has seen, by resolved path.
 #[derive(Debug, Default)]
 pub(super) struct SeenFiles(Mutex<BTreeMap<PathBuf, SeenVersion>>);
 
-/// A file as the model has seen it.
+/// A file when the model saw it.
 #[derive(Debug)]
 struct SeenVersion {
     fingerprint: u64,
-    /// Time and length that the file had then.
+    /// Modification time and size at that time.
     stamp: Option<(SystemTime, u64)>,
-    /// A hash of each line; `None` if it is not text, or long.
+    /// Hash of each line; `None` if the file is not text or too large.
     line_hashes: Option<Vec<u64>>,
 }
 
 /// A text file that has changed since the model saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangedFile {
-    /// The file.
+    /// Path of the file.
     pub(crate) path: PathBuf,
-    /// The lines that changed with some around them, numbered.
+    /// Changed lines with context and line numbers.
     pub(crate) snippet: String,
 }
 
 impl SeenFiles {
-    /// Remembers that the model has seen a file as it is.
+    /// Records that the model has seen the file with this content.
     pub(super) fn mark_seen(&self, path: &Path, bytes: &[u8]) {
         let path = resolved_key(path);
         let version = SeenVersion::new(&path, bytes);
         self.lock().insert(path, version);
     }
 
-    /// What the model knows of a file that holds `bytes`.
+    /// Returns whether the model has seen the file with the content `bytes`.
     pub(super) fn knowledge_of(&self, path: &Path, bytes: &[u8]) -> FileKnowledge {
         match self.lock().get(&resolved_key(path)) {
             None => FileKnowledge::Unseen,
@@ -62,8 +62,8 @@ impl SeenFiles {
         }
     }
 
-    /// The text files that have changed since the model saw them, each once: they count as seen
-    /// from then on. Files that are gone, and those that `hides` names, are left out.
+    /// Returns the text files that changed since the model saw them and marks them as seen.
+    /// Deleted files and those that `hides` matches are left out.
     pub(super) fn take_changed(&self, hides: &HiddenFileFilter) -> Vec<ChangedFile> {
         let mut found = Vec::new();
         for (path, version) in self.lock().iter_mut() {
@@ -72,15 +72,15 @@ impl SeenFiles {
                 continue;
             }
             let Ok(bytes) = safe_file::read(path, MAX_COMPARED_BYTES) else { continue };
-            let fresh = SeenVersion::new(path, &bytes);
-            if fresh.fingerprint != version.fingerprint
-                && let (Some(old), Some(new)) = (&version.line_hashes, &fresh.line_hashes)
+            let current = SeenVersion::new(path, &bytes);
+            if current.fingerprint != version.fingerprint
+                && let (Some(old), Some(new)) = (&version.line_hashes, &current.line_hashes)
             {
                 found.push(ChangedFile { path: path.clone(), snippet: changed_snippet(old, new, &bytes) });
             }
-            // Of what was told nothing, an edit still says that it has changed.
-            if fresh.line_hashes.is_some() {
-                *version = fresh;
+            // Changes of other files are not shown; Edit still reports them as changed.
+            if current.line_hashes.is_some() {
+                *version = current;
             }
         }
         found
@@ -99,7 +99,7 @@ impl SeenVersion {
     }
 }
 
-/// The lines of `new`, the text of `bytes`, that differ from those of `old`.
+/// Formats the lines of `bytes` (with the hashes `new`) that differ from `old`.
 fn changed_snippet(old: &[u64], new: &[u64], bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.split('\n').collect();
@@ -108,7 +108,7 @@ fn changed_snippet(old: &[u64], new: &[u64], bytes: &[u8]) -> String {
     for group in group_diff_ops(ops, CONTEXT_LINES) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let mut range = first.new_range().start..last.new_range().end.min(lines.len());
-        // What follows the last line end is no line.
+        // The text after the last line end is not a line.
         if range.end == lines.len() && lines.last().is_some_and(|line| line.is_empty()) {
             range.end -= 1;
         }

@@ -1,4 +1,4 @@
-//! What runs in the background: shell commands and subagents.
+//! Background tasks of a session: shell commands and subagents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,49 +15,49 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::new_run_id;
 
-/// All background tasks of a session.
+/// All background tasks of a session, running or ended.
 #[derive(Default)]
 pub struct TaskList {
     tasks: Mutex<BTreeMap<String, Task>>,
     listener: Arc<Mutex<Option<TaskListener>>>,
 }
 
-/// Hears of every task that begins, and of its end.
+/// Called when a task starts and when it ends.
 pub type TaskListener = Arc<dyn Fn(&Task) + Send + Sync>;
 
 /// A background task.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Which.
+    /// ID that TaskOutput and TaskStop refer to.
     pub id: String,
-    /// What kind of work it is.
+    /// Whether it is a command or a subagent.
     pub kind: TaskKind,
-    /// What it is for.
+    /// Short description for the user.
     pub description: String,
-    /// Where its output is.
+    /// File that the output is written to.
     pub output_path: PathBuf,
-    /// The call that began it.
+    /// ID of the tool call that started it.
     pub tool_use_id: ToolUseId,
-    /// Names this run of it.
+    /// ID of this run; later runs sort after earlier ones.
     pub run_id: String,
-    /// Ends it.
+    /// Cancelled to end the task.
     pub cancel: CancellationToken,
     status: watch::Sender<TaskStatus>,
     output: Arc<Mutex<Option<String>>>,
     is_seen: Arc<AtomicBool>,
 }
 
-/// What kind of work a task is.
+/// Kind of a background task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskKind {
     /// A shell command.
     Command,
-    /// A subagent of this name.
+    /// A subagent, with the name of its definition.
     Subagent(String),
 }
 
 impl TaskKind {
-    /// The word of the wire.
+    /// Returns the value used in JSON.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Command => "local_bash",
@@ -66,19 +66,19 @@ impl TaskKind {
     }
 }
 
-/// How a background task stands.
+/// Status of a background task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// It runs.
+    /// Still running.
     Running,
-    /// It ended by itself, with a code; a subagent's is 0 when it has a report.
+    /// Ended by itself with an exit code; 0 for a subagent that returned a report.
     Exited(i32),
-    /// It was ended.
+    /// Stopped by TaskStop, the host or the end of the session.
     Killed,
 }
 
 impl TaskStatus {
-    /// The word of the wire.
+    /// Returns the value used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -88,14 +88,14 @@ impl TaskStatus {
         }
     }
 
-    /// The word of the wire for an end.
+    /// Returns the value used in task notifications, where a killed task is `stopped`.
     pub fn as_notification_str(self) -> &'static str {
         if self == Self::Killed { "stopped" } else { self.as_str() }
     }
 }
 
 impl Task {
-    /// A task that is about to run.
+    /// Describes a task that is about to start ([`TaskList::spawn`]).
     pub fn new(id: String, kind: TaskKind, description: String, file: PathBuf, call: ToolUseId) -> Self {
         Self {
             id,
@@ -111,60 +111,60 @@ impl Task {
         }
     }
 
-    /// How it stands.
+    /// Returns the current status.
     pub fn status(&self) -> TaskStatus {
         *self.status.borrow()
     }
 
-    /// Waits for its end and says how that was.
+    /// Waits until the task has ended and returns its final status.
     pub async fn wait(&self) -> TaskStatus {
         let mut status = self.status.subscribe();
         status.wait_for(|status| *status != TaskStatus::Running).await.map_or(TaskStatus::Killed, |status| *status)
     }
 
-    /// What it gave; none while it runs.
+    /// Returns the final output; `None` while the task runs.
     pub fn output(&self) -> Option<String> {
         self.output.lock().clone()
     }
 
-    /// The model knows how it ended.
+    /// Records that the model has been informed of the end.
     pub fn mark_seen(&self) {
         self.is_seen.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the model knows how it ended.
+    /// Whether the model has been informed of the end.
     pub fn is_seen(&self) -> bool {
         self.is_seen.load(Ordering::Relaxed)
     }
 }
 
 impl TaskList {
-    /// All tasks that were started.
+    /// Returns all tasks, in the order of their ids.
     pub fn list(&self) -> Vec<Task> {
         self.lock().values().cloned().collect()
     }
 
-    /// The tasks that run.
+    /// Returns the tasks that are still running.
     pub fn running(&self) -> Vec<Task> {
         self.lock().values().filter(|task| task.status() == TaskStatus::Running).cloned().collect()
     }
 
-    /// One task.
+    /// Returns the task with this id, if there is one.
     pub fn find(&self, id: &str) -> Option<Task> {
         self.lock().get(id).cloned()
     }
 
-    /// Ends a task with all its children; false when there is none that runs.
+    /// Cancels a task; returns `false` if no running task has this id.
     pub fn stop(&self, id: &str) -> bool {
         let running = self.find(id).filter(|task| task.status() == TaskStatus::Running);
         running.map(|task| task.cancel.cancel()).is_some()
     }
 
-    /// Ends all tasks, and waits until they have. Nobody hears of it.
+    /// Cancels all tasks and waits for their end, without calling the listener.
     pub async fn stop_all(&self) {
         *self.listener.lock() = None;
         loop {
-            // What ends may have begun something meanwhile.
+            // A task that ends may have started another one.
             let running = self.running();
             if running.is_empty() {
                 return;
@@ -174,12 +174,12 @@ impl TaskList {
         }
     }
 
-    /// Says who hears of tasks.
+    /// Sets the function that is called when tasks start and end.
     pub fn set_listener(&self, listener: TaskListener) {
         *self.listener.lock() = Some(listener);
     }
 
-    /// Lets a task run on its own, to its end or until it is stopped: `work` heeds that.
+    /// Runs a task to its end in the background; `work` must watch `task.cancel`.
     pub fn spawn(&self, task: Task, work: impl Future<Output = (TaskStatus, String)> + Send + 'static) {
         self.lock().insert(task.id.clone(), task.clone());
         notify_listener(&self.listener, &task);
@@ -206,7 +206,7 @@ fn notify_listener(listener: &Mutex<Option<TaskListener>>, task: &Task) {
 
 impl fmt::Debug for TaskList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tasks").field("list", &self.list()).finish_non_exhaustive()
+        f.debug_struct("TaskList").field("list", &self.list()).finish_non_exhaustive()
     }
 }
 

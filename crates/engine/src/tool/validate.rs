@@ -1,11 +1,11 @@
-//! Whether an input fits its schema, said in words a model can act on.
+//! Validation of tool input, with messages that a model can act on.
 
 use serde_json::{Map, Value};
 
 use super::{ToolDefinition, ToolOutput};
 
-/// Checks an input against the tool's definition: every field named, none more, each of
-/// its type. The error is what the model is told instead of a result.
+/// Checks an input against the schema of the tool: required fields, unknown fields, types.
+/// The error is the output to send to the model.
 pub fn validate_input(definition: &ToolDefinition, input: &Value) -> Result<(), Box<ToolOutput>> {
     let issues = match input.as_object() {
         Some(fields) => object_issues(&definition.input_schema, fields),
@@ -38,7 +38,7 @@ fn object_issues(schema: &Value, fields: &Map<String, Value>) -> Vec<String> {
         .keys()
         .filter(|name| closed && !properties.contains_key(*name))
         .map(|name| format!("An unexpected parameter `{name}` was provided"));
-    // What may be left out may also be null.
+    // Optional fields may also be null.
     let needed = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
     let given = fields.iter().filter(|(name, value)| !value.is_null() || needed(name));
     let wrong = given.filter_map(|(name, value)| value_issue(name, properties.get(name)?, value));

@@ -18,44 +18,45 @@ use crate::clock::random_id;
 use crate::path::{self, TargetPath, resolve};
 use crate::sandbox::{self, CommandContext, Sandbox};
 
-/// Hears of every change of a file before it is made.
+/// Called before tools change files.
 pub trait FileChangeObserver: Send + Sync {
-    /// The file is about to change; `old` is what it holds, none when it does not exist.
-    /// An error stops the change.
+    /// A tool is about to change the file; `old` is its content, `None` if it does not exist.
+    /// An error prevents the change.
     fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()>;
 }
 
-/// Answers a question about a text: prompt and text in, answer out.
+/// Answers a prompt about a text by an API call: takes prompt and text, returns the answer.
 pub type Summariser = Arc<dyn Fn(String, String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// Tells whether a rule refuses or asks about the host of a URL.
+/// Whether a deny or ask rule matches the host of a URL.
 pub(crate) type DeniedHostFilter = Arc<dyn Fn(&Url) -> bool + Send + Sync>;
 
-/// Tells whether a rule keeps a file from being read.
+/// Whether a deny or ask rule protects a file from being read.
 pub type HiddenFileFilter = Arc<dyn Fn(&TargetPath) -> bool + Send + Sync>;
 
-/// What a place is made of.
+/// Options of a [`Workspace`].
 #[derive(Default, Clone)]
 pub struct WorkspaceOptions {
-    /// The environment of commands; our own secrets are taken out of it.
+    /// Environment of commands; credentials of the agent are removed from it.
     pub env: BTreeMap<OsString, OsString>,
-    /// The folder for long outputs and those of background tasks; none means a new one.
+    /// Folder for long outputs and outputs of background tasks; `None` creates a temporary one.
     pub output_folder: Option<PathBuf>,
-    /// More folders than the root that tools may work in.
+    /// Folders besides the root that tools may work in.
     pub folders: Vec<PathBuf>,
-    /// Whether file tools stay inside these folders, whatever rules and users say.
+    /// Whether file tools are limited to these folders, whatever rules and user allow.
     pub is_confined: bool,
-    /// Which addresses may be fetched.
+    /// Network addresses that WebFetch may connect to.
     pub fetch_scope: FetchScope,
-    /// Who hears of changes of files.
+    /// Called before files are changed.
     pub change_observer: Option<Arc<dyn FileChangeObserver>>,
-    /// Who answers questions about web pages.
+    /// Answers prompts about web pages; without it WebFetch returns the page.
     pub summariser: Option<Summariser>,
-    /// What the sandbox of commands is made of.
+    /// Options of the sandbox for commands.
     pub sandbox: sandbox::SandboxOptions,
 }
 
-/// Where tools run. A subagent has a place of its own ([`Workspace::for_subagent`]).
+/// State that tools share: folders, current folder, files seen, background tasks, sandbox.
+/// A subagent has its own ([`Workspace::for_subagent`]).
 pub struct Workspace {
     root: PathBuf,
     cwd: Mutex<PathBuf>,
@@ -64,14 +65,14 @@ pub struct Workspace {
     shared: Arc<SharedWorkspace>,
 }
 
-/// What a session and its subagents have in common.
+/// State that a session shares with its subagents.
 struct SharedWorkspace {
     folders: RwLock<Vec<PathBuf>>,
     hidden_files: RwLock<Option<HiddenFileFilter>>,
     denied_hosts: RwLock<Option<DeniedHostFilter>>,
-    /// Shells whose children were left running, by their process group.
+    /// Process groups of ended shells that still have members.
     leftover_groups: Mutex<Vec<u32>>,
-    /// Whether the folder for outputs is ours to remove.
+    /// Whether the output folder was created here and its files may be removed.
     owns_output_folder: bool,
     tasks: TaskList,
     page_cache: PageCache,
@@ -82,12 +83,12 @@ struct SharedWorkspace {
 
 impl Drop for SharedWorkspace {
     fn drop(&mut self) {
-        // Only an empty folder is removed: hosts may still read files that were reported to them.
+        // Only removes an empty folder: hosts may still read files that were reported to them.
         let _ = std::fs::remove_dir(&self.output_folder);
     }
 }
 
-/// What the agent itself signs in with, which no command needs to know.
+/// Variables with the agent's own credentials, which commands do not get.
 pub(crate) const SECRET_VARIABLES: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -98,19 +99,19 @@ pub(crate) const SECRET_VARIABLES: [&str; 6] = [
 ];
 
 impl Workspace {
-    /// A place in the folder `root`, which must be absolute.
+    /// Creates a workspace in the folder `root`, which must be absolute.
     pub fn new(root: impl Into<PathBuf>, mut options: WorkspaceOptions) -> Self {
         let root = root.into();
         let root = resolve(&root).unwrap_or(root);
-        // `CDPATH` would change where `cd` leads; `PWD` may be another way to the folder, and
-        // then `cd ..` leads elsewhere than the folder's own `..`.
+        // `CDPATH` would change where `cd` goes. `PWD` may name the folder through a link, and
+        // then `cd ..` goes elsewhere than the folder's own `..`.
         for name in SECRET_VARIABLES.into_iter().chain(["CDPATH", "PWD", "OLDPWD"]) {
             options.env.remove(OsStr::new(name));
         }
         let folders = std::mem::take(&mut options.folders);
         let own_outputs = options.output_folder.is_none();
         let outputs = options.output_folder.take().unwrap_or_else(|| std::env::temp_dir().join(random_id("quipu-")));
-        let place = Self {
+        let workspace = Self {
             cwd: Mutex::new(root.clone()),
             seen_files: SeenFiles::default(),
             todos: Mutex::default(),
@@ -128,11 +129,12 @@ impl Workspace {
             }),
             root,
         };
-        folders.iter().for_each(|folder| place.add_folder(folder));
-        place
+        folders.iter().for_each(|folder| workspace.add_folder(folder));
+        workspace
     }
 
-    /// The place of a subagent: the same folders and hooks, its own memory of what it read.
+    /// Creates the workspace of a subagent: shared folders, tasks and sandbox, own current folder,
+    /// todos and record of files seen.
     pub fn for_subagent(&self) -> Self {
         Self {
             root: self.root.clone(),
@@ -143,64 +145,64 @@ impl Workspace {
         }
     }
 
-    /// The folder the session started in.
+    /// Returns the folder the session started in.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder commands start in.
+    /// Returns the folder that commands start in.
     pub fn cwd(&self) -> PathBuf {
         lock(&self.cwd).clone()
     }
 
-    /// Makes `folder` the one commands start in.
+    /// Sets the folder that commands start in.
     pub fn set_cwd(&self, folder: impl Into<PathBuf>) {
         *lock(&self.cwd) = folder.into();
     }
 
-    /// The person's own folder.
+    /// Returns the user's home folder; `None` if `HOME` is not set.
     pub fn home(&self) -> Option<PathBuf> {
         self.env().get(OsStr::new("HOME")).map(PathBuf::from)
     }
 
-    /// The folder of the user's settings.
+    /// Returns the folder of the user's settings: `CLAUDE_CONFIG_DIR` or `~/.claude`.
     pub(crate) fn config_folder(&self) -> Option<PathBuf> {
         let set = self.env().get(OsStr::new("CLAUDE_CONFIG_DIR")).filter(|set| !set.is_empty());
         let folder = set.map(PathBuf::from).or_else(|| Some(self.home()?.join(".claude")))?;
         Some(resolve(&folder).unwrap_or(folder))
     }
 
-    /// The environment of commands.
+    /// Returns the environment of commands.
     pub fn env(&self) -> &BTreeMap<OsString, OsString> {
         &self.shared.options.env
     }
 
-    /// Whether file tools stay inside the session's folders, whatever rules say.
+    /// Whether file tools are limited to the session's folders, whatever rules allow.
     pub fn is_confined(&self) -> bool {
         self.shared.options.is_confined
     }
 
-    /// The folder for long outputs and those of background tasks.
+    /// Returns the folder for long outputs and outputs of background tasks.
     pub fn output_folder(&self) -> &Path {
         &self.shared.output_folder
     }
 
-    /// Who answers questions about web pages.
+    /// Returns the function that answers prompts about web pages, if there is one.
     pub fn summariser(&self) -> Option<&Summariser> {
         self.shared.options.summariser.as_ref()
     }
 
-    /// A path as the model wrote it, made absolute: `~` and the current folder filled in.
+    /// Makes a path from the model absolute, relative to the current folder or `~`.
     pub fn absolute(&self, path: &str) -> PathBuf {
         path::absolute(path, self.home().as_deref(), &self.cwd())
     }
 
-    /// The folders tools may work in, as they really are.
+    /// Returns the folders that tools may work in, resolved.
     pub fn folders(&self) -> Vec<PathBuf> {
         self.shared.folders.read().clone()
     }
 
-    /// Lets tools work in one more folder.
+    /// Adds a folder that tools may work in.
     pub fn add_folder(&self, folder: &Path) {
         let folder = self.absolute(&folder.to_string_lossy());
         let folder = resolve(&folder).unwrap_or(folder);
@@ -210,7 +212,7 @@ impl Workspace {
         }
     }
 
-    /// No longer lets tools work in a folder; the root stays.
+    /// Removes a folder that tools may work in; the root cannot be removed.
     pub fn remove_folder(&self, folder: &Path) {
         let folder = self.absolute(&folder.to_string_lossy());
         let folder = resolve(&folder).unwrap_or(folder);
@@ -218,17 +220,17 @@ impl Workspace {
         folders.retain(|open| *open == self.root || *open != folder);
     }
 
-    /// Whether a path, every link of it followed, is inside the folders.
+    /// Whether a path, after resolving its links, is inside the folders.
     pub fn contains(&self, path: &Path) -> bool {
         resolve(path).is_some_and(|real| self.folders().iter().any(|folder| real.starts_with(folder)))
     }
 
-    /// Says which files searches leave out; the rules know ([`hidden`](crate::permission::hidden_file_filter)).
+    /// Sets which files searches leave out ([`hidden_file_filter`](crate::permission::hidden_file_filter)).
     pub fn set_hidden_files(&self, hides: HiddenFileFilter) {
         *self.shared.hidden_files.write() = Some(hides);
     }
 
-    /// Which files searches leave out.
+    /// Returns the test for files that searches leave out.
     pub(crate) fn hidden_files(&self) -> HiddenFileFilter {
         let hides = self.shared.hidden_files.read().clone();
         hides.unwrap_or_else(|| Arc::new(|_| false))
@@ -239,23 +241,23 @@ impl Workspace {
         CommandContext { cwd: self.cwd(), folders: self.folders(), home: self.home(), env: self.env() }
     }
 
-    /// What holds commands.
+    /// Returns the sandbox for commands.
     pub fn sandbox(&self) -> &Sandbox {
         &self.shared.sandbox
     }
 
-    /// Sets the test of hosts that rules refuse ([`enforce`](crate::permission::apply_rules)).
+    /// Sets the test for hosts with a deny or ask rule ([`apply_rules`](crate::permission::apply_rules)).
     pub(crate) fn set_denied_hosts(&self, refuses: DeniedHostFilter) {
         *self.shared.denied_hosts.write() = Some(refuses);
     }
 
-    /// Whether a rule refuses or asks about the host of a URL.
+    /// Whether a deny or ask rule matches the host of a URL.
     pub(crate) fn is_host_denied(&self, url: &Url) -> bool {
         let refuses = self.shared.denied_hosts.read().clone();
         refuses.is_some_and(|refuses| refuses(url))
     }
 
-    /// Notes that a shell has ended; what it left running ends with the session.
+    /// Records the process group of an ended shell, so that remaining processes end with the session.
     pub(crate) fn track_process_group(&self, shell: u32) {
         use rustix::process::{Pid, test_kill_process_group};
         let group = i32::try_from(shell).ok().and_then(Pid::from_raw);
@@ -264,8 +266,8 @@ impl Workspace {
         }
     }
 
-    /// Ends what ended shells have left running, and removes what was saved for the model.
-    /// Output of background tasks stays: hosts were told where it is.
+    /// Kills processes left by ended shells and removes saved outputs. Output files of
+    /// background tasks stay, because their paths were reported to hosts.
     pub(crate) fn close(&self) {
         std::mem::take(&mut *lock(&self.shared.leftover_groups)).into_iter().for_each(kill_leftover_group);
         let kept: Vec<PathBuf> = self.tasks().list().into_iter().map(|task| task.output_path).collect();
@@ -275,47 +277,47 @@ impl Workspace {
         }
     }
 
-    /// What runs in the background.
+    /// Returns the background tasks.
     pub fn tasks(&self) -> &TaskList {
         &self.shared.tasks
     }
 
-    /// Web pages that were read a short while ago.
+    /// Returns the cache of fetched web pages.
     pub(crate) fn page_cache(&self) -> &PageCache {
         &self.shared.page_cache
     }
 
-    /// Which addresses may be fetched.
+    /// Returns which network addresses WebFetch may connect to.
     pub fn fetch_scope(&self) -> FetchScope {
         self.shared.options.fetch_scope
     }
 
-    /// Remembers that the model has seen a file as it is.
+    /// Records that the model has seen the file with this content.
     pub fn mark_seen(&self, path: &Path, bytes: &[u8]) {
         self.seen_files.mark_seen(path, bytes);
     }
 
-    /// What the model knows of a file that holds `bytes`.
+    /// Returns whether the model has seen the file with the content `bytes`.
     pub fn knowledge_of(&self, path: &Path, bytes: &[u8]) -> FileKnowledge {
         self.seen_files.knowledge_of(path, bytes)
     }
 
-    /// The text files that have changed since the model saw them; each change is returned once.
+    /// Returns the text files that changed since the model saw them; each change is returned once.
     pub(crate) fn take_changed_files(&self) -> Vec<ChangedFile> {
         self.seen_files.take_changed(&self.hidden_files())
     }
 
-    /// Says that a file is about to change.
+    /// Calls the change observer; an error prevents the change.
     pub(crate) fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()> {
         self.shared.options.change_observer.as_ref().map_or(Ok(()), |hook| hook.before_change(path, old))
     }
 
-    /// The task list.
+    /// Returns the todo list.
     pub fn todos(&self) -> Vec<Json> {
         lock(&self.todos).clone()
     }
 
-    /// Puts `todos` in the place of the task list and returns the old one.
+    /// Replaces the todo list and returns the old one.
     pub fn set_todos(&self, todos: Vec<Json>) -> Vec<Json> {
         std::mem::replace(&mut *lock(&self.todos), todos)
     }
@@ -323,23 +325,23 @@ impl Workspace {
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("root", &self.root).field("folders", &self.folders()).finish_non_exhaustive()
+        f.debug_struct("Workspace").field("root", &self.root).field("folders", &self.folders()).finish_non_exhaustive()
     }
 }
 
-/// What the model knows of a file.
+/// Whether the model has seen the current content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKnowledge {
-    /// It has not seen it.
+    /// The model has not seen the file.
     Unseen,
-    /// It has seen it before it changed.
+    /// The file has changed since the model saw it.
     Stale,
-    /// It has seen what is there.
+    /// The model has seen the current content.
     Current,
 }
 
-/// Kills a process group whose leader is gone. While a group has members its number is
-/// given to no other process, so one with a living leader is another's.
+/// Kills a process group whose leader has ended. The id of a group with members is not
+/// reused, so a group whose leader is alive belongs to another program.
 fn kill_leftover_group(leader: u32) {
     use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
     let group = i32::try_from(leader).ok().and_then(Pid::from_raw);

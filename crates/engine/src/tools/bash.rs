@@ -1,4 +1,4 @@
-//! Bash: shell commands, in the foreground and in the background.
+//! The Bash tool: shell commands, in the foreground and in the background.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ mod capture;
 mod exit_code;
 mod process;
 
-/// How long a command may take when the call does not say, in milliseconds.
+/// Timeout of a command if the call sets none.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
-/// How long a command may take at all.
+/// Maximum timeout of a command.
 const MAX_TIMEOUT_MS: u64 = 600_000;
-/// How much output the model is given, in characters.
+/// Maximum length of the output that the model gets, in characters.
 const MAX_OUTPUT_CHARS: usize = 30_000;
-/// How much of a longer output is shown, in characters.
+/// Length of the preview of a longer output, in characters.
 const PREVIEW_CHARS: usize = 2000;
 
-/// Runs shell commands.
+/// The Bash tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Bash;
 
@@ -68,32 +68,32 @@ impl Tool for Bash {
         }
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { add_sandbox_note(into_output(run(call_input, place, call).await), call.profile) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { add_sandbox_note(into_output(run(input, workspace, call).await), call.profile) })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let wanted: BashInput = parse_input(call_input)?;
-    if wanted.run_in_background.is_true() {
-        return run_in_background(&wanted, place, call);
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let input: BashInput = parse_input(input)?;
+    if input.run_in_background.is_true() {
+        return run_in_background(&input, workspace, call);
     }
-    let limits = BashLimits::from_env(place);
+    let limits = BashLimits::from_env(workspace);
     let time = Duration::from_millis(
-        wanted.timeout.get().copied().unwrap_or(limits.default_timeout_ms).min(limits.max_timeout_ms),
+        input.timeout.get().copied().unwrap_or(limits.default_timeout_ms).min(limits.max_timeout_ms),
     );
-    let mut process = ShellProcess::start(&wanted.command, place, random_id("b"), call.profile, false)?;
+    let mut process = ShellProcess::start(&input.command, workspace, random_id("b"), call.profile, false)?;
     let end = process.wait(time, call).await;
     if end == ProcessEnd::MovedToBackground {
-        return Ok(continue_in_background(process, &wanted, place, call));
+        return Ok(continue_in_background(process, &input, workspace, call));
     }
     let captured = process.captured_output().await;
-    let reset = process.adopt_cwd(place);
+    let reset = process.adopt_cwd(workspace);
     if let Some(moved) = process.move_guarded_aside() {
         return Err(failed_output(&moved, &captured, limits.max_output_chars));
     }
     Ok(match end {
-        ProcessEnd::Exited(code) => finished_output(&wanted.command, code, captured, reset, limits.max_output_chars),
+        ProcessEnd::Exited(code) => finished_output(&input.command, code, captured, reset, limits.max_output_chars),
         ProcessEnd::Signaled(signal) => {
             failed_output(&format!("Exit code {}", 128 + signal), &captured, limits.max_output_chars)
         }
@@ -111,7 +111,7 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     })
 }
 
-/// What the environment says about limits.
+/// Limits from environment variables, or the defaults.
 struct BashLimits {
     default_timeout_ms: u64,
     max_timeout_ms: u64,
@@ -119,8 +119,8 @@ struct BashLimits {
 }
 
 impl BashLimits {
-    fn from_env(place: &Workspace) -> Self {
-        let number = |name: &str| place.env().get(std::ffi::OsStr::new(name))?.to_str()?.parse::<u64>().ok();
+    fn from_env(workspace: &Workspace) -> Self {
+        let number = |name: &str| workspace.env().get(std::ffi::OsStr::new(name))?.to_str()?.parse::<u64>().ok();
         let timeout = number("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(DEFAULT_TIMEOUT_MS);
         let output = number("BASH_MAX_OUTPUT_LENGTH").and_then(|n| usize::try_from(n).ok());
         Self {
@@ -131,23 +131,23 @@ impl BashLimits {
     }
 }
 
-fn run_in_background(wanted: &BashInput, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let process = ShellProcess::start(&wanted.command, place, random_id("b"), call.profile, true)?;
-    Ok(continue_in_background(process, wanted, place, call))
+fn run_in_background(input: &BashInput, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let process = ShellProcess::start(&input.command, workspace, random_id("b"), call.profile, true)?;
+    Ok(continue_in_background(process, input, workspace, call))
 }
 
-/// Lets a command go on in the background.
+/// Moves a running command to the background and returns the output that says so.
 fn continue_in_background(
     mut process: ShellProcess,
-    wanted: &BashInput,
-    place: &Workspace,
+    input: &BashInput,
+    workspace: &Workspace,
     call: &CallContext,
 ) -> ToolOutput {
-    let description = wanted.description.text().unwrap_or(&wanted.command).to_owned();
+    let description = input.description.text().unwrap_or(&input.command).to_owned();
     let (id, file) = (process.id.clone(), process.output_path().to_owned());
     let task = Task::new(id.clone(), TaskKind::Command, description, file.clone(), call.tool_use_id.clone());
     let stop = task.cancel.clone();
-    place.tasks().spawn(task, async move {
+    workspace.tasks().spawn(task, async move {
         let status = match process.wait_until_stopped(&stop).await {
             ProcessEnd::Exited(code) => TaskStatus::Exited(code),
             ProcessEnd::Signaled(signal) => TaskStatus::Exited(128 + signal),
@@ -211,7 +211,7 @@ fn finished_output(
     ToolOutput::new(words, &raw)
 }
 
-/// What a command prints that was refused something, in lower case.
+/// Lower-case texts in the output of commands that were denied something.
 const DENIAL_TEXTS: [&str; 6] = [
     "permission denied",
     "operation not permitted",
@@ -221,7 +221,7 @@ const DENIAL_TEXTS: [&str; 6] = [
     "host is unreachable",
 ];
 
-/// Tells the model of a command that failed that the sandbox may be why.
+/// Adds a note to the output of a failed command if the sandbox may be the reason.
 fn add_sandbox_note(mut output: ToolOutput, profile: SandboxProfile) -> ToolOutput {
     let text = output.content.to_text();
     let is_refused = || {
@@ -245,7 +245,7 @@ fn failed_output(heading: &str, captured: &CapturedOutput, most: usize) -> ToolO
     ToolOutput::failure(format!("{heading}\n{}", captured.head_and_tail_text(most)).trim_end())
 }
 
-/// A time as people say it.
+/// Formats a duration for messages: `500ms`, `45s`, `2m 0s`.
 fn format_duration(time: Duration) -> String {
     match (time.as_secs() / 60, time.as_secs() % 60) {
         (0, 0) => format!("{}ms", time.as_millis()),

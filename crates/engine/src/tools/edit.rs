@@ -1,4 +1,4 @@
-//! Edit: one text in a file put in the place of another.
+//! The Edit tool: replaces text in a file.
 
 use futures_util::future::BoxFuture;
 use quipu_message::tool::EditInput;
@@ -10,7 +10,7 @@ use super::{into_output, parse_input};
 use crate::path::TargetPath;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// Changes files.
+/// The Edit tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit;
 
@@ -43,30 +43,30 @@ impl Tool for Edit {
     fn precheck<'a>(
         &'a self,
         input: &'a Value,
-        place: &'a Workspace,
+        workspace: &'a Workspace,
         call: &'a CallContext,
     ) -> BoxFuture<'a, Option<ToolOutput>> {
-        Box::pin(async move { plan_edit(input.clone(), place, call).await.err() })
+        Box::pin(async move { plan_edit(input.clone(), workspace, call).await.err() })
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace, call).await) })
     }
 }
 
-/// A change that can be made.
+/// An edit that was checked and can be applied.
 struct PlannedEdit {
     input: EditInput,
     target: TargetPath,
-    /// The file as it is; `None` if it is to be created.
+    /// Current file; `None` if it is to be created.
     original: Option<OriginalFile>,
     updated: String,
 }
 
-/// Works out what a call changes, or why it cannot.
-async fn plan_edit(call_input: Value, place: &Workspace, call: &CallContext) -> Result<PlannedEdit, ToolOutput> {
-    let edit: EditInput = parse_input(call_input)?;
-    let target = call.resolve_target(&edit.file_path, place);
+/// Checks a call and computes the new text; the error is the output for the model.
+async fn plan_edit(input: Value, workspace: &Workspace, call: &CallContext) -> Result<PlannedEdit, ToolOutput> {
+    let edit: EditInput = parse_input(input)?;
+    let target = call.resolve_target(&edit.file_path, workspace);
     let path = &target.given;
     if edit.old_string == edit.new_string {
         return Err(ToolOutput::tool_use_error("No changes to make: old_string and new_string are the same."));
@@ -80,12 +80,12 @@ async fn plan_edit(call_input: Value, place: &Workspace, call: &CallContext) -> 
             path.display()
         )));
     }
-    let before = OriginalFile::read(target.clone(), place).await?;
+    let before = OriginalFile::read(target.clone(), workspace).await?;
     let updated = match &before {
         Some(before) => replace_text(&before.text, &edit, edit.replace_all.is_true())?,
         None if edit.old_string.is_empty() => edit.new_string.clone(),
         None => {
-            let cwd = place.cwd();
+            let cwd = workspace.cwd();
             let note = format!("Note: your current working directory is {}.", cwd.display());
             return Err(ToolOutput::tool_use_error(format!("File does not exist. {note}")));
         }
@@ -93,17 +93,17 @@ async fn plan_edit(call_input: Value, place: &Workspace, call: &CallContext) -> 
     Ok(PlannedEdit { input: edit, target, original: before, updated })
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let PlannedEdit { input: edit, target, original: before, updated } = plan_edit(call_input, place, call).await?;
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let PlannedEdit { input: edit, target, original: before, updated } = plan_edit(input, workspace, call).await?;
     let name = target.given.to_string_lossy().into_owned();
     let all = edit.replace_all.is_true();
     let words = match &before {
         None => {
-            create_file(&target, &updated, place).await?;
+            create_file(&target, &updated, workspace).await?;
             format!("File created successfully at: {name} {FILE_STATE_NOTE}")
         }
         Some(before) => {
-            before.write(&updated, place).await?;
+            before.write(&updated, workspace).await?;
             let how = if all { ". All occurrences were successfully replaced." } else { " successfully." };
             let current = if before.is_seen { format!(" {FILE_STATE_NOTE}") } else { String::new() };
             format!("The file {name} has been updated{how}{current}")
@@ -129,7 +129,7 @@ fn replace_text(text: &str, edit: &EditInput, all: bool) -> Result<String, ToolO
         let message = "Cannot create the file: it is already there, and not empty.";
         return if text.trim().is_empty() { Ok(new.to_owned()) } else { Err(ToolOutput::tool_use_error(message)) };
     }
-    // A file may mix line ends, and then only what is really there counts.
+    // In a file with mixed line ends only the exact text counts.
     let old = if text.contains(&old) { old } else { edit.old_string.clone() };
     match text.matches(old.as_str()).count() {
         0 => Err(ToolOutput::tool_use_error(format!(

@@ -1,4 +1,4 @@
-//! What Write, Edit and NotebookEdit have in common: a file, looked at, then changed.
+//! Reading and changing a file, shared by Write, Edit and NotebookEdit.
 
 use std::io;
 use std::path::Path;
@@ -14,34 +14,34 @@ use crate::tool::{FileKnowledge, ToolOutput, Workspace};
 /// Unchanged lines kept around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// What the model is told behind a change.
+/// Note at the end of the output of a change.
 pub(super) const FILE_STATE_NOTE: &str = "(file state is current in your context — no need to Read it back)";
 
-/// A text file as it is before a change.
+/// A text file before a change.
 pub(super) struct OriginalFile {
     target: TargetPath,
     bytes: Vec<u8>,
-    /// Its text, lines ended by `\n` alone.
+    /// Text with `\n` as line end.
     pub(super) text: String,
     uses_crlf: bool,
     has_byte_order_mark: bool,
-    /// Whether the model has seen it as it is.
+    /// Whether the model has seen the current content.
     pub(super) is_seen: bool,
 }
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 impl OriginalFile {
-    /// Looks at a file; `None` if there is no file. One that changed after the model saw it is an
-    /// error; one that it never saw is not.
-    pub(super) async fn read(target: TargetPath, place: &Workspace) -> Result<Option<Self>, ToolOutput> {
+    /// Reads a file; `None` if it does not exist. Fails if it changed after the model saw it,
+    /// but not if the model never saw it.
+    pub(super) async fn read(target: TargetPath, workspace: &Workspace) -> Result<Option<Self>, ToolOutput> {
         let path = &target.given;
         let bytes = match read_regular_file(&target).await {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(write_error(path, &e)),
         };
-        let is_known = match place.knowledge_of(path, &bytes) {
+        let is_known = match workspace.knowledge_of(path, &bytes) {
             FileKnowledge::Current => true,
             FileKnowledge::Unseen => false,
             FileKnowledge::Stale => {
@@ -55,28 +55,33 @@ impl OriginalFile {
         };
         let mark = text.starts_with(BYTE_ORDER_MARK);
         let text = text.trim_start_matches(BYTE_ORDER_MARK);
-        // Only where every line ends so can the ends be put back as they were.
+        // The line ends can be restored only if all of them are `\r\n`.
         let crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
         let text = if crlf { text.replace("\r\n", "\n") } else { text.to_owned() };
         Ok(Some(Self { target, text, uses_crlf: crlf, has_byte_order_mark: mark, bytes, is_seen: is_known }))
     }
 
-    /// Puts `text` into the file, in the manner of what was there.
-    pub(super) async fn write(&self, text: &str, place: &Workspace) -> Result<(), ToolOutput> {
+    /// Replaces the content, with the line ends of the original.
+    pub(super) async fn write(&self, text: &str, workspace: &Workspace) -> Result<(), ToolOutput> {
         let text = if self.uses_crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text.to_owned() };
         let text = if self.has_byte_order_mark { format!("{BYTE_ORDER_MARK}{text}") } else { text };
-        write_file(&self.target, Some(&self.bytes), &text, place).await
+        write_file(&self.target, Some(&self.bytes), &text, workspace).await
     }
 }
 
-/// Makes a new file, and the folders above it.
-pub(super) async fn create_file(target: &TargetPath, text: &str, place: &Workspace) -> Result<(), ToolOutput> {
-    write_file(target, None, text, place).await
+/// Creates a file and its missing parent folders.
+pub(super) async fn create_file(target: &TargetPath, text: &str, workspace: &Workspace) -> Result<(), ToolOutput> {
+    write_file(target, None, text, workspace).await
 }
 
-async fn write_file(target: &TargetPath, old: Option<&[u8]>, text: &str, place: &Workspace) -> Result<(), ToolOutput> {
+async fn write_file(
+    target: &TargetPath,
+    old: Option<&[u8]>,
+    text: &str,
+    workspace: &Workspace,
+) -> Result<(), ToolOutput> {
     let path = &target.given;
-    place.before_change(path, old).map_err(|e| write_error(path, &e))?;
+    workspace.before_change(path, old).map_err(|e| write_error(path, &e))?;
     let (real, exists, bytes) = (target.real.clone().unwrap_or_default(), old.is_some(), text.to_owned());
     let write = move || match exists {
         true => safe_file::replace(&real, bytes.as_bytes()),
@@ -84,7 +89,7 @@ async fn write_file(target: &TargetPath, old: Option<&[u8]>, text: &str, place: 
     };
     let written = tokio::task::spawn_blocking(write).await.map_err(io::Error::other);
     written.flatten().map_err(|e| write_error(path, &e))?;
-    place.mark_seen(path, text.as_bytes());
+    workspace.mark_seen(path, text.as_bytes());
     Ok(())
 }
 
@@ -92,7 +97,7 @@ fn write_error(path: &Path, error: &io::Error) -> ToolOutput {
     ToolOutput::failure(format!("{} cannot be changed: {error}.", path.display()))
 }
 
-/// What changes between two texts, in hunks.
+/// Returns the differences between two texts as hunks.
 pub(super) fn diff_hunks(old: &str, new: &str) -> Vec<Hunk> {
     let diff = TextDiff::from_lines(old, new);
     let hunk = |group: &Vec<similar::DiffOp>| {

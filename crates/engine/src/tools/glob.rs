@@ -1,4 +1,4 @@
-//! Glob: files by name.
+//! The Glob tool: finds files by name.
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -14,10 +14,10 @@ use super::{into_output, parse_input};
 use crate::path::{TargetPath, resolve};
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// How many files a call names.
+/// Maximum number of files in the output.
 const MAX_FILES: usize = 100;
 
-/// Finds files by name.
+/// The Glob tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Glob;
 
@@ -44,16 +44,16 @@ impl Tool for Glob {
         ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
     let started = Instant::now();
-    let wanted: GlobInput = parse_input(call_input)?;
-    let folder = call.resolve_target(wanted.path.text().unwrap_or("."), place).given;
-    let (given, pattern) = split_pattern(folder, place, &wanted.pattern);
+    let request: GlobInput = parse_input(input)?;
+    let folder = call.resolve_target(request.path.text().unwrap_or("."), workspace).given;
+    let (given, pattern) = split_pattern(folder, workspace, &request.pattern);
     let Some(folder) = resolve(&given).filter(|folder| folder.is_dir()) else {
         return Err(ToolOutput::tool_use_error(format!("Directory does not exist: {}", given.display())));
     };
@@ -62,7 +62,7 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     let names = names.map_err(|e| ToolOutput::tool_use_error(format!("The pattern cannot be read: {e}")))?;
     let mut walk = WalkBuilder::new(&folder);
     walk.standard_filters(false).filter_entry(|entry| entry.file_name() != ".git").overrides(names);
-    let (hidden, cancel) = (place.hidden_files(), call.cancel.clone());
+    let (hidden, cancel) = (workspace.hidden_files(), call.cancel.clone());
     let found = tokio::task::spawn_blocking(move || {
         let files = walk.build().filter_map(Result::ok).take_while(|_| !cancel.is_cancelled());
         let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
@@ -91,7 +91,7 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     Ok(ToolOutput::new(words, &raw))
 }
 
-/// A file that a walk of a resolved folder came to; it may be a link itself.
+/// Target of an entry from a walk of a resolved folder; only the entry itself may be a link.
 fn entry_target(entry: &ignore::DirEntry) -> TargetPath {
     match entry.path_is_symlink() {
         true => TargetPath::new(entry.path()),
@@ -99,18 +99,18 @@ fn entry_target(entry: &ignore::DirEntry) -> TargetPath {
     }
 }
 
-/// Moves the plain folders at the start of an absolute pattern into the folder.
-fn split_pattern(folder: PathBuf, place: &Workspace, pattern: &str) -> (PathBuf, String) {
+/// Splits an absolute pattern into the folder without wildcards and the rest.
+fn split_pattern(folder: PathBuf, workspace: &Workspace, pattern: &str) -> (PathBuf, String) {
     if !pattern.starts_with(['/', '~']) {
         return (folder, pattern.trim_start_matches("./").to_owned());
     }
     let names: Vec<&str> = pattern.split('/').collect();
     let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '{'])).count().min(names.len() - 1);
     let folder = names[..plain].join("/");
-    (place.absolute(if folder.is_empty() { "/" } else { &folder }), format!("/{}", names[plain..].join("/")))
+    (workspace.absolute(if folder.is_empty() { "/" } else { &folder }), format!("/{}", names[plain..].join("/")))
 }
 
-/// When a file was last changed.
+/// Returns the modification time of a file; the epoch if it cannot be read.
 pub(super) fn modified_time(path: &Path) -> SystemTime {
     let about = std::fs::symlink_metadata(path).and_then(|about| about.modified());
     about.unwrap_or(SystemTime::UNIX_EPOCH)

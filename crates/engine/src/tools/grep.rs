@@ -1,4 +1,4 @@
-//! Grep: lines by pattern, on ripgrep's crates.
+//! The Grep tool: finds lines by regular expression, with ripgrep's crates.
 
 use std::path::{Path, PathBuf};
 
@@ -19,10 +19,10 @@ use search::{FileMatches, FileSearcher};
 
 mod search;
 
-/// How many results a call gives when it does not say.
+/// Maximum number of results if the call sets none.
 const DEFAULT_HEAD_LIMIT: u64 = 250;
 
-/// Finds lines by pattern.
+/// The Grep tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Grep;
 
@@ -64,30 +64,30 @@ impl Tool for Grep {
         ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let wanted: GrepInput = parse_input(call_input)?;
-    let target = call.resolve_target(wanted.path.text().unwrap_or("."), place);
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let request: GrepInput = parse_input(input)?;
+    let target = call.resolve_target(request.path.text().unwrap_or("."), workspace);
     let path = target.real.clone().unwrap_or_default();
     if !path.exists() {
         return Err(ToolOutput::tool_use_error(format!("Path does not exist: {}", target.given.display())));
     }
     let matcher =
-        build_matcher(&wanted).map_err(|e| ToolOutput::tool_use_error(format!("The pattern cannot be read: {e}")))?;
-    let walk = build_walk(&path, &wanted)
+        build_matcher(&request).map_err(|e| ToolOutput::tool_use_error(format!("The pattern cannot be read: {e}")))?;
+    let walk = build_walk(&path, &request)
         .map_err(|e| ToolOutput::tool_use_error(format!("The files cannot be chosen: {e}")))?;
     let shown = |file: &Path, cwd: &Path| file.strip_prefix(cwd).unwrap_or(file).to_string_lossy().into_owned();
-    let (hidden, cancel, cwd) = (place.hidden_files(), call.cancel.clone(), place.cwd());
-    let search = FileSearcher::new(matcher, &wanted, path.is_dir());
+    let (hidden, cancel, cwd) = (workspace.hidden_files(), call.cancel.clone(), workspace.cwd());
+    let search = FileSearcher::new(matcher, &request, path.is_dir());
     let found = tokio::task::spawn_blocking(move || {
         let mut found: Vec<(PathBuf, FileMatches)> = Vec::new();
         let mut search = search;
         for entry in walk.filter_map(Result::ok).take_while(|_| !cancel.is_cancelled()) {
-            // The walk begins at a resolved path and follows no links.
+            // The walk starts at a resolved path and follows no links.
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
             if is_file && !hidden(&TargetPath::from_resolved(entry.path())) {
                 let name = shown(entry.path(), &cwd);
@@ -95,63 +95,63 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
             }
         }
         if !search.shows_lines() {
-            // The latest changed first, as with Glob.
+            // Most recently modified first, as in Glob.
             found.sort_by_cached_key(|(path, _)| std::cmp::Reverse(modified_time(&cwd.join(path))));
         }
         found
     });
     let found = found.await.map_err(|e| ToolOutput::failure(format!("The search broke off: {e}.")))?;
-    Ok(match wanted.output_mode.text().unwrap_or("files_with_matches") {
-        "content" => content_output(&wanted, found),
-        "count" => count_output(&wanted, found),
-        _ => files_output(&wanted, found),
+    Ok(match request.output_mode.text().unwrap_or("files_with_matches") {
+        "content" => content_output(&request, found),
+        "count" => count_output(&request, found),
+        _ => files_output(&request, found),
     })
 }
 
-fn build_matcher(wanted: &GrepInput) -> Result<RegexMatcher, grep_regex::Error> {
-    let lines = wanted.multiline.is_true();
+fn build_matcher(request: &GrepInput) -> Result<RegexMatcher, grep_regex::Error> {
+    let lines = request.multiline.is_true();
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(wanted.ignore_case.is_true()).multi_line(true).dot_matches_new_line(lines);
+    builder.case_insensitive(request.ignore_case.is_true()).multi_line(true).dot_matches_new_line(lines);
     if !lines {
         builder.line_terminator(Some(b'\n'));
     }
-    builder.build(&wanted.pattern)
+    builder.build(&request.pattern)
 }
 
-fn build_walk(path: &Path, wanted: &GrepInput) -> Result<Walk, ignore::Error> {
+fn build_walk(path: &Path, request: &GrepInput) -> Result<Walk, ignore::Error> {
     let mut walk = WalkBuilder::new(path);
     walk.hidden(false)
         .require_git(false)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(|entry| entry.file_name() != ".git" || entry.depth() == 0);
-    if let Some(globs) = wanted.glob.text() {
+    if let Some(globs) = request.glob.text() {
         let mut names = OverrideBuilder::new(path);
-        // Several patterns may be given, separated by spaces, or by commas outside braces.
+        // Globs are separated by spaces, or by commas outside braces.
         let split = |c: char| c.is_whitespace() || (c == ',' && !globs.contains('{'));
         for glob in globs.split(split).filter(|glob| !glob.is_empty()) {
             names.add(glob)?;
         }
         walk.overrides(names.build()?);
     }
-    if let Some(kind) = wanted.file_type.text() {
+    if let Some(kind) = request.file_type.text() {
         walk.types(TypesBuilder::new().add_defaults().select(kind).build()?);
     }
     Ok(walk.build())
 }
 
-/// Results from the offset on, at most as many as asked for; and whether that left some out.
-fn paginate<T>(wanted: &GrepInput, all: Vec<T>) -> (Vec<T>, bool) {
-    let most = wanted.head_limit.get().copied().unwrap_or(DEFAULT_HEAD_LIMIT);
+/// Applies offset and limit; also returns whether results were left out.
+fn paginate<T>(request: &GrepInput, all: Vec<T>) -> (Vec<T>, bool) {
+    let most = request.head_limit.get().copied().unwrap_or(DEFAULT_HEAD_LIMIT);
     let most = if most == 0 { usize::MAX } else { usize::try_from(most).unwrap_or(usize::MAX) };
-    let skip = usize::try_from(wanted.offset.get().copied().unwrap_or(0)).unwrap_or(usize::MAX);
+    let skip = usize::try_from(request.offset.get().copied().unwrap_or(0)).unwrap_or(usize::MAX);
     let more = all.len().saturating_sub(skip) > most;
     (all.into_iter().skip(skip).take(most).collect(), more)
 }
 
-fn files_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
+fn files_output(request: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
     let total = found.len();
     let names: Vec<String> = found.into_iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
-    let (names, more) = paginate(wanted, names);
+    let (names, more) = paginate(request, names);
     let words = match total {
         0 => "No files found".to_owned(),
         1 => format!("Found 1 file\n{}", names.join("\n")),
@@ -163,14 +163,14 @@ fn files_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolO
         filenames: names,
         ..GrepOutput::default()
     };
-    finish_output(wanted, words, raw, more)
+    finish_output(request, words, raw, more)
 }
 
-fn content_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
+fn content_output(request: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
     let lines: Vec<String> = found.into_iter().flat_map(|(_, found)| found.lines).collect();
-    // A mark between stretches stands only between them.
+    // Separators are only between groups of lines, not before the first.
     let lines: Vec<String> = lines.into_iter().skip_while(|line| line == "--").collect();
-    let (lines, more) = paginate(wanted, lines);
+    let (lines, more) = paginate(request, lines);
     let content = lines.join("\n");
     let words = if content.is_empty() { "No matches found".to_owned() } else { content.clone() };
     let raw = GrepOutput {
@@ -180,14 +180,14 @@ fn content_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> Too
         num_lines: (lines.len() as u64).into(),
         ..GrepOutput::default()
     };
-    finish_output(wanted, words, raw, more)
+    finish_output(request, words, raw, more)
 }
 
-fn count_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
+fn count_output(request: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolOutput {
     let matches: u64 = found.iter().map(|(_, found)| found.match_count).sum();
     let files = found.len();
     let lines = found.into_iter().map(|(path, found)| format!("{}:{}", path.display(), found.match_count)).collect();
-    let (lines, more) = paginate(wanted, lines);
+    let (lines, more) = paginate(request, lines);
     let content = lines.join("\n");
     let shown = if content.is_empty() { "No matches found" } else { &content };
     let words = format!("{shown}\n\nFound {matches} total occurrences across {files} files.");
@@ -198,14 +198,14 @@ fn count_output(wanted: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> ToolO
         num_matches: matches.into(),
         ..GrepOutput::default()
     };
-    finish_output(wanted, words, raw, more)
+    finish_output(request, words, raw, more)
 }
 
-/// Adds what was left out.
-fn finish_output(wanted: &GrepInput, mut words: String, mut raw: GrepOutput, more: bool) -> ToolOutput {
-    let offset = wanted.offset.get().copied().unwrap_or(0);
+/// Adds a note about results that were left out.
+fn finish_output(request: &GrepInput, mut words: String, mut raw: GrepOutput, more: bool) -> ToolOutput {
+    let offset = request.offset.get().copied().unwrap_or(0);
     if more || offset > 0 {
-        let limit = wanted.head_limit.get().copied().unwrap_or(DEFAULT_HEAD_LIMIT);
+        let limit = request.head_limit.get().copied().unwrap_or(DEFAULT_HEAD_LIMIT);
         words.push_str(&format!("\n\n[Showing results with pagination = limit: {limit}, offset: {offset}]"));
         raw.applied_limit = limit.into();
         raw.applied_offset = Some(offset).filter(|offset| *offset > 0).into();

@@ -1,4 +1,4 @@
-//! NotebookEdit: one cell of a notebook.
+//! The NotebookEdit tool: changes one cell of a notebook.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::{into_output, parse_input};
 use crate::clock::random_id;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// Changes notebooks.
+/// The NotebookEdit tool.
 #[derive(Debug, Clone, Copy)]
 pub struct NotebookEdit;
 
@@ -44,19 +44,19 @@ impl Tool for NotebookEdit {
         ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let edit: NotebookEditInput = parse_input(call_input)?;
-    let target = call.resolve_target(&edit.notebook_path, place);
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let edit: NotebookEditInput = parse_input(input)?;
+    let target = call.resolve_target(&edit.notebook_path, workspace);
     let path = target.given.clone();
     if path.extension().is_none_or(|ext| ext != "ipynb") {
         return Err(ToolOutput::tool_use_error("This is not a notebook (.ipynb). Change it with Edit."));
     }
-    let Some(before) = OriginalFile::read(target.clone(), place).await? else {
+    let Some(before) = OriginalFile::read(target.clone(), workspace).await? else {
         return Err(ToolOutput::tool_use_error("Notebook file does not exist."));
     };
     if !before.is_seen {
@@ -68,19 +68,19 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     let (words, cell_id, cell_type) = apply_edit(&mut book, &edit, mode)?;
     let updated = to_notebook_text(&book, &before.text)
         .map_err(|e| ToolOutput::failure(format!("The notebook cannot be written: {e}.")))?;
-    before.write(&updated, place).await?;
+    before.write(&updated, workspace).await?;
     let language = book["metadata"]["language_info"]["name"].as_str().unwrap_or("python").to_owned();
     let raw = edit_output(&path, &edit, mode, cell_id, cell_type, language, before.text, updated);
     Ok(ToolOutput::new(words, &raw))
 }
 
-/// Changes the book; gives the words, the cell's id and its kind.
+/// Applies the edit; returns the text for the model, the id of the cell and its type.
 fn apply_edit(
     book: &mut Value,
     edit: &NotebookEditInput,
     mode: &str,
 ) -> Result<(String, Option<String>, String), ToolOutput> {
-    // From format 4.5 on, cells have ids of their own.
+    // Cells have ids since format 4.5.
     let has_ids = book["nbformat"].as_u64() > Some(4) || book["nbformat_minor"].as_u64() >= Some(5);
     let Some(cells) = book["cells"].as_array_mut() else {
         return Err(ToolOutput::tool_use_error("The notebook has no cells."));
@@ -124,7 +124,7 @@ fn apply_edit(
     cell["source"] = json!(source);
     cell["cell_type"] = json!(kind);
     match kind.as_str() {
-        // What an old source printed says nothing of the new one.
+        // The outputs belong to the old source.
         "code" => {
             cell["execution_count"] = Value::Null;
             cell["outputs"] = json!([]);
@@ -137,14 +137,14 @@ fn apply_edit(
     Ok((format!("Updated cell {} with {source}", id.as_deref().unwrap_or_default()), id, kind))
 }
 
-/// The place of a cell: by its id, or by `cell-N`.
+/// Returns the index of a cell by its id or by `cell-N`.
 fn find_cell(cells: &[Value], id: &str) -> Option<usize> {
     let by_id = cells.iter().position(|cell| cell["id"].as_str() == Some(id));
     let by_place = || id.strip_prefix("cell-")?.parse().ok().filter(|at| *at < cells.len());
     by_id.or_else(by_place)
 }
 
-/// The book as Jupyter writes it: one space an indent, the last line ended as before.
+/// Formats the notebook as Jupyter does: indented by one space, with the original final newline.
 fn to_notebook_text(book: &Value, before: &str) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::new();
     let formatter = PrettyFormatter::with_indent(b" ");

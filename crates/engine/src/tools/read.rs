@@ -1,4 +1,4 @@
-//! Read: a file's lines with their numbers, or what else a file is.
+//! The Read tool: numbered lines of text files, images, PDFs and notebooks.
 
 use std::io;
 
@@ -17,20 +17,20 @@ use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Wor
 
 mod notebook;
 
-/// How many lines are read when the call does not say.
+/// Number of lines if the call sets none.
 const DEFAULT_LINES: usize = 2000;
-/// How much of a line is shown, in characters.
+/// Maximum length of a line in the output, in characters.
 const MAX_LINE_CHARS: usize = 2000;
-/// How much text a call may give, in bytes: about 25,000 tokens.
+/// Maximum size of the output, about 25,000 tokens.
 const MAX_TEXT_BYTES: usize = 100_000;
-/// The longest file that is read at all.
+/// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The longest image the API takes, in base64.
+/// Maximum size of an image that the API accepts, as base64.
 pub(crate) const MAX_IMAGE_BASE64: usize = 5 << 20;
-/// The longest document the API takes.
+/// Maximum size of a PDF that the API accepts.
 const MAX_DOCUMENT_BYTES: usize = 24 << 20;
 
-/// Reads files.
+/// The Read tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Read;
 
@@ -60,17 +60,17 @@ impl Tool for Read {
         ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let wanted: ReadInput = parse_input(call_input)?;
-    let target = call.resolve_target(&wanted.file_path, place);
-    let bytes = read_bytes(&target, place).await?;
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let request: ReadInput = parse_input(input)?;
+    let target = call.resolve_target(&request.file_path, workspace);
+    let bytes = read_bytes(&target, workspace).await?;
     let path = target.given;
-    place.mark_seen(&path, &bytes);
+    workspace.mark_seen(&path, &bytes);
     let name = path.to_string_lossy().into_owned();
     if let Some(media_type) = image_type(&bytes) {
         return image_output(media_type, &bytes);
@@ -84,14 +84,14 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     if bytes.iter().take(8192).any(|byte| *byte == 0) {
         return Err(ToolOutput::failure(format!("{name} is a binary file, which cannot be read as text.")));
     }
-    text_output(name, &bytes, wanted.offset.into_option(), wanted.limit.into_option())
+    text_output(name, &bytes, request.offset.into_option(), request.limit.into_option())
 }
 
-/// The bytes of a file that is there, is a regular file and is not too long.
-async fn read_bytes(target: &TargetPath, place: &Workspace) -> Result<Vec<u8>, ToolOutput> {
+/// Reads a file; the error is the output for the model.
+async fn read_bytes(target: &TargetPath, workspace: &Workspace) -> Result<Vec<u8>, ToolOutput> {
     let path = target.given.display();
     read_regular_file(target).await.map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => file_not_found(place),
+        io::ErrorKind::NotFound => file_not_found(workspace),
         io::ErrorKind::IsADirectory => {
             ToolOutput::failure(format!("EISDIR: illegal operation on a directory, read '{path}'"))
         }
@@ -103,15 +103,15 @@ async fn read_bytes(target: &TargetPath, place: &Workspace) -> Result<Vec<u8>, T
     })
 }
 
-/// What a regular file holds, no longer than anybody reads.
+/// Reads a regular file of at most [`MAX_FILE_BYTES`].
 pub(super) async fn read_regular_file(target: &TargetPath) -> io::Result<Vec<u8>> {
     let Some(real) = target.real.clone() else { return Err(io::Error::other("its links form a ring")) };
     let read = tokio::task::spawn_blocking(move || safe_file::read(&real, MAX_FILE_BYTES));
     read.await.map_err(io::Error::other)?
 }
 
-fn file_not_found(place: &Workspace) -> ToolOutput {
-    let cwd = place.cwd();
+fn file_not_found(workspace: &Workspace) -> ToolOutput {
+    let cwd = workspace.cwd();
     ToolOutput::failure(format!("File does not exist. Note: your current working directory is {}.", cwd.display()))
 }
 
@@ -150,7 +150,7 @@ fn text_output(name: String, bytes: &[u8], offset: Option<u64>, limit: Option<u6
     Ok(ToolOutput::new(words, &ReadOutput { kind: "text".into(), file, ..Default::default() }))
 }
 
-/// A line, cut when it is longer than anybody reads.
+/// Truncates a line to [`MAX_LINE_CHARS`].
 fn truncate_line(line: &str) -> &str {
     line.char_indices().nth(MAX_LINE_CHARS).map_or(line, |(end, _)| &line[..end])
 }
@@ -201,7 +201,7 @@ fn base64_source(media_type: &str, data: String) -> MediaSource {
     MediaSource { kind: "base64".into(), media_type, data: data.into(), ..Default::default() }
 }
 
-/// What kind of picture the bytes are, told by how they begin.
+/// Returns the media type of an image by its first bytes; `None` if it is not a supported image.
 fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
@@ -212,7 +212,7 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A number of bytes in words.
+/// Formats a number of bytes, such as `1.5KB`.
 pub(super) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),

@@ -1,4 +1,4 @@
-//! TaskOutput reads background tasks, TaskStop ends them.
+//! The TaskOutput and TaskStop tools.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use tokio::time::timeout;
 use super::{into_output, parse_input};
 use crate::tool::{CallContext, Task, TaskKind, TaskStatus, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// How much of a task's output the model is given while it runs, in characters.
+/// Maximum length of the output of a running task, in characters.
 const MAX_OUTPUT_CHARS: usize = 30_000;
-/// How long TaskOutput waits when the call does not say, and at all, in milliseconds.
+/// Default and maximum time that TaskOutput waits.
 const DEFAULT_WAIT_MS: u64 = 30_000;
 const MAX_WAIT_MS: u64 = 600_000;
 
-/// Reads what background tasks give.
+/// The TaskOutput tool.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskOutput;
 
@@ -42,20 +42,20 @@ impl Tool for TaskOutput {
     }
 
     fn effect(&self, _: &Value) -> ToolEffect {
-        // What it has told is not told again: that must not be lost with a broken answer.
+        // A result marks the task as seen, so it must not be lost with an incomplete response.
         ToolEffect::Independent
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(task_output(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(task_output(input, workspace, call).await) })
     }
 }
 
-async fn task_output(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let wanted: TaskOutputInput = parse_input(call_input)?;
-    let task = place.tasks().find(&wanted.task_id).ok_or_else(|| task_not_found(&wanted.task_id))?;
-    let wait = wanted.timeout.get().copied().unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
-    let blocks = wanted.block.get().copied().unwrap_or(true);
+async fn task_output(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let request: TaskOutputInput = parse_input(input)?;
+    let task = workspace.tasks().find(&request.task_id).ok_or_else(|| task_not_found(&request.task_id))?;
+    let wait = request.timeout.get().copied().unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS);
+    let blocks = request.block.get().copied().unwrap_or(true);
     if blocks {
         let ended = timeout(Duration::from_millis(wait), task.wait());
         tokio::select! {
@@ -100,7 +100,7 @@ async fn task_output(call_input: Value, place: &Workspace, call: &CallContext) -
     Ok(ToolOutput::new(words, &raw))
 }
 
-/// What a task has given; while it runs, the file knows.
+/// Returns the output of a task; while it runs, from its file.
 fn task_text(task: &Task) -> String {
     task.output().unwrap_or_else(|| {
         let bytes = std::fs::read(&task.output_path).unwrap_or_default();
@@ -114,7 +114,7 @@ fn task_not_found(id: &str) -> ToolOutput {
     ToolOutput::tool_use_error(format!("No task found with ID: {id}"))
 }
 
-/// Ends background tasks.
+/// The TaskStop tool.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskStop;
 
@@ -136,16 +136,16 @@ impl Tool for TaskStop {
         ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(stop_task(call_input, place).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(stop_task(input, workspace).await) })
     }
 }
 
-async fn stop_task(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
-    let wanted: TaskStopInput = parse_input(call_input)?;
-    let id = wanted.task_id.text().unwrap_or_default();
-    let task = place.tasks().find(id).ok_or_else(|| task_not_found(id))?;
-    if !place.tasks().stop(id) {
+async fn stop_task(input: Value, workspace: &Workspace) -> Result<ToolOutput, ToolOutput> {
+    let request: TaskStopInput = parse_input(input)?;
+    let id = request.task_id.text().unwrap_or_default();
+    let task = workspace.tasks().find(id).ok_or_else(|| task_not_found(id))?;
+    if !workspace.tasks().stop(id) {
         let status = task.status().as_str();
         return Err(ToolOutput::tool_use_error(format!("Task {id} is not running (status: {status})")));
     }

@@ -1,4 +1,4 @@
-//! TodoWrite: the task list.
+//! The TodoWrite tool.
 
 use futures_util::future::BoxFuture;
 use quipu_message::Json;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{into_output, parse_input};
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// Keeps the task list.
+/// The TodoWrite tool.
 #[derive(Debug, Clone, Copy)]
 pub struct TodoWrite;
 
@@ -48,17 +48,17 @@ impl Tool for TodoWrite {
         ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place)) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace)) })
     }
 }
 
-fn run(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
-    let list: TodoWriteInput = parse_input(call_input)?;
+fn run(input: Value, workspace: &Workspace) -> Result<ToolOutput, ToolOutput> {
+    let list: TodoWriteInput = parse_input(input)?;
     let todos: Vec<Json> = list.todos.iter().map(Json::from_serialize).collect();
-    // A list with nothing left to do is done with.
+    // A list with only completed items is cleared.
     let done = list.todos.iter().all(|todo| todo.status.text() == Some("completed"));
-    let old_todos = place.set_todos(if done { Vec::new() } else { todos.clone() });
+    let old_todos = workspace.set_todos(if done { Vec::new() } else { todos.clone() });
     let raw = TodoWriteOutput { old_todos, new_todos: todos, ..TodoWriteOutput::default() };
     let words = "Todos have been modified successfully. Go on with the current task, and keep the list up to date.";
     Ok(ToolOutput::new(words, &raw))

@@ -1,4 +1,4 @@
-//! WebFetch: a page of the public web, as text.
+//! The WebFetch tool: fetches a page of the public web as text.
 
 use std::time::{Duration, Instant};
 
@@ -20,17 +20,17 @@ use crate::tool::{
 mod html;
 mod proxy;
 
-/// How long a page may take.
+/// Timeout for one request.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of a page is read, in bytes.
+/// Maximum size of a page.
 const MAX_PAGE_BYTES: usize = 10 << 20;
-/// How much of a page is given on, in characters.
+/// Maximum length of the text of a page, in characters.
 const MAX_PAGE_CHARS: usize = 100_000;
-/// How often a page may lead to another.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 const MAX_URL_BYTES: usize = 2000;
 
-/// Reads web pages.
+/// The WebFetch tool.
 #[derive(Debug, Clone, Copy)]
 pub struct WebFetch;
 
@@ -58,30 +58,30 @@ impl Tool for WebFetch {
         ToolEffect::ReadOnly
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             tokio::select! {
-                output = run(call_input, place) => into_output(output),
+                output = run(input, workspace) => into_output(output),
                 () = call.cancel.cancelled() => ToolOutput::failure("The fetch was stopped."),
             }
         })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOutput> {
+async fn run(input: Value, workspace: &Workspace) -> Result<ToolOutput, ToolOutput> {
     let started = Instant::now();
-    let wanted: WebFetchInput = parse_input(call_input)?;
-    let url = parse_url(&wanted.url)?;
-    let page = match place.page_cache().get(&url, started) {
+    let input: WebFetchInput = parse_input(input)?;
+    let url = parse_url(&input.url)?;
+    let page = match workspace.page_cache().get(&url, started) {
         Some(page) => FetchResult::Page(page),
         None => {
-            let page = tokio::time::timeout(FETCH_TIMEOUT, fetch(url.clone(), place));
-            page.await.map_err(|_| ToolOutput::failure(format!("{} did not answer in time.", wanted.url)))??
+            let page = tokio::time::timeout(FETCH_TIMEOUT, fetch(url.clone(), workspace));
+            page.await.map_err(|_| ToolOutput::failure(format!("{} did not answer in time.", input.url)))??
         }
     };
     let page = match page {
         FetchResult::Page(page) => {
-            place.page_cache().insert(url, &page, started);
+            workspace.page_cache().insert(url, &page, started);
             page
         }
         FetchResult::OtherHost { status, to } => {
@@ -90,8 +90,8 @@ async fn run(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOut
             )));
         }
     };
-    let prompt = wanted.prompt.into_option().unwrap_or_default();
-    let result = match place.summariser() {
+    let prompt = input.prompt.into_option().unwrap_or_default();
+    let result = match workspace.summariser() {
         Some(summarise) => summarise(prompt, page.text)
             .await
             .map_err(|e| ToolOutput::failure(format!("The page was read, but no model could look at it: {e}.")))?,
@@ -103,7 +103,7 @@ async fn run(call_input: Value, place: &Workspace) -> Result<ToolOutput, ToolOut
         code_text: page.status.canonical_reason().unwrap_or_default().to_owned(),
         result: result.clone(),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        url: wanted.url,
+        url: input.url,
         ..WebFetchOutput::default()
     };
     Ok(ToolOutput::new(result, &raw))
@@ -123,24 +123,24 @@ fn parse_url(text: &str) -> Result<Url, ToolOutput> {
     Ok(url)
 }
 
-/// What fetching gave.
+/// Result of fetching a URL.
 enum FetchResult {
     Page(FetchedPage),
-    /// The page leads to a host that nobody has permitted.
+    /// The page redirects to another host, which needs its own permission.
     OtherHost {
         status: u16,
         to: Url,
     },
 }
 
-/// Fetches a page, following where it leads on the same host. Every address is looked at
-/// when it is connected to, so that a name cannot change between the look and the call. A
-/// proxy looks names up by itself: then only the name is looked at.
-async fn fetch(mut url: Url, place: &Workspace) -> Result<FetchResult, ToolOutput> {
-    let reach = place.fetch_scope();
+/// Fetches a page and follows redirects on the same host. Addresses are checked when the
+/// connection is made, so that a name cannot resolve differently between check and use. A
+/// proxy resolves names itself: then only the name is checked.
+async fn fetch(mut url: Url, workspace: &Workspace) -> Result<FetchResult, ToolOutput> {
+    let reach = workspace.fetch_scope();
     for _ in 0..=MAX_REDIRECTS {
         check_url(&url, reach).map_err(|e| ToolOutput::failure(e.to_string()))?;
-        let client = build_client(proxy::proxy_for(&url, place.env()), reach)
+        let client = build_client(proxy::proxy_for(&url, workspace.env()), reach)
             .map_err(|e| ToolOutput::failure(format!("No connection can be made: {}.", e.without_url())))?;
         let response = client.get(url.clone()).send().await.map_err(|e| fetch_error(&url, &e))?;
         let status = response.status();
@@ -152,7 +152,7 @@ async fn fetch(mut url: Url, place: &Workspace) -> Result<FetchResult, ToolOutpu
             return Err(ToolOutput::failure(format!("{url} leads elsewhere without saying where.")));
         };
         let to = parse_url(to.as_str())?;
-        if !is_same_host(&url, &to) || (url.host_str() != to.host_str() && place.is_host_denied(&to)) {
+        if !is_same_host(&url, &to) || (url.host_str() != to.host_str() && workspace.is_host_denied(&to)) {
             return Ok(FetchResult::OtherHost { status: status.as_u16(), to });
         }
         url = to;
@@ -160,7 +160,7 @@ async fn fetch(mut url: Url, place: &Workspace) -> Result<FetchResult, ToolOutpu
     Err(ToolOutput::failure(format!("{url} leads from page to page without end.")))
 }
 
-/// Whether two URLs are on one host, `www.` aside, and neither leaves TLS.
+/// Whether `b` is on the same host and port as `a`, apart from `www.`, and keeps TLS.
 fn is_same_host(a: &Url, b: &Url) -> bool {
     let host = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
     let port = |url: &Url| url.port();
@@ -174,7 +174,7 @@ fn build_client(proxy: Option<&str>, reach: FetchScope) -> reqwest::Result<Clien
         .user_agent(concat!("quipu-agent/", env!("CARGO_PKG_VERSION")))
         .timeout(FETCH_TIMEOUT);
     match proxy {
-        // The person has named it, wherever it is.
+        // A proxy may have a private address: the user configured it.
         Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy)?).build(),
         None => builder.dns_resolver(ScopedResolver(reach)).build(),
     }

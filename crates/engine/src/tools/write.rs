@@ -1,4 +1,4 @@
-//! Write: a whole file.
+//! The Write tool: creates or replaces a file.
 
 use futures_util::future::BoxFuture;
 use quipu_message::Maybe;
@@ -10,7 +10,7 @@ use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks}
 use super::{into_output, parse_input};
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// Writes files.
+/// The Write tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Write;
 
@@ -36,14 +36,14 @@ impl Tool for Write {
         ToolEffect::Mutating
     }
 
-    fn run<'a>(&'a self, call_input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { into_output(run(call_input, place, call).await) })
+    fn run<'a>(&'a self, input: Value, workspace: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { into_output(run(input, workspace, call).await) })
     }
 }
 
-async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let WriteInput { file_path, content, .. } = parse_input(call_input)?;
-    let target = call.resolve_target(&file_path, place);
+async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
+    let WriteInput { file_path, content, .. } = parse_input(input)?;
+    let target = call.resolve_target(&file_path, workspace);
     let path = target.given.clone();
     let name = path.to_string_lossy().into_owned();
     if path.is_dir() {
@@ -51,16 +51,16 @@ async fn run(call_input: Value, place: &Workspace, call: &CallContext) -> Result
     }
     let mut raw =
         WriteOutput { file_path: name.clone(), content, user_modified: false.into(), ..WriteOutput::default() };
-    let words = match OriginalFile::read(target.clone(), place).await? {
+    let words = match OriginalFile::read(target.clone(), workspace).await? {
         Some(before) => {
-            before.write(&raw.content, place).await?;
+            before.write(&raw.content, workspace).await?;
             raw.kind = "update".into();
             raw.structured_patch = diff_hunks(&before.text, &raw.content);
             raw.original_file = before.text.into();
             format!("The file {name} has been updated successfully. {FILE_STATE_NOTE}")
         }
         None => {
-            create_file(&target, &raw.content, place).await?;
+            create_file(&target, &raw.content, workspace).await?;
             raw.kind = "create".into();
             raw.original_file = Maybe::Null;
             format!("File created successfully at: {name} {FILE_STATE_NOTE}")

@@ -7,17 +7,17 @@ use crate::permission::shell::Word;
 
 pub(super) mod git;
 
-/// What a known command does with the paths among its words.
+/// Effect of a known command on the paths among its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandEffect {
-    /// Reads them, or nothing at all.
+    /// Reads them or does not use them.
     ReadOnly,
     /// Changes them.
     ChangesFiles,
 }
 
-/// A command with the letters of its options and its long options. Values that stand in
-/// the same word as their option may hold digits and marks, but no path.
+/// A command with its short and long options. A value in the same word as its option may
+/// contain digits and punctuation, but no path.
 struct KnownCommand(&'static str, &'static str, &'static [&'static str]);
 
 const COLOR_OPTION: &str = "--color";
@@ -132,29 +132,29 @@ const CHANGE_COMMANDS: [KnownCommand; 6] = [
     KnownCommand("touch", "acm", &[]),
 ];
 
-/// What `find` may be told without running or writing anything.
+/// Options of `find` that neither run nor write anything.
 const FIND_OPTIONS: &str = "-a -and -empty -iname -ipath -ls -maxdepth -mindepth -mmin -mtime -name -newer -not -o -or -path \
                     -perm -print -print0 -prune -regex -size -type -wholename";
 
-/// What `test` and `[` may ask.
+/// Operators of `test` and `[`.
 const TEST_OPTIONS: &str = "-a -b -c -d -e -ef -eq -f -g -G -ge -gt -h -k -L -le -lt -n -N -ne -nt -o -O -ot -p -r -s -S -t -u \
                     -w -x -z";
 
-/// Commands that look at names and attributes of files, and not at what files hold.
+/// Commands that read names and attributes of files, but not their contents.
 const ATTRIBUTE_COMMANDS: &str = "[ basename cd dirname df du echo exit false find id ls printf pwd readlink realpath seq sleep \
                           stat test true uname which whoami :";
 
-/// Commands that look through folders, or at whatever files they are told of, by themselves.
+/// Commands that search folders or take file names from their input.
 const SEARCH_COMMANDS: &str = "ack ag fd fdfind parallel rg rgrep ripgrep tar ugrep xargs zip";
 
-/// What a command does; `None` if that is not known from its words.
+/// Returns the effect of a command; `None` if its words do not show it.
 pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
     let (first, rest) = words.split_first()?;
     if words.iter().any(|word| !word.is_literal || word.text.contains("=~") || word.text.contains(":~")) {
         return None;
     }
     let options = options(rest);
-    // A path inside an option would escape the look at paths.
+    // A path inside an option would not be checked.
     if options.iter().any(|option| option.contains(['/', '~']) || option.contains("..")) {
         return None;
     }
@@ -184,13 +184,13 @@ impl KnownCommand {
     }
 }
 
-/// The words that are options: those before `--` that begin with a dash.
+/// Returns the options: words before `--` that start with a dash.
 fn options(words: &[Word]) -> Vec<&str> {
     let before = words.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
     before.filter(|text| text.starts_with('-') && *text != "-").collect()
 }
 
-/// The words that may name files: those that are no options, and all after `--`.
+/// Returns the words that may name files: those that are not options, and all after `--`.
 pub(super) fn operands(words: &[Word]) -> Vec<&str> {
     let mut found = Vec::new();
     let mut only_operands = false;
@@ -204,8 +204,8 @@ pub(super) fn operands(words: &[Word]) -> Vec<&str> {
     found
 }
 
-/// Whether a command may show what files hold that it does not name, when a folder is
-/// among its words or none is.
+/// Whether a command may show the contents of files it does not name, because a folder is
+/// among its words or it searches the current one.
 pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     if first.text == "git" {
@@ -227,8 +227,8 @@ pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool)
     greps || operands(rest).into_iter().any(is_folder)
 }
 
-/// Whether a command copies or moves what may be or hold links: `cp -r`, and `mv` of
-/// anything. Names that stand later in the text may then lead elsewhere.
+/// Whether a command may copy or move links: `cp -r`, and `mv` of anything but a file.
+/// Names later in the script may then refer to other files.
 pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let sources = operands(rest);
@@ -240,7 +240,7 @@ pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> 
     }
 }
 
-/// Whether `date` only shows one: any other word sets the clock.
+/// Whether `date` only prints the date instead of setting the clock.
 fn is_date_query(words: &[Word]) -> bool {
     let mut words = words.iter().map(|word| word.text.as_str());
     while let Some(word) = words.next() {

@@ -1,20 +1,20 @@
-//! What a rule for shell commands matches.
+//! Patterns of rules about shell commands.
 
 use crate::permission::shell::{self, Word};
 
-/// The pattern of a rule, over one command as [`shell::text`] writes it.
+/// Pattern of a rule, compared with a command as [`shell::format_words`] formats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandPattern {
-    /// This command.
+    /// Exactly this command.
     Exact(String),
-    /// Commands that begin with these words.
+    /// Commands that start with these words.
     Prefix(String),
-    /// Commands with anything in the gaps.
+    /// Commands that contain these pieces in order.
     Wildcard(Vec<String>),
 }
 
 impl CommandPattern {
-    /// Reads `npm test`, `npm run:*`, `npm run *` or `npm * test`.
+    /// Parses `npm test`, `npm run:*`, `npm run *` or `npm * test`.
     pub(super) fn parse(content: &str) -> Self {
         let prefix = content.strip_suffix(":*").or_else(|| content.strip_suffix(" *"));
         match prefix {
@@ -24,7 +24,7 @@ impl CommandPattern {
         }
     }
 
-    /// Whether a command matches.
+    /// Whether the pattern matches a command.
     pub(super) fn matches(&self, text: &str) -> bool {
         match self {
             Self::Exact(exact) => exact == text,
@@ -33,7 +33,7 @@ impl CommandPattern {
         }
     }
 
-    /// The words a command must begin with.
+    /// Returns the text that every match starts with.
     fn literal_prefix(&self) -> &str {
         match self {
             Self::Exact(text) | Self::Prefix(text) => text,
@@ -41,14 +41,14 @@ impl CommandPattern {
         }
     }
 
-    /// Whether a command that begins with these words may match, whatever follows them.
+    /// Whether a command that starts with these words could match.
     pub(super) fn could_match(&self, known: &str) -> bool {
         let lead = self.literal_prefix();
         let goes_on = lead.strip_prefix(known).is_some_and(|rest| rest.starts_with(' '));
         goes_on || matches!(self, Self::Wildcard(_)) && !lead.is_empty() && known.starts_with(lead)
     }
 
-    /// Whether the words a command must begin with are anywhere in a text that was not understood.
+    /// Whether the literal prefix occurs anywhere in a text that could not be parsed.
     pub(super) fn occurs_in(&self, command: &str) -> bool {
         let joined = command.replace("\\\n", "");
         let bare: String = joined.chars().filter(|c| !"'\"\\".contains(*c)).collect();
@@ -60,12 +60,12 @@ impl CommandPattern {
     }
 }
 
-/// Whether a command is `prefix`, or that and more words.
+/// Whether a command is `prefix` or starts with `prefix` and a space.
 fn starts_with_words(text: &str, prefix: &str) -> bool {
     prefix.is_empty() || text.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// Whether the pieces stand in the text in order, the first at its start and the last at its end.
+/// Whether the text contains the pieces in order, the first at its start and the last at its end.
 pub(in crate::permission) fn matches_wildcards(pieces: &[String], text: &str) -> bool {
     let [first, middle @ .., last] = pieces else { return false };
     let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
@@ -76,7 +76,7 @@ pub(in crate::permission) fn matches_wildcards(pieces: &[String], text: &str) ->
     rest.ends_with(last.as_str())
 }
 
-/// A rule's words written as [`shell::text`] writes them, when they are one plain command.
+/// Formats the words of a rule as [`shell::format_words`] does, if they are one simple command.
 fn canonicalise(words: &str) -> String {
     let plain = |words: &[Word]| words.iter().all(|word| word.is_literal);
     match shell::parse(words).map(|script| script.commands) {

@@ -1,8 +1,8 @@
-//! The commands a command may turn out to be: what deny rules look at.
+//! Every command that a script may run in the end, for comparison with deny and ask rules.
 
 use crate::permission::shell::{self, Script, Word};
 
-/// Programs that run what their arguments say, and words that set what others run.
+/// Programs that run their arguments as a command, and builtins that define commands.
 const WRAPPERS: &str = "\
     env timeout nice nohup stdbuf setsid ionice chrt taskset command exec builtin sudo doas su runuser xargs \
     parallel busybox toybox watch flock strace ltrace unshare chroot systemd-run script find trap alias eval \
@@ -12,7 +12,7 @@ const WRAPPERS: &str = "\
     choom ssh-agent linux32 linux64 i386 x86_64 uname26 dbus-run-session systemd-inhibit sg capsh npx bunx \
     caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf";
 
-/// Programs that run what follows one word of theirs.
+/// Programs that run the words after a certain argument.
 const RUNNERS: [(&str, &str); 10] = [
     ("bundle", "exec"),
     ("conda", "run"),
@@ -29,58 +29,58 @@ const RUNNERS: [(&str, &str); 10] = [
 /// Programs that take commands as text.
 const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pwsh powershell";
 
-/// Programs that take code which can run commands, or options that can; versions left off.
+/// Programs that take code or options which can run commands, without version numbers.
 const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
     vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
     cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
     ipython raku ghci erl elixir groovy rscript logrotate";
 
-/// What git runs commands for, as its arguments say.
+/// Git subcommands that run commands given as arguments.
 const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
-/// Options of git, before what it is to do, that have a value.
+/// Options of git before the subcommand that take a value.
 pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --git-dir --work-tree --namespace --config-env";
 
-/// What of git takes options that name programs.
+/// Git subcommands with options that name programs.
 const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-remote pull push send-pack";
 
-/// Parts of the shell that run commands inside their arguments, as in `let 'a[$(x)]=1'`.
+/// Builtins that evaluate their arguments, as in `let 'a[$(x)]=1'`.
 const EVALUATORS: &str =
     "let test [ printf read unset mapfile readarray compgen complete hash enable wait getopts bind";
 
 const MAX_NESTING: usize = 6;
-/// How many commands are looked at, and how long all may be; more are not understood.
+/// Limits on number and total size of commands; a script beyond them counts as not parsed.
 const MAX_COMMANDS: usize = 2000;
 const MAX_TOTAL_BYTES: usize = 200_000;
 
-/// All the commands that a script may run, as far as its text tells.
+/// All commands that a script may run, as far as its text shows.
 #[derive(Debug, Default)]
 pub(super) struct PossibleCommands {
-    /// The commands, as [`shell::text`] writes them.
+    /// The commands as [`shell::format_words`] formats them.
     pub(super) texts: Vec<String>,
-    /// Texts in other languages, in which commands may stand anywhere.
+    /// Code for interpreters, which may contain commands anywhere.
     pub(super) foreign_code: Vec<String>,
-    /// The words before the first that only the shell knows.
+    /// For each command, the words before the first one that the shell expands.
     pub(super) known_prefixes: Vec<String>,
-    /// Whether it may run something its text does not tell.
+    /// Whether it may run something that the text does not show.
     pub(super) runs_unknown: bool,
     /// The commands, word by word.
     pub(super) commands: Vec<Vec<Word>>,
-    /// Files that the shell reads or writes for them.
+    /// Files of redirections.
     pub(super) redirect_files: Vec<Word>,
-    /// Those it writes.
+    /// Files of redirections that write.
     pub(super) written_files: Vec<Word>,
-    /// Whether a command inside another goes to another folder.
+    /// Whether a nested command runs in another folder.
     pub(super) changes_folder: bool,
     total_bytes: usize,
 }
 
 impl PossibleCommands {
-    /// Looks at every command of a script; `None` if there are too many.
+    /// Collects the possible commands of a script; `None` if there are too many.
     pub(super) fn from_script(script: &Script) -> Option<Self> {
-        let mut views = Self::default();
-        views.add_script(script, 0);
-        (!views.is_full()).then_some(views)
+        let mut possible = Self::default();
+        possible.add_script(script, 0);
+        (!possible.is_full()).then_some(possible)
     }
 
     fn is_full(&self) -> bool {
@@ -100,7 +100,7 @@ impl PossibleCommands {
                 .extend(part.redirects.iter().filter(|file| file.is_write).map(|file| file.target.clone()));
             let goes = |word: &Word| contains_word("cd pushd popd", &word.text);
             self.changes_folder |= depth > 0 && part.words.first().is_some_and(goes);
-            // Programs run what variables such as PAGER say, git what follows `!` in one.
+            // Programs run the values of variables such as PAGER; git runs what follows `!`.
             for (_, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
                 if value.contains('!') {
                     self.add_code(value);
@@ -157,7 +157,7 @@ impl PossibleCommands {
             words[1..].iter().for_each(|word| self.add_code(&word.text));
         } else if is_wrapper(name, &words[1..]) {
             self.runs_unknown |= name == "eval" && words.iter().any(|word| !word.is_literal);
-            // What xargs reads may be the command of what it runs.
+            // The input of xargs may become the command that it runs.
             let runs = |word: &Word| {
                 let name = program_name(word);
                 contains_word(WRAPPERS, &name) || contains_word(SHELLS, &name) || is_interpreter(&name)
@@ -184,8 +184,8 @@ impl PossibleCommands {
         }
     }
 
-    /// Files that code for sed reads and writes: their names may follow `r`, `R`, `w` and
-    /// `W` without a space, and go on to the end of the line.
+    /// Adds the files that a sed script reads and writes: names follow `r`, `R`, `w` and `W`,
+    /// with or without a space, up to the end of the line.
     fn sed(&mut self, code: &str) {
         for (at, command) in code.match_indices(['r', 'R', 'w', 'W']) {
             let name = code[at + 1..].lines().next().unwrap_or_default().trim_start();
@@ -201,7 +201,7 @@ impl PossibleCommands {
         }
     }
 
-    /// What git does, whatever options stand before it, and what it is told to run.
+    /// Adds a git command without its leading options, and the commands it may run.
     fn add_git(&mut self, given: &[Word]) {
         let mut words = given;
         while let [option, rest @ ..] = words {
@@ -219,7 +219,7 @@ impl PossibleCommands {
         if words.len() < given.len() {
             self.add_named("git", words);
         }
-        // Names of programs for the other side, pagers, and settings by way of variables.
+        // Programs for the remote side, pagers, and configuration through variables.
         self.runs_unknown |= given.iter().any(|word| word.text.starts_with("--config-env"));
         if words.first().is_some_and(|word| contains_word(GIT_REMOTE_SUBCOMMANDS, &word.text)) {
             words[1..].iter().for_each(|word| self.add_code(option_value(&word.text)));
@@ -231,7 +231,7 @@ impl PossibleCommands {
         }
     }
 
-    /// A setting of git, which may be a command or another name for one of its own.
+    /// Adds a git setting, which may be a command or an alias.
     fn add_git_setting(&mut self, text: &str) {
         self.add_code(text);
         if let Some((_, value)) = text.split_once('=').filter(|(name, _)| name.contains("alias.")) {
@@ -245,11 +245,11 @@ impl PossibleCommands {
         self.push_text(shell::format_words(&words));
     }
 
-    /// Arguments that may be commands themselves.
+    /// Adds arguments that may be commands themselves.
     fn add_arguments(&mut self, words: &[Word], depth: usize) {
         for word in words {
             let text = if word.is_literal { word.text.as_str() } else { word.text.trim_matches('"') };
-            // What debuggers and editors give to a shell.
+            // Debuggers and editors pass text after `!` to a shell.
             if text.starts_with('!') {
                 self.add_code(text);
             }
@@ -284,8 +284,8 @@ impl PossibleCommands {
     }
 }
 
-/// Whether a shell is told on its own line what to run: by `-c`, or by a file. Anything
-/// else makes it run what it reads.
+/// Whether the arguments of a shell contain its script: `-c` or a file. Otherwise it runs
+/// its standard input.
 fn has_explicit_script(words: &[Word]) -> bool {
     let is_option = |word: &&Word| word.text.starts_with(['-', '+']);
     let options: Vec<&Word> = words.iter().take_while(is_option).collect();
@@ -298,7 +298,7 @@ fn has_explicit_script(words: &[Word]) -> bool {
     known && given.is_some_and(is_file)
 }
 
-/// Whether a program runs what its arguments say.
+/// Whether a program runs its arguments as a command.
 fn is_wrapper(name: &str, words: &[Word]) -> bool {
     let told = |word: &str| words.iter().any(|given| given.text == word);
     contains_word(WRAPPERS, name)
@@ -312,7 +312,7 @@ fn changes_folder(word: &Word) -> bool {
     contains_word("cd pushd popd", &word.text) || word.text.starts_with("-C") || word.text.starts_with("--chdir")
 }
 
-/// What an option is set to, when that stands in the same word.
+/// Returns the value of an option in the same word, or the word itself.
 fn option_value(word: &str) -> &str {
     match word.split_once('=') {
         Some((_, value)) if word.starts_with("--") => value,
@@ -321,8 +321,8 @@ fn option_value(word: &str) -> &str {
     }
 }
 
-/// The program a word names: without its folder, and as file systems that do not tell
-/// letters apart would find it.
+/// Returns the name of the program: without its folder and in lower case, because some file
+/// systems ignore case.
 fn program_name(word: &Word) -> String {
     word.text.rsplit('/').next().unwrap_or_default().to_lowercase()
 }

@@ -1,9 +1,9 @@
-//! Here-documents: text for a command, in which substitutions may hide.
+//! Here-documents, whose bodies may contain command substitutions.
 
 use super::{Heredoc, Parser, ShellParseError};
 
 impl Parser {
-    /// Reads what follows `<<`: the word that will end the body.
+    /// Parses what follows `<<`: the delimiter.
     pub(super) fn parse_heredoc_start(&mut self) -> Result<(), ShellParseError> {
         let tabs = self.eat("-");
         self.skip_blanks();
@@ -17,7 +17,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Reads the bodies that begin at this line.
+    /// Parses the bodies that start on this line.
     pub(super) fn parse_heredoc_bodies(&mut self) -> Result<(), ShellParseError> {
         for heredoc in std::mem::take(&mut self.heredocs) {
             let body = self.parse_heredoc_body(&heredoc)?;
@@ -48,7 +48,7 @@ impl Parser {
         }
     }
 
-    /// Follows the commands inside a body.
+    /// Parses the command substitutions inside a body.
     fn parse_substitutions(&mut self, body: &str) -> Result<(), ShellParseError> {
         let mut inner = Self { chars: body.chars().collect(), depth: self.depth, ..Self::default() };
         inner.parse_double_quoted(&mut String::new(), None)?;

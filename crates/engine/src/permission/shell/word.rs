@@ -1,12 +1,12 @@
-//! Words: quotes taken off, expansions noticed, substitutions followed.
+//! Words: removes quotes, detects expansions and parses command substitutions.
 
 use super::{Parser, Script, ShellParseError, Word, parse};
 
-/// What ends a word.
+/// Characters that end a word.
 const WORD_TERMINATORS: [char; 10] = [' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')'];
 
 impl Parser {
-    /// Reads one word, which may be empty only when it is quoted.
+    /// Parses one word, which may be empty only if it is quoted.
     pub(super) fn parse_word(&mut self) -> Result<Word, ShellParseError> {
         let start = self.position;
         let mut text = String::new();
@@ -45,7 +45,7 @@ impl Parser {
                     plain = false;
                     text.push(c);
                 }
-                // Alone these are words of their own: the command `[`, a group, an empty pair.
+                // Alone these are literal words: the command `[`, a group, `{}`.
                 '[' | '{' if self.position == start + 1 && self.is_at_word_end() => text.push(c),
                 '{' if self.position == start + 1 && self.is_empty_braces() => {
                     text.push_str("{}");
@@ -74,8 +74,8 @@ impl Parser {
         self.peek().is_none_or(|c| WORD_TERMINATORS.contains(&c))
     }
 
-    /// Reads what stands between double quotes, up to `end` or the end of the text.
-    /// Tells whether the shell changes nothing in it.
+    /// Parses text in double quotes up to `end` or the end of the text. Returns whether it
+    /// contains nothing that the shell expands.
     pub(super) fn parse_double_quoted(
         &mut self,
         text: &mut String,
@@ -101,7 +101,7 @@ impl Parser {
         if end.is_none() { Ok(plain) } else { Err(ShellParseError("a quote is not closed")) }
     }
 
-    /// Reads what follows a dollar sign or a backtick. Tells whether it was just that sign.
+    /// Parses what follows a dollar sign or a backtick. Returns whether it was a literal `$`.
     fn parse_expansion(&mut self, sign: char, text: &mut String, in_quotes: bool) -> Result<bool, ShellParseError> {
         if sign == '`' {
             self.parse_backticks()?;
@@ -140,7 +140,7 @@ impl Parser {
         Ok(false)
     }
 
-    /// Reads a command between backticks, whose opening one is read.
+    /// Parses a command between backticks, after the opening one.
     fn parse_backticks(&mut self) -> Result<(), ShellParseError> {
         let mut inner = String::new();
         loop {
@@ -171,7 +171,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Adds what was found in an inner text.
+    /// Adds the commands of a nested script.
     pub(super) fn merge_script(&mut self, inner: Script) {
         self.script.commands.extend(inner.commands);
         self.script.has_loop |= inner.has_loop;

@@ -1,4 +1,4 @@
-//! Landlock: which files may be opened for what.
+//! Landlock: which files may be opened, and for what.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
@@ -7,15 +7,15 @@ use landlock::{
 
 use super::{NetworkAccess, Policy};
 
-/// The oldest version that knows truncation: with less, files could be emptied.
+/// Oldest supported version; earlier ones do not restrict truncation.
 const MIN_ABI: ABI = ABI::V3;
-/// The newest version this was written for; what the kernel lacks of it is left out.
+/// Newest version whose access rights are used, as far as the kernel supports them.
 const MAX_ABI: ABI = ABI::V9;
 
-/// Devices that hold nothing.
+/// Devices that may be used in every profile.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Gives up all access to files but what the policy grants.
+/// Gives up all file access except what the policy grants.
 pub(super) fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
     let all = AccessFs::from_all(MAX_ABI);
     let read = AccessFs::ReadFile | AccessFs::ReadDir;

@@ -12,8 +12,8 @@ use super::{LaunchError, Policy, step_error};
 
 const NO_VALUE: Option<&str> = None;
 
-/// Moves to namespaces of its own: users, mounts, System V IPC, and processes from the
-/// next one started on.
+/// Enters new namespaces for users, mounts and System V IPC, and for the processes that
+/// this one starts.
 pub(super) fn enter_namespaces() -> io::Result<()> {
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let flags =
@@ -24,11 +24,11 @@ pub(super) fn enter_namespaces() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Makes everything read-only but the writable folders, and covers what may not be seen.
+/// Makes everything read-only except the writable folders, and hides the covered paths.
 pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(NO_VALUE, "/", NO_VALUE, private, NO_VALUE).map_err(step_error("separating mounts"))?;
-    // What covers is made while the temporary folder is still a plain one.
+    // Create the covers before the temporary folder is remounted.
     let (file, folder) = (policy.temp_folder.join(".covered-file"), policy.temp_folder.join(".covered-folder"));
     if !policy.covered.is_empty() {
         create_covers(&file, &folder).map_err(step_error("making what covers"))?;
@@ -46,7 +46,7 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
     let table = fs::read_to_string("/proc/self/mountinfo").map_err(step_error("reading the mounts"))?;
     for line in table.lines() {
         let Some((point, flags)) = parse_mount_line(line) else { continue };
-        // The nearest decides: a guarded file is inside a writable folder.
+        // The innermost path decides: a guarded file is inside a writable folder.
         let depth = |paths: &mut dyn Iterator<Item = &Path>| {
             paths.filter(|path| point.starts_with(path)).map(|path| path.components().count()).max()
         };
@@ -57,7 +57,7 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
         }
         let flags = flags | MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
         match mount(NO_VALUE, &point, NO_VALUE, flags, NO_VALUE) {
-            // What lies under another mount, or in a folder that may not be entered, cannot be reached.
+            // A mount point under another mount or in an inaccessible folder cannot be reached.
             Ok(()) | Err(nix::Error::ENOENT | nix::Error::EACCES) => {}
             Err(error) => {
                 let reason = format!("{}: {error}", point.display());
@@ -77,7 +77,7 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Makes the file and the folder that nobody without capabilities may open.
+/// Creates the file and the folder, without any permissions, that cover others.
 fn create_covers(file: &Path, folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(file, "")?;
@@ -85,7 +85,7 @@ fn create_covers(file: &Path, folder: &Path) -> io::Result<()> {
     [file, folder].iter().try_for_each(|path| fs::set_permissions(path, fs::Permissions::from_mode(0o0)))
 }
 
-/// A mount and the flags it must keep, of a line of `mountinfo`.
+/// Parses a line of `mountinfo`: mount point and the flags that a remount must keep.
 fn parse_mount_line(line: &str) -> Option<(PathBuf, MsFlags)> {
     let mut fields = line.split(' ').skip(4);
     let (point, options) = (unescape_path(fields.next()?), fields.next()?);
@@ -101,7 +101,7 @@ fn parse_mount_line(line: &str) -> Option<(PathBuf, MsFlags)> {
     Some((PathBuf::from(point), options.split(',').map(flag).collect()))
 }
 
-/// A path of `mountinfo`, where spaces and the like are written `\040`.
+/// Decodes a path of `mountinfo`, where spaces are written `\040`.
 fn unescape_path(text: &str) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let bytes = text.as_bytes();
@@ -123,7 +123,7 @@ fn unescape_path(text: &str) -> std::ffi::OsString {
     std::ffi::OsString::from_vec(path)
 }
 
-/// Keeps the one capability that the process inside needs to mount `/proc`.
+/// Keeps the capability that the inner process needs to mount `/proc`.
 pub(super) fn keep_capability() -> io::Result<()> {
     let sets = rustix::thread::capabilities(None)?;
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::SETPCAP;
@@ -132,13 +132,13 @@ pub(super) fn keep_capability() -> io::Result<()> {
     Ok(rustix::thread::configure_capability_in_ambient_set(CapabilitySet::SETPCAP, true)?)
 }
 
-/// Mounts a `/proc` that shows the processes of the namespace alone.
+/// Mounts a `/proc` that shows only the processes of the namespace.
 pub(super) fn mount_proc() -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
     Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NO_VALUE)?)
 }
 
-/// Gives every capability up, also those that a program run as root would regain.
+/// Drops all capabilities, including those that a program run as root would regain.
 pub(super) fn drop_capabilities() -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
     let sets = rustix::thread::capabilities(None)?;

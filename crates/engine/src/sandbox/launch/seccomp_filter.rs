@@ -1,7 +1,7 @@
-//! seccomp: which system calls are refused.
+//! seccomp: which system calls are denied.
 //!
-//! Landlock knows files by what they are opened for. What changes files without opening
-//! them, what talks to others and what would undo the sandbox is refused here.
+//! Landlock restricts how files are opened. Calls that change files without opening them,
+//! communicate with other processes or would undo the sandbox are denied here.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use seccompiler::{
 
 use super::NetworkAccess;
 
-/// Refused in every profile: other processes, the kernel itself, mounts, namespaces, the clock.
+/// Denied in every profile: other processes, the kernel, mounts, namespaces, the clock.
 const ALWAYS_DENIED_CALLS: &[c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -61,7 +61,7 @@ const ALWAYS_DENIED_CALLS: &[c_long] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Refused where nothing may be written: what Landlock does not look at.
+/// Denied if nothing may be written: changes that Landlock does not restrict.
 const ATTRIBUTE_CALLS: &[c_long] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -78,7 +78,7 @@ const ATTRIBUTE_CALLS: &[c_long] = &[
     SETXATTRAT,
     REMOVEXATTRAT,
     FILE_SETATTR,
-    // Memory and queues that other processes of the user share.
+    // Memory and queues shared with other processes of the user.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -100,26 +100,26 @@ const REMOVEXATTRAT: c_long = 466;
 const OPEN_TREE_ATTR: c_long = 467;
 const FILE_SETATTR: c_long = 469;
 
-/// Requests to a file that change it though it is open for reading only: its flags, its
-/// project and its version, encryption, and verity, which makes it read-only for ever.
+/// ioctl requests that change a file opened for reading: flags, project, version, encryption,
+/// and verity, which makes it read-only permanently.
 const FILE_IOCTLS: [u32; 6] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x800c_6613, 0x4080_6685, 0x4004_6602];
 
-/// What the requests of Btrfs have in common: their second byte.
+/// Second byte of all Btrfs requests.
 const BTRFS_IOCTL_TYPE: u32 = 0x9400;
 
-/// Calls that only the older architectures have.
+/// Calls that exist only on older architectures.
 #[cfg(target_arch = "x86_64")]
 const LEGACY_ATTRIBUTE_CALLS: &[c_long] =
     &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_ATTRIBUTES: &[c_long] = &[];
 
-/// Calls whose arguments a filter cannot see, or that go round it; programs that are
-/// told that they do not exist use older ones.
+/// Calls whose arguments a filter cannot inspect, or that bypass it. They fail with `ENOSYS`,
+/// so that programs fall back to older calls.
 const UNAVAILABLE_CALLS: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// `clone` flags that make namespaces.
+/// `clone` flags that create namespaces.
 const NAMESPACE_FLAGS: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -131,7 +131,7 @@ const NAMESPACE_FLAGS: i32 = libc::CLONE_NEWUSER
 type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 type FilterResult<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Refuses the calls, for this process and all it starts.
+/// Applies the filters to this process and all it starts.
 pub(super) fn apply_filters(network: NetworkAccess, attributes: bool) -> FilterResult<()> {
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
@@ -156,7 +156,7 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
     let any_other = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
     rules.insert(libc::SYS_socket, any_other);
     if network != NetworkAccess::WithUnixSockets {
-        // A pair of datagram sockets can send to any other, and Linux takes raw ones for such.
+        // Datagram socket pairs can send to any other socket, and Linux treats raw ones alike.
         let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(i32::unsigned_abs);
         let kind = |kind: u32| argument_condition(1, SeccompCmpOp::MaskedEq(0xf), kind);
         let mut refused = vec![SeccompRule::new(vec![other(&libc::AF_UNIX)?])?];
@@ -165,7 +165,7 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
         }
         rules.insert(libc::SYS_socketpair, refused);
     }
-    // Limits of other processes, with which they can be ended.
+    // Resource limits of other processes, which could kill them.
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![argument_condition(0, SeccompCmpOp::Ne, 0)?])?]);
     let each = |flag: i32| {
         let flag = flag.unsigned_abs();
@@ -173,13 +173,13 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
     };
     let flags = (0..32).map(|bit| 1_i32 << bit).filter(|flag| NAMESPACE_FLAGS & flag != 0);
     rules.insert(libc::SYS_clone, flags.map(each).collect::<FilterResult<_>>()?);
-    // Keys pressed for somebody else's terminal.
+    // Simulated input on another process's terminal.
     let typing = [u32::try_from(libc::TIOCSTI)?, u32::try_from(libc::TIOCLINUX)?];
     let requests = typing.iter().chain(FILE_IOCTLS.iter().filter(|_| !attributes));
     let request = |request: &u32| Ok(SeccompRule::new(vec![argument_condition(1, SeccompCmpOp::Eq, *request)?])?);
     let mut requests = requests.map(request).collect::<FilterResult<Vec<_>>>()?;
     if !attributes {
-        // Those of Btrfs make and remove folders.
+        // Btrfs requests create and remove folders.
         requests.push(SeccompRule::new(vec![argument_condition(
             1,
             SeccompCmpOp::MaskedEq(0xff00),
@@ -194,8 +194,8 @@ fn argument_condition(argument: u8, is: SeccompCmpOp, value: u32) -> FilterResul
     Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value.into())?)
 }
 
-/// A filter for the architecture this was built for. Calls by way of another one end
-/// the process, and those of the x32 form do not exist.
+/// Compiles a filter for the architecture of this build. Calls through another architecture
+/// kill the process; x32 calls fail.
 fn compile_filter(rules: SyscallRules, action: SeccompAction) -> FilterResult<BpfProgram> {
     let arch = std::env::consts::ARCH.try_into()?;
     let rest: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?.try_into()?;

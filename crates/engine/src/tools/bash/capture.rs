@@ -1,4 +1,4 @@
-//! What a command prints: the start and the end in memory, all of it in a file.
+//! Capture of command output: start and end in memory, all of it in a file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,19 +11,19 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
-/// How much is kept of the start, and of the end, in bytes.
+/// Bytes output in memory of the start, and as many of the end.
 pub(super) const MAX_KEPT_BYTES: usize = 160_000;
-/// How much is written to the file.
+/// Maximum size of the file.
 const MAX_SAVED_BYTES: u64 = 64 << 20;
 
-/// Output as it comes.
+/// Reads output in a background task.
 #[derive(Debug)]
 pub(super) struct OutputCapture {
     output: Arc<Mutex<CapturedOutput>>,
     ended: watch::Receiver<bool>,
 }
 
-/// Output so far.
+/// The output captured so far.
 #[derive(Debug, Clone)]
 pub(super) struct CapturedOutput {
     head: Vec<u8>,
@@ -34,13 +34,13 @@ pub(super) struct CapturedOutput {
 }
 
 impl OutputCapture {
-    /// Reads a pipe to its end, whoever waits for it; `at_once` writes the file from the first byte on.
+    /// Starts reading a pipe to its end. With `at_once` the file is written from the first byte.
     pub(super) fn start(mut pipe: Receiver, path: PathBuf, at_once: bool) -> io::Result<Self> {
         let file = if at_once { Some(Arc::new(create_private_file(&path)?)) } else { None };
         let captured = CapturedOutput { head: Vec::new(), tail: VecDeque::new(), total_bytes: 0, path, file };
-        let kept = Arc::new(Mutex::new(captured));
+        let output = Arc::new(Mutex::new(captured));
         let (end, ended) = watch::channel(false);
-        let shared = Arc::clone(&kept);
+        let shared = Arc::clone(&output);
         tokio::spawn(async move {
             let mut buffer = vec![0; 64 * 1024];
             while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
@@ -48,30 +48,30 @@ impl OutputCapture {
             }
             let _ = end.send(true);
         });
-        Ok(Self { output: kept, ended })
+        Ok(Self { output, ended })
     }
 
-    /// Waits until nobody can write any more.
+    /// Waits until all writers have closed the pipe.
     pub(super) async fn wait_for_end(&self) {
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
-    /// All of it goes to the file, whatever has come already.
+    /// Writes the output so far, and everything that follows, to the file.
     pub(super) fn save_to_file(&self) {
         lock(&self.output).save_to_file();
     }
 
-    /// What has come so far.
+    /// Returns a copy of the output so far.
     pub(super) fn snapshot(&self) -> CapturedOutput {
         lock(&self.output).clone()
     }
 }
 
-fn lock(kept: &Mutex<CapturedOutput>) -> MutexGuard<'_, CapturedOutput> {
-    kept.lock()
+fn lock(output: &Mutex<CapturedOutput>) -> MutexGuard<'_, CapturedOutput> {
+    output.lock()
 }
 
-/// A file that only the person may read.
+/// Creates a file that only the user can read; fails if it exists.
 fn create_private_file(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     File::options().write(true).create_new(true).mode(0o600).open(path)
@@ -79,12 +79,12 @@ fn create_private_file(path: &Path) -> io::Result<File> {
 
 impl CapturedOutput {
     fn push(&mut self, bytes: &[u8]) {
-        let room = MAX_KEPT_BYTES - self.head.len();
-        if bytes.len() > room {
+        let remaining = MAX_KEPT_BYTES - self.head.len();
+        if bytes.len() > remaining {
             self.save_to_file();
         }
         self.write_to_file(bytes);
-        let (start, rest) = bytes.split_at(room.min(bytes.len()));
+        let (start, rest) = bytes.split_at(remaining.min(bytes.len()));
         self.head.extend_from_slice(start);
         self.tail.extend(rest);
         let over = self.tail.len().saturating_sub(MAX_KEPT_BYTES);
@@ -94,7 +94,7 @@ impl CapturedOutput {
 
     fn save_to_file(&mut self) {
         if self.file.is_none() {
-            // A file that cannot be made leaves what is in memory.
+            // If the file cannot be created, only the part in memory is available.
             self.file = create_private_file(&self.path).ok().map(Arc::new);
             self.write_to_file(&self.head);
         }
@@ -107,20 +107,21 @@ impl CapturedOutput {
         }
     }
 
-    /// How much there was, in bytes.
+    /// Returns the total size of the output, in bytes.
     pub(super) fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// Where all of it is.
+    /// Returns the path of the file with the whole output.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All of it, when it is short enough; otherwise it is in the file.
-    pub(super) fn full_text(&self, most: usize) -> Option<String> {
+    /// Returns the whole output if it has at max_chars `max_chars` characters. Otherwise makes sure it is
+    /// in the file and returns `None`.
+    pub(super) fn full_text(&self, max_chars: usize) -> Option<String> {
         let text = to_trimmed_text(&self.head);
-        if self.tail.is_empty() && text.chars().count() <= most {
+        if self.tail.is_empty() && text.chars().count() <= max_chars {
             return Some(text);
         }
         if self.file.is_none() {
@@ -129,29 +130,29 @@ impl CapturedOutput {
         None
     }
 
-    /// The first characters.
-    pub(super) fn head_text(&self, most: usize) -> String {
-        to_trimmed_text(&self.head).chars().take(most).collect()
+    /// Returns the first `max_chars` characters.
+    pub(super) fn head_text(&self, max_chars: usize) -> String {
+        to_trimmed_text(&self.head).chars().take(max_chars).collect()
     }
 
-    /// The last characters, for those who watch.
-    pub(super) fn tail_text(&self, most: usize) -> String {
+    /// Returns the last `max_chars` characters.
+    pub(super) fn tail_text(&self, max_chars: usize) -> String {
         let (a, b) = self.tail.as_slices();
         let text = to_trimmed_text(&[&self.head, a, b].concat());
-        let skip = text.chars().count().saturating_sub(most);
+        let skip = text.chars().count().saturating_sub(max_chars);
         text.chars().skip(skip).collect()
     }
 
-    /// All of it, or its start and its end with a note between.
-    pub(super) fn head_and_tail_text(&self, most: usize) -> String {
+    /// Returns the whole output, or its start and end with a note in between.
+    pub(super) fn head_and_tail_text(&self, max_chars: usize) -> String {
         let (a, b) = self.tail.as_slices();
         let text = to_trimmed_text(&[&self.head, a, b].concat());
         let count = text.chars().count();
         let gap = self.total_bytes.saturating_sub((self.head.len() + self.tail.len()) as u64);
-        if count <= most && gap == 0 {
+        if count <= max_chars && gap == 0 {
             return text;
         }
-        let half = most / 2;
+        let half = max_chars / 2;
         let start: String = text.chars().take(half).collect();
         let end: String = text.chars().skip(count - half.min(count)).collect();
         let left_out = (count as u64).saturating_sub(2 * half as u64) + gap;
@@ -159,7 +160,7 @@ impl CapturedOutput {
     }
 }
 
-/// Output as text, without empty lines around it.
+/// Decodes output and trims empty lines around it.
 fn to_trimmed_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_start_matches(['\n', '\r']).trim_end().to_owned()
 }

@@ -1,8 +1,8 @@
-//! What a command's silence and exit code mean.
+//! Meaning of exit codes and of missing output.
 
 use crate::permission::program_names;
 
-/// What an exit code means where it is no error.
+/// Describes a non-zero exit code that is not an error, such as 1 from `grep`; otherwise `None`.
 pub(super) fn interpret_exit_code(command: &str, code: i32) -> Option<&'static str> {
     let program = program_names(command).pop()?;
     match (program.as_str(), code) {
@@ -14,7 +14,7 @@ pub(super) fn interpret_exit_code(command: &str, code: i32) -> Option<&'static s
     }
 }
 
-/// Whether a command that says nothing has done what it should.
+/// Whether a command normally prints nothing on success.
 pub(super) fn is_silent_command(command: &str) -> bool {
     let silent = [
         "cd", "chgrp", "chmod", "chown", "cp", "export", "ln", "mkdir", "mv", "rm", "rmdir", "set", "touch", "true",

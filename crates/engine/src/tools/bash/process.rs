@@ -1,4 +1,4 @@
-//! A shell as a process: started, waited for, ended with all its children.
+//! The process of a shell command and its children.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _};
@@ -18,11 +18,11 @@ use super::capture::{CapturedOutput, OutputCapture};
 use crate::sandbox::{Launched, SandboxProfile, SandboxedCommand};
 use crate::tool::{CallContext, ToolOutput, Workspace};
 
-/// How long a shell's children may keep the output open after it.
+/// How long to read output after the shell has ended, while children keep the pipe open.
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
-/// How long a process has to end by itself.
+/// Time between SIGTERM and SIGKILL.
 const TERMINATION_GRACE: Duration = Duration::from_secs(2);
-/// How long the path of a folder can be.
+/// Maximum size of the file that contains the current folder.
 const MAX_PATH_BYTES: u64 = 4097;
 const SIGTERM: i32 = 15;
 /// Variables that every command gets.
@@ -31,60 +31,62 @@ const VARIABLES: [(&str, &str); 2] = [("CLAUDECODE", "1"), ("GIT_EDITOR", "true"
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessEnd {
-    /// By itself, with a code.
+    /// Exited with a code.
     Exited(i32),
-    /// By a signal.
+    /// Killed by a signal.
     Signaled(i32),
-    /// It took too long.
+    /// Terminated after the timeout.
     TimedOut,
-    /// Somebody stopped it.
+    /// Terminated because the call was cancelled.
     Cancelled,
-    /// It has not: it shall go on in the background.
+    /// Still running: the call asked to continue in the background.
     MovedToBackground,
 }
 
-/// A shell and its children. Dropped before its end, they are killed.
+/// A shell and its children, which are killed if it is dropped before the shell ends.
 pub(super) struct ShellProcess {
     pub(super) id: String,
     child: Box<dyn ChildWrapper>,
     capture: OutputCapture,
     output_path: PathBuf,
     cwd_file: PathBuf,
-    /// The shell's process group.
+    /// Process group of the shell.
     process_group: Option<u32>,
     has_ended: bool,
-    /// What holds it, unless it may do everything.
+    /// Sandbox of the command; `None` if it runs without one.
     sandboxed_command: Option<SandboxedCommand>,
 }
 
 impl ShellProcess {
-    /// Starts a command in a profile; `at_once` writes its output to the file from the
-    /// first byte on.
+    /// Starts a command in a sandbox profile. With `at_once` its output is written to the file
+    /// from the first byte; otherwise only when it gets long.
     pub(super) fn start(
         command: &str,
-        place: &Workspace,
+        workspace: &Workspace,
         id: String,
         profile: SandboxProfile,
         at_once: bool,
     ) -> Result<Self, ToolOutput> {
-        if !place.cwd().is_dir() {
-            place.set_cwd(place.root());
+        if !workspace.cwd().is_dir() {
+            workspace.set_cwd(workspace.root());
         }
         let held =
             |why| ToolOutput::failure(format!("The command was not started: it cannot be held in a sandbox: {why}."));
-        let plan = place.sandbox().prepare_command(profile, &place.command_context(), &id).map_err(held)?;
+        let sandboxed =
+            workspace.sandbox().prepare_command(profile, &workspace.command_context(), &id).map_err(held)?;
         let spawn = || -> io::Result<Self> {
-            let folder = place.output_folder();
+            let folder = workspace.output_folder();
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             let file = folder.join(format!("{id}.output"));
-            let cwd_file =
-                plan.as_ref().map_or_else(|| folder.join(format!("{id}.cwd")), |plan| plan.temp_folder().join("cwd"));
+            let cwd_file = sandboxed
+                .as_ref()
+                .map_or_else(|| folder.join(format!("{id}.cwd")), |sandboxed| sandboxed.temp_folder().join("cwd"));
             let leave = format!("pwd -P >|{}", shell_quote(&cwd_file.to_string_lossy()));
             let script = format!("trap {} EXIT\n{command}\n", shell_quote(&leave));
             let argv = ["bash", "-c", &script];
-            let Launched { child, output } = match &plan {
-                None => unconfined(argv, place)?,
-                Some(plan) => plan.launcher_command(&argv, place.env(), &VARIABLES)?,
+            let Launched { child, output } = match &sandboxed {
+                None => unconfined(argv, workspace)?,
+                Some(sandboxed) => sandboxed.launcher_command(&argv, workspace.env(), &VARIABLES)?,
             };
             let group = child.id();
             let pipe = Receiver::from_owned_fd(output.into())?;
@@ -97,18 +99,19 @@ impl ShellProcess {
                 cwd_file,
                 process_group: group,
                 has_ended: false,
-                sandboxed_command: plan,
+                sandboxed_command: sandboxed,
             })
         };
         spawn().map_err(|e| ToolOutput::failure(format!("The command could not be started: {e}.")))
     }
 
-    /// Where the output is, or would be when it is long.
+    /// Returns the path of the output file, which exists only for long output.
     pub(super) fn output_path(&self) -> &Path {
         &self.output_path
     }
 
-    /// Waits for the end; telling whoever listens how it goes on.
+    /// Waits for the end, the timeout, cancellation or a move to the background. Reports progress
+    /// every second.
     pub(super) async fn wait(&mut self, time: Duration, call: &CallContext) -> ProcessEnd {
         let started = Instant::now();
         let mut tick = interval_at(started + Duration::from_secs(2), Duration::from_secs(1));
@@ -130,7 +133,7 @@ impl ShellProcess {
         }
     }
 
-    /// Waits for the end, however long it takes.
+    /// Waits for the end or for `stop`, without a timeout.
     pub(super) async fn wait_until_stopped(&mut self, stop: &CancellationToken) -> ProcessEnd {
         tokio::select! {
             biased;
@@ -149,7 +152,7 @@ impl ShellProcess {
         }
     }
 
-    /// Ends the shell and all its children: asked first, then killed.
+    /// Terminates the shell and its children: SIGTERM, then SIGKILL.
     async fn terminate(&mut self, end: ProcessEnd) -> ProcessEnd {
         let _ = self.child.signal(SIGTERM);
         let _ = timeout(TERMINATION_GRACE, self.child.wait()).await;
@@ -159,39 +162,40 @@ impl ShellProcess {
         end
     }
 
-    /// The output, after the end.
+    /// Returns the output after the end of the shell.
     pub(super) async fn captured_output(&self) -> CapturedOutput {
         let _ = timeout(OUTPUT_GRACE, self.capture.wait_for_end()).await;
         self.capture.snapshot()
     }
 
-    /// Goes where the command went. Outside the folders it goes back, and says so.
-    pub(super) fn adopt_cwd(&self, place: &Workspace) -> Option<String> {
-        self.process_group.into_iter().for_each(|group| place.track_process_group(group));
+    /// Makes the folder the shell ended in the current one. Outside the session's folders it resets
+    /// it to the root and returns a note for the model.
+    pub(super) fn adopt_cwd(&self, workspace: &Workspace) -> Option<String> {
+        self.process_group.into_iter().for_each(|group| workspace.track_process_group(group));
         let text = read_short_file(&self.cwd_file)?;
         let cwd = PathBuf::from(text.strip_suffix('\n').unwrap_or(&text));
         if !cwd.is_absolute() || !cwd.is_dir() {
             return None;
         }
-        if place.contains(&cwd) {
-            place.set_cwd(cwd);
+        if workspace.contains(&cwd) {
+            workspace.set_cwd(cwd);
             return None;
         }
-        place.set_cwd(place.root());
-        Some(format!("Shell cwd was reset to {}", place.root().display()))
+        workspace.set_cwd(workspace.root());
+        Some(format!("Shell cwd was reset to {}", workspace.root().display()))
     }
 }
 
 impl ShellProcess {
-    /// Moves guarded files aside that a command in the sandbox made, after its end. Says
-    /// which, for the model; `None` if there were none.
+    /// Renames guarded files that a sandboxed command created, after its end. Returns a note for
+    /// the model; `None` if there were none.
     pub(super) fn move_guarded_aside(&self) -> Option<String> {
         let moved = self.sandboxed_command.as_ref()?.move_guarded_aside();
-        let told = |(from, to): &(PathBuf, PathBuf)| {
+        let describe = |(from, to): &(PathBuf, PathBuf)| {
             let (from, to) = (from.display(), to.display());
             format!("The command made {from}, which decides what programs do and needs approval. It was moved to {to}.")
         };
-        (!moved.is_empty()).then(|| moved.iter().map(told).collect::<Vec<_>>().join("\n"))
+        (!moved.is_empty()).then(|| moved.iter().map(describe).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -204,19 +208,19 @@ impl Drop for ShellProcess {
     }
 }
 
-/// Starts a program that may do all that the user can do.
-fn unconfined([program, args @ ..]: [&str; 3], place: &Workspace) -> io::Result<Launched> {
-    // Errors and output come in the order they were printed, so both go into one pipe.
+/// Starts a program without a sandbox.
+fn unconfined([program, args @ ..]: [&str; 3], workspace: &Workspace) -> io::Result<Launched> {
+    // One pipe for stdout and stderr keeps their order.
     let (output, write) = io::pipe()?;
     let errors = write.try_clone()?;
     let mut shell = Command::new(program);
-    shell.args(args).env_clear().envs(place.env()).envs(VARIABLES).current_dir(place.cwd());
+    shell.args(args).env_clear().envs(workspace.env()).envs(VARIABLES).current_dir(workspace.cwd());
     shell.stdin(Stdio::null()).stdout(Stdio::from(write)).stderr(Stdio::from(errors));
     let child = CommandWrap::from(shell).wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
     Ok(Launched { child, output })
 }
 
-/// A short text from a file that a command may have replaced with anything.
+/// Reads a short file that a command may have replaced by a link, a pipe or a large file.
 fn read_short_file(path: &Path) -> Option<String> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -228,7 +232,7 @@ fn read_short_file(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A text as one word of the shell.
+/// Quotes a text as one word of the shell.
 fn shell_quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,4 +1,4 @@
-//! One file after the other.
+//! Searches one file.
 
 use std::io;
 use std::path::Path;
@@ -11,21 +11,21 @@ use regex::bytes::Regex;
 
 use crate::safe_file;
 
-/// How much of a line is shown, in bytes.
+/// Maximum length of a line in the output.
 const MAX_LINE_BYTES: usize = 500;
-/// How many lines are kept at all.
+/// Maximum number of lines collected.
 const MAX_LINES: usize = 100_000;
 
-/// What was found in a file.
+/// Matches in one file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// The lines, as they are shown.
+    /// Formatted lines.
     pub(super) lines: Vec<String>,
-    /// How many lines matched.
+    /// Number of matching lines.
     pub(super) match_count: u64,
 }
 
-/// A search through files.
+/// Searches files with one pattern and output format.
 pub(super) struct FileSearcher {
     matcher: RegexMatcher,
     searcher: Searcher,
@@ -33,41 +33,41 @@ pub(super) struct FileSearcher {
     kept_lines: usize,
 }
 
-/// How lines are shown.
+/// Format of the lines in the output.
 #[derive(Debug, Clone)]
 struct LineFormat {
     shows_lines: bool,
     shows_names: bool,
     shows_numbers: bool,
-    /// What matched, when only that is shown.
+    /// Pattern whose matches are shown instead of whole lines.
     only_matching: Option<Regex>,
 }
 
 impl FileSearcher {
-    /// A search as asked for; `names` puts the file before each line.
-    pub(super) fn new(matcher: RegexMatcher, wanted: &GrepInput, names: bool) -> Self {
-        let lines = wanted.output_mode.text() == Some("content");
-        let around = wanted.around.get().or(wanted.context.get()).copied().unwrap_or(0);
+    /// Creates a searcher for a call; with `names` each line starts with the file name.
+    pub(super) fn new(matcher: RegexMatcher, request: &GrepInput, names: bool) -> Self {
+        let lines = request.output_mode.text() == Some("content");
+        let around = request.around.get().or(request.context.get()).copied().unwrap_or(0);
         let context = |asked: &Maybe<u64>| {
             let asked = asked.get().copied().unwrap_or(around);
             if lines { usize::try_from(asked).unwrap_or(usize::MAX).min(MAX_LINES) } else { 0 }
         };
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
-            .multi_line(wanted.multiline.is_true())
-            .before_context(context(&wanted.before))
-            .after_context(context(&wanted.after))
+            .multi_line(request.multiline.is_true())
+            .before_context(context(&request.before))
+            .after_context(context(&request.after))
             .build();
         let look = LineFormat {
             shows_lines: lines,
             shows_names: names,
-            shows_numbers: wanted.line_numbers.get().copied().unwrap_or(true),
-            only_matching: wanted.only_matching.is_true().then(|| only_matching_regex(wanted)).flatten(),
+            shows_numbers: request.line_numbers.get().copied().unwrap_or(true),
+            only_matching: request.only_matching.is_true().then(|| only_matching_regex(request)).flatten(),
         };
         Self { matcher, searcher, format: look, kept_lines: 0 }
     }
 
-    /// Whether lines are what is asked for.
+    /// Whether the output mode shows lines.
     pub(super) fn shows_lines(&self) -> bool {
         self.format.shows_lines
     }
@@ -84,13 +84,13 @@ impl FileSearcher {
     }
 }
 
-fn only_matching_regex(wanted: &GrepInput) -> Option<Regex> {
-    let case = if wanted.ignore_case.is_true() { "i" } else { "" };
-    let dots = if wanted.multiline.is_true() { "s" } else { "" };
-    Regex::new(&format!("(?m{case}{dots}:{})", wanted.pattern)).ok()
+fn only_matching_regex(request: &GrepInput) -> Option<Regex> {
+    let case = if request.ignore_case.is_true() { "i" } else { "" };
+    let dots = if request.multiline.is_true() { "s" } else { "" };
+    Regex::new(&format!("(?m{case}{dots}:{})", request.pattern)).ok()
 }
 
-/// Takes the lines of one file.
+/// Collects the lines of one file.
 struct MatchSink<'a> {
     format: &'a LineFormat,
     file_name: &'a str,
@@ -99,7 +99,7 @@ struct MatchSink<'a> {
 }
 
 impl MatchSink<'_> {
-    /// Adds a line, with `mark` between its parts; false when there is no more room.
+    /// Adds a line with `mark` between its parts; returns `false` if the limit is reached.
     fn push_line(&mut self, number: Option<u64>, mark: char, line: &[u8]) -> bool {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);

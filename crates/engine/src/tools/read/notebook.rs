@@ -1,4 +1,4 @@
-//! Notebooks, cell by cell.
+//! Output of Read for notebooks.
 
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
 use quipu_message::{Block, Image, Json};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::base64_source;
 use crate::tool::ToolOutput;
 
-/// How much of a cell's output is shown, in characters.
+/// Maximum length of the output of a cell, in characters.
 const MAX_OUTPUT_CHARS: usize = 10_000;
 
-/// A notebook as blocks: each cell with its source and what it printed.
+/// Converts a notebook to blocks: source and outputs of each cell.
 pub(super) fn notebook_output(name: String, bytes: &[u8]) -> Result<ToolOutput, ToolOutput> {
     let book: Value = serde_json::from_slice(bytes)
         .map_err(|e| ToolOutput::failure(format!("{name} is not a notebook that can be read: {e}.")))?;
@@ -58,7 +58,7 @@ fn push_cell_output(output: &Value, blocks: &mut Vec<Block>) {
     }
 }
 
-/// Text that a notebook holds as one string or as a list of lines.
+/// Returns text that a notebook stores as a string or as a list of lines.
 fn join_text(text: &Value) -> String {
     match text {
         Value::String(text) => text.clone(),

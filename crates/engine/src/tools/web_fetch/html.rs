@@ -1,8 +1,11 @@
-//! HTML as plain text: what a reader would see, with headings, lists and links marked.
+//! Converts HTML to plain text with Markdown headings, lists and link targets.
+//!
+//! A single pass over the tags, without a tree: time and memory are linear in the size of the
+//! page, however deep its elements are nested.
 
-/// Elements whose content nobody reads.
+/// Elements whose content is not shown.
 const SKIPPED_ELEMENTS: [&str; 8] = ["script", "style", "noscript", "template", "svg", "head", "iframe", "object"];
-/// Elements that stand on lines of their own.
+/// Elements that start a new line.
 const BLOCK_ELEMENTS: [&str; 26] = [
     "address",
     "article",
@@ -32,7 +35,7 @@ const BLOCK_ELEMENTS: [&str; 26] = [
     "details",
 ];
 
-/// The text of a page.
+/// Converts a page to text.
 pub(super) fn html_to_text(html: &str) -> String {
     let mut page = TextBuilder::default();
     let mut rest = html;
@@ -56,7 +59,7 @@ struct TextBuilder {
 }
 
 impl TextBuilder {
-    /// Adds text between tags.
+    /// Adds text between tags, with whitespace collapsed outside `pre`.
     fn push_text(&mut self, text: &str) {
         let text = decode_entities(text);
         if self.verbatim_depth > 0 {
@@ -72,7 +75,7 @@ impl TextBuilder {
         }
     }
 
-    /// Takes a tag, and what belongs to it; gives what follows.
+    /// Handles the tag at the start of `text`; returns the rest after it.
     fn read_tag<'a>(&mut self, text: &'a str) -> &'a str {
         let Some(end) = tag_end(text) else { return "" };
         let (inside, rest) = (&text[1..end], &text[end + 1..]);
@@ -116,7 +119,7 @@ impl TextBuilder {
         rest
     }
 
-    /// Ends the line, so that at least `breaks` line ends stand there.
+    /// Makes sure that the text ends in at least `breaks` newlines.
     fn break_line(&mut self, breaks: usize) {
         let kept = self.text.trim_end_matches(' ').len();
         self.text.truncate(kept);
@@ -140,10 +143,10 @@ impl TextBuilder {
     }
 }
 
-/// The longest tag that is read with care.
+/// Maximum length of a tag in which quotes are considered.
 const MAX_TAG_BYTES: usize = 10_000;
 
-/// Where a tag ends; a sign inside quotes does not end it.
+/// Returns the position of the `>` that ends a tag, ignoring those in quotes.
 fn tag_end(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate().take(MAX_TAG_BYTES) {
@@ -161,7 +164,7 @@ fn text_after<'a>(text: &'a str, end: &str) -> &'a str {
     text.find(end).map_or("", |at| &text[at + end.len()..])
 }
 
-/// What follows the end of an element whose content is left out.
+/// Returns the text after the end of an element whose content is skipped.
 fn skip_element<'a>(text: &'a str, name: &str) -> &'a str {
     let is_end = |at: &usize| {
         text.as_bytes()
@@ -182,7 +185,7 @@ fn attribute_value(tag: &str, name: &str) -> Option<String> {
     Some(decode_entities(value))
 }
 
-/// Text with its entities put in.
+/// Decodes the character references of a text.
 fn decode_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

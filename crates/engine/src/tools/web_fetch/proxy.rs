@@ -1,11 +1,11 @@
-//! Proxies that the environment names.
+//! Proxies from environment variables.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use url::Url;
 
-/// The proxy on the way to a URL, unless it is excepted.
+/// Returns the proxy for a URL; `None` if there is none or `NO_PROXY` excludes the host.
 pub(super) fn proxy_for<'a>(url: &Url, env: &'a BTreeMap<OsString, OsString>) -> Option<&'a str> {
     let set = |name: &str| {
         let named = |name: &str| env.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::trim);
@@ -18,7 +18,7 @@ pub(super) fn proxy_for<'a>(url: &Url, env: &'a BTreeMap<OsString, OsString>) ->
     (!except.split(',').any(|name| is_excepted(name.trim(), host))).then_some(proxy)
 }
 
-/// Whether an exception is for a host: its own name, that of a domain above it, or all.
+/// Whether an entry of `NO_PROXY` matches a host: its name, a parent domain or `*`.
 fn is_excepted(name: &str, host: &str) -> bool {
     let name = name.strip_prefix("*.").unwrap_or(name).trim_start_matches('.').to_ascii_lowercase();
     let above = || host.strip_suffix(&name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));

@@ -1,4 +1,4 @@
-//! What git does, as its words tell.
+//! Effect of git commands.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use crate::path::resolve;
 use crate::permission::bash::possible_commands::GIT_VALUE_OPTIONS;
 use crate::permission::shell::Word;
 
-/// Questions to git that change nothing.
+/// Subcommands that change nothing.
 const READ_ONLY_SUBCOMMANDS: &str = "status diff log show rev-parse ls-files blame shortlog";
 
-/// Questions to git that are questions in this form only.
+/// Command lines that change nothing in exactly this form.
 const READ_ONLY_COMMAND_LINES: [&str; 7] =
     ["branch", "branch --show-current", "branch -a", "remote", "remote -v", "stash list", "tag"];
 
-/// Long options that make git neither write files, run programs nor read other files.
+/// Long options with which git neither writes files, runs programs nor reads other files.
 const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after --all --author --before --branch --branches --cached \
     --check --cherry --color --committer --date --date-order --decorate --deleted --diff-filter --dirstat \
     --exclude-standard --exit-code --find-renames --first-parent --follow --format --git-dir --graph --grep --histogram \
@@ -25,21 +25,21 @@ const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after -
     --since --skip --staged --stat --summary --symbolic-full-name --tags --topo-order --unified --until \
     --untracked-files --verify --word-diff";
 
-/// What git does without showing what files hold.
+/// Subcommands that do not show the contents of files.
 const CONTENT_FREE_SUBCOMMANDS: &str = "add branch checkout cherry-pick commit config describe fetch for-each-ref gc help init ls-files \
     ls-remote merge mv pull push rebase remote reset restore rev-list rev-parse revert rm shortlog show-ref stash status \
     submodule switch tag var version";
 
-/// Those of them that show changes when they are told `-p` or `-v`.
+/// Those of them that show changes with `-p` or `-v`.
 const PATCH_SUBCOMMANDS: &str = "add checkout commit reset restore stash";
 
-/// Options of `log` with which it shows no contents of files.
+/// Options of `log` that do not show the contents of files.
 const CONTENT_FREE_LOG_OPTIONS: &str = "--abbrev-commit --after --all --author --before --branches --color --committer --date \
     --decorate --first-parent --format --graph --grep --max-count --merges --name-only --name-status --no-color \
     --no-merges --no-patch --numstat --oneline --pretty --remotes --reverse --shortstat --since --skip --stat --tags \
     --until";
 
-/// Whether git, told this, changes nothing and runs no program that its words name.
+/// Whether a git command changes nothing and runs no program that its words name.
 pub(super) fn is_read_only(words: &[Word]) -> bool {
     let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let Some(command) = text.first().filter(|command| contains_word(READ_ONLY_SUBCOMMANDS, command)) else {
@@ -54,7 +54,7 @@ pub(super) fn is_read_only(words: &[Word]) -> bool {
     options(&words[1..]).iter().all(is_known)
 }
 
-/// Whether git, asked this, may show what files hold, or copy it to other names.
+/// Whether a git command may show the contents of files or copy them to other names.
 pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
     while let [option, rest @ ..] = words
         && option.text.starts_with('-')
@@ -79,9 +79,8 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
     }
 }
 
-/// Whether git, started in `folder`, uses the same repository as in `root`, and that is a
-/// plain one. Any other may have come with somebody's files, with settings that name
-/// programs for git to run.
+/// Whether git in `folder` uses the same repository as in `root`, with a plain `.git` folder.
+/// Another repository may be part of downloaded files and configure programs for git to run.
 pub(in crate::permission::bash) fn is_same_repository(folder: &Path, root: &Path) -> bool {
     match (find_repository(folder), find_repository(root)) {
         (Repository::None, Repository::None) => true,
@@ -93,9 +92,9 @@ pub(in crate::permission::bash) fn is_same_repository(folder: &Path, root: &Path
 #[derive(PartialEq, Eq)]
 enum Repository {
     None,
-    /// The folder that holds `.git`.
+    /// Folder that contains `.git`.
     At(PathBuf),
-    /// A folder that is itself a repository, by what it holds.
+    /// A folder that is a bare repository by its contents.
     Bare,
 }
 
