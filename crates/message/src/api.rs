@@ -5,33 +5,33 @@ use crate::values::{CacheLifetime, Effort, StopReason, ThinkingKind};
 use crate::{Block, Json, Message, RequestId, SessionId, Usage};
 
 wire! {
-    /// A request for one message.
+    /// Body of a `POST /v1/messages` request.
     pub struct Request {
-        /// The model.
+        /// Model id.
         model: req String,
-        /// The conversation so far.
+        /// Conversation so far, in alternating roles.
         messages: req Vec<Message>,
-        /// The system prompt: text or text blocks.
+        /// System prompt: a string or text blocks.
         system: opt Json,
-        /// The tools on offer.
+        /// Tools the model may call.
         tools: opt Vec<Tool>,
-        /// Which tool must or may be used.
+        /// Whether a tool must be called; see [`ToolChoice`].
         tool_choice: opt Json,
-        /// Who asks.
+        /// Caller of the API; see [`Metadata`].
         metadata: opt Json,
-        /// How much may be written.
+        /// Limit of output tokens.
         max_tokens: opt u64,
-        /// What ends the answer when the model writes it.
+        /// Texts that end the response when the model writes one of them.
         stop_sequences: opt Vec<String>,
-        /// Whether and how far to think.
+        /// Whether the model thinks first; see [`ThinkingConfig`].
         thinking: opt Json,
-        /// What to clear from the context.
+        /// Which old content the server clears from the context.
         context_management: opt Json,
-        /// Effort and form of the answer.
+        /// Effort and format of the response; see [`OutputConfig`].
         output_config: opt Json,
-        /// How freely to choose words.
+        /// Sampling temperature, from 0 to 1.
         temperature: opt serde_json::Number,
-        /// Whether to stream.
+        /// Whether the response is streamed as events.
         stream: opt bool,
     }
 }
@@ -54,105 +54,105 @@ impl Request {
 }
 
 wire! {
-    /// A tool on offer.
+    /// Definition of a tool in a request.
     pub struct Tool {
-        /// Its name.
+        /// Name the model calls the tool by.
         name: req String,
-        /// Its kind, when it runs on the server.
+        /// Type and version of a tool that runs on the server; absent for others.
         kind: opt String = "type",
-        /// What it does.
+        /// What the tool does, for the model.
         description: opt String,
-        /// What it takes.
+        /// JSON schema of the arguments.
         input_schema: opt Json,
-        /// Whether it is loaded on demand.
+        /// Whether the definition is only sent after a tool search finds it.
         defer_loading: opt bool,
-        /// Domains that a search on the server keeps to.
+        /// Domains that a web search on the server is limited to.
         allowed_domains: opt Vec<String>,
-        /// Domains that a search on the server leaves out.
+        /// Domains that a web search on the server leaves out.
         blocked_domains: opt Vec<String>,
-        /// How often the server may run it in one answer.
+        /// How often the server may run the tool in one response.
         max_uses: opt u64,
-        /// Marks the end of a cached prefix.
+        /// Marks the end of a cached prefix; see [`CacheControl`].
         cache_control: opt Json,
     }
 }
 
 wire! {
-    /// Marks the end of a cached prefix.
+    /// Cache breakpoint: the request up to here is cached.
     pub struct CacheControl {
-        /// `ephemeral`.
+        /// `ephemeral`, the only kind.
         kind: req String = "type",
-        /// How long to keep it: `5m`, unless it says `1h`.
+        /// How long the prefix is kept; five minutes if absent.
         ttl: opt CacheLifetime,
     }
 }
 
 wire! {
-    /// Whether and how far to think.
+    /// Whether the model thinks before it answers.
     pub struct ThinkingConfig {
-        /// `adaptive`, `enabled` or `disabled`.
+        /// When the model thinks.
         kind: req ThinkingKind = "type",
-        /// How much of the answer may be thinking.
+        /// Limit of thinking tokens for `enabled`.
         budget_tokens: opt u64,
-        /// How it is shown: `summarized`, `omitted` …
+        /// How thinking is returned: `summarized`, `omitted`, `updates` …
         display: opt String,
     }
 }
 
 wire! {
-    /// How much a whole task may take.
+    /// Token budget that the model is told for a whole task.
     pub struct TaskBudget {
-        /// `tokens`.
+        /// `tokens`, the only kind.
         kind: req String = "type",
-        /// How many.
+        /// Number of tokens.
         total: req u64,
     }
 }
 
 wire! {
-    /// Which tool must or may be used.
+    /// Whether the model must call a tool.
     pub struct ToolChoice {
         /// `auto`, `any`, `tool` or `none`.
         kind: req String = "type",
-        /// The tool.
+        /// Tool to call, for `tool`.
         name: opt String,
     }
 }
 
 wire! {
-    /// Effort and form of the answer.
+    /// Effort and format of the response.
     pub struct OutputConfig {
-        /// `low`, `medium`, `high` …
+        /// How much work the model puts in.
         effort: opt Effort,
-        /// The form, such as a JSON schema.
+        /// Format of the response, such as a JSON schema.
         format: opt Json,
-        /// How much the whole task may take.
+        /// Token budget for the whole task.
         task_budget: opt TaskBudget,
     }
 }
 
 wire! {
-    /// Who asks.
+    /// Caller of the API, for abuse detection.
     pub struct Metadata {
-        /// A [`MetadataUserId`] as JSON, in a string.
+        /// A [`MetadataUserId`] serialised as JSON.
         user_id: opt String,
     }
 }
 
 wire! {
-    /// Who asks, as agents tell it.
+    /// Caller of the API, as agents report it.
     pub struct MetadataUserId {
-        /// The installation.
+        /// Random id of the installation.
         device_id: req String,
-        /// The account; empty with a key.
+        /// UUID of the account; empty with an API key.
         account_uuid: req String,
-        /// The session.
+        /// Session that makes the request.
         session_id: req SessionId,
     }
 }
 
 wire! {
-    /// How large a request would be.
+    /// Response of `POST /v1/messages/count_tokens`.
     pub struct TokenCount {
         /// Tokens of the whole prompt.
         input_tokens: req u64,
@@ -160,65 +160,65 @@ wire! {
 }
 
 wire! {
-    /// One recorded call: the request, and the answer whole or as it was streamed.
+    /// One API call of a recording: the request, and the response whole or as a stream.
     pub struct RecordedApiCall {
-        /// Its place in the recording.
+        /// Position in the recording, from 1.
         number: opt u64 = "n",
-        /// The HTTP method.
+        /// HTTP method.
         method: opt String,
-        /// The path, with its query.
+        /// Path of the URL with its query.
         path: opt String,
-        /// Names and values of the headers.
+        /// Names and values of the request headers.
         headers: opt Vec<(String, String)>,
-        /// What was asked.
+        /// Body of the request.
         body: opt Json,
-        /// The HTTP status.
+        /// HTTP status of the response.
         status: opt u16,
-        /// The events of a streamed answer.
+        /// Events of a streamed response.
         sse: opt Vec<Json>,
-        /// An answer that was not streamed.
+        /// Body of a response that was not streamed.
         response: opt Json,
         /// Whether the connection was cut after the events.
         cut: opt bool,
-        /// Whether the one who asked left before the rest was sent.
+        /// Whether the client disconnected before the rest was sent.
         client_gone: opt Json,
     }
 }
 
 open_enum! {
-    /// One event of a streamed answer.
+    /// One event of a streamed response.
     pub enum StreamEvent by "type" {
-        /// The message begins.
+        /// First event: the message without content.
         "message_start" => MessageStart(MessageStart),
-        /// A block begins.
+        /// Starts a content block.
         "content_block_start" => BlockStart(BlockStart),
-        /// A block grows.
+        /// Appends to a content block.
         "content_block_delta" => BlockDelta(BlockDelta),
-        /// A block ends.
+        /// Ends a content block.
         "content_block_stop" => BlockStop(BlockStop),
-        /// The message's end is known: stop reason and usage.
+        /// Stop reason and final usage, sent after the last block.
         "message_delta" => MessageDelta(MessageDelta),
-        /// The message ends.
+        /// Last event of a message.
         "message_stop" => MessageStop(MessageStop),
-        /// Nothing new; the server is still there.
+        /// Keeps the connection alive.
         "ping" => Ping(Ping),
-        /// The answer cannot go on.
+        /// The response failed; also the body of a failed HTTP response.
         "error" => Error(StreamError),
     }
 }
 
 wire! {
-    /// The message begins.
+    /// First event: the message without content.
     pub struct MessageStart ["type" = "message_start"] {
-        /// The message without content.
+        /// The message with its id, model and first usage figures.
         message: req Message,
     }
 }
 
 wire! {
-    /// A block begins.
+    /// Starts a content block.
     pub struct BlockStart ["type" = "content_block_start"] {
-        /// Which block.
+        /// Index of the block in the message.
         index: req usize,
         /// The block, still empty.
         content_block: req Block,
@@ -226,29 +226,29 @@ wire! {
 }
 
 wire! {
-    /// A block grows.
+    /// Appends to a content block.
     pub struct BlockDelta ["type" = "content_block_delta"] {
-        /// Which block.
+        /// Index of the block in the message.
         index: req usize,
-        /// By what.
+        /// What is appended.
         delta: req Delta,
     }
 }
 
 wire! {
-    /// A block ends.
+    /// Ends a content block.
     pub struct BlockStop ["type" = "content_block_stop"] {
-        /// Which block.
+        /// Index of the block in the message.
         index: req usize,
     }
 }
 
 wire! {
-    /// The message's end is known.
+    /// Stop reason and final usage, sent after the last block.
     pub struct MessageDelta ["type" = "message_delta"] {
-        /// Stop reason and other fields of the message that change.
+        /// Fields of the message that change.
         delta: req MessageDeltaFields,
-        /// The final usage; fields left out keep their first value.
+        /// Final usage; absent fields keep their value from `message_start`.
         usage: opt Usage,
         /// What the server cleared from the context.
         context_management: opt Json,
@@ -256,101 +256,101 @@ wire! {
 }
 
 wire! {
-    /// Fields of the message that change at its end.
+    /// Fields of the message that are known at its end.
     pub struct MessageDeltaFields {
         /// Why the model stopped.
         stop_reason: opt StopReason,
-        /// The sequence that stopped it.
+        /// Stop sequence that the model wrote.
         stop_sequence: opt String,
-        /// More about the stop.
+        /// Details of the stop, for example of a refusal.
         stop_details: opt Json,
-        /// The container that code ran in.
+        /// Container that code execution used.
         container: opt Json,
     }
 }
 
 wire! {
-    /// The message ends.
+    /// Last event of a message.
     pub struct MessageStop ["type" = "message_stop"] {}
 }
 
 wire! {
-    /// Nothing new.
+    /// Keeps the connection alive.
     pub struct Ping ["type" = "ping"] {}
 }
 
 wire! {
-    /// The answer cannot go on; also the body of a failed call.
+    /// The response failed; also the body of a failed HTTP response.
     pub struct StreamError ["type" = "error"] {
-        /// Why.
+        /// Type and message of the error.
         error: req ApiErrorBody,
-        /// The call that failed.
+        /// Id of the failed request.
         request_id: opt RequestId,
     }
 }
 
 wire! {
-    /// The API's own words for a failure.
+    /// Error as the API reports it.
     pub struct ApiErrorBody {
-        /// `overloaded_error`, `rate_limit_error` …
+        /// For example `overloaded_error` or `rate_limit_error`.
         kind: opt String = "type",
-        /// In words.
+        /// Error message for people.
         message: opt String,
     }
 }
 
 open_enum! {
-    /// What a block grows by.
+    /// What a `content_block_delta` event appends.
     pub enum Delta by "type" {
-        /// Words.
+        /// Text of a text block.
         "text_delta" => Text(TextDelta),
-        /// Reasoning.
+        /// Text of a thinking block.
         "thinking_delta" => Thinking(ThinkingDelta),
-        /// The proof of the reasoning.
+        /// Signature of a thinking block.
         "signature_delta" => Signature(SignatureDelta),
-        /// A piece of the input's JSON.
+        /// Part of a tool call's arguments as JSON text.
         "input_json_delta" => InputJson(InputJsonDelta),
-        /// A source.
+        /// A citation of a text block.
         "citations_delta" => Citations(CitationsDelta),
     }
 }
 
 wire! {
-    /// Words.
+    /// Text of a text block.
     pub struct TextDelta ["type" = "text_delta"] {
-        /// The words.
+        /// Text to append.
         text: req String,
     }
 }
 
 wire! {
-    /// Reasoning.
+    /// Text of a thinking block.
     pub struct ThinkingDelta ["type" = "thinking_delta"] {
-        /// The reasoning.
+        /// Text to append.
         thinking: req String,
     }
 }
 
 wire! {
-    /// The proof of the reasoning.
+    /// Signature of a thinking block.
     pub struct SignatureDelta ["type" = "signature_delta"] {
-        /// The proof.
+        /// The signature, whole.
         signature: req String,
     }
 }
 
 wire! {
-    /// A piece of the input's JSON.
+    /// Part of a tool call's arguments as JSON text.
     pub struct InputJsonDelta ["type" = "input_json_delta"] {
-        /// The piece; the pieces joined are the JSON.
+        /// Text to append; the block's parts joined are the JSON.
         partial_json: req String,
     }
 }
 
 wire! {
-    /// A source.
+    /// A citation of a text block.
     pub struct CitationsDelta ["type" = "citations_delta"] {
-        /// The source.
+        /// The citation.
         citation: req Json,
     }
 }

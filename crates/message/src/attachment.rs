@@ -1,4 +1,4 @@
-//! `attachment` lines: what the program tells the model beside the person's words.
+//! `attachment` lines: what the program tells the model beside the user's words.
 
 use serde_json::Number;
 
@@ -30,7 +30,7 @@ wire! {
 wire! {
     /// One piece of text an attachment became in the request.
     pub struct RenderedMessage {
-        /// The text.
+        /// Text that is shown.
         content: opt Content,
     }
 }
@@ -72,7 +72,7 @@ open_enum! {
         "deferred_tools_record" => DeferredToolsRecord(DeferredToolsRecord),
         /// Where the program runs.
         "environment" => Environment(Environment),
-        /// A file the person mentioned.
+        /// A file the user mentioned.
         "file" => File(File),
         /// What a hook adds for the model.
         "hook_additional_context" => HookContext(HookContext),
@@ -84,7 +84,7 @@ open_enum! {
         "hook_cancelled" => HookCancelled(HookCancelled),
         /// A hook ran.
         "hook_success" => HookSucceeded(HookSucceeded),
-        /// What a hook tells the person.
+        /// What a hook tells the user.
         "hook_system_message" => HookMessage(HookMessage),
         /// A hook ended the turn.
         "hook_stopped_continuation" => HookStopped(HookStopped),
@@ -104,7 +104,7 @@ open_enum! {
         "plan_mode_exit" => PlanModeExit(PlanModeExit),
         /// The system prompt and tools as sent.
         "prompt_snapshot" => PromptSnapshot(PromptSnapshot),
-        /// Words the person sent while a turn ran.
+        /// Words the user sent while a turn ran.
         "queued_command" => QueuedCommand(QueuedCommand),
         /// How commits and pull requests are signed.
         "remote_session_change" => RemoteSession(RemoteSession),
@@ -118,7 +118,7 @@ open_enum! {
         "structured_output" => StructuredOutput(StructuredOutput),
         /// How many tokens are used.
         "total_tokens_reminder" => TotalTokensReminder(TotalTokensReminder),
-        /// A slash command nobody knows.
+        /// An unknown slash command.
         "unknown_command_fallback" => UnknownCommand(UnknownCommand),
         /// A reminder of the task list.
         "todo_reminder" => TodoReminder(TodoReminder),
@@ -126,11 +126,11 @@ open_enum! {
         "task_reminder" => TaskReminder(TaskReminder),
         /// How a background task stands.
         "task_status" => TaskStatus(TaskStatus),
-        /// A file that changed behind the agent's back.
+        /// A file that changed outside of the session.
         "edited_text_file" => EditedFile(EditedFile),
         /// A file named after a compaction instead of shown.
         "compact_file_reference" => CompactedFile(CompactedFile),
-        /// A folder the person mentioned.
+        /// A folder the user mentioned.
         "directory" => Directory(Directory),
         /// Instructions found in a subfolder.
         "nested_memory" => NestedMemory(NestedMemory),
@@ -247,11 +247,11 @@ wire! {
 }
 
 wire! {
-    /// A file the person mentioned.
+    /// A file the user mentioned.
     pub struct File ["type" = "file"] {
         /// Its path.
         filename: opt String,
-        /// What it holds.
+        /// Contents of the file in the form of the Read tool.
         content: opt Json,
         /// Its path as shown.
         display_path: opt String = "displayPath",
@@ -261,13 +261,13 @@ wire! {
 wire! {
     /// What a hook adds for the model.
     pub struct HookContext ["type" = "hook_additional_context"] {
-        /// The words.
+        /// Text for the model.
         content: opt Json,
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
     }
 }
@@ -275,11 +275,11 @@ wire! {
 wire! {
     /// A hook stopped something.
     pub struct HookBlocked ["type" = "hook_blocking_error"] {
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
         /// Why.
         blocking_error: opt Json = "blockingError",
@@ -289,17 +289,17 @@ wire! {
 wire! {
     /// A hook failed without stopping anything.
     pub struct HookFailed ["type" = "hook_non_blocking_error"] {
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
-        /// What it printed.
+        /// Standard output of the hook.
         stdout: opt String,
-        /// What it complained.
+        /// Standard error of the hook.
         stderr: opt String,
-        /// How it ended.
+        /// Exit code of the process.
         exit_code: opt Number = "exitCode",
     }
 }
@@ -307,11 +307,11 @@ wire! {
 wire! {
     /// A hook was broken off.
     pub struct HookCancelled ["type" = "hook_cancelled"] {
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
     }
 }
@@ -319,37 +319,37 @@ wire! {
 wire! {
     /// A hook ran.
     pub struct HookSucceeded ["type" = "hook_success"] {
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
-        /// What it said.
+        /// Output of the hook as text.
         content: opt Json,
-        /// What it printed.
+        /// Standard output of the hook.
         stdout: opt String,
-        /// What it complained.
+        /// Standard error of the hook.
         stderr: opt String,
-        /// How it ended.
+        /// Exit code of the process.
         exit_code: opt Number = "exitCode",
         /// The command.
         command: opt String,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: opt Number = "durationMs",
     }
 }
 
 wire! {
-    /// What a hook tells the person.
+    /// What a hook tells the user.
     pub struct HookMessage ["type" = "hook_system_message"] {
-        /// The words.
+        /// Text for the user.
         content: opt Json,
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
     }
 }
@@ -357,11 +357,11 @@ wire! {
 wire! {
     /// A hook ended the turn.
     pub struct HookStopped ["type" = "hook_stopped_continuation"] {
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
-        /// The call it ran for.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
         /// Why.
         message: opt Json,
@@ -451,7 +451,7 @@ wire! {
 }
 
 wire! {
-    /// Words the person sent while a turn ran.
+    /// Words the user sent while a turn ran.
     pub struct QueuedCommand ["type" = "queued_command"] {
         /// The words.
         prompt: opt Content,
@@ -461,7 +461,7 @@ wire! {
         delivery_id: opt String,
         /// How they are meant.
         command_mode: opt CommandMode = "commandMode",
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
     }
 }
@@ -497,7 +497,7 @@ wire! {
 wire! {
     /// The skills on offer.
     pub struct SkillListing ["type" = "skill_listing"] {
-        /// How they are listed.
+        /// List of the skills as the model is given it.
         content: opt String,
         /// How many.
         skill_count: opt u64 = "skillCount",
@@ -513,7 +513,7 @@ wire! {
     pub struct StructuredOutput ["type" = "structured_output"] {
         /// The answer.
         data: opt Json,
-        /// The call that gave it.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
     }
 }
@@ -527,7 +527,7 @@ wire! {
 }
 
 wire! {
-    /// A slash command nobody knows.
+    /// An unknown slash command.
     pub struct UnknownCommand ["type" = "unknown_command_fallback"] {
         /// The command.
         command_name: opt String = "commandName",
@@ -539,7 +539,7 @@ wire! {
 wire! {
     /// A reminder of the task list.
     pub struct TodoReminder ["type" = "todo_reminder"] {
-        /// The tasks.
+        /// Tasks with their status.
         content: opt Json,
         /// How many.
         item_count: opt u64 = "itemCount",
@@ -549,7 +549,7 @@ wire! {
 wire! {
     /// A reminder of the task list.
     pub struct TaskReminder ["type" = "task_reminder"] {
-        /// The tasks.
+        /// Tasks with their status.
         content: opt Json,
         /// How many.
         item_count: opt u64 = "itemCount",
@@ -559,7 +559,7 @@ wire! {
 wire! {
     /// How a background task stands.
     pub struct TaskStatus ["type" = "task_status"] {
-        /// The task.
+        /// Id of the task.
         task_id: opt String = "taskId",
         /// How it stands.
         status: opt TaskState,
@@ -569,7 +569,7 @@ wire! {
 }
 
 wire! {
-    /// A file that changed behind the agent's back.
+    /// A file that changed outside of the session.
     pub struct EditedFile ["type" = "edited_text_file"] {
         /// Its path.
         filename: opt String,
@@ -589,11 +589,11 @@ wire! {
 }
 
 wire! {
-    /// A folder the person mentioned.
+    /// A folder the user mentioned.
     pub struct Directory ["type" = "directory"] {
         /// Its path.
         path: opt String,
-        /// What it holds.
+        /// Names in the folder.
         content: opt String,
     }
 }
@@ -603,7 +603,7 @@ wire! {
     pub struct NestedMemory ["type" = "nested_memory"] {
         /// Their path.
         path: opt String,
-        /// The text.
+        /// Text of the instruction file.
         content: opt Json,
     }
 }
@@ -611,7 +611,7 @@ wire! {
 wire! {
     /// A reminder the model must see.
     pub struct CriticalReminder ["type" = "critical_system_reminder"] {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
     }
 }
@@ -623,7 +623,7 @@ wire! {
         server: opt String,
         /// The resource.
         uri: opt String,
-        /// What it holds.
+        /// Contents of the resource.
         content: opt Json,
     }
 }

@@ -268,9 +268,9 @@ wire! {
 wire! {
     /// The answer to a tool call.
     pub struct ToolResult ["type" = "tool_result"] {
-        /// The call it answers.
+        /// Id of the tool call.
         tool_use_id: req ToolUseId,
-        /// What the model is told.
+        /// What the model is given.
         content: opt ToolResultContent,
         /// Whether the tool failed.
         is_error: opt bool,
@@ -349,7 +349,7 @@ wire! {
         id: req ToolUseId,
         /// The tool.
         name: req String,
-        /// The MCP server.
+        /// Name of the MCP server.
         server_name: opt String,
         /// What the tool is called with.
         input: opt Json,
@@ -362,7 +362,7 @@ macro_rules! server_results {
         wire! {
             $(#[$meta])*
             pub struct $name ["type" = $tag] {
-                /// The call it answers.
+                /// Id of the tool call.
                 tool_use_id: req ToolUseId,
                 /// What was found, or why not.
                 content: opt Json,
@@ -393,7 +393,7 @@ server_results! {
 wire! {
     /// A tool named by a search over tools.
     pub struct ToolReference ["type" = "tool_reference"] {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
     }
 }
@@ -413,7 +413,7 @@ wire! {
         source: opt String,
         /// Its title.
         title: opt String,
-        /// Its text.
+        /// Text of the result.
         content: opt Json,
     }
 }

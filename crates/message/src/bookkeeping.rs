@@ -10,46 +10,46 @@ use crate::values::{QueueAction, QueueReason};
 use crate::{AgentId, Envelope, Json, Message, SessionId, ToolUseId, Uuid};
 
 wire! {
-    /// A title or the summary of a compacted session. In the old layout it is
-    /// line 1 of the new file and `leaf_uuid` links it to the old one.
+    /// A title, or the summary of a compacted session. In the old layout it is line 1 of the new
+    /// file and `leaf_uuid` refers to the old one.
     pub struct Summary ["type" = "summary"] with envelope: Envelope {
-        /// The words.
+        /// Text of the title or summary.
         summary: req String,
-        /// The last line of what is summed up.
+        /// UUID of the last entry that is summarised.
         leaf_uuid: opt Uuid = "leafUuid",
-        /// Written by `/compact`, not merely a title.
+        /// Whether `/compact` wrote it; otherwise it is a title.
         is_compact_summary: opt bool = "isCompactSummary",
     }
 }
 
 wire! {
-    /// What waits to be said: a prompt queued while a turn runs.
+    /// A change of the queue of prompts that wait for the running turn.
     pub struct QueueOperation ["type" = "queue-operation"] {
-        /// `enqueue`, `dequeue`, `remove` or `popAll`.
+        /// What happened.
         operation: req QueueAction,
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
-        /// The queued words.
+        /// Content of the prompt.
         content: opt Json,
-        /// Why it left the queue.
+        /// Why the prompt left the queue.
         reason: opt QueueReason,
         /// UUID of the prompt that left the queue.
         command_uuid: opt Uuid = "commandUuid",
-        /// Names the delivery to the running turn; the `queued_command` has the same.
+        /// Id of the delivery to the running turn; the `queued_command` attachment has the same.
         delivery_id: opt String = "deliveryId",
     }
 }
 
 wire! {
-    /// The last prompt and the line a resume goes on from.
+    /// The last prompt, and the entry from which the session is resumed.
     pub struct LastPrompt ["type" = "last-prompt"] {
-        /// The prompt.
+        /// Text of the prompt.
         last_prompt: opt String = "lastPrompt",
-        /// The line.
+        /// UUID of the entry to resume from.
         leaf_uuid: opt Uuid = "leafUuid",
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
     }
 }
@@ -62,7 +62,7 @@ macro_rules! single_string_entries {
             pub struct $name ["type" = $tag] {
                 /// The word itself.
                 $field: req String = $key,
-                /// The session.
+                /// Session the entry belongs to.
                 session_id: opt SessionId = "sessionId",
             }
         }
@@ -70,17 +70,17 @@ macro_rules! single_string_entries {
 }
 
 single_string_entries! {
-    /// A title the model made up.
+    /// Title written by the model.
     AiTitle "ai-title" { title = "aiTitle" },
-    /// A title the person gave.
+    /// Title given by the user.
     CustomTitle "custom-title" { title = "customTitle" },
-    /// The name the agent goes by.
+    /// Display name of the agent.
     AgentName "agent-name" { name = "agentName" },
-    /// The mode when the session was taken up again.
+    /// Interface mode of the session, for example `normal`.
     ModeEntry "mode" { mode = "mode" },
-    /// The permission mode at that point.
+    /// Permission mode from this point on.
     PermissionModeEntry "permission-mode" { mode = "permissionMode" },
-    /// A label the person gave.
+    /// Tag given by the user.
     Tag "tag" { tag = "tag" },
     /// Name of the agent that the session runs as (`--agent`).
     AgentSetting "agent-setting" { agent = "agentSetting" },
@@ -89,79 +89,79 @@ single_string_entries! {
 }
 
 wire! {
-    /// The files as they were before a prompt, for rewinding.
+    /// State of the tracked files before a prompt, for rewinding.
     pub struct FileHistorySnapshot ["type" = "file-history-snapshot"] {
-        /// The prompt.
+        /// UUID of the prompt.
         message_id: opt Uuid = "messageId",
-        /// The files.
+        /// Backups of the files; a [`FileSnapshot`].
         snapshot: req Json,
-        /// Whether it amends an earlier snapshot.
+        /// Whether it updates an earlier snapshot of the same prompt.
         is_snapshot_update: opt bool = "isSnapshotUpdate",
     }
 }
 
 wire! {
-    /// One file as it was before a tool changed it.
+    /// Backup of one file before a tool changed it.
     pub struct FileHistoryDelta ["type" = "file-history-delta"] {
-        /// The line that changed it.
+        /// UUID of the entry with the tool call.
         message_id: opt Uuid = "messageId",
-        /// The snapshot it belongs to.
+        /// UUID of the prompt whose snapshot it extends.
         snapshot_message_id: opt Uuid = "snapshotMessageId",
-        /// The file.
+        /// Path of the file.
         tracking_path: opt String = "trackingPath",
-        /// Where its copy is; `null` inside means the file did not exist.
+        /// Where the backup is; a [`FileBackup`].
         backup: req Json,
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
     }
 }
 
 wire! {
-    /// The tools used so far.
+    /// Tools called in the session so far.
     pub struct ToolsUsed ["type" = "tools-used"] {
-        /// Their names.
+        /// Names of the tools.
         tools: req Vec<String>,
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
     }
 }
 
 wire! {
-    /// What the session has cost so far.
+    /// Cost of the session so far.
     pub struct CostState ["type" = "cost-state"] {
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
-        /// Dollars.
+        /// Cost in US dollars.
         total_cost_usd: opt Number = "totalCostUSD",
-        /// Time spent in calls.
+        /// Milliseconds spent in API calls.
         total_api_duration: opt Number = "totalAPIDuration",
-        /// Time spent in tools.
+        /// Milliseconds spent in tools.
         total_tool_duration: opt Number = "totalToolDuration",
-        /// Time in all.
+        /// Duration of the session in milliseconds.
         total_duration: opt Number = "totalDuration",
-        /// Lines of code added.
+        /// Lines of code added by tools.
         total_lines_added: opt u64 = "totalLinesAdded",
-        /// Lines of code removed.
+        /// Lines of code removed by tools.
         total_lines_removed: opt u64 = "totalLinesRemoved",
-        /// By model.
+        /// Usage by model.
         model_usage: opt BTreeMap<String, ModelUsage> = "modelUsage",
-        /// Whether some model had no price.
+        /// Whether a model had no known price.
         has_unknown_model_cost: opt bool = "hasUnknownModelCost",
     }
 }
 
 wire! {
-    /// A pull request made in the session.
+    /// A pull request opened in the session.
     pub struct PrLink ["type" = "pr-link"] {
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
-        /// Its number.
+        /// Number of the pull request.
         number: opt u64 = "prNumber",
-        /// Its address.
+        /// Address of the pull request.
         url: opt String = "prUrl",
-        /// Its repository.
+        /// Repository as `owner/name`.
         repository: opt String = "prRepository",
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
     }
 }
@@ -193,14 +193,14 @@ wire! {
         original_branch: opt String = "originalBranch",
         /// Commit that the worktree was made from.
         original_head_commit: opt String = "originalHeadCommit",
-        /// Session that made the worktree.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
     }
 }
 
 wire! {
-    /// A subagent's [`SubagentMeta`] as an entry of its own, in `transcript_mirror` lines:
-    /// a host's store has no `.meta.json` file beside a transcript.
+    /// A subagent's [`SubagentMeta`] as an entry, in `transcript_mirror` entries: a host's store
+    /// has no `.meta.json` files.
     pub struct AgentMetadata ["type" = "agent_metadata"] {
         /// Type of the subagent, for example `general-purpose`.
         agent_type: opt String = "agentType",
@@ -228,109 +228,109 @@ wire! {
 wire! {
     /// System prompt and tools of API calls, stored once by hash.
     pub struct ApiRequestShape ["type" = "api-request-shape"] {
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
-        /// The subagent.
+        /// Id of the subagent; absent in the main session.
         agent_id: opt AgentId = "agentId",
-        /// Names the shape.
+        /// Hash that `api-request` entries refer to.
         shape_hash: req String = "shapeHash",
         /// System prompt and tools.
         shape: req Json,
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
-        /// The program's version.
+        /// Version of the program that wrote the entry.
         version: opt String,
     }
 }
 
 wire! {
-    /// One message of API calls that the session's own lines do not hold.
+    /// A message of API calls that no other entry of the session holds.
     pub struct ApiRequestBlob ["type" = "api-request-blob"] {
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
-        /// The subagent.
+        /// Id of the subagent; absent in the main session.
         agent_id: opt AgentId = "agentId",
-        /// Names the message.
+        /// Hash that `api-request` entries refer to.
         hash: req String,
-        /// The message.
+        /// The message as sent.
         message: req Message,
     }
 }
 
 wire! {
-    /// One API call, as the change from an earlier one.
+    /// One API call, as the difference to an earlier one.
     pub struct ApiRequest ["type" = "api-request"] {
-        /// The session.
+        /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
-        /// The subagent.
+        /// Id of the subagent; absent in the main session.
         agent_id: opt AgentId = "agentId",
-        /// Names the call; `requestRef` of the answer points here.
+        /// Id of the call; `requestRef` of assistant entries refers to it.
         id: req String,
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
-        /// The program's version.
+        /// Version of the program that wrote the entry.
         version: opt String,
-        /// What the call is for.
+        /// Purpose of the call, for example `sdk` or `agent:builtin:general-purpose`.
         query_source: opt String = "querySource",
-        /// Its system prompt and tools.
+        /// Hash of its system prompt and tools.
         shape_hash: opt String = "shapeHash",
-        /// Model, limits, thinking and the like.
+        /// Model, limits, thinking and other parameters.
         params: opt Json,
-        /// The call this one continues.
+        /// Id of the call this one extends.
         base: opt String,
-        /// How many messages it keeps of that call.
+        /// Number of messages kept from that call.
         keep: opt u64,
-        /// The messages that follow, by hash.
+        /// Hashes of the messages that follow.
         tail: req Vec<String>,
-        /// Where the cache marks stand.
+        /// Positions of the cache breakpoints.
         cache_control: opt Json = "cacheControl",
-        /// The hash of the whole request.
+        /// Hash of the whole request.
         request_digest: opt String = "requestDigest",
     }
 }
 
 wire! {
-    /// The file beside a subagent's lines: `agent-<id>.meta.json`.
+    /// Contents of `agent-<id>.meta.json`, the file next to a subagent's transcript.
     pub struct SubagentMeta {
-        /// Which subagent.
+        /// Type of the subagent, for example `general-purpose`.
         agent_type: opt String = "agentType",
-        /// What it was asked, in a few words.
+        /// Task of the subagent in a few words.
         description: opt String,
-        /// The call it worked for.
+        /// Id of the tool call that started the subagent.
         tool_use_id: opt ToolUseId = "toolUseId",
-        /// The subagent that set it to work, when it was one.
+        /// Subagent that started this one; absent if the main agent did.
         parent_agent_id: opt AgentId = "parentAgentId",
-        /// How deep it is nested.
+        /// Nesting depth: 1 for a subagent of the main agent.
         spawn_depth: opt u64 = "spawnDepth",
-        /// Whether it is part of the program.
+        /// Whether the agent type is built into the program.
         is_built_in: opt bool = "isBuiltIn",
-        /// Whether it has ended.
+        /// Whether the subagent has ended.
         finished: opt bool,
     }
 }
 
 wire! {
-    /// The snapshot inside a `file-history-snapshot` line.
+    /// Snapshot inside a `file-history-snapshot` entry.
     pub struct FileSnapshot {
-        /// The prompt.
+        /// UUID of the prompt.
         message_id: opt Uuid = "messageId",
-        /// The copies of all files known by then.
+        /// Backups of all files tracked by then, by path.
         tracked_file_backups: req BTreeMap<String, FileBackup> = "trackedFileBackups",
-        /// When.
+        /// Time of writing, as ISO 8601 text.
         timestamp: opt String,
     }
 }
 
 wire! {
-    /// The copy of a file before a change.
+    /// Backup of a file before a change.
     pub struct FileBackup {
-        /// Its name under `file-history/<session>/`; `null` when there was no file.
+        /// Name under `file-history/<session>/`; `null` if the file did not exist.
         backup_file_name: req Option<String> = "backupFileName",
-        /// Which copy of the file it is.
+        /// Number of the backup of this file, from 1.
         version: opt u64,
-        /// When it was made.
+        /// Time of the backup, as ISO 8601 text.
         backup_time: opt String = "backupTime",
-        /// The folder the file is really in.
+        /// Folder of the file with links resolved.
         real_parent_dir: opt String = "realParentDir",
     }
 }

@@ -1,4 +1,4 @@
-//! Context references: what a person attached to a message, as text and as structure.
+//! Context references: what a user attached to a message, as text and as structure.
 //!
 //! In text they are a Markdown quote block at the very start of the message:
 //!
@@ -8,7 +8,7 @@
 //! > - 📄 `src/main.rs`
 //! > - 📁 `src` (15个文件)
 //!
-//! what the person typed
+//! what the user typed
 //! ```
 //!
 //! [`split_block`] takes the block off, [`write_block`] writes it, [`prepend_block`] puts it before a
@@ -169,10 +169,10 @@ pub struct SplitText<'a> {
 /// The block is what `^> \*\*上下文资料\*\*\n(?:> \n)?((?:> - .+\n)+)\n` matches.
 ///
 /// ```
-/// use quipu_message::context::{Kind, split};
+/// use quipu_message::context_ref::{ContextKind, split_block};
 ///
-/// let split = split("> **上下文资料**\n> \n> - 📄 `a.rs`\n\nexplain").unwrap();
-/// assert_eq!(split.contexts[0].kind, Kind::File { path: "a.rs".into() });
+/// let split = split_block("> **上下文资料**\n> \n> - 📄 `a.rs`\n\nexplain").unwrap();
+/// assert_eq!(split.contexts[0].kind, ContextKind::File { path: "a.rs".into() });
 /// assert_eq!(split.rest, "explain");
 /// ```
 pub fn split_block(text: &str) -> Option<SplitText<'_>> {

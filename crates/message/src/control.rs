@@ -1,8 +1,7 @@
-//! The control protocol: questions and answers between a host and an agent.
+//! The control protocol: requests and responses between a host and an agent.
 //!
-//! Open for data: an unknown request keeps its bytes. Closed for decisions: a
-//! verdict that is not clearly an allowance is a refusal, and an unknown request
-//! is answered with an error, never with silence.
+//! An unknown request keeps its bytes and gets an error response. A permission decision
+//! that does not clearly allow the tool call denies it.
 
 use std::borrow::Cow;
 
@@ -97,7 +96,7 @@ impl ControlRequest {
     }
 
     /// A request whose body cannot be read, so that it can be answered all the same;
-    /// none when it has no id.
+    /// `None` if it has no id.
     pub fn from_unreadable(line: &str) -> Option<Self> {
         let request_id = crate::text::find_string_field(line, "request_id").ok().flatten()?.to_string();
         Some(Self { request_id, ..Self::default() })
@@ -135,11 +134,11 @@ impl ControlResponse {
 /// The host's answer to `can_use_tool`.
 ///
 /// ```
-/// use quipu_message::{Json, control::Verdict};
-/// let verdict = |text| Verdict::of(&Json::parse(text).unwrap());
-/// assert!(matches!(verdict(r#"{"behavior":"allow"}"#), Verdict::Allow(_)));
-/// assert!(matches!(verdict(r#"{"behavior":"allow_once_more"}"#), Verdict::Invalid { .. }));
-/// assert!(matches!(verdict(r#"{"behavior":"deny","message":"no"}"#), Verdict::Deny(_)));
+/// use quipu_message::{Json, control::HostDecision};
+/// let decision = |text| HostDecision::from_json(&Json::parse(text).unwrap());
+/// assert!(matches!(decision(r#"{"behavior":"allow"}"#), HostDecision::Allow(_)));
+/// assert!(matches!(decision(r#"{"behavior":"allow_once_more"}"#), HostDecision::Invalid { .. }));
+/// assert!(matches!(decision(r#"{"behavior":"deny","message":"no"}"#), HostDecision::Deny(_)));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostDecision {
@@ -167,7 +166,7 @@ wire! {
 wire! {
     /// The tool may not run.
     pub struct Deny ["behavior" = "deny"] {
-        /// What the model is told.
+        /// Text that the model is given.
         message: opt String,
         /// Whether the turn ends too.
         interrupt: opt bool,

@@ -26,87 +26,90 @@ open_enum! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub enum Entry by "type" {
-        /// The person, or tool results.
+        /// A `user` entry: a user prompt, tool results, or text the program adds on the user's
+        /// side.
         "user" => User(User),
-        /// The model.
+        /// An `assistant` entry: one or more blocks of a model's message.
         "assistant" => Assistant(Assistant),
-        /// The program.
+        /// A `system` entry, by `subtype`.
         "system" => System(System),
-        /// Something told to the model beside the person's words.
+        /// Something told to the model beside the user's words.
         "attachment" => Attachment(AttachmentEntry),
-        /// A tool or hook goes on.
+        /// A `progress` entry: what a tool or hook did while it ran.
         "progress" => Progress(Progress),
-        /// A title or an old-style compaction.
+        /// A title, or the summary of a compacted session. In the old layout it is line 1 of the
+        /// new file and `leaf_uuid` refers to the old one.
         "summary" => Summary(Summary),
-        /// A prompt is queued or leaves the queue.
+        /// A change of the queue of prompts that wait for the running turn.
         "queue-operation" => QueueOperation(QueueOperation),
-        /// The last prompt.
+        /// The last prompt, and the entry from which the session is resumed.
         "last-prompt" => LastPrompt(LastPrompt),
-        /// A title the model made up.
+        /// Title written by the model.
         "ai-title" => AiTitle(AiTitle),
-        /// A title the person gave.
+        /// Title given by the user.
         "custom-title" => CustomTitle(CustomTitle),
-        /// The agent's name.
+        /// Display name of the agent.
         "agent-name" => AgentName(AgentName),
-        /// The mode.
+        /// Interface mode of the session, for example `normal`.
         "mode" => Mode(ModeEntry),
-        /// The permission mode.
+        /// Permission mode from this point on.
         "permission-mode" => PermissionMode(PermissionModeEntry),
-        /// A label.
+        /// Tag given by the user.
         "tag" => Tag(Tag),
         /// The agent the session runs as.
         "agent-setting" => AgentSetting(AgentSetting),
         /// The Git worktree the session works in.
         "worktree-state" => WorktreeState(WorktreeState),
-        /// Facts about a subagent, in mirrored transcripts.
+        /// A subagent's [`SubagentMeta`] as an entry, in `transcript_mirror` entries: a host's
+        /// store has no `.meta.json` files.
         "agent_metadata" => AgentMetadata(AgentMetadata),
         /// Meaning not established.
         "atis-latch" => AtisLatch(AtisLatch),
-        /// Files before a prompt.
+        /// State of the tracked files before a prompt, for rewinding.
         "file-history-snapshot" => FileHistorySnapshot(FileHistorySnapshot),
-        /// A file before a change.
+        /// Backup of one file before a tool changed it.
         "file-history-delta" => FileHistoryDelta(FileHistoryDelta),
-        /// The tools used so far.
+        /// Tools called in the session so far.
         "tools-used" => ToolsUsed(ToolsUsed),
-        /// What the session has cost so far.
+        /// Cost of the session so far.
         "cost-state" => CostState(CostState),
-        /// A pull request.
+        /// A pull request opened in the session.
         "pr-link" => PrLink(PrLink),
-        /// System prompt and tools of calls.
+        /// System prompt and tools of API calls, stored once by hash.
         "api-request-shape" => ApiRequestShape(ApiRequestShape),
-        /// A message of calls.
+        /// A message of API calls that no other entry of the session holds.
         "api-request-blob" => ApiRequestBlob(ApiRequestBlob),
-        /// A call.
+        /// One API call, as the difference to an earlier one.
         "api-request" => ApiRequest(ApiRequest),
-        /// The end of a turn.
+        /// A `result` entry: the end of a turn.
         "result" => Result(TurnResult),
-        /// A piece of an answer.
+        /// One API event of a response that is being streamed.
         "stream_event" => StreamEvent(StreamEventEntry),
-        /// A line withdrawn.
+        /// Withdraws an entry that was already sent.
         "tombstone" => Tombstone(Tombstone),
-        /// A call is about to be made.
+        /// An API call is about to be made.
         "stream_request_start" => StreamRequestStart(StreamRequestStart),
-        /// What tool calls did.
+        /// One sentence about a series of tool calls.
         "tool_use_summary" => ToolUseSummary(ToolUseSummary),
-        /// The stream cannot go on.
+        /// The stream ended with an error.
         "error" => Error(ErrorEntry),
-        /// A tool runs.
+        /// A tool call is still running.
         "tool_progress" => ToolProgress(ToolProgress),
-        /// A login.
+        /// Progress of a login.
         "auth_status" => AuthStatus(AuthStatus),
-        /// An allowance.
+        /// State of a rate limit.
         "rate_limit_event" => RateLimitEvent(RateLimitEvent),
-        /// Still there.
+        /// Keeps the connection alive.
         "keep_alive" => KeepAlive(KeepAlive),
-        /// The goal.
+        /// Goal the agent works towards.
         "active_goal" => ActiveGoal(ActiveGoal),
-        /// A queued prompt's state.
+        /// State of a prompt that the host sent.
         "command_lifecycle" => CommandLifecycle(CommandLifecycle),
-        /// A new conversation.
+        /// The conversation starts again under a new id.
         "conversation_reset" => ConversationReset(ConversationReset),
-        /// What the person might say.
+        /// Suggestion for the next prompt.
         "prompt_suggestion" => PromptSuggestion(PromptSuggestion),
-        /// Entries just written.
+        /// Entries just written to a session file, for a host that keeps its own copy.
         "transcript_mirror" => TranscriptMirror(TranscriptMirror),
         /// One side asks the other.
         "control_request" => ControlRequest(ControlRequest),
@@ -184,7 +187,7 @@ impl Entry {
         }
     }
 
-    /// How many blocks in it this build has no model for.
+    /// Number of content blocks in it that this build has no model for.
     pub fn count_unknown_blocks(&self) -> usize {
         let content: &Content = match self {
             Self::User(line) => &line.message.content,
@@ -204,7 +207,7 @@ impl Entry {
         }
     }
 
-    /// What stands around the payload, where the type has an envelope.
+    /// Envelope of the entry; `None` if its type has none.
     pub fn envelope(&self) -> Option<&Envelope> {
         Some(match self {
             Self::User(line) => &line.envelope,

@@ -1,49 +1,49 @@
-//! What stands around a payload: camelCase in files, snake_case on the stream.
+//! Fields that most entries share: camelCase in files, snake_case on the stream.
 
 use crate::macros::embedded_fields;
 use crate::{AgentId, SessionId, ToolUseId, Uuid};
 
 embedded_fields! {
-    /// The fields that most lines share.
+    /// Fields that most entries share.
     ///
     /// Files say `sessionId` and chain lines by `parentUuid`; the stream says
     /// `session_id` and names the tool call a subagent works for.
     pub struct Envelope {
-        /// The line before this one in the conversation; `null` starts a tree.
+        /// UUID of the parent entry in the conversation; `null` starts a tree.
         parent_uuid: Uuid = "parentUuid",
-        /// The line before a compaction boundary, which has no parent.
+        /// UUID of the entry before a compaction boundary, which has no parent.
         logical_parent_uuid: Uuid = "logicalParentUuid" | "logical_parent_uuid",
-        /// Whether a subagent said it.
+        /// Whether a subagent wrote the entry.
         is_sidechain: bool = "isSidechain",
-        /// `external` for people outside the vendor.
+        /// `external` for users outside of the vendor.
         user_type: String = "userType",
-        /// What started the program: `cli`, `sdk-cli`, `sdk-py` …
+        /// How the agent was started: `cli`, `sdk-cli`, `sdk-py` …
         entrypoint: String,
-        /// The working directory.
+        /// Working directory.
         cwd: String,
-        /// The session.
+        /// Session the entry belongs to.
         session_id: SessionId = "sessionId" | "session_id",
-        /// The version of the program that wrote the line.
+        /// Version of the program that wrote the entry.
         version: String,
-        /// The git branch; `HEAD` outside git in newer versions.
+        /// Current Git branch; `HEAD` outside of Git in newer versions.
         git_branch: String = "gitBranch",
-        /// A readable name of the session.
+        /// Readable name of the session.
         slug: String,
-        /// The subagent that said it.
+        /// Subagent that wrote the entry; absent for the main agent.
         agent_id: AgentId = "agentId" | "agent_id",
-        /// The line's own id.
+        /// UUID of the entry itself.
         uuid: Uuid,
-        /// When, as ISO 8601 text; some programs write milliseconds since 1970, which
+        /// Time of writing, as ISO 8601 text; some programs write milliseconds since 1970, which
         /// are kept as digits.
         timestamp: String or number,
-        /// Meant for the model, hidden from the user; where the type has no such field
-        /// of its own.
+        /// Whether the entry is hidden from the user; used where the type has no such field of its
+        /// own.
         is_meta: bool = "isMeta",
-        /// The tool call whose subagent said it (stream).
+        /// Id of the tool call that started the subagent (stream).
         parent_tool_use_id: ToolUseId,
-        /// The subagent's type (stream).
+        /// Type of the subagent (stream).
         subagent_type: String,
-        /// What the subagent was asked (stream).
+        /// Task of the subagent in a few words (stream).
         task_description: String,
     }
 }

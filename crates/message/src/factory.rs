@@ -1,4 +1,4 @@
-//! Makers of lines: what they return keeps the invariants that readers rely on.
+//! Functions that create entries which keep the invariants readers rely on.
 //!
 //! Content is never empty, ids and times are filled in from the [`StampSource`] passed
 //! in, and what the program makes up itself is marked as such.
@@ -13,13 +13,13 @@ use crate::user_assistant::{Assistant, AssistantErrorKind, User};
 use crate::values::{CompactTrigger, MessageLevel, StopReason};
 use crate::{Block, Content, Envelope, Json, Maybe, Message, MessageId, Role, StampSource, ToolUseId, Usage, Uuid};
 
-/// A `user` line with the given content.
+/// A `user` entry with the given content; empty content becomes a placeholder text.
 ///
 /// ```
-/// # use quipu_message::{Stamp, Uuid, factory};
+/// # use quipu_message::{StampSource, Uuid, factory};
 /// # struct Fixed;
-/// # impl Stamp for Fixed {
-/// #     fn uuid(&mut self) -> Uuid { "00000000-0000-4000-8000-000000000000".into() }
+/// # impl StampSource for Fixed {
+/// #     fn new_uuid(&mut self) -> Uuid { "00000000-0000-4000-8000-000000000000".into() }
 /// #     fn now(&mut self) -> String { "2026-11-15T00:00:00.000Z".into() }
 /// # }
 /// let line = factory::user("", &mut Fixed);
@@ -32,7 +32,7 @@ pub fn user(content: impl Into<Content>, stamp: &mut dyn StampSource) -> User {
     User { message: Message::new(Role::User, content), envelope: new_envelope(stamp), ..User::default() }
 }
 
-/// A `user` line that the model sees and the person does not.
+/// A `user` line that the model sees and the user does not.
 pub fn meta_user(content: impl Into<Content>, stamp: &mut dyn StampSource) -> User {
     User { is_meta: Maybe::Value(true), ..user(content, stamp) }
 }

@@ -1,10 +1,10 @@
-//! Hooks: what a program of the person's or a callback of the host is told when
+//! Hooks: what a program of the user's or a callback of the host is told when
 //! something happens, and what it may answer.
 //!
 //! ```text
-//!   agent ── HookInput ──▶ one struct an event, a HookEvent     hook/event.rs
-//!   agent ◀── HookAnswer ── what any hook may answer            hook/answer.rs
-//!                 └──────── what only this event's hooks may    hook/specific.rs
+//!   agent ── HookInput ──▶ one struct per event, a HookEvent    hook/event.rs
+//!   agent ◀── HookOutput ── fields of every event              hook/output.rs
+//!                 └──────── fields of one event                hook/specific.rs
 //! ```
 
 use serde_json::Number;
@@ -57,9 +57,9 @@ embedded_fields! {
         decision: HookDecision,
         /// Why.
         reason: String,
-        /// What the person is told.
+        /// What the user is told.
         system_message: String = "systemMessage",
-        /// A notice or title for the person's terminal, as an escape sequence.
+        /// A notice or title for the user's terminal, as an escape sequence.
         terminal_sequence: String = "terminalSequence",
         /// `true`: the hook goes on by itself and the agent does not wait for it.
         is_async: bool = "async",
@@ -81,7 +81,7 @@ wire! {
     pub struct AnyHookSpecific {
         /// The event.
         hook_event_name: opt String = "hookEventName",
-        /// Whether the tool may run; a word nobody knows is no decision.
+        /// Whether the tool may run; an unknown value is no decision.
         permission_decision: opt PermissionDecision = "permissionDecision",
         /// Why.
         permission_decision_reason: opt String = "permissionDecisionReason",
@@ -89,7 +89,7 @@ wire! {
         updated_input: opt Json = "updatedInput",
         /// The output to show the model.
         updated_tool_output: opt Json = "updatedToolOutput",
-        /// What the model is told beside.
+        /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
         /// The answer of a `PermissionRequest` hook.
         decision: opt Json,

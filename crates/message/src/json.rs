@@ -1,4 +1,4 @@
-//! JSON kept as text, the three states of a field, and fields nobody has named yet.
+//! JSON kept as text, the three states of a field, and unknown fields.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 /// use quipu_message::Json;
 /// let input: Json = serde_json::from_str(r#"{"n": 1e5}"#)?;
 /// assert_eq!(input.text(), r#"{"n": 1e5}"#);
-/// assert_eq!(input.value()["n"], 100000.0);
+/// assert_eq!(input.to_value()["n"], 100000.0);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]

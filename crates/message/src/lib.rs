@@ -1,19 +1,44 @@
-//! What one line is: the vocabulary of Claude-Code-style agents.
+//! Types for the messages of Claude-Code-style agents: session files, the live stream,
+//! the API, control requests and hooks.
 //!
 //! ```text
-//!   bytes ── Line ──┬── Head     which line is this?        borrowed, fastest
-//!                   ├── View     what does it say?          borrowed
-//!                   └── Entry    all of it, for editing     owned, nothing lost
+//!   bytes ── Line ──┬── Head     which entry is this?        borrowed, fastest
+//!                   ├── View     fields for reading          borrowed
+//!                   └── Entry    everything, for editing     owned, nothing lost
 //! ```
 //!
-//! A line of a session file (camelCase) and a line of the live stream
-//! (snake_case) are one vocabulary here: [`Entry`], with the same [`Message`],
-//! [`Block`] and [`Usage`] inside. The bytes are the truth and the types are a
-//! view of them: unknown types, subtypes, blocks and fields survive, and a line
-//! that was not changed is written back as it came.
+//! ```
+//! use quipu_message::Entry;
+//! let line = r#"{"type":"user","message":{"role":"user","content":"hi"},"new_field":1}"#;
+//! let entry = Entry::read(line)?;
+//! let Entry::User(user) = &entry else { unreachable!() };
+//! assert_eq!(user.message.content.to_text(), "hi");
+//! assert_eq!(serde_json::to_string(&entry)?, line);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
-//! Deliberately absent: files, clocks, networks and async. What several lines
-//! mean together is the business of `quipu-conversation`.
+//! Session files (camelCase) and the live stream (snake_case) share one set of types.
+//! Unknown types, subtypes, blocks, strings and fields are kept and written back as they
+//! were read.
+//!
+//! | I have … | look at |
+//! |---|---|
+//! | a line of a session file or of the stream | [`Entry`], [`Head`], [`View`] |
+//! | a prompt, an answer, the end of a turn | [`User`], [`Assistant`], [`TurnResult`] |
+//! | message content | [`Content`], [`Block`] |
+//! | a tool call or its result | [`tool`], [`Block::tool_call`], [`Block::tool_call_result`] |
+//! | a `system` entry | [`system::System`] |
+//! | an attachment | [`attachment::Attachment`] |
+//! | another entry of a session file | [`bookkeeping`] |
+//! | another entry of the stream | [`stream`] |
+//! | a control request or response | [`control`] |
+//! | the input or output of a hook | [`hook`] |
+//! | an API request or streamed event | [`api`], [`sse`] |
+//! | a field with one of a few string values | [`values`] |
+//! | an entry to create | [`factory`] |
+//!
+//! This crate does no I/O, reads no clock and is not async. What several entries mean
+//! together is in `quipu-conversation`.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -65,6 +90,9 @@ pub use json::{Extra, Json, Maybe, Spelling, is_same_json};
 pub use line::Line;
 pub use listing_view::ListingView;
 pub use message::{Message, Role};
+pub use stream::{TurnOutcome, TurnResult};
 pub use unknown::Unknown;
 pub use usage::Usage;
+pub use user_assistant::{Assistant, User};
+pub use values::{Effort, PermissionMode, StopReason};
 pub use view::View;

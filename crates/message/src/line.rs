@@ -15,7 +15,7 @@ use crate::{SessionId, Uuid};
 /// ```
 /// use quipu_message::Line;
 /// let line = Line::parse(r#"{"n": 12345678901234567890123, "sessionId":"a"}"#)?;
-/// let moved = line.with(&["sessionId"], &"b")?;
+/// let moved = line.with_field(&["sessionId"], &"b")?;
 /// assert_eq!(moved.as_str(), r#"{"n": 12345678901234567890123, "sessionId":"b"}"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

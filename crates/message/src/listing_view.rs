@@ -4,13 +4,13 @@ use crate::text::{Str, TimeStr};
 use crate::view::borrowed;
 
 borrowed! {
-    /// The words by which sessions are listed; what is said in the line is passed over.
+    /// The fields by which sessions are listed; message content is skipped.
     ///
-    /// Read it from [`mend`](crate::line::replace_lone_surrogates)ed text.
+    /// The text must have passed [`replace_lone_surrogates`](crate::line::replace_lone_surrogates).
     ///
     /// ```
-    /// use quipu_message::Label;
-    /// let label = Label::read(r#"{"type":"tag","tag":"release","sessionId":"s"}"#)?;
+    /// use quipu_message::ListingView;
+    /// let label = ListingView::read(r#"{"type":"tag","tag":"release","sessionId":"s"}"#)?;
     /// assert_eq!((label.kind.as_deref(), label.tag.as_deref()), (Some("tag"), Some("release")));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
@@ -29,7 +29,7 @@ borrowed! {
         is_sidechain: bool = "isSidechain",
         /// Whether a `summary` line sums up what was compacted.
         is_compact_summary: bool = "isCompactSummary",
-        /// A title the person gave.
+        /// A title the user gave.
         custom_title: Str<'a> = "customTitle",
         /// A title the model made up.
         ai_title: Str<'a> = "aiTitle",
@@ -37,7 +37,7 @@ borrowed! {
         last_prompt: Str<'a> = "lastPrompt",
         /// Words of a `summary` line.
         summary: Str<'a>,
-        /// A label the person gave.
+        /// A label the user gave.
         tag: Str<'a>,
     }
 }

@@ -24,7 +24,7 @@ macro_rules! wire {
         pub struct $name {
             $( $(#[$fmeta])* pub $field: $crate::macros::field_kind!(type $need $ty), )*
             $(
-                /// What stands around the payload.
+                /// Fields shared with other types, embedded here.
                 pub $part: $part_ty,
             )?
             /// Fields this build has no name for.

@@ -5,9 +5,9 @@ use crate::values::StopReason;
 use crate::{Content, Json, MessageId, Usage};
 
 open_str_enum! {
-    /// Who speaks.
+    /// Author of a message.
     pub enum Role {
-        /// The person, or the program on the person's side.
+        /// The user, the program on the user's behalf, or tool results.
         "user" => User,
         /// The model.
         "assistant" => Assistant,
@@ -17,27 +17,27 @@ open_str_enum! {
 }
 
 wire! {
-    /// A message as the API knows it.
+    /// A message as the API has it.
     pub struct Message {
-        /// The API's id; absent on what the person says.
+        /// Id given by the API; absent on user messages.
         id: opt MessageId,
-        /// `message`, on answers.
+        /// `message` on responses; absent on user messages.
         kind: opt String = "type",
-        /// Who speaks.
+        /// Author of the message.
         role: req Role,
-        /// The model that answered.
+        /// Model that wrote the message; absent on user messages.
         model: opt String,
-        /// What is said.
+        /// Text or content blocks.
         content: req Content,
-        /// Why the model stopped; `null` while it still writes.
+        /// Why the model stopped; `null` while it is still writing.
         stop_reason: opt StopReason,
-        /// The sequence that stopped it.
+        /// Stop sequence that the model wrote.
         stop_sequence: opt String,
-        /// More about the stop.
+        /// Details of the stop, for example of a refusal.
         stop_details: opt Json,
-        /// What the call used.
+        /// Usage of the API call.
         usage: opt Usage,
-        /// The container that code ran in.
+        /// Container that code execution used.
         container: opt Json,
         /// What the server cleared from the context.
         context_management: opt Json,
@@ -45,7 +45,7 @@ wire! {
 }
 
 impl Message {
-    /// A message with nothing but a role and content.
+    /// A message with a role and content, all other fields absent.
     pub fn new(role: Role, content: impl Into<Content>) -> Self {
         Self { role, content: content.into(), ..Self::default() }
     }

@@ -7,13 +7,13 @@ use crate::macros::{open_enum, wire};
 use crate::{AgentId, Envelope, Json, ToolUseId};
 
 wire! {
-    /// A `progress` line; `data` is the tool's own.
+    /// A `progress` entry: what a tool or hook did while it ran.
     pub struct Progress ["type" = "progress"] with envelope: Envelope {
-        /// What happened.
+        /// Data of the tool or hook.
         data: req ProgressData,
-        /// The call that made progress.
+        /// Id of the tool call that made progress.
         tool_use_id: opt ToolUseId = "toolUseID",
-        /// The call of the person's tree that it belongs to.
+        /// Id of the tool call of the main conversation that it belongs to.
         parent_tool_use_id: opt ToolUseId = "parentToolUseID",
     }
 }
@@ -63,103 +63,103 @@ impl Serialize for ProgressData {
 }
 
 open_enum! {
-    /// The kinds of progress seen.
+    /// Known kinds of progress data.
     pub enum ProgressKind by "type" {
-        /// A hook runs.
+        /// A hook is running.
         "hook_progress" => Hook(HookProgress),
-        /// A shell command runs.
+        /// A shell command is running.
         "bash_progress" => Bash(BashProgress),
-        /// A subagent says something.
+        /// A message of a running subagent; older files keep its messages here.
         "agent_progress" => Agent(AgentProgress),
-        /// An MCP tool runs.
+        /// An MCP tool is running.
         "mcp_progress" => Mcp(McpProgress),
-        /// A web search was asked.
+        /// A web search was started.
         "query_update" => Query(QueryUpdate),
-        /// A web search answered.
+        /// A web search returned results.
         "search_results_received" => SearchResults(SearchResultsReceived),
-        /// A background task is awaited.
+        /// A background task is being waited for.
         "waiting_for_task" => Waiting(WaitingForTask),
     }
 }
 
 wire! {
-    /// A hook runs.
+    /// A hook is running.
     pub struct HookProgress ["type" = "hook_progress"] {
-        /// The event it listens to.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
         /// The event and what it matched.
         hook_name: opt String = "hookName",
-        /// The command.
+        /// Command of the hook.
         command: opt String,
     }
 }
 
 wire! {
-    /// A shell command runs.
+    /// A shell command is running.
     pub struct BashProgress ["type" = "bash_progress"] {
-        /// The newest output.
+        /// Last lines of the output.
         output: opt String,
-        /// All output so far.
+        /// Whole output so far.
         full_output: opt String = "fullOutput",
-        /// How long it has run.
+        /// Running time so far in seconds.
         elapsed_time_seconds: opt Number = "elapsedTimeSeconds",
-        /// How many lines so far.
+        /// Number of lines so far.
         total_lines: opt u64 = "totalLines",
     }
 }
 
 wire! {
-    /// A subagent says something; older files keep its messages here.
+    /// A message of a running subagent; older files keep its messages here.
     pub struct AgentProgress ["type" = "agent_progress"] {
-        /// A whole line of the subagent.
+        /// Entry of the subagent.
         message: opt Json,
-        /// The same, split for the screen.
+        /// The same entry, split for display.
         normalized_messages: opt Json = "normalizedMessages",
-        /// What the subagent was asked.
+        /// Prompt of the subagent.
         prompt: opt String,
-        /// The subagent.
+        /// Id of the subagent.
         agent_id: opt AgentId = "agentId",
     }
 }
 
 wire! {
-    /// An MCP tool runs.
+    /// An MCP tool is running.
     pub struct McpProgress ["type" = "mcp_progress"] {
         /// `started`, `completed`, `failed`.
         status: opt String,
-        /// The server.
+        /// Name of the MCP server.
         server_name: opt String = "serverName",
-        /// The tool.
+        /// Name of the tool.
         tool_name: opt String = "toolName",
-        /// How long it has run.
+        /// Running time so far in milliseconds.
         elapsed_time_ms: opt Number = "elapsedTimeMs",
     }
 }
 
 wire! {
-    /// A web search was asked.
+    /// A web search was started.
     pub struct QueryUpdate ["type" = "query_update"] {
-        /// The query.
+        /// Search query.
         query: opt String,
     }
 }
 
 wire! {
-    /// A web search answered.
+    /// A web search returned results.
     pub struct SearchResultsReceived ["type" = "search_results_received"] {
-        /// How many results.
+        /// Number of results.
         result_count: opt u64 = "resultCount",
-        /// The query.
+        /// Search query.
         query: opt String,
     }
 }
 
 wire! {
-    /// A background task is awaited.
+    /// A background task is being waited for.
     pub struct WaitingForTask ["type" = "waiting_for_task"] {
-        /// The task.
+        /// Description of the task.
         task_description: opt String = "taskDescription",
-        /// Its kind.
+        /// Kind of task.
         task_type: opt String = "taskType",
     }
 }

@@ -14,67 +14,68 @@ use crate::{Envelope, Json, MessageId, SessionId, ToolUseId, Usage, Uuid};
 open_str_enum! {
     /// How a turn ended.
     pub enum TurnOutcome {
-        /// With an answer; a failed call also ends so, with `is_error`.
+        /// With an answer, or with a failed API call (then `is_error` is set).
         "success" => Success,
-        /// At the limit of turns.
+        /// At the limit of API calls.
         "error_max_turns" => MaxTurns,
-        /// Broken off, or by a fault.
+        /// By an interrupt or an internal error.
         "error_during_execution" => DuringExecution,
         /// At the limit of money.
         "error_max_budget_usd" => MaxBudget,
-        /// Without an answer in the asked-for form.
+        /// Without a structured output that matches the schema.
         "error_max_structured_output_retries" => MaxStructuredOutputRetries,
     }
 }
 
 wire! {
-    /// A `result` line: the end of a turn.
+    /// A `result` entry: the end of a turn.
     pub struct TurnResult ["type" = "result"] with envelope: Envelope {
-        /// How it ended.
+        /// How the turn ended.
         subtype: req TurnOutcome,
-        /// Whether it failed.
+        /// Whether the turn failed.
         is_error: req bool,
-        /// How long it took.
+        /// Duration of the turn in milliseconds.
         duration_ms: opt Number,
-        /// Of that, time in calls.
+        /// Of that, time spent in API calls.
         duration_api_ms: opt Number,
-        /// How many steps it took.
+        /// Number of API calls that the turn counts.
         num_turns: opt u64,
-        /// The final answer.
+        /// Text of the final answer.
         result: opt String,
         /// Why the model stopped.
         stop_reason: opt StopReason,
-        /// What the session has cost so far.
+        /// Cost of the session so far in US dollars.
         total_cost_usd: opt Number,
-        /// What this turn used.
+        /// Usage of this turn.
         usage: opt Usage,
-        /// What the session used so far, by model.
+        /// Usage of the session so far, by model.
         model_usage: opt BTreeMap<String, ModelUsage> = "modelUsage",
-        /// The tool calls that were refused.
+        /// Tool calls that were denied; see [`TurnResult::denied_tool_calls`].
         permission_denials: opt Json,
-        /// What went wrong.
+        /// Error messages.
         errors: opt Json,
-        /// The answer in the asked-for form.
+        /// Answer in the requested JSON schema.
         structured_output: opt Json,
-        /// Why the turn ended, in one word.
+        /// Why the turn ended, in more detail than `subtype`.
         terminal_reason: opt TerminalReason,
-        /// The HTTP status of a failed call.
+        /// HTTP status of the failed API call.
         api_error_status: opt Number,
-        /// The API's name for the failure.
+        /// Error type as the API reports it, for example `overloaded_error`.
         api_error_type: opt String,
-        /// The local command that ran instead of the model.
+        /// Local command that ran instead of the model.
         local_command: opt String,
-        /// What began the turn, when not the person.
+        /// Author of the prompt, if not the user; a
+        /// [`MessageOrigin`](crate::user_assistant::MessageOrigin).
         origin: opt Json,
-        /// Time to the first token.
+        /// Time to the first token in milliseconds.
         ttft_ms: opt Number,
-        /// Which result of the process this is, counted from 0.
+        /// Index of this result in the process, from 0.
         result_index: opt u64,
-        /// What was used since the last result, by model.
+        /// Usage since the previous result, by model.
         model_usage_since_last_result: opt BTreeMap<String, ModelUsage>,
-        /// The prompt that began the turn, when the host named it.
+        /// UUID of the prompt that started the turn, if the host gave one.
         user_message_uuid: opt Uuid,
-        /// All prompts the turn answered.
+        /// UUIDs of all prompts the turn answered.
         user_message_uuids: opt Vec<Uuid>,
     }
 }
@@ -87,35 +88,36 @@ impl TurnResult {
 }
 
 wire! {
-    /// A tool call that was refused, as a `result` lists it.
+    /// A tool call that was denied, as a `result` lists it.
     pub struct DeniedToolCall {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: req ToolUseId,
-        /// What it was called with.
+        /// Arguments of the tool call.
         tool_input: req Json,
     }
 }
 
 wire! {
-    /// A piece of an answer as it is written.
+    /// One API event of a response that is being streamed.
     pub struct StreamEventEntry ["type" = "stream_event"] with envelope: Envelope {
-        /// The API's event.
+        /// Event as the API sent it.
         event: req StreamEvent,
-        /// The message it belongs to.
+        /// Id of the API message that the event belongs to.
         api_message_id: opt MessageId,
-        /// Time to the first token.
+        /// Time to the first token in milliseconds.
         ttft_ms: opt Number,
-        /// On the `message_stop` of an interrupted answer: the blocks that will not come.
+        /// On the `message_stop` of an interrupted response: blocks that were started but will not
+        /// be completed.
         abandoned_blocks: opt AbandonedBlocks,
     }
 }
 
 wire! {
-    /// The blocks of an interrupted answer that will not come.
+    /// Blocks of an interrupted response that will not be completed.
     pub struct AbandonedBlocks {
-        /// The API message they belong to.
+        /// Id of the API message they belong to.
         api_message_id: opt MessageId,
         /// Index of the first of them.
         from_block_index: opt u64,
@@ -123,48 +125,48 @@ wire! {
 }
 
 wire! {
-    /// Withdraws a line that was already shown: an appended event, not an edit.
+    /// Withdraws an entry that was already sent.
     pub struct Tombstone ["type" = "tombstone"] with envelope: Envelope {
-        /// The line, by its id or whole.
+        /// Entry that is withdrawn, by its UUID or whole.
         message: req TombstoneTarget,
     }
 }
 
 wire! {
-    /// The line a tombstone withdraws.
+    /// Entry that a tombstone withdraws.
     pub struct TombstoneTarget {
-        /// Its id.
+        /// UUID of the withdrawn entry.
         uuid: opt Uuid,
     }
 }
 
 wire! {
-    /// A call of the API is about to be made.
+    /// An API call is about to be made.
     pub struct StreamRequestStart ["type" = "stream_request_start"] with envelope: Envelope {}
 }
 
 wire! {
-    /// What a run of tool calls did, in one sentence.
+    /// One sentence about a series of tool calls.
     pub struct ToolUseSummary ["type" = "tool_use_summary"] with envelope: Envelope {
         /// The sentence.
         summary: req String,
-        /// The calls.
+        /// Ids of the tool calls.
         preceding_tool_use_ids: opt Vec<ToolUseId> = "toolUseIds" | "preceding_tool_use_ids",
     }
 }
 
 wire! {
-    /// The stream cannot go on.
+    /// The stream ended with an error.
     pub struct ErrorEntry ["type" = "error"] with envelope: Envelope {
-        /// What went wrong.
+        /// Error object or text.
         error: opt Json,
-        /// What went wrong, in words.
+        /// Error message, where `error` is absent.
         message: opt Json,
     }
 }
 
 impl ErrorEntry {
-    /// What went wrong, in words.
+    /// The error as text.
     pub fn to_text(&self) -> String {
         let said = self.message.get().or(self.error.get());
         said.map_or_else(|| "it does not say why".to_owned(), Json::extract_text)
@@ -172,76 +174,76 @@ impl ErrorEntry {
 }
 
 wire! {
-    /// A tool runs.
+    /// A tool call is still running.
     pub struct ToolProgress ["type" = "tool_progress"] with envelope: Envelope {
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: opt String,
-        /// How long it has run.
+        /// Running time so far in seconds.
         elapsed_time_seconds: opt Number,
     }
 }
 
 wire! {
-    /// How a login goes.
+    /// Progress of a login.
     pub struct AuthStatus ["type" = "auth_status"] with envelope: Envelope {
-        /// Whether it is under way.
+        /// Whether the login is in progress.
         is_authenticating: opt bool = "isAuthenticating",
-        /// What it says.
+        /// Lines the login printed.
         output: opt Json,
-        /// Why it failed.
+        /// Error message, if the login failed.
         error: opt String,
     }
 }
 
 wire! {
-    /// How much of an allowance is left.
+    /// State of a rate limit.
     pub struct RateLimitEvent ["type" = "rate_limit_event"] with envelope: Envelope {
-        /// The allowance.
+        /// Limit, usage and time of reset.
         rate_limit_info: opt Json,
     }
 }
 
 wire! {
-    /// Says that the other side is still there.
+    /// Keeps the connection alive.
     pub struct KeepAlive ["type" = "keep_alive"] with envelope: Envelope {}
 }
 
 wire! {
-    /// The goal the agent works towards.
+    /// Goal the agent works towards.
     pub struct ActiveGoal ["type" = "active_goal"] with envelope: Envelope {
-        /// The goal.
+        /// Description of the goal.
         goal: opt Json,
     }
 }
 
 wire! {
-    /// How a queued prompt stands.
+    /// State of a prompt that the host sent.
     pub struct CommandLifecycle ["type" = "command_lifecycle"] with envelope: Envelope {
-        /// The prompt.
+        /// UUID of the prompt.
         command_uuid: opt Uuid,
-        /// `queued`, `started` or `completed`.
+        /// New state of the prompt.
         state: opt CommandState,
     }
 }
 
 wire! {
-    /// The conversation begins anew under another id.
+    /// The conversation starts again under a new id.
     pub struct ConversationReset ["type" = "conversation_reset"] with envelope: Envelope {
-        /// The new id.
+        /// Id of the new session.
         new_conversation_id: opt SessionId,
-        /// The prompt that asked for it.
+        /// UUID of the prompt that caused the reset.
         user_message_uuid: opt Uuid,
-        /// What asked for it.
+        /// What caused the reset, for example `clear`.
         trigger: opt String,
     }
 }
 
 wire! {
-    /// What the person might say next.
+    /// Suggestion for the next prompt.
     pub struct PromptSuggestion ["type" = "prompt_suggestion"] with envelope: Envelope {
-        /// The words.
+        /// Text of the suggested prompt.
         suggestion: req String,
     }
 }
@@ -249,9 +251,9 @@ wire! {
 wire! {
     /// Entries just written to a session file, for a host that keeps its own copy.
     pub struct TranscriptMirror ["type" = "transcript_mirror"] {
-        /// The file.
+        /// Path of the session file.
         file_path: opt String = "filePath",
-        /// The entries.
+        /// Entries in the order they were written.
         entries: req Vec<Entry>,
     }
 }

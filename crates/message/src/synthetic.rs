@@ -1,4 +1,4 @@
-//! The fixed texts that an agent program writes in a person's or a tool's place.
+//! The fixed texts that an agent program writes in a user's or a tool's place.
 //!
 //! Some readers find them by their exact words, so the words up to each prefix
 //! are those of the real files; what follows a prefix in our own makers is ours.
@@ -9,16 +9,16 @@ mod tests;
 /// The `model` of an assistant message that no model wrote.
 pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
-/// Stands where the person interrupted the answer.
+/// Stands where the user interrupted the answer.
 pub const INTERRUPT: &str = "[Request interrupted by user]";
 
-/// Stands where the person interrupted a tool.
+/// Stands where the user interrupted a tool.
 pub const INTERRUPT_FOR_TOOL_USE: &str = "[Request interrupted by user for tool use]";
 
 /// Begins the tool result of a cancelled action.
 pub const CANCEL_PREFIX: &str = "The user doesn't want to take this action right now.";
 
-/// Begins the tool result of a use that the person refused.
+/// Begins the tool result of a use that the user refused.
 pub const REJECT_PREFIX: &str = "The user doesn't want to proceed with this tool use.";
 
 /// The assistant's part of an exchange that asked for no answer.
@@ -40,10 +40,10 @@ pub const AUTOMATIC_DENIAL_PREFIX: &str = "Permission for this action has been d
 /// `isCompactSummary` tell it from the user's words by this.
 pub const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation that ran out of context";
 
-/// What comes before the person's words in a refusal, in the real files and in ours.
+/// What comes before the user's words in a refusal, in the real files and in ours.
 const FEEDBACK_MARKER: &str = "the user said:\n";
 
-/// The five synthetic texts that never count as a person's messages.
+/// The five synthetic texts that never count as a user's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SyntheticText {
     /// [`INTERRUPT`].
@@ -73,16 +73,16 @@ impl SyntheticText {
     }
 }
 
-/// Tells whether a text is one of the five that never count as a person's messages.
+/// Tells whether a text is one of the five that never count as a user's messages.
 pub fn is_synthetic(text: &str) -> bool {
     SyntheticText::from_text(text).is_some()
 }
 
-/// What begins a text that a program says in the person's place, at a start, on a timer or
+/// What begins a text that a program says in the user's place, at a start, on a timer or
 /// for a goal.
 const AUTOMATIC_PROMPT_TAGS: [&str; 3] = ["<session-start-hook>", "<tick>", "<goal>"];
 
-/// Tells whether a text is one that a program says in the person's place.
+/// Tells whether a text is one that a program says in the user's place.
 pub fn is_automatic_prompt(text: &str) -> bool {
     AUTOMATIC_PROMPT_TAGS.iter().any(|tag| text.trim_start().starts_with(tag))
 }
@@ -102,12 +102,12 @@ pub fn is_automatic_denial(text: &str) -> bool {
     text.starts_with(AUTOMATIC_DENIAL_PREFIX)
 }
 
-/// Returns the words the person gave with a refusal, in the main session or a subagent.
+/// Returns the words the user gave with a refusal, in the main session or a subagent.
 ///
 /// ```
-/// use quipu_message::synthetic::{feedback, reject};
-/// assert_eq!(feedback(&reject(Some("use tabs"))), Some("use tabs"));
-/// assert_eq!(feedback(&reject(None)), None);
+/// use quipu_message::synthetic::{reject_text, rejection_feedback};
+/// assert_eq!(rejection_feedback(&reject_text(Some("use tabs"))), Some("use tabs"));
+/// assert_eq!(rejection_feedback(&reject_text(None)), None);
 /// ```
 pub fn rejection_feedback(text: &str) -> Option<&str> {
     if SyntheticText::from_text(text) != Some(SyntheticText::Reject) && !is_subagent_reject(text) {
@@ -130,7 +130,7 @@ pub fn cancel_text() -> String {
     format!("{CANCEL_PREFIX} The action was not carried out. Wait for the user's next message.")
 }
 
-/// Makes the tool result of a use that the person refused, with their words if they gave any.
+/// Makes the tool result of a use that the user refused, with their words if they gave any.
 pub fn reject_text(feedback: Option<&str>) -> String {
     match feedback.filter(|words| !words.trim().is_empty()) {
         Some(words) => {

@@ -15,108 +15,109 @@ pub mod stream_only;
 use stream_only::*;
 
 open_enum! {
-    /// A `system` line, by `subtype`.
+    /// A `system` entry, by `subtype`.
     pub enum System by "subtype" {
-        /// A turn begins; says what the program offers. Once per turn, not once per process.
+        /// Sent at the start of each turn: model, tools and other capabilities of the session.
         "init" => Init(Init),
-        /// A phase begins (older tools).
+        /// Start of a phase (older tools).
         "start" => Start(Start),
-        /// A phase ends (older tools).
+        /// End of a phase (older tools).
         "end" => End(End),
-        /// What stands before was compacted.
+        /// The entries before this one were compacted.
         "compact_boundary" => CompactBoundary(CompactBoundary),
         /// Old tool results were cleared from the context.
         "microcompact_boundary" => MicrocompactBoundary(MicrocompactBoundary),
-        /// A slash command ran without the model.
+        /// A slash command that ran without the model.
         "local_command" => LocalCommand(LocalCommand),
-        /// What a local command printed.
+        /// Output of a local command.
         "local_command_output" => LocalCommandOutput(LocalCommandOutput),
-        /// A call failed and is tried again (file).
+        /// An API call failed and is retried (file).
         "api_error" => ApiError(ApiError),
-        /// A call failed and is tried again (stream).
+        /// An API call failed and is retried (stream).
         "api_retry" => ApiRetry(ApiRetry),
-        /// The program tells the person something.
+        /// A message for the user.
         "informational" => Informational(Informational),
-        /// Something was put into memory.
+        /// Something was written to a memory file.
         "memory_saved" => MemorySaved(MemorySaved),
-        /// The hooks that ran when the turn ended.
+        /// Hooks that ran at the end of the turn.
         "stop_hook_summary" => StopHookSummary(StopHookSummary),
-        /// How long a turn took.
+        /// Duration of a turn.
         "turn_duration" => TurnDuration(TurnDuration),
-        /// How fast the API answered.
+        /// Speed of an API call.
         "api_metrics" => ApiMetrics(ApiMetrics),
-        /// A refused command was allowed after all.
+        /// A denied command was allowed afterwards.
         "permission_retry" => PermissionRetry(PermissionRetry),
-        /// The link to a remote session changed.
+        /// The connection to a remote session changed.
         "bridge_status" => BridgeStatus(BridgeStatus),
-        /// What happened while the person was away.
+        /// Summary of what happened while the user was away.
         "away_summary" => AwaySummary(AwaySummary),
         /// Background agents were stopped.
         "agents_killed" => AgentsKilled(AgentsKilled),
-        /// A scheduled task came due.
+        /// A scheduled task is due.
         "scheduled_task_fire" => ScheduledTaskFire(ScheduledTaskFire),
-        /// Another model took over.
+        /// Another model is used, usually because the first is overloaded.
         "model_fallback" => ModelFallback(ModelFallback),
-        /// Another model took over after a refusal.
+        /// Another model is used after a refusal.
         "model_refusal_fallback" => ModelRefusalFallback(ModelRefusalFallback),
-        /// The model refused and no other took over.
+        /// The model refused and no other model was used.
         "model_refusal_no_fallback" => ModelRefusal(ModelRefusal),
-        /// What the program is doing.
+        /// The agent's current step, or a change of the permission mode.
         "status" => Status(Status),
-        /// How much the model has thought so far.
+        /// Thinking tokens of the running response so far.
         "thinking_tokens" => ThinkingTokens(ThinkingTokens),
-        /// A subagent or background command began.
+        /// A subagent or background command started.
         "task_started" => TaskStarted(TaskStarted),
-        /// A task goes on.
+        /// Progress of a running task.
         "task_progress" => TaskProgress(TaskProgress),
-        /// A task changed.
+        /// The state of a task changed.
         "task_updated" => TaskUpdated(TaskUpdated),
         /// A task ended.
         "task_notification" => TaskNotification(TaskNotification),
         /// The list of background tasks changed.
         "background_tasks_changed" => BackgroundTasksChanged(BackgroundTasksChanged),
-        /// A hook began.
+        /// A hook started.
         "hook_started" => HookStarted(HookStarted),
-        /// A hook prints something.
+        /// Output of a running hook.
         "hook_progress" => HookProgress(SystemHookProgress),
         /// A hook ended.
         "hook_response" => HookResponse(HookResponse),
-        /// A notice for the person.
+        /// A notification for the user.
         "notification" => Notification(SystemNotification),
-        /// A tool was refused.
+        /// A tool call was denied without asking.
         "permission_denied" => PermissionDenied(SystemPermissionDenied),
-        /// The session is idle, running or waits for the host.
+        /// The session became idle, running or waits for the host.
         "session_state_changed" => SessionStateChanged(SessionStateChanged),
         /// The session has a new title.
         "session_title_changed" => SessionTitleChanged(SessionTitleChanged),
-        /// A control request takes long.
+        /// A control request is still being handled.
         "control_request_progress" => ControlRequestProgress(ControlRequestProgress),
-        /// The slash commands changed.
+        /// The list of slash commands changed.
         "commands_changed" => CommandsChanged(CommandsChanged),
-        /// Files were stored.
+        /// Files were uploaded.
         "files_persisted" => FilesPersisted(FilesPersisted),
-        /// Something was found in memory.
+        /// Something was read from memory.
         "memory_recall" => MemoryRecall(MemoryRecall),
-        /// The host's copy of the transcript failed.
+        /// The host could not store mirrored entries.
         "mirror_error" => MirrorError(MirrorError),
-        /// A plugin is being installed.
+        /// Progress of a plugin installation.
         "plugin_install" => PluginInstall(PluginInstall),
-        /// An MCP server's question was answered.
+        /// The user answered a question of an MCP server.
         "elicitation_complete" => ElicitationComplete(ElicitationComplete),
-        /// The program is about to end.
+        /// The agent is about to exit.
         "worker_shutting_down" => WorkerShuttingDown(WorkerShuttingDown),
-        /// Lines could not be written to the session file.
+        /// Entries could not be written to the session file.
         "session_writes_lost" => SessionWritesLost(SessionWritesLost),
-        /// The host should draw its interface again.
+        /// The host should redraw its interface.
         "ui_invalidate" => UiInvalidate(UiInvalidate),
-        /// A notice of version 1.0, which has no subtype.
+        /// A notice of version 1.0, such as a change of the model: a `system` entry without a
+        /// subtype.
         "" => LegacyNotice(LegacyNotice),
     }
 }
 
 impl System {
-    /// The same line with its fields lifted out of `data`, where some programs nest
-    /// them; fields that stand at the top win. `None` when there is no such object.
+    /// The same entry with the fields of its `data` object moved to the top level, where some
+    /// programs nest them; existing top-level fields win. `None` if there is no such object.
     pub fn flatten_data(&self) -> Option<Self> {
         let data: BTreeMap<String, Json> = self.parts()?.1.get("data")?.read().ok()?;
         let mut fields: BTreeMap<String, Json> = Json::from_serialize(self).read().ok()?;
@@ -126,7 +127,7 @@ impl System {
         Json::from_serialize(&fields).read().ok()
     }
 
-    /// Whether the line is meant for the model and hidden from the user.
+    /// Whether the entry is hidden from the user.
     pub fn is_meta(&self) -> bool {
         let own = match self {
             Self::CompactBoundary(line) => &line.is_meta,
@@ -144,12 +145,12 @@ impl System {
 }
 
 impl MicrocompactBoundary {
-    /// The tool calls whose results were cleared from the context.
+    /// Ids of the tool calls whose results were cleared from the context.
     pub fn cleared_tool_use_ids(&self) -> Vec<ToolUseId> {
         self.metadata_list("compactedToolIds")
     }
 
-    /// The attachments that were cleared from the context.
+    /// UUIDs of the attachments that were cleared from the context.
     pub fn cleared_attachment_uuids(&self) -> Vec<Uuid> {
         self.metadata_list("clearedAttachmentUUIDs")
     }
@@ -164,8 +165,7 @@ impl MicrocompactBoundary {
 macro_rules! system_accessors {
     ($($variant:ident),+ $(,)?) => {
         impl System {
-            /// What stands around the payload; `None` when the subtype is unknown and the line
-            /// has no id.
+            /// Envelope of the entry; `None` if the subtype is unknown and the entry has no UUID.
             pub fn envelope(&self) -> Option<&Envelope> {
                 match self {
                     Self::Unknown(line) => line.envelope(),
@@ -173,7 +173,7 @@ macro_rules! system_accessors {
                 }
             }
 
-            /// The same, to be filled in.
+            /// Envelope to be filled in; `None` if the subtype is unknown.
             pub fn envelope_mut(&mut self) -> Option<&mut Envelope> {
                 match self {
                     $( Self::$variant(line) => Some(&mut line.envelope), )+
@@ -203,118 +203,117 @@ system_accessors! {
 }
 
 wire! {
-    /// A notice of version 1.0, such as a change of the model: a `system` line without a
-    /// subtype.
+    /// A notice of version 1.0, such as a change of the model: a `system` entry without a subtype.
     pub struct LegacyNotice ["type" = "system"] with envelope: Envelope {
-        /// Text of the notice.
+        /// Text that is shown.
         content: opt String,
-        /// `info`, `warning` or `error`.
+        /// Severity of the notice.
         level: opt MessageLevel,
-        /// Hidden from the user.
+        /// Whether the notice is hidden from the user.
         is_meta: opt bool = "isMeta",
-        /// The tool call it is about.
+        /// Id of the tool call the notice is about.
         tool_use_id: opt ToolUseId = "toolUseID",
     }
 }
 
 wire! {
-    /// How a compaction was done and what was kept.
+    /// How a compaction was done and which entries it preserved.
     pub struct CompactMetadata {
-        /// `manual` or `auto`.
+        /// What started the compaction.
         trigger: opt CompactTrigger,
-        /// Tokens before.
+        /// Tokens in the context before.
         pre_tokens: opt u64 = "preTokens" | "pre_tokens",
-        /// Tokens after.
+        /// Tokens in the context after.
         post_tokens: opt u64 = "postTokens" | "post_tokens",
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: opt Number = "durationMs" | "duration_ms",
-        /// The kept lines, by their ends.
+        /// Preserved entries, by the first and last of them.
         preserved_segment: opt PreservedSegment = "preservedSegment" | "preserved_segment",
-        /// The kept lines, each by its id.
+        /// Preserved entries, each by its UUID.
         preserved_messages: opt PreservedMessages = "preservedMessages" | "preserved_messages",
     }
 }
 
 wire! {
-    /// The kept lines, by their ends; they hang after the anchor.
+    /// Entries that a compaction preserved, by the first and last; they follow the anchor.
     pub struct PreservedSegment {
-        /// The first kept line.
+        /// UUID of the first preserved entry.
         head_uuid: opt Uuid = "headUuid" | "head_uuid",
-        /// The line they hang after: the summary.
+        /// UUID of the entry they follow: the summary.
         anchor_uuid: opt Uuid = "anchorUuid" | "anchor_uuid",
-        /// The last kept line.
+        /// UUID of the last preserved entry.
         tail_uuid: opt Uuid = "tailUuid" | "tail_uuid",
     }
 }
 
 wire! {
-    /// The kept lines, each by its id.
+    /// Entries that a compaction preserved, each by its UUID.
     pub struct PreservedMessages {
-        /// The line they hang after: the summary.
+        /// UUID of the entry they follow: the summary.
         anchor_uuid: opt Uuid = "anchorUuid" | "anchor_uuid",
-        /// The kept messages.
+        /// UUIDs of the preserved messages.
         uuids: opt Vec<Uuid>,
-        /// The kept messages and what hangs between them.
+        /// UUIDs of the preserved messages and the entries between them.
         all_uuids: opt Vec<Uuid> = "allUuids" | "all_uuids",
     }
 }
 
 wire! {
-    /// A turn begins; says what the program offers. Once per turn, not once per process.
+    /// Sent at the start of each turn: model, tools and other capabilities of the session.
     pub struct Init ["type" = "system", "subtype" = "init"] with envelope: Envelope {
-        /// The model.
+        /// Model of the session.
         model: opt String,
-        /// The tools; `Task` here is `Agent` in calls.
+        /// Names of the tools; `Task` here is `Agent` in tool calls.
         tools: opt Vec<String>,
-        /// MCP servers and their status.
+        /// MCP servers with their state.
         mcp_servers: opt Json,
-        /// The permission mode.
+        /// Permission mode of the session.
         permission_mode: opt PermissionMode = "permissionMode" | "permission_mode",
-        /// Where the key is from.
+        /// Where the API key comes from, for example `ANTHROPIC_API_KEY` or `none`.
         api_key_source: opt String = "apiKeySource" | "api_key_source",
-        /// The program's version.
+        /// Version of the agent.
         claude_code_version: opt String,
-        /// The slash commands.
+        /// Names of the slash commands, without the slash.
         slash_commands: opt Vec<String>,
-        /// The output style.
+        /// Name of the output style.
         output_style: opt String,
-        /// The subagents.
+        /// Names of the subagents.
         agents: opt Json,
-        /// The skills.
+        /// Names of the skills.
         skills: opt Json,
-        /// The plugins.
+        /// Plugins with name and path.
         plugins: opt Json,
-        /// What hosts may rely on.
+        /// Optional protocol features the agent supports.
         capabilities: opt Vec<String>,
-        /// Folders allowed beside the working directory.
+        /// Folders allowed in addition to the working directory.
         additional_directories: opt Vec<String>,
-        /// The prompts that began the turn, when the host named them.
+        /// UUIDs of the prompts that started the turn, if the host gave them.
         user_message_uuids: opt Vec<Uuid>,
     }
 }
 
 wire! {
-    /// A phase begins (older tools).
+    /// Start of a phase (older tools).
     pub struct Start ["type" = "system", "subtype" = "start"] with envelope: Envelope {
     }
 }
 
 wire! {
-    /// A phase ends (older tools).
+    /// End of a phase (older tools).
     pub struct End ["type" = "system", "subtype" = "end"] with envelope: Envelope {
     }
 }
 
 wire! {
-    /// What stands before was compacted.
+    /// The entries before this one were compacted.
     pub struct CompactBoundary ["type" = "system", "subtype" = "compact_boundary"] with envelope: Envelope {
-        /// The words shown.
+        /// Text that is shown.
         content: opt String,
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
-        /// How it was done and what was kept.
+        /// How the compaction was done and which entries it preserved.
         compact_metadata: opt CompactMetadata = "compactMetadata" | "compact_metadata",
     }
 }
@@ -322,11 +321,11 @@ wire! {
 wire! {
     /// Old tool results were cleared from the context.
     pub struct MicrocompactBoundary ["type" = "system", "subtype" = "microcompact_boundary"] with envelope: Envelope {
-        /// The words shown.
+        /// Text that is shown.
         content: opt String,
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
         /// What was cleared.
         microcompact_metadata: opt Json = "microcompactMetadata" | "microcompact_metadata",
@@ -334,155 +333,155 @@ wire! {
 }
 
 wire! {
-    /// A slash command ran without the model.
+    /// A slash command that ran without the model.
     pub struct LocalCommand ["type" = "system", "subtype" = "local_command"] with envelope: Envelope {
-        /// Its words in tags.
+        /// Command name, arguments or output, in tags.
         content: opt String,
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
-        /// The run.
+        /// Name and arguments of the command.
         command_run: opt crate::user_assistant::CommandRun = "commandRun",
-        /// What `/context` counted.
+        /// Figures of `/context`.
         context_usage: opt Json = "contextUsage",
     }
 }
 
 wire! {
-    /// What a local command printed.
+    /// Output of a local command.
     pub struct LocalCommandOutput ["type" = "system", "subtype" = "local_command_output"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
     }
 }
 
 wire! {
-    /// A call failed and is tried again (file).
+    /// An API call failed and is retried (file).
     pub struct ApiError ["type" = "system", "subtype" = "api_error"] with envelope: Envelope {
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// What failed.
+        /// Error with message and status.
         error: opt Json,
-        /// Why.
+        /// Underlying error.
         cause: opt Json,
-        /// When it is tried again.
+        /// Milliseconds until the retry.
         retry_in_ms: opt Number = "retryInMs",
-        /// Which attempt.
+        /// Number of the retry, from 1.
         retry_attempt: opt u64 = "retryAttempt",
-        /// How many there may be.
+        /// Limit of retries.
         max_retries: opt u64 = "maxRetries",
-        /// Which call.
+        /// Kind of retry: `connection_retry` or `request_retry`.
         source: opt String,
     }
 }
 
 wire! {
-    /// A call failed and is tried again (stream).
+    /// An API call failed and is retried (stream).
     pub struct ApiRetry ["type" = "system", "subtype" = "api_retry"] with envelope: Envelope {
-        /// Which attempt.
+        /// Number of the retry, from 1.
         attempt: opt u64,
-        /// How many there may be.
+        /// Limit of retries.
         max_retries: opt u64,
-        /// When it is tried again.
+        /// Milliseconds until the retry.
         retry_delay_ms: opt Number,
-        /// The HTTP status.
+        /// HTTP status of the failed call; `null` if there was no response.
         error_status: opt Number,
-        /// What failed.
+        /// Kind of failure.
         error: opt String,
     }
 }
 
 wire! {
-    /// The program tells the person something.
+    /// A message for the user.
     pub struct Informational ["type" = "system", "subtype" = "informational"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
-        /// The call it is about.
+        /// Id of the tool call the message is about.
         tool_use_id: opt ToolUseId = "toolUseID" | "tool_use_id",
     }
 }
 
 wire! {
-    /// Something was put into memory.
+    /// Something was written to a memory file.
     pub struct MemorySaved ["type" = "system", "subtype" = "memory_saved"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// The files.
+        /// Paths of the memory files.
         written_paths: opt Json = "writtenPaths",
     }
 }
 
 wire! {
-    /// The hooks that ran when the turn ended.
+    /// Hooks that ran at the end of the turn.
     pub struct StopHookSummary ["type" = "system", "subtype" = "stop_hook_summary"] with envelope: Envelope {
-        /// How many.
+        /// Number of hooks.
         hook_count: opt u64 = "hookCount",
-        /// Which.
+        /// Commands of the hooks.
         hook_infos: opt Json = "hookInfos",
-        /// What failed.
+        /// Error messages of failed hooks.
         hook_errors: opt Json = "hookErrors",
-        /// Whether one of them stopped the turn.
+        /// Whether a hook ended the turn.
         prevented_continuation: opt bool = "preventedContinuation",
-        /// Why.
+        /// Reason that hook gave.
         stop_reason: opt String = "stopReason",
-        /// Whether they said something.
+        /// Whether the hooks printed anything.
         has_output: opt bool = "hasOutput",
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// Joins them to their progress.
+        /// Id that their progress entries share.
         tool_use_id: opt ToolUseId = "toolUseID",
     }
 }
 
 wire! {
-    /// How long a turn took.
+    /// Duration of a turn.
     pub struct TurnDuration ["type" = "system", "subtype" = "turn_duration"] with envelope: Envelope {
-        /// Milliseconds.
+        /// Duration in milliseconds.
         duration_ms: opt Number = "durationMs",
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
     }
 }
 
 wire! {
-    /// How fast the API answered.
+    /// Speed of an API call.
     pub struct ApiMetrics ["type" = "system", "subtype" = "api_metrics"] with envelope: Envelope {
-        /// Time to the first token.
+        /// Time to the first token in milliseconds.
         ttft_ms: opt Number = "ttftMs",
-        /// Output tokens a second.
+        /// Output tokens per second.
         otps: opt Number,
     }
 }
 
 wire! {
-    /// A refused command was allowed after all.
+    /// A denied command was allowed afterwards.
     pub struct PermissionRetry ["type" = "system", "subtype" = "permission_retry"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// Which commands.
+        /// Commands that are now allowed.
         commands: opt Json,
     }
 }
 
 wire! {
-    /// The link to a remote session changed.
+    /// The connection to a remote session changed.
     pub struct BridgeStatus ["type" = "system", "subtype" = "bridge_status"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// Its address.
+        /// Address of the remote session.
         url: opt String,
     }
 }
 
 wire! {
-    /// What happened while the person was away.
+    /// Summary of what happened while the user was away.
     pub struct AwaySummary ["type" = "system", "subtype" = "away_summary"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
     }
 }
@@ -494,57 +493,57 @@ wire! {
 }
 
 wire! {
-    /// A scheduled task came due.
+    /// A scheduled task is due.
     pub struct ScheduledTaskFire ["type" = "system", "subtype" = "scheduled_task_fire"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
     }
 }
 
 wire! {
-    /// Another model took over.
+    /// Another model is used, usually because the first is overloaded.
     pub struct ModelFallback ["type" = "system", "subtype" = "model_fallback"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// Why.
+        /// Why the model was changed, for example `overloaded`.
         trigger: opt String,
-        /// The model that failed.
+        /// Model that was asked first.
         original_model: opt String = "originalModel" | "original_model",
-        /// The model that took over.
+        /// Model that is used instead.
         fallback_model: opt String = "fallbackModel" | "fallback_model",
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
     }
 }
 
 wire! {
-    /// Another model took over after a refusal.
+    /// Another model is used after a refusal.
     pub struct ModelRefusalFallback ["type" = "system", "subtype" = "model_refusal_fallback"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// The model that refused.
+        /// Model that refused.
         original_model: opt String = "originalModel" | "original_model",
-        /// The model that took over.
+        /// Model that is used instead.
         fallback_model: opt String = "fallbackModel" | "fallback_model",
     }
 }
 
 wire! {
-    /// The model refused and no other took over.
+    /// The model refused and no other model was used.
     pub struct ModelRefusal ["type" = "system", "subtype" = "model_refusal_no_fallback"] with envelope: Envelope {
-        /// The words.
+        /// Text that is shown.
         content: opt String,
-        /// How grave.
+        /// Severity.
         level: opt MessageLevel,
-        /// The model that refused.
+        /// Model that refused.
         original_model: opt String = "originalModel" | "original_model",
-        /// The call.
+        /// Id of the API request.
         request_id: opt RequestId = "requestId" | "request_id",
-        /// The prompt it refused.
+        /// UUID of the refused prompt.
         refused_user_message_uuid: opt Uuid = "refusedUserMessageUuid" | "refused_user_message_uuid",
-        /// Hidden from the person.
+        /// Whether the entry is hidden from the user.
         is_meta: opt bool = "isMeta",
     }
 }

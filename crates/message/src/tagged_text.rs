@@ -1,4 +1,4 @@
-//! Tells what a person typed from what the program put around it.
+//! Tells what a user typed from what the program put around it.
 //!
 //! Slash commands, shell commands, their output, caveats, reminders and
 //! notifications are recorded as tagged text inside ordinary messages:
@@ -6,13 +6,13 @@
 //! ```text
 //! <command-name>/greet</command-name>      elements at the start,
 //! <command-args>Bob</command-args>         one after another
-//! and please be brief                      what the person typed
+//! and please be brief                      what the user typed
 //!
 //! <system-reminder>…</system-reminder>     reminders at the end, each on its own line
 //! ```
 //!
 //! The program writes them nowhere else, so a tag in the middle of a text, in a
-//! sentence, in an open code fence, or without its end is the person's own text.
+//! sentence, in an open code fence, or without its end is the user's own text.
 //! Bodies are not escaped: an element ends at its first closing tag.
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub enum TextTag {
     CommandName,
     /// What was shown while the command ran.
     CommandMessage,
-    /// What the person typed after the command's name.
+    /// What the user typed after the command's name.
     CommandArgs,
     /// The prompt a custom command expanded to, in old files.
     CommandContents,
@@ -37,7 +37,7 @@ pub enum TextTag {
     CommandStderr,
     /// The note that commands are not meant for the model, tagged or (old) as a bare line.
     Caveat,
-    /// A shell command that the person typed.
+    /// A shell command that the user typed.
     BashInput,
     /// What the shell command printed.
     BashStdout,
@@ -47,11 +47,11 @@ pub enum TextTag {
     SystemReminder,
     /// News of a background task.
     TaskNotification,
-    /// Something the person asked to be remembered.
+    /// Something the user asked to be remembered.
     UserMemoryInput,
-    /// The file open in the person's editor.
+    /// The file open in the user's editor.
     IdeOpenedFile,
-    /// The text selected in the person's editor.
+    /// The text selected in the user's editor.
     IdeSelection,
 }
 
@@ -102,7 +102,7 @@ impl TextTag {
 /// One part of a message's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPart<'a> {
-    /// Text that the person typed.
+    /// Text that the user typed.
     Typed(&'a str),
     /// Text that the program wrote.
     Tagged {
@@ -125,17 +125,17 @@ impl<'a> TextPart<'a> {
     }
 }
 
-/// Splits a text into what the program wrote and what the person typed.
+/// Splits a text into what the program wrote and what the user typed.
 ///
 /// There is at most one typed part: elements come before it, reminders after it.
 ///
 /// ```
-/// use quipu_message::local_command::{Part, Tag, parts};
+/// use quipu_message::tagged_text::{TextPart, TextTag, split_parts};
 ///
-/// let parts = parts("<bash-input>ls</bash-input>\nwhat is this?");
-/// let (tag, body) = (Tag::BashInput, "ls");
-/// let whole = "<bash-input>ls</bash-input>\n";
-/// assert_eq!(parts, [Part::Tagged { tag, body, whole }, Part::Typed("what is this?")]);
+/// let parts = split_parts("<bash-input>ls</bash-input>\nwhat is this?");
+/// let (tag, body) = (TextTag::BashInput, "ls");
+/// let raw = "<bash-input>ls</bash-input>\n";
+/// assert_eq!(parts, [TextPart::Tagged { tag, body, raw }, TextPart::Typed("what is this?")]);
 /// ```
 pub fn split_parts(text: &str) -> Vec<TextPart<'_>> {
     let mut parts = Vec::new();
@@ -154,7 +154,7 @@ pub fn split_parts(text: &str) -> Vec<TextPart<'_>> {
     parts
 }
 
-/// Returns what the person typed outside every element; empty when that is nothing.
+/// Returns what the user typed outside every element; empty when that is nothing.
 ///
 /// Commands are apart: see [`slash_command`] and [`bash_input`].
 pub fn typed_text(text: &str) -> &str {
@@ -165,7 +165,7 @@ pub fn typed_text(text: &str) -> &str {
     split_parts(text).into_iter().find_map(typed).unwrap_or_default()
 }
 
-/// A slash command that the person ran.
+/// A slash command that the user ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InvokedCommand<'a> {
     /// Its name as written, usually with a slash.
@@ -179,7 +179,7 @@ pub struct InvokedCommand<'a> {
 }
 
 impl InvokedCommand<'_> {
-    /// Returns the command as the person typed it, such as `/greet Bob`.
+    /// Returns the command as the user typed it, such as `/greet Bob`.
     pub fn command_line(&self) -> String {
         match self.args.map(str::trim).filter(|args| !args.is_empty()) {
             Some(args) => format!("{} {args}", self.name),

@@ -8,7 +8,7 @@ use crate::{AgentId, Json, ToolUse};
 
 pub mod output;
 
-/// The input of a tool call, read for the tools people know; any other stays JSON.
+/// Arguments of a tool call, typed for well-known tools.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant is the tool of that name")]
 pub enum ToolInput {
@@ -102,11 +102,11 @@ pub fn key_argument(name: &str, input: &Json) -> Option<String> {
 wire! {
     /// Reads a file.
     pub struct ReadInput {
-        /// The file.
+        /// Path of the file.
         file_path: req String,
-        /// The first line.
+        /// Number of the first line, from 1.
         offset: opt u64,
-        /// How many lines.
+        /// Number of lines.
         limit: opt u64,
     }
 }
@@ -114,9 +114,9 @@ wire! {
 wire! {
     /// Writes a file.
     pub struct WriteInput {
-        /// The file.
+        /// Path of the file.
         file_path: req String,
-        /// All it shall hold.
+        /// New contents of the file.
         content: req String,
     }
 }
@@ -124,13 +124,13 @@ wire! {
 wire! {
     /// Changes a file in one place.
     pub struct EditInput {
-        /// The file.
+        /// Path of the file.
         file_path: req String,
-        /// What is there.
+        /// Text to replace.
         old_string: req String,
-        /// What shall be there.
+        /// Replacement.
         new_string: req String,
-        /// Whether to change it everywhere.
+        /// Whether to replace every occurrence.
         replace_all: opt bool,
     }
 }
@@ -138,9 +138,9 @@ wire! {
 wire! {
     /// Changes a file in several places.
     pub struct MultiEditInput {
-        /// The file.
+        /// Path of the file.
         file_path: req String,
-        /// The changes.
+        /// Edits, applied in order.
         edits: req Vec<MultiEditOperation>,
     }
 }
@@ -148,11 +148,11 @@ wire! {
 wire! {
     /// One of several changes.
     pub struct MultiEditOperation {
-        /// What is there.
+        /// Text to replace.
         old_string: req String,
-        /// What shall be there.
+        /// Replacement.
         new_string: req String,
-        /// Whether to change it everywhere.
+        /// Whether to replace every occurrence.
         replace_all: opt bool,
     }
 }
@@ -160,11 +160,11 @@ wire! {
 wire! {
     /// Changes a cell of a notebook.
     pub struct NotebookEditInput {
-        /// The notebook.
+        /// Path of the notebook.
         notebook_path: req String,
-        /// The cell.
+        /// Id of the cell.
         cell_id: opt String,
-        /// What it shall hold.
+        /// New source of the cell.
         new_source: req String,
         /// `code` or `markdown`.
         cell_type: opt String,
@@ -176,13 +176,13 @@ wire! {
 wire! {
     /// Runs a shell command.
     pub struct BashInput {
-        /// The command.
+        /// Shell command.
         command: req String,
-        /// What it is for.
+        /// Purpose of the command in a few words.
         description: opt String,
-        /// How long it may take, in milliseconds.
+        /// Timeout in milliseconds.
         timeout: opt u64,
-        /// Whether the turn goes on without it.
+        /// Whether the turn continues without waiting for the command.
         run_in_background: opt bool,
     }
 }
@@ -192,7 +192,7 @@ wire! {
     pub struct GlobInput {
         /// The pattern.
         pattern: req String,
-        /// Where.
+        /// Folder to search in.
         path: opt String,
     }
 }
@@ -202,13 +202,13 @@ wire! {
     pub struct GrepInput {
         /// The pattern.
         pattern: req String,
-        /// Where.
+        /// File or folder to search in.
         path: opt String,
-        /// In which files.
+        /// Pattern that file names must match.
         glob: opt String,
         /// `content`, `files_with_matches` or `count`.
         output_mode: opt String,
-        /// In files of which type.
+        /// File type, for example `rust`.
         file_type: opt String = "type",
         /// How many lines after each match.
         after: opt u64 = "-A",
@@ -216,7 +216,7 @@ wire! {
         before: opt u64 = "-B",
         /// How many lines on both sides.
         around: opt u64 = "-C",
-        /// The same, in a word.
+        /// Same as `-C`.
         context: opt u64,
         /// Whether small and capital letters are the same.
         ignore_case: opt bool = "-i",
@@ -244,7 +244,7 @@ wire! {
 wire! {
     /// One task.
     pub struct Todo {
-        /// What to do.
+        /// Task as an instruction.
         content: req String,
         /// `pending`, `in_progress` or `completed`.
         status: opt String,
@@ -256,7 +256,7 @@ wire! {
 wire! {
     /// Asks what a background task printed.
     pub struct TaskOutputInput {
-        /// The task.
+        /// Id of the task.
         task_id: req String,
         /// Whether to wait for its end.
         block: opt bool,
@@ -268,7 +268,7 @@ wire! {
 wire! {
     /// Stops a background task.
     pub struct TaskStopInput {
-        /// The task.
+        /// Id of the task.
         task_id: opt String,
         /// The same in older calls.
         shell_id: opt String,
@@ -310,15 +310,15 @@ wire! {
 wire! {
     /// Sets a subagent to work.
     pub struct AgentInput {
-        /// What to do.
+        /// Task of the subagent.
         prompt: req String,
-        /// The same in a few words.
+        /// Task in a few words.
         description: opt String,
-        /// Which subagent.
+        /// Type of the subagent.
         subagent_type: opt String,
-        /// Another model than the subagent's own.
+        /// Model to use instead of the subagent's own.
         model: opt String,
-        /// Go on without waiting for it.
+        /// Whether the turn continues without waiting for the subagent.
         run_in_background: opt bool,
     }
 }
@@ -326,9 +326,9 @@ wire! {
 wire! {
     /// Uses a skill.
     pub struct SkillInput {
-        /// Which.
+        /// Name of the skill.
         skill: opt String,
-        /// With what.
+        /// Arguments of the skill.
         args: opt String,
     }
 }
@@ -342,7 +342,7 @@ wire! {
 }
 
 wire! {
-    /// What the person answered.
+    /// What the user answered.
     pub struct AskUserQuestionOutput {
         /// The answers, by question.
         answers: opt BTreeMap<String, Json>,
@@ -350,7 +350,7 @@ wire! {
 }
 
 wire! {
-    /// Asks the person.
+    /// Asks the user.
     pub struct AskUserQuestionInput {
         /// The questions.
         questions: req Vec<UserQuestion>,
@@ -392,7 +392,7 @@ wire! {
         prompt: opt String,
         /// Which kind of subagent.
         agent_type: opt String = "agentType",
-        /// What it said in the end.
+        /// Final answer of the subagent, as content blocks.
         content: opt Json,
         /// The model it ran on.
         resolved_model: opt String = "resolvedModel",
@@ -418,7 +418,7 @@ wire! {
         total_tokens: req u64,
         /// Tools.
         tool_uses: req u64,
-        /// Time.
+        /// Duration in milliseconds.
         duration_ms: req u64,
     }
 }
@@ -426,9 +426,9 @@ wire! {
 wire! {
     /// A task in the background (stream).
     pub struct BackgroundTask {
-        /// Which.
+        /// Id of the task.
         task_id: req String,
-        /// The run.
+        /// Id of this run of the task; a resumed task has several.
         run_id: opt String,
         /// Its kind.
         task_type: req TaskType,

@@ -6,27 +6,27 @@ use crate::Json;
 use crate::macros::wire;
 
 wire! {
-    /// Tokens and requests of one API message, or the sum of a turn.
+    /// Tokens and requests of one API message, or their sum over a turn.
     pub struct Usage {
         /// Prompt tokens neither read from nor written to the cache.
         input_tokens: opt u64,
-        /// Tokens the model wrote.
+        /// Tokens the model wrote, thinking included.
         output_tokens: opt u64,
         /// Prompt tokens written to the cache, whatever their lifetime.
         cache_creation_input_tokens: opt u64,
         /// Prompt tokens read from the cache.
         cache_read_input_tokens: opt u64,
-        /// The cache writes by lifetime; older versions leave it out.
+        /// Cache writes by lifetime; absent in older versions.
         cache_creation: opt CacheCreation,
-        /// Requests of tools that run on the server.
+        /// Requests of tools that ran on the server.
         server_tool_use: opt ServerToolUsage,
-        /// The tier that served the call.
+        /// Service tier that served the call, for example `standard`.
         service_tier: opt String,
-        /// Where the model ran.
+        /// Region that the model ran in.
         inference_geo: opt String,
         /// `standard` or `fast`.
         speed: opt String,
-        /// The steps of a call that took several.
+        /// Usage of each step, if the server ran several for one response.
         iterations: opt Json,
         /// Output tokens by kind.
         output_tokens_details: opt Json,
@@ -34,27 +34,27 @@ wire! {
 }
 
 wire! {
-    /// Cache writes by lifetime.
+    /// Prompt tokens written to the cache, by lifetime.
     pub struct CacheCreation {
-        /// Kept five minutes.
+        /// Tokens kept for five minutes.
         ephemeral_5m_input_tokens: opt u64,
-        /// Kept one hour.
+        /// Tokens kept for one hour.
         ephemeral_1h_input_tokens: opt u64,
     }
 }
 
 wire! {
-    /// Requests of tools that run on the server.
+    /// Requests of tools that ran on the server.
     pub struct ServerToolUsage {
-        /// Web searches.
+        /// Number of web searches.
         web_search_requests: opt u64,
-        /// Web fetches.
+        /// Number of web fetches.
         web_fetch_requests: opt u64,
     }
 }
 
 wire! {
-    /// What one model used, as a `result` or `cost-state` line sums it up.
+    /// Usage of one model, as `result` and `cost-state` entries sum it up.
     pub struct ModelUsage {
         /// Uncached prompt tokens.
         input_tokens: opt u64 = "inputTokens",
@@ -64,21 +64,21 @@ wire! {
         cache_read_input_tokens: opt u64 = "cacheReadInputTokens",
         /// Prompt tokens written to the cache.
         cache_creation_input_tokens: opt u64 = "cacheCreationInputTokens",
-        /// Of those, kept five minutes.
+        /// Of the cache writes, tokens kept for five minutes.
         cache_creation_5m: opt u64 = "cacheCreationEphemeral5mInputTokens",
-        /// Of those, kept one hour.
+        /// Of the cache writes, tokens kept for one hour.
         cache_creation_1h: opt u64 = "cacheCreationEphemeral1hInputTokens",
-        /// Web searches.
+        /// Number of web searches.
         web_search_requests: opt u64 = "webSearchRequests",
-        /// What the program says it cost.
+        /// Cost in US dollars, as the program computed it.
         cost_usd: opt Number = "costUSD",
-        /// The model's name as prices list it.
+        /// Model name as price lists have it.
         canonical_model: opt String = "canonicalModel",
-        /// How much the model can read.
+        /// Size of the context window in tokens.
         context_window: opt u64 = "contextWindow",
-        /// How much the model can write.
+        /// Limit of output tokens for one response.
         max_output_tokens: opt u64 = "maxOutputTokens",
-        /// Of the output, tokens spent thinking.
+        /// Of the output, thinking tokens.
         thinking_tokens: opt u64 = "thinkingTokens",
     }
 }

@@ -1,4 +1,4 @@
-//! What the person and the model say: `user` and `assistant` lines.
+//! What the user and the model say: `user` and `assistant` lines.
 
 use serde_json::Number;
 
@@ -11,75 +11,75 @@ use crate::values::{
 use crate::{Envelope, Json, Maybe, Message, RequestId, ToolUseId, Usage, Uuid};
 
 wire! {
-    /// Where words come from, when not from the person.
+    /// Who wrote a `user` entry, if not the user.
     pub struct MessageOrigin {
-        /// `task-notification` for the end of a background task.
+        /// Kind of author.
         kind: req OriginKind,
-        /// The run of the task.
+        /// Run of the background task that has ended.
         run_id: opt String = "runId",
     }
 }
 
 wire! {
-    /// A `user` line: a person's words, tool results, or text the program adds
-    /// on the person's side.
+    /// A `user` entry: a user prompt, tool results, or text the program adds on the user's side.
     pub struct User ["type" = "user"] with envelope: Envelope {
-        /// The message.
+        /// The message in role `user`.
         message: req Message,
-        /// Meant for the model, hidden from the person.
+        /// Whether the text is for the model only, hidden from the user.
         is_meta: opt bool = "isMeta",
-        /// Shown to the person, never sent.
+        /// Whether the text is for the user only, never sent to the model.
         is_virtual: opt bool = "isVirtual",
-        /// Shown only when the transcript is opened.
+        /// Whether the entry is hidden until the user opens the full transcript.
         is_visible_in_transcript_only: opt bool = "isVisibleInTranscriptOnly",
-        /// The summary that replaces what was compacted.
+        /// Whether this is the summary that replaces compacted entries.
         is_compact_summary: opt bool = "isCompactSummary",
-        /// What the tool gave, in its own form; `content` holds what the model is told.
+        /// Result in the tool's own form; the message holds what the model is given.
         tool_use_result: opt Json = "toolUseResult" | "tool_use_result",
-        /// The line of the call this answers.
+        /// UUID of the assistant entry with the tool call that this result belongs to.
         source_tool_assistant_uuid: opt Uuid = "sourceToolAssistantUUID",
-        /// The call that caused this line.
+        /// Id of the tool call that caused the program to add this entry.
         source_tool_use_id: opt ToolUseId = "sourceToolUseID",
-        /// The permission mode when the person spoke.
+        /// Permission mode when the prompt was sent.
         permission_mode: opt PermissionMode = "permissionMode",
-        /// Where the words come from, when not from the person.
+        /// Author, if not the user; see [`User::message_origin`].
         origin: opt Json,
-        /// The person's prompt that this line belongs to.
+        /// Id of the user prompt that the entry belongs to.
         prompt_id: opt String = "promptId",
-        /// How the prompt came in.
+        /// How the prompt reached the agent.
         prompt_source: opt PromptSource = "promptSource",
-        /// Which pasted pictures the message holds.
+        /// Ids of the pasted images in the message.
         image_paste_ids: opt Json = "imagePasteIds",
-        /// What the MCP server said beside the result.
+        /// `_meta` and structured content of an MCP tool's result.
         mcp_meta: opt Json = "mcpMeta",
-        /// Who allowed the tool, and why.
+        /// Why the tool call was permitted or denied; see [`User::decision_record`].
         permission_decision: opt Json = "permissionDecision",
-        /// Whether a command ran in a sandbox.
+        /// Whether the command ran in a sandbox.
         sandboxed: opt bool,
-        /// Why the tool was refused.
+        /// Why the tool call did not run; absent if it ran.
         tool_denial_kind: opt NonExecutionKind = "toolDenialKind",
-        /// Permission and other facts of each result (stream).
+        /// Permission decision of each result (stream); see [`User::result_meta`].
         tool_result_meta: opt Json,
-        /// The program's words, not the person's (stream).
+        /// Whether the program wrote the text (stream).
         is_synthetic: opt bool = "isSynthetic",
-        /// An echo of what was sent (stream).
+        /// Whether the entry repeats a prompt the host sent (stream).
         is_replay: opt bool = "isReplay",
-        /// What the person attached, in structured form.
+        /// Context references that the user attached.
         contexts: opt Vec<ContextRef>,
-        /// Whether and how far to think (older files).
+        /// Thinking settings at that time (older files).
         thinking_metadata: opt Json = "thinkingMetadata",
-        /// The task list at that time (older files).
+        /// Task list at that time (older files).
         todos: opt Json,
-        /// The plan the person accepted.
+        /// Plan that the user accepted.
         plan_content: opt String = "planContent",
-        /// The host put the words together: nothing in them is a command or a file (stream).
+        /// Whether the host composed the text, so that it holds no commands or file mentions
+        /// (stream).
         client_composed: opt bool,
     }
 }
 
 impl User {
-    /// Attaches context references: sets `contexts`, and writes their quote block before the
-    /// first text of the message unless a block stands there already.
+    /// Attaches context references: sets `contexts`, and writes their quote block before the first
+    /// text of the message unless the text already begins with such a block.
     #[must_use]
     pub fn with_contexts(mut self, contexts: Vec<ContextRef>) -> Self {
         context_ref::prepend_block(&mut self.message.content, &contexts);
@@ -89,58 +89,58 @@ impl User {
 }
 
 wire! {
-    /// An `assistant` line: one or more blocks of what the model said.
+    /// An `assistant` entry: one or more blocks of a model's message.
     ///
     /// One API message may span several lines that share `message.id`; in files
     /// each of them repeats the final usage.
     pub struct Assistant ["type" = "assistant"] with envelope: Envelope {
-        /// The message.
+        /// The message in role `assistant`; its content may be a part of the API message.
         message: req Message,
-        /// The call of the API.
+        /// Id of the API request.
         request_id: opt RequestId = "requestId" | "request_id",
-        /// The `api-request` line of that call.
+        /// Id of the `api-request` entry that describes the request.
         request_ref: opt String = "requestRef",
-        /// Which block of the API message this line holds.
+        /// Index in the API message of the first block of this entry.
         api_block_index: opt u64 = "apiBlockIndex",
-        /// Written by the program to show a failed call.
+        /// Whether the program wrote this entry to show a failed API call.
         is_api_error_message: opt bool = "isApiErrorMessage" | "is_api_error_message",
-        /// What failed.
+        /// Kind of failure.
         error: opt AssistantErrorKind,
-        /// More about what failed.
+        /// Details of the failure.
         error_details: opt Json = "errorDetails",
-        /// What failed, in words (older files).
+        /// Error message (older files).
         api_error: opt String = "apiError",
-        /// The HTTP status of the failure.
+        /// HTTP status of the failed call.
         api_error_status: opt Number = "apiErrorStatus" | "api_error_status",
-        /// The API's name for the failure.
+        /// Error type as the API reports it, for example `overloaded_error`.
         api_error_type: opt String = "apiErrorType" | "api_error_type",
-        /// Shown to the person, never sent.
+        /// Whether the text is for the user only, never sent to the model.
         is_virtual: opt bool = "isVirtual",
-        /// Meant for the model, hidden from the person.
+        /// Whether the text is for the model only, hidden from the user.
         is_meta: opt bool = "isMeta",
-        /// The model that was asked for.
+        /// Model that was requested, if another one answered.
         requested_model: opt String = "requestedModel",
-        /// How hard the model was asked to think.
+        /// Effort that was requested.
         effort: opt Effort,
-        /// How long it thought.
+        /// Duration of thinking in milliseconds.
         thinking_duration_ms: opt Number = "thinkingDurationMs" | "thinking_duration_ms",
-        /// Broken off while the model wrote (file).
+        /// Whether the response was interrupted (file).
         is_aborted_mid_stream: opt bool = "isAbortedMidStream",
-        /// Broken off while the model wrote (stream).
+        /// Whether the response was interrupted (stream).
         aborted: opt bool,
-        /// The local command whose output this is (stream).
+        /// Local command whose output this is (stream).
         local_command_source: opt String,
-        /// The run of that command (stream).
+        /// Name and arguments of that command (stream).
         local_command_run: opt CommandRun,
-        /// How calls of MCP tools are shown (stream).
+        /// Display names of the MCP tool calls in the message (stream).
         tool_use_meta: opt Vec<ToolUseMeta>,
-        /// The prompt this answers, when the host named it (stream).
+        /// UUID of the prompt that is answered, if the host gave one (stream).
         user_message_uuid: opt Uuid,
-        /// What the call cost, in dollars (1.0 files).
+        /// Cost of the API call in US dollars (1.0 files).
         cost_usd: opt Number = "costUSD" | "cost",
-        /// How long the call took (1.0 files).
+        /// Duration of the API call in milliseconds (1.0 files).
         duration_ms: opt Number = "durationMs",
-        /// Usage beside the message instead of in it (older tools).
+        /// Usage outside of the message (older tools).
         usage: opt Usage,
     }
 }
@@ -148,57 +148,57 @@ wire! {
 wire! {
     /// A slash command that ran without the model.
     pub struct CommandRun {
-        /// Its name, without the slash.
+        /// Name of the command, without the slash.
         command: req String,
-        /// What was typed after it.
+        /// Text after the name.
         args: opt String,
     }
 }
 
 wire! {
-    /// How a call of an MCP tool is shown.
+    /// Display names of an MCP tool call.
     pub struct ToolUseMeta {
-        /// The call.
+        /// Id of the tool call.
         id: req ToolUseId,
-        /// The tool as shown.
+        /// Name of the tool as shown.
         display_name: opt String,
-        /// The server as shown.
+        /// Name of the server as shown.
         server_display_name: opt String,
-        /// The tool as its server names it.
+        /// Name of the tool on its server.
         tool_name: opt String,
     }
 }
 
 wire! {
-    /// Who allowed or refused a tool, and why.
+    /// Why a tool call was permitted or denied.
     pub struct PermissionDecisionRecord {
-        /// `accept` or `reject`.
+        /// Whether the call was permitted.
         decision: req DecisionOutcome,
-        /// `config`, `hook`, `user_temporary`, `user_reject` …
+        /// Who decided.
         source: opt DecisionSource,
-        /// `rule`, `mode`, `hook` …
+        /// Kind of reason.
         reason_type: opt DecisionReasonType = "reasonType" | "reason_type",
-        /// Where the rule stands (file).
+        /// Where the matching rule is stored (file).
         rule_source: opt SettingsLocation = "ruleSource",
-        /// Why, in one word (file).
+        /// Reason in short form, for example `mode:plan` or `rule:userSettings` (file).
         reason_code: opt String = "reasonCode",
     }
 }
 
 wire! {
-    /// Facts about one result (stream).
+    /// Permission decision of one tool result (stream).
     pub struct ToolResultMeta {
-        /// The call.
+        /// Id of the tool call.
         id: req ToolUseId,
-        /// Why the tool did not run.
+        /// Why the tool did not run; absent if it ran.
         non_execution_kind: opt NonExecutionKind,
-        /// Who allowed or refused it.
+        /// Why the call was permitted or denied.
         permission_decision: opt PermissionDecisionRecord,
     }
 }
 
 impl User {
-    /// Whether the line tells the model that a background task has ended.
+    /// Whether the entry reports the end of a background task to the model.
     pub fn is_task_notification(&self) -> bool {
         self.message_origin().is_some_and(|origin| origin.kind == OriginKind::TaskNotification)
     }
@@ -220,30 +220,30 @@ impl User {
 }
 
 impl Assistant {
-    /// Whether the program wrote this to show a failed call.
+    /// Whether the program wrote this entry to show a failed API call.
     pub fn is_api_error(&self) -> bool {
         self.is_api_error_message.is_true() || self.error.is_value()
     }
 }
 
 open_str_enum! {
-    /// What kind of failure an assistant line reports.
+    /// Kind of failure that an assistant entry reports.
     pub enum AssistantErrorKind {
-        /// The key or login was refused.
+        /// The key or login was rejected.
         "authentication_failed" => AuthenticationFailed,
-        /// The account cannot pay.
+        /// The account has no credit.
         "billing_error" => Billing,
         /// Too many requests.
         "rate_limit" => RateLimit,
-        /// The request was wrong.
+        /// The API rejected the request.
         "invalid_request" => InvalidRequest,
-        /// There is no such model, or it may not be used.
+        /// The model does not exist or is not available to the account.
         "model_not_found" => ModelNotFound,
         /// The server failed.
         "server_error" => Server,
-        /// The model wrote as much as it may.
+        /// The output limit was reached.
         "max_output_tokens" => MaxOutputTokens,
-        /// The program does not know.
+        /// The program could not classify the failure.
         "unknown" => Unknown,
     }
 }

@@ -192,7 +192,7 @@ borrowed! {
         git_branch: Str<'a> = "gitBranch",
         /// Whether a subagent said it.
         is_sidechain: bool = "isSidechain",
-        /// Whether it is hidden from the person.
+        /// Whether it is hidden from the user.
         is_meta: bool = "isMeta",
         /// Whether it sums up what was compacted.
         is_compact_summary: bool = "isCompactSummary",
@@ -218,7 +218,7 @@ borrowed! {
         leaf_uuid: Str<'a> = "leafUuid",
         /// The session it was copied from, when it has an id of its own there.
         forked_from: ForkView<'a> = "forkedFrom",
-        /// A title the person gave.
+        /// A title the user gave.
         custom_title: Str<'a> = "customTitle",
         /// A title the model made up.
         ai_title: Str<'a> = "aiTitle",

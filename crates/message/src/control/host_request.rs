@@ -8,12 +8,12 @@ use crate::Json;
 /// A request of a host whose answer has a known form.
 ///
 /// ```
-/// use quipu_message::control::{Question, answer, request};
-/// fn answer_to<Q: Question>(_: &Q, text: &str) -> Q::Answer {
+/// use quipu_message::control::{HostRequest, request, response};
+/// fn read_response<R: HostRequest>(_: &R, text: &str) -> R::Response {
 ///     serde_json::from_str(text).unwrap()
 /// }
-/// let mode: answer::ModeSet = answer_to(&request::SetPermissionMode::default(), r#"{"mode":"plan"}"#);
-/// assert_eq!(mode.mode, "plan");
+/// let set: response::SetPermissionModeResponse = read_response(&request::SetPermissionMode::default(), r#"{"mode":"plan"}"#);
+/// assert_eq!(set.mode, "plan");
 /// ```
 pub trait HostRequest: Into<RequestBody> {
     /// What the agent answers.
@@ -35,7 +35,7 @@ macro_rules! host_requests {
         )+
 
         impl RequestBody {
-            /// Whether `response` has the form that belongs to this request; none when no
+            /// Whether `response` has the form that belongs to this request; `None` if no
             /// form is known, as for requests that an agent makes.
             pub fn check_response(&self, response: &Json) -> Option<serde_json::Result<()>> {
                 Some(match self {

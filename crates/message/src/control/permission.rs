@@ -49,7 +49,7 @@ rule_updates! {
 wire! {
     /// A rule: a tool, and what of it.
     pub struct PermissionRuleValue {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String = "toolName",
         /// What the call must look like; none means any call.
         rule_content: opt String = "ruleContent",

@@ -10,23 +10,23 @@ use crate::{AgentId, Json, ToolUseId, Uuid};
 open_enum! {
     /// A control request, by `subtype`. Either side may open one.
     pub enum RequestBody by "subtype" {
-        /// Agent to host. May this tool run?
+        /// Asks whether a tool call may run. Agent to host.
         "can_use_tool" => CanUseTool(CanUseTool),
-        /// Agent to host. A hook of the host is due.
+        /// Runs a hook of the host. Agent to host.
         "hook_callback" => HookCallback(HookCallback),
-        /// Agent to host. A message for an MCP server inside the host.
+        /// Sends a message to an MCP server inside the host. Agent to host.
         "mcp_message" => McpMessage(McpMessage),
-        /// Agent to host. An MCP server asks the person something.
+        /// Agent to host. An MCP server asks the user a question.
         "elicitation" => Elicitation(ElicitationRequest),
-        /// Agent to host. The program asks the person something.
+        /// Agent to host. The program asks the user a question.
         "request_user_dialog" => RequestUserDialog(RequestUserDialog),
-        /// Host to agent. Opens the conversation.
+        /// Starts the session. Host to agent.
         "initialize" => Initialize(Initialize),
-        /// Host to agent. Stop the running turn.
+        /// Interrupts the running turn. Host to agent.
         "interrupt" => Interrupt(Interrupt),
-        /// Host to agent. Change the permission mode.
+        /// Changes the permission mode. Host to agent.
         "set_permission_mode" => SetPermissionMode(SetPermissionMode),
-        /// Host to agent. Change the model.
+        /// Changes the model. Host to agent.
         "set_model" => SetModel(SetModel),
         /// Host to agent. Limit thinking.
         "set_max_thinking_tokens" => SetMaxThinkingTokens(SetMaxThinkingTokens),
@@ -42,7 +42,7 @@ open_enum! {
         "mcp_call" => McpCall(McpCall),
         /// Host to agent. Read a resource of an MCP server.
         "mcp_read_resource" => McpReadResource(McpReadResource),
-        /// Host to agent. Put files back to where they were before a prompt.
+        /// Restores files to their state before a prompt. Host to agent.
         "rewind_files" => RewindFiles(RewindFiles),
         /// Host to agent. What fills the context?
         "get_context_usage" => GetContextUsage(GetContextUsage),
@@ -86,65 +86,65 @@ open_enum! {
         "apply_flag_settings" => ApplyFlagSettings(ApplyFlagSettings),
         /// Host to agent. Change stored settings.
         "update_settings" => UpdateSettings(UpdateSettings),
-        /// Host to agent. Whether anybody listens.
+        /// Host to agent. Whether a client is subscribed.
         "set_has_subscribers" => SetHasSubscribers(SetHasSubscribers),
         /// Host to agent. Drop a queued prompt.
         "cancel_async_message" => CancelAsyncMessage(CancelAsyncMessage),
         /// Host to agent. Make up a title.
         "generate_session_title" => GenerateSessionTitle(GenerateSessionTitle),
-        /// Host to agent. Ask beside the conversation.
+        /// Asks the model a question outside of the conversation. Host to agent.
         "side_question" => SideQuestion(SideQuestion),
         /// Host to agent. Choose a colour.
         "set_color" => SetColor(SetColor),
-        /// Host to agent. End the session.
+        /// Ends the session. Host to agent.
         "end_session" => EndSession(EndSession),
     }
 }
 
 wire! {
-    /// May this tool run? Agent to host.
+    /// Asks whether a tool call may run. Agent to host.
     pub struct CanUseTool ["subtype" = "can_use_tool"] {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// What it is called with.
+        /// Arguments of the tool call.
         input: req Json,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// The tool as shown.
+        /// Name of the tool as shown.
         display_name: opt String,
-        /// What the call does.
+        /// What the call does, in a few words.
         description: opt String,
-        /// Rules the host may add.
+        /// Rule changes the host may choose; see [`CanUseTool::suggestions`].
         permission_suggestions: opt Json,
-        /// The path that needs leave.
+        /// Path that needs permission.
         blocked_path: opt String,
-        /// Why leave is needed.
+        /// Why permission is needed.
         decision_reason: opt Json,
-        /// The same in one word.
+        /// Kind of that reason.
         decision_reason_type: opt DecisionReasonType,
-        /// The subagent that asks.
+        /// Subagent that made the call; absent for the main agent.
         agent_id: opt AgentId,
-        /// Whether a person must answer.
+        /// Whether the user must answer, not the host.
         requires_user_interaction: opt bool,
     }
 }
 
 wire! {
-    /// A hook of the host is due. Agent to host.
+    /// Runs a hook of the host. Agent to host.
     pub struct HookCallback ["subtype" = "hook_callback"] {
-        /// Which hook.
+        /// Id under which the host registered the hook.
         callback_id: req String,
-        /// What happened.
+        /// Input of the hook; a [`HookInput`](crate::hook::HookInput).
         input: req Json,
-        /// The call, or an id made up for events without one.
+        /// Id of the tool call, or a generated id for events without one.
         tool_use_id: opt ToolUseId,
     }
 }
 
 wire! {
-    /// A message for an MCP server inside the host. Agent to host.
+    /// Sends a message to an MCP server inside the host. Agent to host.
     pub struct McpMessage ["subtype" = "mcp_message"] {
-        /// The server.
+        /// Name of the MCP server.
         server_name: req String,
         /// The JSON-RPC message.
         message: req Json,
@@ -152,9 +152,9 @@ wire! {
 }
 
 wire! {
-    /// An MCP server asks the person something. Agent to host.
+    /// An MCP server asks the user a question. Agent to host.
     pub struct ElicitationRequest ["subtype" = "elicitation"] {
-        /// The server.
+        /// Name of the MCP server.
         mcp_server_name: opt String,
         /// The question.
         message: opt String,
@@ -164,12 +164,12 @@ wire! {
 }
 
 wire! {
-    /// The program asks the person something. Agent to host.
+    /// The program asks the user a question. Agent to host.
     pub struct RequestUserDialog ["subtype" = "request_user_dialog"] {}
 }
 
 wire! {
-    /// Opens the conversation. Host to agent.
+    /// Starts the session. Host to agent.
     pub struct Initialize ["subtype" = "initialize"] {
         /// Hooks by event.
         hooks: opt Json,
@@ -183,7 +183,7 @@ wire! {
         system_prompt: opt Json = "systemPrompt",
         /// What to add to it.
         append_system_prompt: opt String = "appendSystemPrompt",
-        /// What those servers would say when asked, so that nobody need ask.
+        /// What those servers would say when asked, which saves a request.
         sdk_mcp_server_manifests: opt Json = "sdkMcpServerManifests",
         /// The skills to offer; absent means all.
         skills: opt Vec<String>,
@@ -212,25 +212,25 @@ wire! {
 }
 
 wire! {
-    /// Stop the running turn. Host to agent.
+    /// Interrupts the running turn. Host to agent.
     pub struct Interrupt ["subtype" = "interrupt"] {
-        /// Also drop what is queued.
+        /// Whether queued prompts are dropped too.
         cancel_queued: opt bool,
     }
 }
 
 wire! {
-    /// Change the permission mode. Host to agent.
+    /// Changes the permission mode. Host to agent.
     pub struct SetPermissionMode ["subtype" = "set_permission_mode"] {
-        /// The mode.
+        /// New permission mode.
         mode: req PermissionMode,
     }
 }
 
 wire! {
-    /// Change the model. Host to agent.
+    /// Changes the model. Host to agent.
     pub struct SetModel ["subtype" = "set_model"] {
-        /// The model; none means the default.
+        /// New model; the default if absent.
         model: opt String,
     }
 }
@@ -261,7 +261,7 @@ wire! {
 wire! {
     /// Connect an MCP server again. Host to agent.
     pub struct McpReconnect ["subtype" = "mcp_reconnect"] {
-        /// The server.
+        /// Name of the MCP server.
         server_name: req String = "serverName",
     }
 }
@@ -269,7 +269,7 @@ wire! {
 wire! {
     /// Turn an MCP server on or off. Host to agent.
     pub struct McpToggle ["subtype" = "mcp_toggle"] {
-        /// The server.
+        /// Name of the MCP server.
         server_name: req String = "serverName",
         /// On or off.
         enabled: req bool,
@@ -289,7 +289,7 @@ wire! {
 wire! {
     /// Read a resource of an MCP server. Host to agent.
     pub struct McpReadResource ["subtype" = "mcp_read_resource"] {
-        /// The server.
+        /// Name of the MCP server.
         server_name: opt String = "serverName",
         /// The resource.
         uri: opt String,
@@ -297,11 +297,11 @@ wire! {
 }
 
 wire! {
-    /// Put files back to where they were before a prompt. Host to agent.
+    /// Restores files to their state before a prompt. Host to agent.
     pub struct RewindFiles ["subtype" = "rewind_files"] {
-        /// The prompt.
+        /// UUID of the prompt.
         user_message_id: req Uuid,
-        /// Only say what would change.
+        /// Whether only to report what would change.
         dry_run: opt bool,
     }
 }
@@ -389,7 +389,7 @@ wire! {
 wire! {
     /// Stop a background task. Host to agent.
     pub struct StopTask ["subtype" = "stop_task"] {
-        /// The task.
+        /// Id of the task.
         task_id: req String,
     }
 }
@@ -405,7 +405,7 @@ wire! {
 wire! {
     /// What did a task print? Host to agent.
     pub struct GetTaskOutput ["subtype" = "get_task_output"] {
-        /// The task.
+        /// Id of the task.
         task_id: req String,
     }
 }
@@ -458,7 +458,7 @@ wire! {
 }
 
 wire! {
-    /// Whether anybody listens. Host to agent.
+    /// Whether a client is subscribed. Host to agent.
     pub struct SetHasSubscribers ["subtype" = "set_has_subscribers"] {
         /// Yes or no.
         has_subscribers: opt bool,
@@ -484,9 +484,9 @@ wire! {
 }
 
 wire! {
-    /// Ask beside the conversation. Host to agent.
+    /// Asks the model a question outside of the conversation. Host to agent.
     pub struct SideQuestion ["subtype" = "side_question"] {
-        /// The question.
+        /// Text of the question.
         question: req String,
     }
 }
@@ -500,7 +500,7 @@ wire! {
 }
 
 wire! {
-    /// End the session. Host to agent.
+    /// Ends the session. Host to agent.
     pub struct EndSession ["subtype" = "end_session"] {}
 }
 

@@ -176,7 +176,7 @@ wire! {
     pub struct McpServerInfo {
         /// Its name.
         name: req String,
-        /// Its version.
+        /// Version of the program that wrote the entry.
         version: req String,
     }
 }
@@ -214,11 +214,11 @@ wire! {
 wire! {
     /// The answer to `mcp_call`: what the tool gave, in the server's own form.
     pub struct McpCallResponse {
-        /// What it gave.
+        /// Content blocks of the result.
         content: opt Vec<Json>,
         /// The same as a value.
         structured_content: opt Json = "structuredContent",
-        /// Whether it failed.
+        /// Whether the tool failed.
         is_error: opt bool = "isError",
     }
 }
@@ -266,7 +266,7 @@ wire! {
         memory_files: req Vec<Json> = "memoryFiles",
         /// The tools of MCP servers.
         mcp_tools: req Vec<Json> = "mcpTools",
-        /// The person's own subagents.
+        /// The user's own subagents.
         agents: req Vec<Json>,
         /// Where compaction sets in.
         auto_compact_threshold: opt u64 = "autoCompactThreshold",
@@ -274,7 +274,7 @@ wire! {
         is_auto_compact_enabled: req bool = "isAutoCompactEnabled",
         /// What the last call used.
         api_usage: opt Usage = "apiUsage",
-        /// Squares to draw it with.
+        /// Cells of a grid that visualises the usage.
         grid_rows: req Vec<Json> = "gridRows",
     }
 }
@@ -306,7 +306,7 @@ wire! {
         rate_limits_available: req bool,
         /// The allowances.
         rate_limits: opt Json,
-        /// The person's habits.
+        /// The user's habits.
         behaviors: opt Json,
     }
 }
@@ -340,7 +340,7 @@ wire! {
 wire! {
     /// The answer to `get_binary_version`.
     pub struct GetBinaryVersionResponse {
-        /// The version.
+        /// Version of the program that wrote the entry.
         version: req String,
     }
 }
@@ -416,7 +416,7 @@ wire! {
     pub struct PermissionState {
         /// The rules.
         rules: req Vec<PermissionRule>,
-        /// Folders allowed beside the working directory.
+        /// Folders allowed in addition to the working directory.
         workspace_directories: req Vec<String> = "workspaceDirectories",
         /// Where the program was started.
         original_cwd: req String = "originalCwd",

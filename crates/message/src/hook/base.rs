@@ -7,7 +7,7 @@ use crate::{AgentId, Json, SessionId, ToolUseId};
 embedded_fields! {
     /// What hooks of every event are told.
     pub struct HookInputBase {
-        /// The session.
+        /// Session the entry belongs to.
         session_id: SessionId,
         /// The session's file.
         transcript_path: String,
@@ -29,7 +29,7 @@ embedded_fields! {
 wire! {
     /// How hard the model thinks.
     pub struct HookEffort {
-        /// `low`, `medium`, `high` …
+        /// Severity.
         level: opt Effort,
     }
 }
@@ -47,13 +47,13 @@ wire! {
 wire! {
     /// One call of an answer, as a hook sees it.
     pub struct HookToolCall {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
         /// What the model called it with.
         tool_input: req Json,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: req ToolUseId,
-        /// What the model is told.
+        /// Text that the model is given.
         tool_response: opt Json,
     }
 }

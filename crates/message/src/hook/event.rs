@@ -61,11 +61,11 @@ pub const HOOK_EVENT_NAMES: &[&str] = HookInput::TAGS;
 hook_events! {
     /// A tool is about to run.
     "PreToolUse" PreToolUse outputs PreToolUseSpecific {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// What it is called with.
+        /// Arguments of the tool call.
         tool_input: req Json,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
         /// The server of an MCP tool.
         mcp_server: opt HookMcpServer,
@@ -73,15 +73,15 @@ hook_events! {
 
     /// A tool has run.
     "PostToolUse" PostToolUse outputs PostToolUseSpecific {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// What it was called with.
+        /// Arguments of the tool call.
         tool_input: req Json,
         /// What it gave, in its own form.
         tool_response: opt Json,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// How long it ran.
+        /// Duration in milliseconds.
         duration_ms: opt Number,
         /// The server of an MCP tool.
         mcp_server: opt HookMcpServer,
@@ -89,17 +89,17 @@ hook_events! {
 
     /// A tool has failed.
     "PostToolUseFailure" PostToolUseFailure outputs PostToolUseFailureSpecific {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// What it was called with.
+        /// Arguments of the tool call.
         tool_input: req Json,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
         /// Why it failed.
         error: req String,
         /// Whether it was broken off.
         is_interrupt: opt bool,
-        /// How long it ran.
+        /// Duration in milliseconds.
         duration_ms: opt Number,
         /// The server of an MCP tool.
         mcp_server: opt HookMcpServer,
@@ -111,7 +111,7 @@ hook_events! {
         tool_calls: req Vec<HookToolCall>,
     }
 
-    /// The person is told something.
+    /// The user is told something.
     "Notification" Notification outputs NotificationSpecific {
         /// The words.
         message: req String,
@@ -121,7 +121,7 @@ hook_events! {
         notification_type: opt String,
     }
 
-    /// The person has said something.
+    /// The user has said something.
     "UserPromptSubmit" UserPromptSubmit outputs UserPromptSubmitSpecific {
         /// What.
         prompt: req String,
@@ -141,7 +141,7 @@ hook_events! {
         command_args: opt String,
         /// Where it comes from.
         command_source: opt String,
-        /// What the person typed.
+        /// What the user typed.
         prompt: opt String,
     }
 
@@ -212,7 +212,7 @@ hook_events! {
     "PreCompact" PreCompact outputs NoSpecific {
         /// `manual` or `auto`.
         trigger: req CompactTrigger,
-        /// What the person asked of the summary.
+        /// What the user asked of the summary.
         custom_instructions: opt String,
     }
 
@@ -268,11 +268,11 @@ hook_events! {
         pricing: opt String,
     }
 
-    /// The person would be asked whether a tool may run.
+    /// The user would be asked whether a tool may run.
     "PermissionRequest" PermissionRequest outputs PermissionRequestSpecific {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// What it is called with.
+        /// Arguments of the tool call.
         tool_input: req Json,
         /// Changes of the rules that would allow it.
         permission_suggestions: opt Vec<PermissionUpdate>,
@@ -280,13 +280,13 @@ hook_events! {
         mcp_server: opt HookMcpServer,
     }
 
-    /// A tool was refused without asking the person.
+    /// A tool was refused without asking the user.
     "PermissionDenied" PermissionDenied outputs PermissionDeniedSpecific {
-        /// The tool.
+        /// Name of the tool.
         tool_name: req String,
-        /// What it was called with.
+        /// Arguments of the tool call.
         tool_input: req Json,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
         /// Why.
         reason: opt String,
@@ -310,7 +310,7 @@ hook_events! {
 
     /// A task was made.
     "TaskCreated" TaskCreated outputs NoSpecific {
-        /// The task.
+        /// Id of the task.
         task_id: req String,
         /// What it is about.
         task_subject: req String,
@@ -324,7 +324,7 @@ hook_events! {
 
     /// A task is done.
     "TaskCompleted" TaskCompleted outputs NoSpecific {
-        /// The task.
+        /// Id of the task.
         task_id: req String,
         /// What it is about.
         task_subject: req String,
@@ -336,9 +336,9 @@ hook_events! {
         team_name: opt String,
     }
 
-    /// An MCP server asks the person something.
+    /// An MCP server asks the user a question.
     "Elicitation" Elicitation outputs ElicitationSpecific {
-        /// The server.
+        /// Name of the MCP server.
         mcp_server_name: req String,
         /// The question.
         message: req String,
@@ -352,9 +352,9 @@ hook_events! {
         requested_schema: opt Json,
     }
 
-    /// The person has answered an MCP server.
+    /// The user has answered an MCP server.
     "ElicitationResult" ElicitationResult outputs ElicitationResultSpecific {
-        /// The server.
+        /// Name of the MCP server.
         mcp_server_name: req String,
         /// The question's id.
         elicitation_id: opt String,
@@ -362,7 +362,7 @@ hook_events! {
         mode: opt String,
         /// How.
         action: req ElicitationAction,
-        /// What was filled in.
+        /// Values the user filled in.
         content: opt Json,
     }
 
@@ -370,7 +370,7 @@ hook_events! {
     "ConfigChange" ConfigChange outputs NoSpecific {
         /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
         source: req ConfigChangeSource,
-        /// The file.
+        /// Path of the file.
         file_path: opt String,
     }
 
@@ -388,7 +388,7 @@ hook_events! {
 
     /// A file of instructions was read.
     "InstructionsLoaded" InstructionsLoaded outputs NoSpecific {
-        /// The file.
+        /// Path of the file.
         file_path: req String,
         /// Whose: `User`, `Project`, `Local`, `Managed`.
         memory_type: opt String,
@@ -412,7 +412,7 @@ hook_events! {
 
     /// A watched file has changed.
     "FileChanged" FileChanged outputs FileChangedSpecific {
-        /// The file.
+        /// Path of the file.
         file_path: req String,
         /// `change`, `add` or `unlink`.
         event: opt String,

@@ -16,13 +16,13 @@ use crate::{Json, Maybe};
 /// What a hook answers: what any hook may, and what only hooks of its event may.
 ///
 /// ```
-/// use quipu_message::hook::{HookAnswer, PreToolUse, PreToolUseAnswer};
+/// use quipu_message::hook::{HookOutput, PreToolUse, PreToolUseOutput};
 ///
-/// fn before(call: &PreToolUse) -> PreToolUseAnswer {
+/// fn before(call: &PreToolUse) -> PreToolUseOutput {
 ///     match call.tool_name.as_str() {
-///         "Bash" => HookAnswer::deny("no shell here").say("a command was refused"),
-///         "Write" => HookAnswer::ask("is this file yours?"),
-///         _ => HookAnswer::nothing(),
+///         "Bash" => HookOutput::deny("no shell here").with_system_message("a command was refused"),
+///         "Write" => HookOutput::ask("is this file yours?"),
+///         _ => HookOutput::empty(),
 ///     }
 /// }
 ///
@@ -68,14 +68,14 @@ impl<S> HookOutput<S> {
         self
     }
 
-    /// Ends the turn; the person is told why.
+    /// Ends the turn; the user is told why.
     pub fn stop(mut self, reason: impl Into<String>) -> Self {
         self.common.should_continue = Maybe::Value(false);
         self.common.stop_reason = Maybe::Value(reason.into());
         self
     }
 
-    /// Tells the person something.
+    /// Tells the user something.
     pub fn with_system_message(mut self, message: impl Into<String>) -> Self {
         self.common.system_message = Maybe::Value(message.into());
         self
@@ -109,7 +109,7 @@ impl<S: CanDecide> HookOutput<S> {
 }
 
 impl<S: CanAsk> HookOutput<S> {
-    /// The person is asked, and told why.
+    /// The user is asked, and told why.
     pub fn ask(reason: impl Into<String>) -> Self {
         S::ask(reason.into()).into()
     }

@@ -30,9 +30,9 @@ pub trait CanDecide: Sized {
     fn deny(reason: String) -> Self;
 }
 
-/// Can leave the decision to the person.
+/// Can leave the decision to the user.
 pub trait CanAsk: CanDecide {
-    /// The person is asked, and told why.
+    /// The user is asked, and told why.
     fn ask(reason: String) -> Self;
 }
 
@@ -43,7 +43,7 @@ open_str_enum! {
         "allow" => Allow,
         /// It may not.
         "deny" => Deny,
-        /// The person is asked.
+        /// The user is asked.
         "ask" => Ask,
         /// The turn ends here, and the host goes on later.
         "defer" => Defer,
@@ -51,7 +51,7 @@ open_str_enum! {
 }
 
 open_str_enum! {
-    /// How the person answers an MCP server.
+    /// How the user answers an MCP server.
     pub enum ElicitationAction {
         /// Fills the form in.
         "accept" => Accept,
@@ -67,11 +67,11 @@ wire! {
     pub struct PreToolUseSpecific ["hookEventName" = "PreToolUse"] {
         /// Whether the tool may run.
         permission_decision: opt PermissionDecision = "permissionDecision",
-        /// Why.
+        /// Reason for the decision, shown to the user or the model.
         permission_decision_reason: opt String = "permissionDecisionReason",
         /// The input to run it with.
         updated_input: opt Json = "updatedInput",
-        /// What the model is told beside.
+        /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
     }
 }
@@ -79,7 +79,7 @@ wire! {
 wire! {
     /// For hooks of `PostToolUse`.
     pub struct PostToolUseSpecific ["hookEventName" = "PostToolUse"] {
-        /// What the model is told beside.
+        /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
         /// What the one who judges later calls is told beside.
         classifier_context: opt String = "classifierContext",
@@ -93,7 +93,7 @@ wire! {
 wire! {
     /// For hooks of `UserPromptSubmit`.
     pub struct UserPromptSubmitSpecific ["hookEventName" = "UserPromptSubmit"] {
-        /// What the model is told beside.
+        /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
         /// The session's title from now on.
         session_title: opt String = "sessionTitle",
@@ -105,7 +105,7 @@ wire! {
 wire! {
     /// For hooks of `UserPromptExpansion`.
     pub struct UserPromptExpansionSpecific ["hookEventName" = "UserPromptExpansion"] {
-        /// What the model is told beside.
+        /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
         /// A blocked prompt is not shown again.
         suppress_original_prompt: opt bool = "suppressOriginalPrompt",
@@ -115,9 +115,9 @@ wire! {
 wire! {
     /// For hooks of `SessionStart`.
     pub struct SessionStartSpecific ["hookEventName" = "SessionStart"] {
-        /// What the model is told beside.
+        /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
-        /// What the person says first.
+        /// What the user says first.
         initial_user_message: opt String = "initialUserMessage",
         /// The session's title.
         session_title: opt String = "sessionTitle",
@@ -133,7 +133,7 @@ wire! {
     pub struct PreModelSwitchSpecific ["hookEventName" = "PreModelSwitch"] {
         /// Whether the model may take over.
         permission_decision: opt PermissionDecision = "permissionDecision",
-        /// Why.
+        /// Reason for the decision, shown to the user or the model.
         permission_decision_reason: opt String = "permissionDecisionReason",
     }
 }
@@ -141,13 +141,13 @@ wire! {
 wire! {
     /// For hooks of `PermissionRequest`.
     pub struct PermissionRequestSpecific ["hookEventName" = "PermissionRequest"] {
-        /// What the person need not be asked any more.
+        /// What the user need not be asked any more.
         decision: req PermissionRequestDecision,
     }
 }
 
 open_enum! {
-    /// What a hook answers in the person's place.
+    /// What a hook answers in the user's place.
     pub enum PermissionRequestDecision by "behavior" {
         /// The tool may run.
         "allow" => Allow(Allow),
@@ -206,7 +206,7 @@ macro_rules! elicitation_outputs {
             pub struct $specific ["hookEventName" = $name] {
                 /// How the server is answered.
                 action: opt ElicitationAction,
-                /// What is filled in.
+                /// Text that is shown.
                 content: opt Json,
             }
         }
@@ -238,7 +238,7 @@ macro_rules! context_outputs {
         wire! {
             $(#[$meta])*
             pub struct $specific ["hookEventName" = $name] {
-                /// What the model is told beside.
+                /// Text added to the conversation for the model.
                 additional_context: opt String = "additionalContext",
             }
         }

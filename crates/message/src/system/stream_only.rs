@@ -10,77 +10,77 @@ use crate::values::{
 use crate::{AgentId, Envelope, Json, ToolUseId};
 
 wire! {
-    /// What the program is doing.
+    /// The agent's current step, or a change of the permission mode.
     pub struct Status ["type" = "system", "subtype" = "status"] with envelope: Envelope {
-        /// `requesting`, `compacting`, or `null` when done.
+        /// Current step; `null` when it is done.
         status: opt ActivityStatus,
-        /// The new permission mode.
+        /// New permission mode.
         permission_mode: opt PermissionMode = "permissionMode",
         /// How the compaction ended.
         compact_result: opt CompactResult,
-        /// Why it failed.
+        /// Error message, if the compaction failed.
         compact_error: opt String,
     }
 }
 
 wire! {
-    /// How much the model has thought so far.
+    /// Thinking tokens of the running response so far.
     pub struct ThinkingTokens ["type" = "system", "subtype" = "thinking_tokens"] with envelope: Envelope {
-        /// Tokens.
+        /// Estimated number of tokens.
         estimated_tokens: opt u64,
-        /// Tokens since the last one.
+        /// Change since the previous entry.
         estimated_tokens_delta: opt i64,
     }
 }
 
 wire! {
-    /// A subagent or background command began.
+    /// A subagent or background command started.
     pub struct TaskStarted ["type" = "system", "subtype" = "task_started"] with envelope: Envelope {
-        /// The task; a subagent's id.
+        /// Id of the task; for a subagent its agent id.
         task_id: opt AgentId,
-        /// The run.
+        /// Id of this run of the task; a resumed task has several.
         run_id: opt String,
-        /// The call that began it.
+        /// Id of the tool call that started the task.
         tool_use_id: opt ToolUseId,
-        /// What it does.
+        /// Task in a few words.
         description: opt String,
-        /// Its kind.
+        /// Kind of task.
         task_type: opt TaskType,
-        /// Whether the turn goes on without it.
+        /// Whether the turn continues without waiting for the task.
         is_backgrounded: opt bool,
-        /// What the subagent was asked.
+        /// Prompt of the subagent.
         prompt: opt String,
-        /// How deep it is nested.
+        /// Nesting depth: 1 for a subagent of the main agent.
         spawn_depth: opt u64,
     }
 }
 
 wire! {
-    /// A task goes on.
+    /// Progress of a running task.
     pub struct TaskProgress ["type" = "system", "subtype" = "task_progress"] with envelope: Envelope {
-        /// The task.
+        /// Id of the task.
         task_id: opt AgentId,
-        /// The run.
+        /// Id of this run of the task; a resumed task has several.
         run_id: opt String,
-        /// The call that began it.
+        /// Id of the tool call that started the task.
         tool_use_id: opt ToolUseId,
-        /// What it does.
+        /// Current step of the task.
         description: opt String,
-        /// What it used.
+        /// Usage so far; a [`TaskUsage`](crate::tool::TaskUsage).
         usage: opt Json,
-        /// The tool it used last.
+        /// Name of the tool the task called last.
         last_tool_name: opt String,
     }
 }
 
 wire! {
-    /// A task changed.
+    /// The state of a task changed.
     pub struct TaskUpdated ["type" = "system", "subtype" = "task_updated"] with envelope: Envelope {
-        /// The task.
+        /// Id of the task.
         task_id: opt AgentId,
-        /// The run.
+        /// Id of this run of the task; a resumed task has several.
         run_id: opt String,
-        /// What changed.
+        /// Changed fields; a [`TaskPatch`](crate::tool::TaskPatch).
         patch: opt Json,
     }
 }
@@ -88,19 +88,19 @@ wire! {
 wire! {
     /// A task ended.
     pub struct TaskNotification ["type" = "system", "subtype" = "task_notification"] with envelope: Envelope {
-        /// The task.
+        /// Id of the task.
         task_id: opt AgentId,
-        /// The run.
+        /// Id of this run of the task; a resumed task has several.
         run_id: opt String,
-        /// The call that began it.
+        /// Id of the tool call that started the task.
         tool_use_id: opt ToolUseId,
-        /// How it ended.
+        /// How the task ended.
         status: opt TaskState,
-        /// Where its output is.
+        /// Path of the file with the task's output.
         output_file: opt String,
-        /// What it did.
+        /// Result of the task in one sentence.
         summary: opt String,
-        /// What it used.
+        /// Usage of the task; a [`TaskUsage`](crate::tool::TaskUsage).
         usage: opt Json,
     }
 }
@@ -108,37 +108,37 @@ wire! {
 wire! {
     /// The list of background tasks changed.
     pub struct BackgroundTasksChanged ["type" = "system", "subtype" = "background_tasks_changed"] with envelope: Envelope {
-        /// The tasks.
+        /// All background tasks; each a [`BackgroundTask`](crate::tool::BackgroundTask).
         tasks: opt Json,
     }
 }
 
 wire! {
-    /// A hook began.
+    /// A hook started.
     pub struct HookStarted ["type" = "system", "subtype" = "hook_started"] with envelope: Envelope {
-        /// The run.
+        /// Id of this run of the hook.
         hook_id: opt String,
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String,
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String,
     }
 }
 
 wire! {
-    /// A hook prints something.
+    /// Output of a running hook.
     pub struct SystemHookProgress ["type" = "system", "subtype" = "hook_progress"] with envelope: Envelope {
-        /// The run.
+        /// Id of this run of the hook.
         hook_id: opt String,
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String,
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String,
-        /// What it printed.
+        /// Standard output of the hook.
         stdout: opt String,
-        /// What it complained.
+        /// Standard error of the hook.
         stderr: opt String,
-        /// Both.
+        /// Standard output and standard error together.
         output: opt String,
     }
 }
@@ -146,59 +146,59 @@ wire! {
 wire! {
     /// A hook ended.
     pub struct HookResponse ["type" = "system", "subtype" = "hook_response"] with envelope: Envelope {
-        /// The run.
+        /// Id of this run of the hook.
         hook_id: opt String,
-        /// The hook.
+        /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String,
-        /// The event.
+        /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String,
-        /// What it said.
+        /// Standard output and standard error together.
         output: opt String,
-        /// What it printed.
+        /// Standard output of the hook.
         stdout: opt String,
-        /// What it complained.
+        /// Standard error of the hook.
         stderr: opt String,
-        /// How it ended.
+        /// Exit code of the process.
         exit_code: opt Number,
-        /// `success`, `error` …
+        /// How the hook ended.
         outcome: opt HookOutcome,
     }
 }
 
 wire! {
-    /// A notice for the person.
+    /// A notification for the user.
     pub struct SystemNotification ["type" = "system", "subtype" = "notification"] with envelope: Envelope {
-        /// Which notice.
+        /// Identifies the kind of notification, for example `stop-hook-error`.
         key: opt String,
-        /// The words.
+        /// Text of the notification.
         text: opt String,
-        /// How pressing.
+        /// How urgent it is, for example `immediate`.
         priority: opt String,
     }
 }
 
 wire! {
-    /// A tool was refused.
+    /// A tool call was denied without asking.
     pub struct SystemPermissionDenied ["type" = "system", "subtype" = "permission_denied"] with envelope: Envelope {
-        /// The tool.
+        /// Name of the tool.
         tool_name: opt String,
-        /// The call.
+        /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// What the model is told.
+        /// Error text that the model is given.
         message: opt String,
-        /// Why, as a kind.
+        /// Kind of reason.
         decision_reason_type: opt DecisionReasonType,
-        /// Why, in words.
+        /// Reason for people.
         decision_reason: opt String,
     }
 }
 
 wire! {
-    /// The session is idle, running or waits for the host.
+    /// The session became idle, running or waits for the host.
     pub struct SessionStateChanged ["type" = "system", "subtype" = "session_state_changed"] with envelope: Envelope {
-        /// Which.
+        /// New state of the session.
         state: opt SessionActivity,
-        /// Meant for the host, not for the person.
+        /// Whether the entry is for the host, not the user.
         sdk_host_only: opt bool,
     }
 }
@@ -206,89 +206,89 @@ wire! {
 wire! {
     /// The session has a new title.
     pub struct SessionTitleChanged ["type" = "system", "subtype" = "session_title_changed"] with envelope: Envelope {
-        /// The title.
+        /// The new title.
         title: opt String,
     }
 }
 
 wire! {
-    /// A control request takes long.
+    /// A control request is still being handled.
     pub struct ControlRequestProgress ["type" = "system", "subtype" = "control_request_progress"] with envelope: Envelope {
-        /// The request.
+        /// Id of the control request.
         request_id: opt String,
-        /// How it stands.
+        /// Current step, for example `started`.
         status: opt String,
     }
 }
 
 wire! {
-    /// The slash commands changed.
+    /// The list of slash commands changed.
     pub struct CommandsChanged ["type" = "system", "subtype" = "commands_changed"] with envelope: Envelope {
-        /// The commands.
+        /// All slash commands.
         commands: opt Json,
     }
 }
 
 wire! {
-    /// Files were stored.
+    /// Files were uploaded.
     pub struct FilesPersisted ["type" = "system", "subtype" = "files_persisted"] with envelope: Envelope {
-        /// The files.
+        /// Files that were uploaded.
         files: opt Json,
-        /// Those that were not.
+        /// Files that could not be uploaded.
         failed: opt Json,
     }
 }
 
 wire! {
-    /// Something was found in memory.
+    /// Something was read from memory.
     pub struct MemoryRecall ["type" = "system", "subtype" = "memory_recall"] with envelope: Envelope {
     }
 }
 
 wire! {
-    /// The host's copy of the transcript failed.
+    /// The host could not store mirrored entries.
     pub struct MirrorError ["type" = "system", "subtype" = "mirror_error"] with envelope: Envelope {
-        /// Why.
+        /// Error message of the host.
         error: opt Json,
     }
 }
 
 wire! {
-    /// A plugin is being installed.
+    /// Progress of a plugin installation.
     pub struct PluginInstall ["type" = "system", "subtype" = "plugin_install"] with envelope: Envelope {
-        /// The plugin.
+        /// Name of the plugin.
         name: opt String,
-        /// How it stands.
+        /// Current step of the installation.
         status: opt String,
     }
 }
 
 wire! {
-    /// An MCP server's question was answered.
+    /// The user answered a question of an MCP server.
     pub struct ElicitationComplete ["type" = "system", "subtype" = "elicitation_complete"] with envelope: Envelope {
-        /// The server.
+        /// Name of the MCP server.
         mcp_server_name: opt String,
-        /// The question.
+        /// Id of the question.
         elicitation_id: opt String,
     }
 }
 
 wire! {
-    /// The program is about to end.
+    /// The agent is about to exit.
     pub struct WorkerShuttingDown ["type" = "system", "subtype" = "worker_shutting_down"] with envelope: Envelope {
     }
 }
 
 wire! {
-    /// Lines could not be written to the session file.
+    /// Entries could not be written to the session file.
     pub struct SessionWritesLost ["type" = "system", "subtype" = "session_writes_lost"] with envelope: Envelope {
     }
 }
 
 wire! {
-    /// Says that the host should draw its interface again.
+    /// The host should redraw its interface.
     pub struct UiInvalidate ["type" = "system", "subtype" = "ui_invalidate"] with envelope: Envelope {
-        /// What to draw, for example `ui.render`.
+        /// What to redraw, for example `ui.render`.
         event: opt String,
     }
 }

@@ -20,9 +20,9 @@ wire! {
 wire! {
     /// A file as it was read.
     pub struct ReadFileOutput {
-        /// The file.
+        /// Path of the file.
         file_path: opt String = "filePath",
-        /// The lines that were read.
+        /// Lines that were read.
         content: opt String,
         /// The file in base64.
         base64: opt String,
@@ -46,15 +46,15 @@ wire! {
     pub struct WriteOutput {
         /// `create` or `update`.
         kind: req String = "type",
-        /// The file.
+        /// Path of the file.
         file_path: req String = "filePath",
-        /// All it holds.
+        /// New contents of the file.
         content: req String,
-        /// What changed.
+        /// The change as diff hunks.
         structured_patch: req Vec<Hunk> = "structuredPatch",
         /// What it held before; `null` when it is new.
         original_file: opt String = "originalFile",
-        /// Whether the person changed the proposal.
+        /// Whether the user edited the proposed change.
         user_modified: opt bool = "userModified",
     }
 }
@@ -62,17 +62,17 @@ wire! {
 wire! {
     /// What changing a file gave.
     pub struct EditOutput {
-        /// The file.
+        /// Path of the file.
         file_path: req String = "filePath",
         /// What was there.
         old_string: req String = "oldString",
         /// What is there.
         new_string: req String = "newString",
-        /// What the file held before.
+        /// Contents of the file before the change.
         original_file: opt String = "originalFile",
-        /// What changed.
+        /// The change as diff hunks.
         structured_patch: req Vec<Hunk> = "structuredPatch",
-        /// Whether the person changed the proposal.
+        /// Whether the user edited the proposed change.
         user_modified: opt bool = "userModified",
         /// Whether it was changed everywhere.
         replace_all: opt bool = "replaceAll",
@@ -82,11 +82,11 @@ wire! {
 wire! {
     /// What changing a file in several places gave.
     pub struct MultiEditOutput {
-        /// The file.
+        /// Path of the file.
         file_path: req String = "filePath",
-        /// What the file held before.
+        /// Contents of the file before the change.
         original_file: opt String = "originalFileContents",
-        /// What changed.
+        /// The change as diff hunks.
         structured_patch: opt Vec<Hunk> = "structuredPatch",
     }
 }
@@ -124,7 +124,7 @@ wire! {
         error: req String,
         /// The notebook.
         notebook_path: req String,
-        /// What it held before.
+        /// Contents of the file before the change.
         original_file: req String,
         /// What it holds.
         updated_file: req String,
@@ -134,9 +134,9 @@ wire! {
 wire! {
     /// What a shell command gave.
     pub struct BashOutput {
-        /// What it printed.
+        /// Standard output of the command.
         stdout: req String,
-        /// What it printed as errors, or what we say of it.
+        /// Standard error of the command, or a note of the tool.
         stderr: req String,
         /// Whether it was stopped.
         interrupted: req bool,
@@ -168,7 +168,7 @@ wire! {
 wire! {
     /// A background task.
     pub struct TaskDetails {
-        /// Which.
+        /// Id of the task.
         task_id: req String,
         /// `local_bash` for shell commands.
         task_type: req TaskType,
@@ -178,7 +178,7 @@ wire! {
         description: req String,
         /// What it printed.
         output: req String,
-        /// How it ended.
+        /// Exit code of the process.
         exit_code: opt i64 = "exitCode",
     }
 }
@@ -188,7 +188,7 @@ wire! {
     pub struct TaskStopOutput {
         /// What happened, in words.
         message: req String,
-        /// Which task.
+        /// Id of the task.
         task_id: req String,
         /// `local_bash` for shell commands.
         task_type: req TaskType,
@@ -200,7 +200,7 @@ wire! {
     pub struct GlobOutput {
         /// The files.
         filenames: req Vec<String>,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: req u64 = "durationMs",
         /// How many files.
         num_files: req u64 = "numFiles",
@@ -218,7 +218,7 @@ wire! {
         num_files: opt u64 = "numFiles",
         /// The files.
         filenames: req Vec<String>,
-        /// The lines.
+        /// Matching lines, for `content`.
         content: opt String,
         /// How many lines.
         num_lines: opt u64 = "numLines",
@@ -250,9 +250,9 @@ wire! {
         code: req u64,
         /// The status in words.
         code_text: req String = "codeText",
-        /// What the model is told.
+        /// Text that the model is given.
         result: req String,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: req u64 = "durationMs",
         /// The page.
         url: req String,
@@ -276,9 +276,9 @@ wire! {
 wire! {
     /// What one search found.
     pub struct WebSearchHits {
-        /// The search.
+        /// Id of the tool call.
         tool_use_id: req ToolUseId,
-        /// The pages.
+        /// Pages that were found.
         content: req Vec<WebSearchLink>,
     }
 }
