@@ -11,29 +11,34 @@ use crate::clock::{Clock, new_id};
 use crate::input::Prompt;
 
 impl AgentContext<'_> {
-    /// Takes prompts that came meanwhile into the running turn.
+    /// Adds queued prompts up to the first slash command to the running turn. Prompts about tasks whose
+    /// output the model has read are dropped.
     pub(crate) async fn absorb_queued(&self) -> Result<(), AppendError> {
         let session = self.session;
-        let (news, known): (Vec<Prompt>, Vec<Prompt>) =
+        let (unseen, seen): (Vec<Prompt>, Vec<Prompt>) =
             session.queue.take_plain_prompts().into_iter().partition(|prompt| session.is_unseen(prompt));
-        for prompt in &known {
+        for prompt in &seen {
             session.record_queue_operation(QueueAction::Remove, Some(prompt), Some(QueueReason::AbsorbedMidTurn))?;
         }
-        let absorbed: Vec<AbsorbedPrompt> = news.into_iter().map(AbsorbedPrompt::new).collect();
-        // The words are in the conversation before they leave the queue.
+        let absorbed: Vec<AbsorbedPrompt> = unseen.into_iter().map(AbsorbedPrompt::new).collect();
+        // Recorded before they leave the queue, so that a kill in between loses nothing.
         self.record(absorbed.iter().map(AbsorbedPrompt::to_entry).collect()).await?;
-        for taken in &absorbed {
-            session.record_absorbed(&taken.prompt, taken.uuid.clone(), taken.delivery_id.clone())?;
+        for absorbed_prompt in &absorbed {
+            session.record_absorbed(
+                &absorbed_prompt.prompt,
+                absorbed_prompt.uuid.clone(),
+                absorbed_prompt.delivery_id.clone(),
+            )?;
         }
-        let said = || absorbed.iter().filter(|taken| taken.prompt.task_notice.is_none());
+        let said = || absorbed.iter().filter(|absorbed_prompt| absorbed_prompt.prompt.task_notice.is_none());
         if session.options.replay_user_messages {
-            for taken in said() {
-                let mut user = factory::user(taken.prompt.content.clone(), &mut Clock);
-                user.envelope.uuid = Maybe::Value(taken.uuid.clone());
+            for absorbed_prompt in said() {
+                let mut user = factory::user(absorbed_prompt.prompt.content.clone(), &mut Clock);
+                user.envelope.uuid = Maybe::Value(absorbed_prompt.uuid.clone());
                 self.emit_replay(&user);
             }
         }
-        for uuid in said().filter_map(|taken| taken.prompt.uuid.as_ref()) {
+        for uuid in said().filter_map(|absorbed_prompt| absorbed_prompt.prompt.uuid.as_ref()) {
             session.emit_lifecycle(Some(uuid), CommandState::Started);
             session.activity.add_absorbed(uuid.clone());
         }
@@ -41,11 +46,11 @@ impl AgentContext<'_> {
     }
 }
 
-/// A prompt that a running turn has taken in.
+/// A prompt that a running turn has absorbed.
 struct AbsorbedPrompt {
     prompt: Prompt,
     uuid: Uuid,
-    /// Names this delivery in the file.
+    /// Id of this delivery in the transcript.
     delivery_id: String,
 }
 

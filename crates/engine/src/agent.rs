@@ -1,4 +1,4 @@
-//! The agent's life: set up, answer prompts as they come, end.
+//! Running an agent: sets up a session, answers its prompts, ends it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,21 +26,22 @@ use crate::session::Session;
 use crate::setup::Launch;
 use crate::turn_result::{self, error_with_cause, startup_error_result};
 
-/// How long a session may take to end after a signal.
+/// How long a session may take to end after a signal, once its turn is closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long commands in the background may run on after the last result.
+/// How long background commands may continue after the last result.
 const BACKGROUND_COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long subagents in the background may work on after the last turn, unless the
-/// environment says otherwise.
+/// How long background subagents may continue after the last turn, unless
+/// `CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS` sets another limit.
 const BACKGROUND_SUBAGENT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Runs the agent until there is nothing more to do; returns the exit code.
+/// Runs an agent until it has no more prompts, and returns the exit code: 0 if the last turn
+/// succeeded or Ctrl-C ended it, 1 if the last turn failed, 128 plus the number of another signal.
 ///
-/// Errors that no `result` line tells of are returned; everything else is said on
-/// `out`, and what people should know meanwhile on `err`. Prompts come from the
-/// options, or line by line from stdin.
+/// Prompts come from `options`, or line by line from stdin. Output in the chosen format goes to
+/// `out`; warnings and notes for users go to `err`. Fails if the session cannot be set up, stdin
+/// cannot be read or `out` cannot be written; failures of a turn are reported in its `result` line.
 pub async fn run(
     options: Options,
     env: BTreeMap<String, String>,
@@ -48,26 +49,26 @@ pub async fn run(
     out: impl Write + Send + 'static,
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
-    let mut given = Launch { options, env, cwd, worktree: None };
-    let stdin = Stdin::open(&mut given.options).await?;
-    given.enter_worktree()?;
-    let chosen = given.choose_session();
-    let id = match &chosen {
-        Ok(chosen) => chosen.id.clone(),
+    let mut launch = Launch { options, env, cwd, worktree: None };
+    let stdin = Stdin::open(&mut launch.options).await?;
+    launch.enter_worktree()?;
+    let resume_point = launch.choose_session();
+    let id = match &resume_point {
+        Ok(resume_point) => resume_point.id.clone(),
         Err(EngineError::SessionNotFound { id }) => SessionId::from(id.as_str()),
         Err(_) => SessionId::from(new_id().as_str()),
     };
-    let gone = CancellationToken::new();
-    let (format, verbose) = (given.options.format, given.options.verbose);
+    let reader_gone = CancellationToken::new();
+    let (format, verbose) = (launch.options.format, launch.options.verbose);
     let failed = |source| EngineError::Setup { what: "a thread for output", source };
-    let (output, printer) = OutputStream::start(out, err, format, verbose, id, gone.clone()).map_err(failed)?;
-    let (chosen, begun) = match chosen {
-        Ok(mut chosen) => {
-            let begun = StartInfo {
-                is_resumed: chosen.is_resumed,
-                unanswered_prompts: std::mem::take(&mut chosen.unanswered_prompts),
+    let (output, printer) = OutputStream::start(out, err, format, verbose, id, reader_gone.clone()).map_err(failed)?;
+    let (resume_point, start) = match resume_point {
+        Ok(mut resume_point) => {
+            let start = StartInfo {
+                is_resumed: resume_point.is_resumed,
+                unanswered_prompts: std::mem::take(&mut resume_point.unanswered_prompts),
             };
-            (chosen, begun)
+            (resume_point, start)
         }
         Err(error) => {
             let has_result = matches!(
@@ -85,8 +86,8 @@ pub async fn run(
             return Err(error);
         }
     };
-    let session = given.set_up(chosen, output)?;
-    let ended = run_session(&session, begun, gone, stdin).await;
+    let session = launch.set_up(resume_point, output)?;
+    let ended = run_session(&session, start, reader_gone, stdin).await;
     session.mcp.close().await;
     session.workspace.close();
     turn_result::emit_held(&session);
@@ -97,8 +98,7 @@ pub async fn run(
         return Err(EngineError::Output(source));
     }
     Ok(match signal {
-        // Ctrl-C exits with 0, as the program that this one stands in for does; any other
-        // signal with 128 plus its number.
+        // As `claude` does.
         Some(SIGINT) => 0,
         Some(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
         None => u8::from(last.is_some_and(|result| result.is_error)),
@@ -110,57 +110,57 @@ type Signal = i32;
 
 const SIGINT: Signal = 2;
 
-/// What a session begins with.
+/// What a session starts from.
 struct StartInfo {
-    /// Whether it goes on from an earlier one.
+    /// Whether it resumes an earlier session.
     is_resumed: bool,
-    /// What was said in that and not answered.
+    /// Prompts of the earlier session that were not answered.
     unanswered_prompts: Vec<Content>,
 }
 
-/// Answers prompts until there are no more; returns the signal that broke it off.
+/// Answers prompts until there are no more. Returns the signal that ended it early, if one did.
 async fn run_session(
     session: &Arc<Session>,
-    from: StartInfo,
-    gone: CancellationToken,
+    start: StartInfo,
+    reader_gone: CancellationToken,
     stdin: Stdin,
 ) -> Result<Option<Signal>, EngineError> {
-    let heard = Arc::<ShutdownCause>::default();
-    // A task of its own: whatever a turn does, stdin and signals are heard.
-    let mut listening = tokio::spawn(watch_input(Arc::clone(session), stdin, Arc::clone(&heard), gone));
-    let answering = answer_prompts(session, from);
-    // Whoever reads stdin never ends before the prompts do.
+    let cause = Arc::<ShutdownCause>::default();
+    // In a task of its own, so that stdin and signals are handled whatever a turn does.
+    let mut listening = tokio::spawn(watch_input(Arc::clone(session), stdin, Arc::clone(&cause), reader_gone));
+    let answering = answer_prompts(session, start);
+    // The task that watches input ends first only after an error or a signal.
     let done = tokio::select! {
         done = answering => done,
         _ = &mut listening => Ok(()),
     };
     listening.abort();
     done?;
-    if let Some(error) = heard.input_error.lock().take() {
+    if let Some(error) = cause.input_error.lock().take() {
         return Err(error.into());
     }
-    Ok(heard.signal.get().copied())
+    Ok(cause.signal.get().copied())
 }
 
-/// What ends a session from outside.
+/// Why a session ends before its prompts do.
 #[derive(Debug, Default)]
 struct ShutdownCause {
-    /// Input that cannot be read.
+    /// The error of reading stdin.
     input_error: Mutex<Option<InputError>>,
-    /// The signal.
+    /// The signal that asked the agent to stop.
     signal: OnceLock<Signal>,
 }
 
-async fn answer_prompts(session: &Arc<Session>, from: StartInfo) -> Result<(), EngineError> {
+async fn answer_prompts(session: &Arc<Session>, start: StartInfo) -> Result<(), EngineError> {
     if let Some(prompt) = session.options.prompt.clone().filter(|_| !session.options.stream_input) {
         session.enqueue_prompt(Prompt::from(prompt)).await;
         session.queue.close();
         session.connect_mcp().await;
     }
-    let mut from = Some(from);
+    let mut start = Some(start);
     while let Some(prompt) = next_prompt(session).await {
-        if let Err(error) = prepare_turn(session, from.take()).await {
-            // Whoever waits for a result gets one.
+        if let Err(error) = prepare_turn(session, start.take()).await {
+            // Hosts wait for a result, so there is one even now.
             let result = startup_error_result(&session.output, &error_with_cause(&error));
             turn_result::emit_or_hold(
                 session,
@@ -176,14 +176,14 @@ async fn answer_prompts(session: &Arc<Session>, from: StartInfo) -> Result<(), E
             session.set_activity(SessionActivity::Idle);
         }
     }
-    if from.is_none() {
+    if start.is_none() {
         end_session(session).await?;
     }
     Ok(())
 }
 
-/// The next prompt. What runs in the background after the last one is waited for, but not
-/// for ever; `None` if there is nothing more to do.
+/// The next prompt; `None` if there will be none. After the last prompt it waits a limited time for
+/// background tasks, which end with a prompt of their own.
 async fn next_prompt(session: &Session) -> Option<Prompt> {
     let wait = match session.var("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").and_then(|millis| millis.parse().ok()) {
         _ if session.options.stream_input => Duration::MAX,
@@ -195,10 +195,10 @@ async fn next_prompt(session: &Session) -> Option<Prompt> {
     tokio::time::timeout(wait, session.queue.next()).await.ok().flatten()
 }
 
-/// A prompt's turn has come; the first one begins the session.
-async fn prepare_turn(session: &Arc<Session>, from: Option<StartInfo>) -> Result<(), AppendError> {
-    if let Some(from) = from {
-        begin_session(session, from).await?;
+/// Records that a prompt leaves the queue; the first prompt also begins the session.
+async fn prepare_turn(session: &Arc<Session>, start: Option<StartInfo>) -> Result<(), AppendError> {
+    if let Some(start) = start {
+        begin_session(session, start).await?;
     }
     session.record_queue_operation(QueueAction::Dequeue, None, None)
 }
@@ -210,7 +210,7 @@ async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), App
     session.activity.begin_turn(prompt.uuid.clone(), cancel.clone());
     crate::turn_start::run_prompt_turn(session, prompt, cancel).await;
     session.activity.end_turn();
-    // Whose result was held back is done all the same.
+    // A prompt whose result is held back counts as completed too.
     let answered = session.activity.take_answered();
     session.emit_lifecycle(answered.as_ref(), CommandState::Completed);
     if session.held_results().is_empty() {
@@ -222,7 +222,7 @@ async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), App
     Ok(())
 }
 
-/// Says what the person might say next, unless they say something meanwhile.
+/// Emits a suggestion for the user's next prompt, unless a prompt arrives first.
 async fn emit_suggestion(session: &Arc<Session>) {
     let ctx = main_context(session, None, CancellationToken::new());
     let suggestion = tokio::select! {
@@ -236,9 +236,10 @@ async fn emit_suggestion(session: &Arc<Session>) {
     }
 }
 
-/// The session begins: its title is told, its hooks run.
-async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), AppendError> {
-    let StartInfo { is_resumed: resumed, unanswered_prompts: waiting } = from;
+/// Begins the session: records its mode and title, reports problems of its settings, and runs the
+/// start hooks.
+async fn begin_session(session: &Arc<Session>, start: StartInfo) -> Result<(), AppendError> {
+    let StartInfo { is_resumed: resumed, unanswered_prompts: unanswered } = start;
     if resumed {
         let line = ModeEntry {
             mode: "normal".to_owned(),
@@ -255,7 +256,7 @@ async fn begin_session(session: &Arc<Session>, from: StartInfo) -> Result<(), Ap
         session.warn(format!("left out: {problem}"));
     }
     session.announce_auto_mode();
-    crate::queue_replay::resume_unanswered(session, waiting).await?;
+    crate::queue_replay::resume_unanswered(session, unanswered).await?;
     let source = if resumed { "resume" } else { "startup" };
     session.run_start_hooks(source).await;
     Ok(())
@@ -271,41 +272,47 @@ async fn end_session(session: &Arc<Session>) -> Result<(), AppendError> {
     Ok(())
 }
 
-/// Reads stdin, hears signals, and notices when nobody reads what we say.
-async fn watch_input(session: Arc<Session>, mut stdin: Stdin, heard: Arc<ShutdownCause>, gone: CancellationToken) {
+/// Reads stdin, waits for signals, and interrupts the turn when the reader of stdout is gone. Ends
+/// only when the agent must stop.
+async fn watch_input(
+    session: Arc<Session>,
+    mut stdin: Stdin,
+    cause: Arc<ShutdownCause>,
+    reader_gone: CancellationToken,
+) {
     let session = &session;
-    let desk = crate::control::InputRouter::new(Arc::clone(session));
+    let router = crate::control::InputRouter::new(Arc::clone(session));
     let reading = async {
         if session.options.stream_input {
             loop {
                 match stdin.next_input().await {
-                    Ok(Some(said)) => desk.route(said),
+                    Ok(Some(said)) => router.route(said),
                     Ok(None) => break,
                     Err(error) => {
-                        *heard.input_error.lock() = Some(error);
+                        *cause.input_error.lock() = Some(error);
                         return;
                     }
                 }
             }
             session.host.close();
-            desk.close();
+            router.close();
         }
         std::future::pending::<()>().await;
     };
     let interrupted = async {
-        let _ = heard.signal.set(wait_for_signal().await);
+        let _ = cause.signal.set(wait_for_signal().await);
         session.queue.shut_down();
         session.interrupt();
-        // However many signals come, the turn is closed first.
+        // A second signal does not stop the turn from being closed.
         wait_for_turn_end(session).await;
-        // The session is being closed; wait for that a short time only.
+        // Then the session is closed, for which there is little time.
         tokio::select! {
             () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => {}
             _ = wait_for_signal() => {}
         }
     };
     let unheard = async {
-        gone.cancelled().await;
+        reader_gone.cancelled().await;
         session.host.close();
         session.queue.shut_down();
         session.interrupt();
@@ -325,7 +332,7 @@ async fn wait_for_turn_end(session: &Session) {
     }
 }
 
-/// Waits for a signal that would end the agent: it ends by itself then, with its children.
+/// Waits for a signal that would end the agent, which then ends its children too.
 #[cfg(unix)]
 async fn wait_for_signal() -> Signal {
     use tokio::signal::unix::{SignalKind, signal};
@@ -344,16 +351,16 @@ async fn wait_for_signal() -> Signal {
         kinds.extend([16, 24, 26, 27, 30].map(SignalKind::from_raw));
     }
     let streams = kinds.into_iter().filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?)));
-    let waiting = streams.map(|(number, mut stream)| {
+    let unanswered = streams.map(|(number, mut stream)| {
         Box::pin(async move {
             stream.recv().await;
             number
         })
     });
-    select_all(waiting).await.0
+    select_all(unanswered).await.0
 }
 
-/// Waits until somebody wants the agent to stop.
+/// Waits for Ctrl-C.
 #[cfg(not(unix))]
 async fn signal() -> Signal {
     if tokio::signal::ctrl_c().await.is_err() {

@@ -1,4 +1,4 @@
-//! A talk: one conversation with the model, the session's own or a subagent's.
+//! The context of an agent: one conversation with the model, the main agent's or a subagent's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,48 +16,48 @@ use crate::conversation_log::{ConversationLog, PendingWrite};
 use crate::session::Session;
 use crate::tool::{Tool, Workspace};
 
-/// How long an interrupted turn waits for the session file.
+/// How long an interrupted turn waits for its transcript to be written.
 const INTERRUPTED_WRITE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Whose talk it is.
+/// Which agent of a session it is.
 #[derive(Debug, Clone)]
 pub(crate) enum AgentKind {
-    /// The session's own.
+    /// The agent that answers the user.
     Main,
-    /// A subagent's.
+    /// A subagent, which works for a tool call.
     Subagent(SubagentIdentity),
 }
 
-/// A subagent at work.
+/// Names a running subagent.
 #[derive(Debug, Clone)]
 pub(crate) struct SubagentIdentity {
-    /// The call it works for.
+    /// Id of the tool call it works for.
     pub(crate) tool_use_id: ToolUseId,
-    /// The subagent.
+    /// Id of the subagent.
     pub(crate) id: AgentId,
-    /// Which kind.
+    /// Name of its definition.
     pub(crate) agent_type: String,
-    /// Whether that kind is part of the program.
+    /// Whether that definition is built in.
     pub(crate) is_builtin: bool,
-    /// What it does, in a few words.
+    /// The task in a few words.
     pub(crate) description: String,
-    /// Names this run of it.
+    /// Id of this run of the subagent.
     pub(crate) run_id: String,
-    /// Whether it works in the background.
+    /// Whether it runs in the background.
     pub(crate) in_background: BackgroundFlag,
 }
 
-/// Whether a subagent works in the background; that may change while it works.
+/// Whether a subagent runs in the background; hosts may change that while it runs.
 pub(crate) type BackgroundFlag = Arc<std::sync::atomic::AtomicBool>;
 
 impl SubagentIdentity {
-    /// Whether it works in the background now.
+    /// Whether it runs in the background now.
     pub(crate) fn is_in_background(&self) -> bool {
         self.in_background.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-/// A talk, as one turn sees it.
+/// Everything that a turn of an agent needs: the conversation, the tools, the model.
 pub(crate) struct AgentContext<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) kind: AgentKind,
@@ -68,27 +68,27 @@ pub(crate) struct AgentContext<'a> {
     pub(crate) system_prompt: Vec<String>,
     pub(crate) model: String,
     pub(crate) max_turns: Option<u64>,
-    /// The form of the answer, when one was asked for.
+    /// The tool that takes the final answer; `None` if no schema was given.
     pub(crate) structured_output: Option<Arc<crate::structured_output::StructuredOutputTool>>,
-    /// Breaks the turn off.
+    /// Interrupts the turn.
     pub(crate) cancel: CancellationToken,
-    /// The prompt's id, when the host gave one.
+    /// UUID that the host gave the prompt.
     pub(crate) prompt_uuid: Option<Uuid>,
-    /// Calls whose permission is being asked just now.
+    /// Ids of the tool calls whose permission request is open.
     pub(crate) awaiting_permission: Mutex<Vec<ToolUseId>>,
 }
 
 impl AgentContext<'_> {
-    /// Whether it is the session's own.
+    /// Whether this is the main agent.
     pub(crate) fn is_main(&self) -> bool {
         matches!(self.kind, AgentKind::Main)
     }
 
-    /// The subagent, when it is one's.
+    /// The subagent; `None` for the main agent.
     pub(crate) fn subagent(&self) -> Option<&SubagentIdentity> {
         match &self.kind {
             AgentKind::Main => None,
-            AgentKind::Subagent(sub) => Some(sub),
+            AgentKind::Subagent(subagent) => Some(subagent),
         }
     }
 
@@ -96,14 +96,14 @@ impl AgentContext<'_> {
         self.log.lock()
     }
 
-    /// The tool of a name.
+    /// The tool of this name; `None` if the agent does not have it.
     pub(crate) fn find_tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        // The tool has two names.
+        // An older name of the same tool.
         let name = if name == "Task" { "Agent" } else { name };
         self.tools.iter().find(|tool| tool.definition().name == name)
     }
 
-    /// The envelope of a live line of this talk.
+    /// The envelope of a stream line of this agent; new ids and times where none are given.
     pub(crate) fn stream_envelope(&self, uuid: Option<Uuid>, timestamp: Option<String>) -> Envelope {
         let mut envelope = self.session.output.timestamped_envelope();
         if let Some(uuid) = uuid {
@@ -112,24 +112,24 @@ impl AgentContext<'_> {
         if let Some(timestamp) = timestamp {
             envelope.timestamp = Maybe::Value(timestamp);
         }
-        if let Some(sub) = self.subagent() {
-            envelope.parent_tool_use_id = Maybe::Value(sub.tool_use_id.clone());
-            envelope.agent_id = Maybe::Value(sub.id.clone());
-            envelope.subagent_type = Maybe::Value(sub.agent_type.clone());
-            envelope.task_description = Maybe::Value(sub.description.clone());
+        if let Some(subagent) = self.subagent() {
+            envelope.parent_tool_use_id = Maybe::Value(subagent.tool_use_id.clone());
+            envelope.agent_id = Maybe::Value(subagent.id.clone());
+            envelope.subagent_type = Maybe::Value(subagent.agent_type.clone());
+            envelope.task_description = Maybe::Value(subagent.description.clone());
         }
         envelope
     }
 
-    /// Says a block of an answer, as the stream has it.
+    /// Emits a block of an answer. Of a subagent, hosts get tool calls only, unless they asked for all.
     pub(crate) fn emit_block(&self, line: &Assistant) {
         let Some(block) = line.message.content.blocks().first() else { return };
-        if let Some(sub) = self.subagent() {
+        if let Some(subagent) = self.subagent() {
             let all = self.session.agent_config().forward_subagent_text;
             let said = match block {
                 Block::ToolUse(_) => true,
-                // Nobody waits for the words of one in the background.
-                Block::Text(_) => all || sub.is_in_background(),
+                // No tool result will carry the text of a background subagent.
+                Block::Text(_) => all || subagent.is_in_background(),
                 _ => all,
             };
             if !said {
@@ -137,10 +137,10 @@ impl AgentContext<'_> {
             }
         }
         let progress = |aside: bool| {
-            if let (Some(sub), Some(call)) =
-                (self.subagent().filter(|sub| sub.is_in_background() == aside), block.tool_use())
+            if let (Some(subagent), Some(call)) =
+                (self.subagent().filter(|subagent| subagent.is_in_background() == aside), block.tool_use())
             {
-                self.emit_task_progress(sub, &call.name);
+                self.emit_task_progress(subagent, &call.name);
             }
         };
         progress(false);
@@ -158,14 +158,14 @@ impl AgentContext<'_> {
         progress(true);
     }
 
-    /// Says which tool a subagent uses.
-    fn emit_task_progress(&self, sub: &SubagentIdentity, tool: &str) {
+    /// Emits which tool a subagent uses.
+    fn emit_task_progress(&self, subagent: &SubagentIdentity, tool: &str) {
         let mut envelope = self.session.output.envelope();
-        envelope.subagent_type = Maybe::Value(sub.agent_type.clone());
+        envelope.subagent_type = Maybe::Value(subagent.agent_type.clone());
         self.session.emit_system(System::TaskProgress(Box::new(stream_only::TaskProgress {
-            task_id: Maybe::Value(sub.id.clone()),
-            run_id: Maybe::Value(sub.run_id.clone()),
-            tool_use_id: Maybe::Value(sub.tool_use_id.clone()),
+            task_id: Maybe::Value(subagent.id.clone()),
+            run_id: Maybe::Value(subagent.run_id.clone()),
+            tool_use_id: Maybe::Value(subagent.tool_use_id.clone()),
             description: Maybe::Value(format!("Using {tool}")),
             last_tool_name: Maybe::Value(tool.to_owned()),
             envelope,
@@ -173,7 +173,7 @@ impl AgentContext<'_> {
         })));
     }
 
-    /// Says a `user` line as the stream has it.
+    /// Emits a `user` entry in the form of the stream.
     pub(crate) fn emit_user_entry(&self, user: &User, meta: Option<ToolResultMeta>) {
         let content = match &user.message.content {
             Content::Text(text) if user.is_meta.is_true() => Content::Blocks(vec![Block::new_text(text)]),
@@ -192,15 +192,14 @@ impl AgentContext<'_> {
         self.session.output.emit(Entry::User(Box::new(line)));
     }
 
-    /// Records entries and returns when they are written; an interrupted turn does not wait
-    /// long for that.
+    /// Records entries and returns when they are written, or soon after the turn is interrupted.
     pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
         let recorded = self.log().record(entries)?;
         self.wait_until_written(recorded).await
     }
 
-    /// Returns when it is written, or soon after the turn is interrupted: what is recorded
-    /// is written all the same, as soon as it can be.
+    /// Returns when the entries are written, or soon after the turn is interrupted. They are then
+    /// still written in the background.
     pub(crate) async fn wait_until_written(&self, recorded: PendingWrite) -> Result<(), AppendError> {
         let interrupted = async {
             self.cancel.cancelled().await;
@@ -212,7 +211,7 @@ impl AgentContext<'_> {
         }
     }
 
-    /// Records a `user` line and says it.
+    /// Records a `user` entry and emits it.
     pub(crate) async fn add_user_entry(&self, mut user: User, meta: Option<ToolResultMeta>) -> Result<(), AppendError> {
         user.prompt_id = self.session.prompt_id();
         if !self.is_main() {
@@ -223,7 +222,7 @@ impl AgentContext<'_> {
         Ok(())
     }
 
-    /// Records a `system` line.
+    /// Records a `system` entry under a new id.
     pub(crate) async fn record_system(&self, mut line: System) -> Result<(), AppendError> {
         if let Some(envelope) = line.envelope_mut() {
             (envelope.uuid, envelope.timestamp) = (Maybe::Value(new_id()), Maybe::Value(now()));
@@ -231,7 +230,7 @@ impl AgentContext<'_> {
         self.record(vec![Entry::System(Box::new(line))]).await
     }
 
-    /// Echoes a prompt, under the id it is recorded with.
+    /// Emits a prompt back to the host, under the UUID it is recorded with.
     pub(crate) fn emit_replay(&self, user: &User) {
         let mut line = User {
             is_replay: Maybe::Value(true),
@@ -244,12 +243,12 @@ impl AgentContext<'_> {
         self.session.output.emit(Entry::User(Box::new(line)));
     }
 
-    /// What every hook of this talk is told.
+    /// The fields that every hook input of this agent has.
     pub(crate) fn hook_base(&self) -> HookInputBase {
-        let sub = self.subagent();
+        let subagent = self.subagent();
         HookInputBase {
-            agent_id: sub.map(|sub| sub.id.clone()).into(),
-            agent_type: sub.map(|sub| sub.agent_type.clone()).into(),
+            agent_id: subagent.map(|subagent| subagent.id.clone()).into(),
+            agent_type: subagent.map(|subagent| subagent.agent_type.clone()).into(),
             ..self.session.hook_base()
         }
     }

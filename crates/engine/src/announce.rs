@@ -1,10 +1,10 @@
-//! What the model is told of the session beside the user's words: where it runs, which model
-//! answers, the output style, what is on offer, the date.
+//! Facts about the session that the model gets besides the prompts: where it runs, the model, the
+//! output style, tools, subagents, skills, the date.
 //!
-//! None of it is in the system prompt, which is therefore the same on every day and in every
-//! folder and stays in the prompt cache. Each fact is an attachment in the conversation. It is
-//! recorded when the context does not hold it as it is: with the first prompt, after a
-//! compaction, and when it has changed.
+//! None of them is in the system prompt, which is therefore the same every day and in every folder
+//! and stays in the prompt cache. Each fact is an attachment in the conversation, recorded when the
+//! context does not hold its current value: with the first prompt, after a compaction, and when it
+//! has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,34 +27,34 @@ mod session_facts;
 
 pub(crate) use session_facts::{budget_attachment, due_instructions, instructions_attachment, plan_mode_attachment};
 
-/// The program that a snapshot of the system prompt names as its writer.
+/// The writer that this program names in a snapshot of the system prompt.
 const SNAPSHOT_WRITER: &str = "quipu-agent";
 
-/// The attachments for facts that the context does not hold as they are now; none with `--bare`.
-pub(crate) fn due_attachments(talk: &AgentContext<'_>) -> Vec<Entry> {
-    if talk.session.options.bare {
+/// The attachments for facts whose current value the context does not hold; empty with `--bare`.
+pub(crate) fn due_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
+    if ctx.session.options.bare {
         return Vec::new();
     }
-    let known = AnnouncedFacts::from_context(talk.log().context());
-    let style = talk.session.output_style().filter(|_| talk.is_main());
+    let known = AnnouncedFacts::from_context(ctx.log().context());
+    let style = ctx.session.output_style().filter(|_| ctx.is_main());
     let facts = [
-        known.environment_attachment(talk.session),
-        known.model_attachment(&talk.model),
+        known.environment_attachment(ctx.session),
+        known.model_attachment(&ctx.model),
         known.style_text_attachment(style.as_ref()),
-        known.deferred_tools_attachment(talk),
-        talk.find_tool("Agent").and_then(|_| known.agents_attachment(talk.session)),
-        talk.find_tool("Skill").and_then(|_| known.skills_attachment(talk.session)),
+        known.deferred_tools_attachment(ctx),
+        ctx.find_tool("Agent").and_then(|_| known.agents_attachment(ctx.session)),
+        ctx.find_tool("Skill").and_then(|_| known.skills_attachment(ctx.session)),
         known.style_attachment(style.as_ref()),
     ];
     facts.into_iter().flatten().collect()
 }
 
-/// The date, when the context does not hold it.
-pub(crate) fn date_attachment(talk: &AgentContext<'_>) -> Option<Entry> {
-    AnnouncedFacts::from_context(talk.log().context()).date_attachment()
+/// The date; `None` if the context holds it.
+pub(crate) fn date_attachment(ctx: &AgentContext<'_>) -> Option<Entry> {
+    AnnouncedFacts::from_context(ctx.log().context()).date_attachment()
 }
 
-/// The instruction files that the context holds, as they were told; `None` if it holds none.
+/// The instruction files that the context holds, as JSON; `None` if it holds none.
 fn announced_instructions(context: &[Node]) -> Option<Json> {
     context.iter().rev().filter_map(as_attachment).find_map(|line| match &line.attachment {
         Attachment::Instructions(told) if line.rendered_role.text() == Some("user") => told.files.get().cloned(),
@@ -62,15 +62,15 @@ fn announced_instructions(context: &[Node]) -> Option<Json> {
     })
 }
 
-/// The rules for a file that the context does not hold yet.
-pub(crate) fn path_rule_attachments(talk: &AgentContext<'_>, file: &Path) -> Vec<Entry> {
-    let all = talk.session.path_rules();
+/// The rules that apply to `file` and that the context does not hold yet.
+pub(crate) fn path_rule_attachments(ctx: &AgentContext<'_>, file: &Path) -> Vec<Entry> {
+    let all = ctx.session.path_rules();
     let rules = all.iter().filter(|rule| rule.applies_to(file));
     let mut fitting: Vec<&InstructionFile> = rules.flat_map(|rule| &rule.files).collect();
     if fitting.is_empty() {
         return Vec::new();
     }
-    for line in talk.log().context().iter().filter_map(as_attachment) {
+    for line in ctx.log().context().iter().filter_map(as_attachment) {
         if let Attachment::NestedMemory(told) = &line.attachment {
             fitting.retain(|rule| told.path.text() != Some(&*rule.path.to_string_lossy()));
         }
@@ -88,8 +88,9 @@ pub(crate) fn path_rule_attachments(talk: &AgentContext<'_>, file: &Path) -> Vec
     fitting.into_iter().map(entry).collect()
 }
 
-/// The files that have changed since the model saw them, by the user's hand or by a command.
-pub(crate) fn changed_file_attachments(talk: &AgentContext<'_>) -> Vec<Entry> {
+/// The files that the user or a command has changed since the model saw them. Each change is
+/// returned once.
+pub(crate) fn changed_file_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
     let entry = |file: crate::tool::ChangedFile| {
         let name = file.path.display().to_string();
         let text = format!(
@@ -104,11 +105,11 @@ pub(crate) fn changed_file_attachments(talk: &AgentContext<'_>) -> Vec<Entry> {
         };
         rendered_attachment(Attachment::EditedFile(Box::new(fact)), vec![text])
     };
-    talk.workspace.take_changed_files().into_iter().map(entry).collect()
+    ctx.workspace.take_changed_files().into_iter().map(entry).collect()
 }
 
-/// The system prompt as it was recorded; `None` if the context holds no record that this
-/// program wrote. A record of Claude Code names tools that are not there.
+/// The recorded system prompt; `None` if the context holds no record of this program. A record of
+/// Claude Code names tools that do not exist here.
 pub(crate) fn recorded_system_prompt(context: &[Node]) -> Option<Vec<String>> {
     context.iter().rev().find_map(|node| match &as_attachment(node)?.attachment {
         Attachment::PromptSnapshot(snapshot) if snapshot.writer.text() == Some(SNAPSHOT_WRITER) => {
@@ -118,14 +119,14 @@ pub(crate) fn recorded_system_prompt(context: &[Node]) -> Option<Vec<String>> {
     })
 }
 
-/// The record of the system prompt; `None` if the context holds one, or none is wanted.
-pub(crate) fn system_prompt_record(talk: &AgentContext<'_>) -> Option<Entry> {
-    let wanted = talk.session.agent_config().records_system_prompt && !talk.session.options.bare;
-    if !wanted || recorded_system_prompt(talk.log().context()).is_some() {
+/// A record of the system prompt; `None` if the context holds one, or recording is off.
+pub(crate) fn system_prompt_record(ctx: &AgentContext<'_>) -> Option<Entry> {
+    let wanted = ctx.session.agent_config().records_system_prompt && !ctx.session.options.bare;
+    if !wanted || recorded_system_prompt(ctx.log().context()).is_some() {
         return None;
     }
     let snapshot = attachment::PromptSnapshot {
-        system_prompt: Maybe::Value(Json::from_serialize(&talk.system_prompt)),
+        system_prompt: Maybe::Value(Json::from_serialize(&ctx.system_prompt)),
         context_rendering: Maybe::Value("announced".to_owned()),
         writer: Maybe::Value(SNAPSHOT_WRITER.to_owned()),
         ..attachment::PromptSnapshot::default()
@@ -134,17 +135,17 @@ pub(crate) fn system_prompt_record(talk: &AgentContext<'_>) -> Option<Entry> {
     Some(Entry::Attachment(Box::new(line)))
 }
 
-/// What the context holds already.
+/// The facts that the context holds.
 #[derive(Default)]
 struct AnnouncedFacts {
     environment: Option<Json>,
     model: Option<String>,
     style_text: Option<Json>,
     style: Option<String>,
-    /// Subagents, each with the line that describes it.
+    /// Descriptions of the subagents, by name.
     agents: BTreeMap<String, String>,
     skills: Option<String>,
-    /// Tools on demand.
+    /// Names of the tools that ToolSearch loads.
     deferred_tools: BTreeSet<String>,
     date: Option<String>,
 }
@@ -153,7 +154,7 @@ impl AnnouncedFacts {
     fn from_context(context: &[Node]) -> Self {
         let mut known = Self::default();
         for line in context.iter().filter_map(as_attachment) {
-            // What was sent as a system message, by another program, is not in our requests.
+            // Other programs send some of these as system messages, which our requests leave out.
             if line.rendered_role.text() != Some("user") {
                 continue;
             }
@@ -164,8 +165,8 @@ impl AnnouncedFacts {
                 Attachment::OutputStyle(it) => known.style = it.style.get().cloned(),
                 Attachment::AgentListing(it) => known.fold_agents(it),
                 Attachment::DeferredTools(it) => {
-                    let gone = it.removed_names.get().cloned().unwrap_or_default();
-                    known.deferred_tools.retain(|name| !gone.contains(name));
+                    let removed = it.removed_names.get().cloned().unwrap_or_default();
+                    known.deferred_tools.retain(|name| !removed.contains(name));
                     known.deferred_tools.extend(it.added_names.get().into_iter().flatten().cloned());
                 }
                 Attachment::SkillListing(it) => known.skills = it.content.get().cloned(),
@@ -252,7 +253,7 @@ impl AnnouncedFacts {
     fn style_attachment(&self, style: Option<&OutputStyle>) -> Option<Entry> {
         let name = match (style, self.style.as_deref()) {
             (Some(style), known) if known != Some(style.name.as_str()) => style.name.as_str(),
-            // A style that was in force no longer is.
+            // A style was in use and is not any more.
             (None, Some(known)) if known != "default" => "default",
             _ => return None,
         };
@@ -265,25 +266,25 @@ impl AnnouncedFacts {
         Some(rendered_attachment(Attachment::OutputStyle(Box::new(fact)), vec![text]))
     }
 
-    fn deferred_tools_attachment(&self, talk: &AgentContext<'_>) -> Option<Entry> {
-        let names = talk.tools.iter().filter(|tool| tool.is_deferred()).map(|tool| tool.definition().name);
+    fn deferred_tools_attachment(&self, ctx: &AgentContext<'_>) -> Option<Entry> {
+        let names = ctx.tools.iter().filter(|tool| tool.is_deferred()).map(|tool| tool.definition().name);
         let now: BTreeSet<String> = names.collect();
         let new: Vec<String> = now.difference(&self.deferred_tools).cloned().collect();
-        let gone: Vec<String> = self.deferred_tools.difference(&now).cloned().collect();
-        if new.is_empty() && gone.is_empty() {
+        let removed: Vec<String> = self.deferred_tools.difference(&now).cloned().collect();
+        if new.is_empty() && removed.is_empty() {
             return None;
         }
         let mut texts = Vec::new();
         if !new.is_empty() {
             texts.push(format!("These tools can be used once ToolSearch has loaded them:\n{}", new.join("\n")));
         }
-        if !gone.is_empty() {
-            texts.push(format!("These tools cannot be used any more: {}", gone.join(", ")));
+        if !removed.is_empty() {
+            texts.push(format!("These tools cannot be used any more: {}", removed.join(", ")));
         }
         let fact = attachment::DeferredTools {
             added_names: Maybe::Value(new.clone()),
             added_lines: Maybe::Value(new),
-            removed_names: Maybe::Value(gone),
+            removed_names: Maybe::Value(removed),
             ..attachment::DeferredTools::default()
         };
         Some(rendered_attachment(Attachment::DeferredTools(Box::new(fact)), vec![texts.join("\n\n")]))
@@ -296,8 +297,9 @@ impl AnnouncedFacts {
         let is_new = |(name, line): &(&&str, &String)| self.agents.get(**name) != Some(*line);
         let (names, lines): (Vec<String>, Vec<String>) =
             now.iter().filter(is_new).map(|(name, line)| ((*name).to_owned(), line.clone())).unzip();
-        let gone: Vec<String> = self.agents.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();
-        if names.is_empty() && gone.is_empty() {
+        let removed: Vec<String> =
+            self.agents.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();
+        if names.is_empty() && removed.is_empty() {
             return None;
         }
         let mut text = String::new();
@@ -305,13 +307,13 @@ impl AnnouncedFacts {
             let more = if self.agents.is_empty() { "" } else { ", new or changed" };
             text = format!("Subagents for the Agent tool{more}:\n{}", lines.join("\n"));
         }
-        if !gone.is_empty() {
-            text.push_str(&format!("\nThese subagents are gone: {}", gone.join(", ")));
+        if !removed.is_empty() {
+            text.push_str(&format!("\nThese subagents are gone: {}", removed.join(", ")));
         }
         let fact = attachment::AgentListing {
             added_types: Maybe::Value(names),
             added_lines: Maybe::Value(lines),
-            removed_types: Maybe::Value(gone),
+            removed_types: Maybe::Value(removed),
             is_initial: Maybe::Value(self.agents.is_empty()),
             ..attachment::AgentListing::default()
         };

@@ -1,5 +1,5 @@
-//! One call of the model: what it says is passed on as it comes, its tools begin
-//! as soon as they may.
+//! One API call of a turn: events are emitted as they arrive, and tool calls start as soon as they
+//! may.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -22,37 +22,37 @@ use crate::tool_runs::ToolRuns;
 use crate::turn_state::TurnState;
 use crate::usage::{context_tokens, millis_number};
 
-/// How a call ended.
+/// How an API call ended.
 pub(crate) enum ApiCallOutcome<'a> {
-    /// With a whole answer, recorded; its tools are under way.
+    /// A complete answer, which is recorded; its tools may be running already.
     Answered { message: Box<Message>, tool_runs: ToolRuns<'a> },
-    /// With an error, after all retries.
+    /// An error, after all retries.
     Failed(ApiError),
-    /// The turn was interrupted in the middle. `closing` ends the stream of the answer; it
-    /// is said after the line that tells of the interrupt.
+    /// The turn was interrupted. `closing_events` end the stream of the answer; they are emitted after
+    /// the entry about the interrupt.
     Interrupted { tool_runs: ToolRuns<'a>, closing_events: Vec<Entry> },
 }
 
-/// An answer as far as it has come.
+/// The part of an answer that has arrived.
 #[derive(Default)]
 struct PartialAnswer {
-    /// The message as it began.
+    /// The message without content, as the response started.
     message_head: Message,
     request_id: Option<RequestId>,
-    /// Names the call in the session file's log of calls.
+    /// Id of the call in the request log of the transcript.
     request_ref: Option<String>,
-    /// The blocks that are complete, recorded.
+    /// The complete blocks, which are recorded.
     blocks: Vec<AnswerBlock>,
-    /// The last entry before it.
+    /// UUID of the last entry before the answer.
     previous_uuid: Option<Uuid>,
     /// Whether the first event of a streamed response was received.
     has_stream_started: bool,
-    /// The last `content_block_stop`, which follows the block's line.
+    /// The last `content_block_stop`; it is emitted after the entry of its block.
     held_block_stop: Option<StreamEvent>,
     thinking_tokens: u64,
 }
 
-/// What a failed call was, as the file keeps it.
+/// A failed API call, as transcripts store it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RecordedApiError<'a> {
@@ -76,8 +76,9 @@ fn usage_so_far(message: Option<Message>) -> Usage {
 }
 
 impl<'a> AgentContext<'a> {
-    /// Asks the model to go on from what is recorded.
-    pub(crate) async fn call_api(&'a self, count: &mut TurnState) -> Result<ApiCallOutcome<'a>, AppendError> {
+    /// Sends the recorded conversation to the model. Records and emits the answer block by block and
+    /// starts its tool calls. Fails only if the transcript cannot be written.
+    pub(crate) async fn call_api(&'a self, turn: &mut TurnState) -> Result<ApiCallOutcome<'a>, AppendError> {
         if self.cancel.is_cancelled() {
             return Ok(ApiCallOutcome::Interrupted { tool_runs: ToolRuns::new(self), closing_events: Vec::new() });
         }
@@ -90,11 +91,11 @@ impl<'a> AgentContext<'a> {
                 ..stream_only::Status::default()
             })));
         }
-        let began = Instant::now();
+        let started_at = Instant::now();
         let mut model = self.current_model();
         let mut call = self.session.client.send(request);
         let mut partial = PartialAnswer::default();
-        let mut works = ToolRuns::new(self);
+        let mut tool_runs = ToolRuns::new(self);
         loop {
             let is_complete = call.is_complete();
             let event = tokio::select! {
@@ -103,11 +104,11 @@ impl<'a> AgentContext<'a> {
                 () = self.cancel.cancelled(), if !is_complete => {
                     let message = call.partial();
                     drop(call);
-                    let closing = self.handle_interrupt(partial, message, count)?;
-                    return Ok(ApiCallOutcome::Interrupted { tool_runs: works, closing_events: closing });
+                    let closing = self.handle_interrupt(partial, message, turn)?;
+                    return Ok(ApiCallOutcome::Interrupted { tool_runs, closing_events: closing });
                 }
                 event = call.next() => event,
-                () = works.advance() => continue,
+                () = tool_runs.advance() => continue,
             };
             match event {
                 Some(Ok(ApiEvent::Started { message, request_id })) => {
@@ -121,11 +122,13 @@ impl<'a> AgentContext<'a> {
                         ..PartialAnswer::default()
                     };
                 }
-                Some(Ok(ApiEvent::Event(event))) => self.handle_event(event, &call, &mut partial, count),
-                Some(Ok(ApiEvent::Block { block, .. })) => self.handle_block(block, &mut partial, &mut works, count)?,
+                Some(Ok(ApiEvent::Event(event))) => self.handle_event(event, &call, &mut partial, turn),
+                Some(Ok(ApiEvent::Block { block, .. })) => {
+                    self.handle_block(block, &mut partial, &mut tool_runs, turn)?
+                }
                 Some(Ok(ApiEvent::Withdrawn)) => {
                     self.withdraw_answer(&partial)?;
-                    works = ToolRuns::new(self);
+                    tool_runs = ToolRuns::new(self);
                     partial = PartialAnswer::default();
                 }
                 Some(Ok(ApiEvent::Retry(retry))) => self.report_retry(&retry).await?,
@@ -138,36 +141,37 @@ impl<'a> AgentContext<'a> {
                 }
                 Some(Ok(ApiEvent::Completed(answer))) => {
                     let usage = answer.message.usage.get().cloned().unwrap_or_default();
-                    self.session.usage().add_api_call(&model, &usage, began.elapsed());
+                    self.session.usage().add_api_call(&model, &usage, started_at.elapsed());
                     if self.is_main() {
                         self.session.activity.set_context_tokens(context_tokens(&usage));
                     }
-                    count.add_response(&answer.message, &usage);
+                    turn.add_response(&answer.message, &usage);
                     self.log().finish_answer(&partial.blocks, |line| {
                         let content = std::mem::take(&mut line.message.content);
                         line.message = Message { content, ..answer.message.clone() };
                     })?;
-                    return Ok(ApiCallOutcome::Answered { message: Box::new(answer.message), tool_runs: works });
+                    return Ok(ApiCallOutcome::Answered { message: Box::new(answer.message), tool_runs });
                 }
                 Some(Err(error)) => return Ok(ApiCallOutcome::Failed(error)),
                 None => {
-                    return Ok(ApiCallOutcome::Failed(ApiError::BadRequest { reason: "nobody answered".to_owned() }));
+                    return Ok(ApiCallOutcome::Failed(ApiError::BadRequest {
+                        reason: "the response ended early".to_owned(),
+                    }));
                 }
             }
         }
     }
 
-    /// Who asks, as the log of API calls names it.
+    /// The source of the call, as the request log names it.
     fn query_source(&self) -> String {
         match self.subagent() {
             None => "sdk".to_owned(),
-            Some(sub) if sub.is_builtin => format!("agent:builtin:{}", sub.agent_type),
+            Some(subagent) if subagent.is_builtin => format!("agent:builtin:{}", subagent.agent_type),
             Some(_) => "agent:custom".to_owned(),
         }
     }
 
-    /// The model that the answers of this conversation were asked for: a name of the API, or
-    /// `opusplan`, which stands for two.
+    /// The model that the user chose: a full name, or `opusplan`, an alias for two models.
     fn requested_model(&self) -> String {
         let choice = self.session.model_choice.parameters();
         let plans = self.is_main() && choice.planning_model.is_some();
@@ -178,10 +182,10 @@ impl<'a> AgentContext<'a> {
         self.is_main() && self.session.options.partial_messages
     }
 
-    fn handle_event(&self, event: StreamEvent, call: &ApiCall, partial: &mut PartialAnswer, count: &mut TurnState) {
+    fn handle_event(&self, event: StreamEvent, call: &ApiCall, partial: &mut PartialAnswer, turn: &mut TurnState) {
         partial.has_stream_started |= matches!(event, StreamEvent::MessageStart(_));
         if let StreamEvent::BlockDelta(delta) = &event {
-            count.mark_first_token();
+            turn.mark_first_token();
             if let api::Delta::Thinking(piece) = &delta.delta {
                 self.emit_thinking_tokens(&piece.thinking, partial);
             }
@@ -189,7 +193,7 @@ impl<'a> AgentContext<'a> {
         match event {
             StreamEvent::BlockStop(_) => partial.held_block_stop = Some(event),
             StreamEvent::Ping(_) => {}
-            // Hosts read the usage of every one.
+            // Hosts read the usage of every one of these events.
             StreamEvent::MessageDelta(mut delta) if !delta.usage.is_value() => {
                 delta.usage = Maybe::Value(usage_so_far(call.partial()));
                 self.emit_event(StreamEvent::MessageDelta(delta), partial);
@@ -213,7 +217,7 @@ impl<'a> AgentContext<'a> {
         }
     }
 
-    /// Says how far the model has thought; four characters are about a token.
+    /// Emits an estimate of the thinking tokens so far; four characters are about a token.
     fn emit_thinking_tokens(&self, piece: &str, partial: &mut PartialAnswer) {
         let more = (piece.chars().count() as u64).div_ceil(4).max(1);
         partial.thinking_tokens += more;
@@ -227,18 +231,18 @@ impl<'a> AgentContext<'a> {
         }
     }
 
-    /// A block is complete: it is said and recorded, and its tool begins if it may.
+    /// Emits and records a complete block, and starts its tool call if that may run.
     fn handle_block(
         &self,
         block: Block,
         partial: &mut PartialAnswer,
-        works: &mut ToolRuns<'a>,
-        count: &mut TurnState,
+        tool_runs: &mut ToolRuns<'a>,
+        turn: &mut TurnState,
     ) -> Result<(), AppendError>
     where
         Self: 'a,
     {
-        count.mark_first_token();
+        turn.mark_first_token();
         let call = block.tool_use().cloned();
         let line = self.assistant_entry(block, false, partial);
         self.emit_block(&line);
@@ -247,13 +251,13 @@ impl<'a> AgentContext<'a> {
         }
         let recorded = self.log().record_answer_block(line)?;
         if let Some(call) = call {
-            works.add(call, recorded.uuid.clone());
+            tool_runs.add(call, recorded.uuid.clone());
         }
         partial.blocks.push(recorded);
         Ok(())
     }
 
-    /// A block of an answer as the session file has it before the answer's end is known.
+    /// The entry of a block, as recorded before the end of the answer is known.
     fn assistant_entry(&self, block: Block, aborted: bool, partial: &PartialAnswer) -> Assistant {
         Assistant {
             message: Message { content: Content::Blocks(vec![block]), ..partial.message_head.clone() },
@@ -267,7 +271,8 @@ impl<'a> AgentContext<'a> {
         }
     }
 
-    /// Takes back what was said and recorded of an answer that broke.
+    /// Withdraws the blocks of an answer that failed: emits a tombstone for each, and continues the
+    /// conversation from before them.
     fn withdraw_answer(&self, partial: &PartialAnswer) -> Result<(), AppendError> {
         for block in &partial.blocks {
             let message = TombstoneTarget { uuid: Maybe::Value(block.uuid.clone()), ..TombstoneTarget::default() };
@@ -277,13 +282,13 @@ impl<'a> AgentContext<'a> {
         self.log().withdraw_answer(&partial.blocks, partial.previous_uuid.clone())
     }
 
-    /// The turn was interrupted: what was written so far is kept, unfinished calls are not.
-    /// Returns what closes the stream of the answer.
+    /// Keeps the text of an interrupted answer and drops unfinished tool calls. Returns the events that
+    /// close the stream of the answer.
     fn handle_interrupt(
         &self,
         mut partial: PartialAnswer,
         message: Option<Message>,
-        count: &mut TurnState,
+        turn: &mut TurnState,
     ) -> Result<Vec<Entry>, AppendError> {
         let usage = usage_so_far(message.clone());
         let begun = message.map(|message| message.content.into_blocks()).unwrap_or_default();
@@ -295,12 +300,12 @@ impl<'a> AgentContext<'a> {
                 partial.blocks.push(self.log().record_answer_block(line)?);
             }
         }
-        count.stop_reason = None;
+        turn.stop_reason = None;
         self.log().finish_answer(&partial.blocks, |_| ())?;
         Ok(self.closing_events(open, usage, &partial))
     }
 
-    /// What closes the stream of an interrupted answer whose blocks `open` have begun.
+    /// The events that close the stream of an interrupted answer whose blocks `open` have started.
     fn closing_events(&self, open: Range<usize>, usage: Usage, partial: &PartialAnswer) -> Vec<Entry> {
         if !self.emits_partial_messages() || !partial.has_stream_started {
             return Vec::new();
@@ -374,8 +379,8 @@ impl<'a> AgentContext<'a> {
         if self.is_main() {
             let (level, is_meta) = (Maybe::Absent, Maybe::Absent);
             let (envelope, extra) = (self.session.output.envelope(), Extra::with_spelling(Spelling::STREAM));
-            let said = system::ModelFallback { level, is_meta, envelope, extra, ..line.clone() };
-            self.session.emit_system(System::ModelFallback(Box::new(said)));
+            let stream_entry = system::ModelFallback { level, is_meta, envelope, extra, ..line.clone() };
+            self.session.emit_system(System::ModelFallback(Box::new(stream_entry)));
         }
         self.record_system(System::ModelFallback(Box::new(line))).await
     }

@@ -5,13 +5,13 @@ use quipu_message::{Content, Entry, Envelope, Maybe, Role};
 
 use crate::clock::{new_id, now};
 
-/// An attachment with an id and the time.
+/// An attachment entry with a new id and the current time. The model does not see it.
 pub(crate) fn new_attachment(attachment: Attachment) -> AttachmentEntry {
     let envelope = Envelope { uuid: Maybe::Value(new_id()), timestamp: Maybe::Value(now()), ..Envelope::default() };
     AttachmentEntry { attachment, envelope, ..AttachmentEntry::default() }
 }
 
-/// An attachment that the model is told of, in the person's voice.
+/// An attachment entry that the model sees as user messages of these texts.
 pub(crate) fn rendered_attachment(attachment: Attachment, texts: Vec<String>) -> Entry {
     let piece = |text| RenderedMessage { content: Maybe::Value(Content::Text(text)), ..RenderedMessage::default() };
     let line = AttachmentEntry {

@@ -1,5 +1,4 @@
-//! Work in the background: the host is told when it begins and ends, and the model
-//! when it ends.
+//! Background tasks: reports their start and end to the host, and their end to the model.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::input::{Prompt, TaskNotice};
 use crate::session::Session;
 use crate::tool::{Task, TaskKind, TaskStatus};
 
-/// Tells of tasks from now on.
+/// Reports the tasks of the session from now on.
 pub(crate) fn report_tasks(session: &Arc<Session>) {
     let weak = Arc::downgrade(session);
     session.workspace.tasks().set_listener(Arc::new(move |task| {
@@ -24,12 +23,12 @@ pub(crate) fn report_tasks(session: &Arc<Session>) {
     }));
 }
 
-/// Says what runs in the background now.
+/// Emits the list of running tasks.
 pub(crate) fn emit_running_tasks(session: &Session) {
     session.emit_system(running_tasks_entry(session));
 }
 
-/// What runs in the background now, as a line.
+/// The list of running tasks, for the stream.
 pub(crate) fn running_tasks_entry(session: &Session) -> System {
     let row = |task: Task| BackgroundTask {
         run_id: Maybe::Value(task.run_id.clone()),
@@ -52,9 +51,9 @@ pub(crate) fn running_tasks_entry(session: &Session) -> System {
 
 fn task_started(session: &Session, task: &Task) {
     emit_running_tasks(session);
-    // A subagent tells of itself.
+    // Subagents report their start themselves.
     if task.kind == TaskKind::Command {
-        // With a host that keeps stdin open they end with the session.
+        // With a host that keeps stdin open, commands end with the session.
         if !session.options.stream_input {
             session.queue.expect_command(&task.id);
         }
@@ -110,7 +109,7 @@ fn emit_task_ended(session: &Session, task: &Task, status: TaskStatus, summary: 
     })));
 }
 
-/// How a task ended, in words.
+/// How a task ended, as a sentence.
 fn task_summary(task: &Task, status: TaskStatus) -> String {
     let what = match &task.kind {
         TaskKind::Command => "Background command",
@@ -128,7 +127,7 @@ fn task_summary(task: &Task, status: TaskStatus) -> String {
     }
 }
 
-/// What the model is told.
+/// The prompt that informs the model about the end of a task.
 fn task_notification_text(task: &Task, status: TaskStatus, summary: &str) -> String {
     let (id, call, file, status) = (&task.id, &task.tool_use_id, task.output_path.display(), status.as_str());
     let result = match &task.kind {

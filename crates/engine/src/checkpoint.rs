@@ -1,5 +1,5 @@
-//! Copies of files before they change, so that a host can put them back to where
-//! they were before a prompt.
+//! Backups of files before they change, so that a host can restore them to their state before a
+//! prompt.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::clock::now;
 use crate::private_file;
 use crate::tool::FileChangeObserver;
 
-/// The copies of a session.
+/// The file backups of a session.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     folder: PathBuf,
@@ -27,70 +27,70 @@ pub(crate) struct Checkpoints {
 
 #[derive(Debug, Default)]
 struct CheckpointState {
-    /// The prompts, each with the copies of the files known by then.
+    /// UUIDs of the prompts, each with the backups of the files known by then.
     snapshots: Vec<(Uuid, BTreeMap<PathBuf, FileBackup>)>,
-    /// The first copy of each file: as it was before anything changed it.
+    /// The first backup of each file: before anything changed it.
     first_backups: BTreeMap<PathBuf, FileBackup>,
     versions: BTreeMap<PathBuf, u64>,
-    /// Lines that the session's file does not hold yet.
+    /// Entries that the transcript does not hold yet.
     pending_entries: Vec<Entry>,
 }
 
 impl Checkpoints {
-    /// Copies go to `folder`; paths are noted as seen from `root`. What a session's file
-    /// notes of earlier copies is taken up again.
-    pub(crate) fn restore(folder: PathBuf, root: &Path, notes: &[Entry]) -> Self {
-        let mut kept = CheckpointState::default();
-        for note in notes {
-            match note {
+    /// Backups are written to `folder`; recorded paths are relative to `root`. `entries` of an earlier
+    /// run restore the backups it made.
+    pub(crate) fn restore(folder: PathBuf, root: &Path, entries: &[Entry]) -> Self {
+        let mut state = CheckpointState::default();
+        for entry in entries {
+            match entry {
                 Entry::FileHistorySnapshot(line) => {
                     let Some((prompt, snapshot)) = line.message_id.get().zip(line.snapshot.read::<FileSnapshot>().ok())
                     else {
                         continue;
                     };
-                    let copies = snapshot.tracked_file_backups.into_iter();
-                    let copies: BTreeMap<PathBuf, FileBackup> =
-                        copies.map(|(path, copy)| (root.join(path), copy)).collect();
-                    copies.iter().for_each(|(path, copy)| kept.add_known_backup(path, copy));
-                    kept.snapshots.push((prompt.clone(), copies));
+                    let backups = snapshot.tracked_file_backups.into_iter();
+                    let backups: BTreeMap<PathBuf, FileBackup> =
+                        backups.map(|(path, backup)| (root.join(path), backup)).collect();
+                    backups.iter().for_each(|(path, backup)| state.add_known_backup(path, backup));
+                    state.snapshots.push((prompt.clone(), backups));
                 }
                 Entry::FileHistoryDelta(line) => {
-                    if let Some((path, copy)) = line.tracking_path.get().zip(line.backup.read::<FileBackup>().ok()) {
-                        kept.add_known_backup(&root.join(path), &copy);
+                    if let Some((path, backup)) = line.tracking_path.get().zip(line.backup.read::<FileBackup>().ok()) {
+                        state.add_known_backup(&root.join(path), &backup);
                     }
                 }
                 _ => {}
             }
         }
-        Self { folder, root: root.to_owned(), state: Mutex::new(kept) }
+        Self { folder, root: root.to_owned(), state: Mutex::new(state) }
     }
 
-    /// A prompt begins: every file known so far is copied as it is now.
+    /// Backs up every file known so far, as the state before this prompt.
     pub(crate) fn snapshot(&self, prompt: &Uuid) {
-        let mut kept = self.lock();
-        let paths: Vec<PathBuf> = kept.first_backups.keys().cloned().collect();
-        let mut copies = BTreeMap::new();
+        let mut state = self.lock();
+        let paths: Vec<PathBuf> = state.first_backups.keys().cloned().collect();
+        let mut backups = BTreeMap::new();
         for path in paths {
             let now = fs::read(&path).ok();
-            // A file that cannot be copied now is put back from its first copy.
-            if let Ok(copy) = self.back_up(&mut kept, &path, now.as_deref()) {
-                copies.insert(path, copy);
+            // A file that cannot be backed up now is restored from its first backup.
+            if let Ok(backup) = self.back_up(&mut state, &path, now.as_deref()) {
+                backups.insert(path, backup);
             }
         }
-        let tracked = copies.iter().map(|(path, copy)| (self.display_path(path), copy.clone())).collect();
+        let tracked = backups.iter().map(|(path, backup)| (self.display_path(path), backup.clone())).collect();
         let snapshot = FileSnapshot {
             message_id: Maybe::Value(prompt.clone()),
             tracked_file_backups: tracked,
             timestamp: Maybe::Value(now()),
             ..FileSnapshot::default()
         };
-        kept.pending_entries.push(Entry::FileHistorySnapshot(Box::new(FileHistorySnapshot {
+        state.pending_entries.push(Entry::FileHistorySnapshot(Box::new(FileHistorySnapshot {
             message_id: Maybe::Value(prompt.clone()),
             snapshot: Json::from_serialize(&snapshot),
             is_snapshot_update: Maybe::Value(false),
             ..FileHistorySnapshot::default()
         })));
-        kept.snapshots.push((prompt.clone(), copies));
+        state.snapshots.push((prompt.clone(), backups));
     }
 
     /// Removes and returns the entries that the session file does not hold yet.
@@ -101,13 +101,13 @@ impl Checkpoints {
     /// Puts the files back to where they were before a prompt, or only says what would
     /// change; `None` if there is no such prompt.
     pub(crate) fn rewind(&self, prompt: &Uuid, only_say: bool) -> Option<io::Result<RewindFilesResponse>> {
-        let kept = self.lock();
-        let (_, copies) = kept.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
+        let state = self.lock();
+        let (_, backups) = state.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
         let mut done = RewindFilesResponse { can_rewind: true, ..RewindFilesResponse::default() };
         let (mut changed, mut plus, mut minus, mut links) = (Vec::new(), 0, 0, 0);
-        for (path, first) in &kept.first_backups {
-            let copy = copies.get(path).unwrap_or(first);
-            match self.restore_file(path, copy, only_say) {
+        for (path, first) in &state.first_backups {
+            let backup = backups.get(path).unwrap_or(first);
+            match self.restore_file(path, backup, only_say) {
                 Ok(None) => {}
                 Ok(Some(RestoredFile::SkippedLink)) => links += 1,
                 Ok(Some(RestoredFile::Changed { added, removed })) => {
@@ -127,11 +127,11 @@ impl Checkpoints {
         Some(Ok(done))
     }
 
-    fn restore_file(&self, path: &Path, copy: &FileBackup, only_say: bool) -> io::Result<Option<RestoredFile>> {
+    fn restore_file(&self, path: &Path, backup: &FileBackup, only_say: bool) -> io::Result<Option<RestoredFile>> {
         if path.is_symlink() {
             return Ok(Some(RestoredFile::SkippedLink));
         }
-        let then = copy.backup_file_name.as_ref().map(|name| fs::read(self.folder.join(name))).transpose()?;
+        let then = backup.backup_file_name.as_ref().map(|name| fs::read(self.folder.join(name))).transpose()?;
         let now = fs::read(path).ok();
         if then == now {
             return Ok(None);
@@ -150,11 +150,11 @@ impl Checkpoints {
     }
 
     /// Copies a file's bytes; a file that is not there has a copy without a name.
-    fn back_up(&self, kept: &mut CheckpointState, path: &Path, bytes: Option<&[u8]>) -> io::Result<FileBackup> {
-        let version = kept.versions.entry(path.to_owned()).or_default();
+    fn back_up(&self, state: &mut CheckpointState, path: &Path, bytes: Option<&[u8]>) -> io::Result<FileBackup> {
+        let version = state.versions.entry(path.to_owned()).or_default();
         *version += 1;
         let parent = path.parent().map(|parent| parent.display().to_string());
-        let mut copy = FileBackup {
+        let mut backup = FileBackup {
             version: Maybe::Value(*version),
             backup_time: Maybe::Value(now()),
             real_parent_dir: parent.into(),
@@ -165,9 +165,9 @@ impl Checkpoints {
             let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
             let name = format!("{hash}@v{version}");
             private_file::write_file(&self.folder.join(&name), bytes)?;
-            copy.backup_file_name = Some(name);
+            backup.backup_file_name = Some(name);
         }
-        Ok(copy)
+        Ok(backup)
     }
 
     fn display_path(&self, path: &Path) -> String {
@@ -180,11 +180,11 @@ impl Checkpoints {
 }
 
 impl CheckpointState {
-    /// Takes a copy up that was made before.
-    fn add_known_backup(&mut self, path: &Path, copy: &FileBackup) {
-        self.first_backups.entry(path.to_owned()).or_insert_with(|| copy.clone());
+    /// Adds a backup of an earlier run.
+    fn add_known_backup(&mut self, path: &Path, backup: &FileBackup) {
+        self.first_backups.entry(path.to_owned()).or_insert_with(|| backup.clone());
         let version = self.versions.entry(path.to_owned()).or_default();
-        *version = copy.version.get().copied().unwrap_or_default().max(*version);
+        *version = backup.version.get().copied().unwrap_or_default().max(*version);
     }
 }
 
@@ -195,21 +195,21 @@ enum RestoredFile {
 
 impl FileChangeObserver for Checkpoints {
     fn before_change(&self, path: &Path, old: Option<&[u8]>) -> io::Result<()> {
-        let mut kept = self.lock();
-        if kept.first_backups.contains_key(path) {
+        let mut state = self.lock();
+        if state.first_backups.contains_key(path) {
             return Ok(());
         }
-        let copy = self.back_up(&mut kept, path, old)?;
-        let prompt = kept.snapshots.last().map(|(uuid, _)| uuid.clone());
-        kept.pending_entries.push(Entry::FileHistoryDelta(Box::new(FileHistoryDelta {
+        let backup = self.back_up(&mut state, path, old)?;
+        let prompt = state.snapshots.last().map(|(uuid, _)| uuid.clone());
+        state.pending_entries.push(Entry::FileHistoryDelta(Box::new(FileHistoryDelta {
             message_id: prompt.clone().into(),
             snapshot_message_id: prompt.into(),
             tracking_path: Maybe::Value(self.display_path(path)),
-            backup: Json::from_serialize(&copy),
+            backup: Json::from_serialize(&backup),
             timestamp: Maybe::Value(now()),
             ..FileHistoryDelta::default()
         })));
-        kept.first_backups.insert(path.to_owned(), copy);
+        state.first_backups.insert(path.to_owned(), backup);
         Ok(())
     }
 }

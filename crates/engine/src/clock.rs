@@ -1,12 +1,12 @@
-//! Fresh ids and the time: the one place where the engine asks for either.
+//! New ids and the current time: the only place where the engine gets either.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use quipu_message::{StampSource, Uuid};
 
-/// Stamps lines with random ids and the present time, at least a millisecond after the
-/// line before: some readers take lines of one kind and time for copies of each other.
+/// Gives entries random ids and the current time, at least a millisecond after the entry before:
+/// some readers take entries of one type and time for copies of each other.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock;
 
@@ -21,27 +21,27 @@ impl StampSource for Clock {
     }
 }
 
-/// The last time given out, in milliseconds since 1970.
+/// The last time given to an entry, in milliseconds since 1970.
 static LAST_TIMESTAMP_MILLIS: AtomicI64 = AtomicI64::new(i64::MIN);
 
-/// `now`, or the millisecond after `last` if that is later; it becomes the last.
+/// Returns `now`, or the millisecond after `last` if that is later, and stores it in `last`.
 fn next_timestamp(last: &AtomicI64, now: i64) -> i64 {
     let next = |last: i64| now.max(last.saturating_add(1));
     let before = last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
     next(before.unwrap_or_else(|last| last))
 }
 
-/// A fresh id.
+/// A new random UUID.
 pub(crate) fn new_id() -> Uuid {
     Clock.new_uuid()
 }
 
-/// The present moment as text.
+/// The current time as RFC 3339 text in UTC.
 pub(crate) fn now() -> String {
     Clock.now()
 }
 
-/// Names a run of a task; later ones sort after earlier ones.
+/// A new id for a run of a task. Later ids sort after earlier ones.
 pub(crate) fn new_run_id() -> String {
     format!("{:011x}-{}", now_millis(), &new_id().as_str()[..8])
 }

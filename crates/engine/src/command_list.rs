@@ -4,7 +4,7 @@ use quipu_message::control::response::SlashCommand;
 
 use crate::definitions::Definitions;
 
-/// Commands that run without the model, and what they do.
+/// Commands that run without the model: name, description, hint for arguments.
 pub(crate) const LOCAL_COMMANDS: [(&str, &str, &str); 7] = [
     ("compact", "Replace the conversation by a summary of it", "[what to keep]"),
     ("clear", "Begin a new conversation", ""),
@@ -15,14 +15,14 @@ pub(crate) const LOCAL_COMMANDS: [(&str, &str, &str); 7] = [
     ("rename", "Give the session a title", "[title]"),
 ];
 
-/// The names of all commands.
-pub(crate) fn command_names(catalog: &Definitions) -> Vec<String> {
+/// The names of all commands, without the slash.
+pub(crate) fn command_names(definitions: &Definitions) -> Vec<String> {
     let local = LOCAL_COMMANDS.iter().map(|(name, ..)| (*name).to_owned());
-    catalog.saved_prompts.keys().cloned().chain(local).collect()
+    definitions.saved_prompts.keys().cloned().chain(local).collect()
 }
 
-/// All commands, as hosts list them.
-pub(crate) fn list_commands(catalog: &Definitions) -> Vec<SlashCommand> {
+/// All commands, for the control protocol.
+pub(crate) fn list_commands(definitions: &Definitions) -> Vec<SlashCommand> {
     let row = |name: &str, description: &str, hint: &str, builtin: bool| SlashCommand {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -30,7 +30,9 @@ pub(crate) fn list_commands(catalog: &Definitions) -> Vec<SlashCommand> {
         builtin: builtin.then_some(true).into(),
         ..SlashCommand::default()
     };
-    let saved =
-        catalog.saved_prompts.values().map(|saved| row(&saved.name, &saved.description, &saved.argument_hint, false));
+    let saved = definitions
+        .saved_prompts
+        .values()
+        .map(|saved| row(&saved.name, &saved.description, &saved.argument_hint, false));
     saved.chain(LOCAL_COMMANDS.iter().map(|(name, about, hint)| row(name, about, hint, true))).collect()
 }

@@ -1,4 +1,4 @@
-//! Slash commands: some run here without the model, some are prompts under a name.
+//! Slash commands: local ones run without the model, others expand to a saved prompt.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,36 +27,37 @@ use crate::typed_command::TypedCommand;
 mod compact_command;
 mod inline_commands;
 
-/// Commands of the interactive program, which need a terminal, an account or an editor.
+/// Commands of the interactive program that are not available here: they need a terminal, an account
+/// or an editor.
 const INTERACTIVE_COMMANDS: &str = "add-dir agents bug color config effort exit export fast feedback fork goal help hooks ide login \
                         logout mcp memory output-style permissions plan plugin quit release-notes resume rewind \
                         sandbox skills status statusline tasks terminal-setup theme upgrade vim";
 
-/// The note before a command's lines, so that the model leaves them alone.
-const LOCAL_COMMAND_CAVEAT: &str = "<local-command-caveat>The person ran the local commands below. Their words and output are not \
+/// The note before the entries of a local command, so that the model does not answer them.
+const LOCAL_COMMAND_CAVEAT: &str = "<local-command-caveat>The user ran the local commands below. Their text and output are not \
                       addressed to you: do not answer them unless you are asked to.</local-command-caveat>";
 
-/// What became of a prompt.
+/// A prompt after slash commands and mentions were handled.
 pub(crate) enum ExpandedPrompt {
-    /// Plain words, with what goes beside them.
+    /// Plain text.
     Plain {
-        /// Files mentioned, companions of pictures, notes.
+        /// Entries to record with the prompt: mentioned files, image paths, notes.
         attachments: Vec<Entry>,
     },
-    /// A saved prompt.
+    /// A command that expands to a saved prompt.
     SavedPrompt {
-        /// The line that tells of the command.
+        /// The entry that names the command.
         user: Box<User>,
-        /// The prompt itself.
+        /// Entries to record with it; the first is the expanded prompt.
         attachments: Vec<Entry>,
         /// The model that answers it; the session's if `None`.
         model: Option<String>,
     },
-    /// It ran here; there is nothing to answer.
+    /// A local command, which has run; there is nothing to answer.
     HandledLocally,
 }
 
-/// Expands a prompt, or runs it when it is a local command.
+/// Expands a prompt, or runs it if it is a local command. Fails if the transcript cannot be written.
 pub(crate) async fn expand_prompt(
     session: &Arc<Session>,
     prompt: &Prompt,
@@ -65,7 +66,7 @@ pub(crate) async fn expand_prompt(
     if prompt.task_notice.is_some() {
         return Ok(ExpandedPrompt::Plain { attachments: Vec::new() });
     }
-    // What a saved prompt allows, it allows for its own turn.
+    // The rules of a saved prompt hold for its own turn only.
     session.permissions.change_rules(|rules| rules.remove_source(RuleSource::Command));
     let typed =
         TypedCommand::from_content(&prompt.content).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
@@ -101,10 +102,10 @@ pub(crate) async fn expand_prompt(
     if let Some(uuid) = &prompt.uuid {
         user.envelope.uuid = Maybe::Value(uuid.clone());
     }
-    let talk = main_context(session, prompt.uuid.clone(), cancel.clone());
+    let ctx = main_context(session, prompt.uuid.clone(), cancel.clone());
     let body = saved.expand(args);
     let files = crate::mentions::file_attachments(session, &body);
-    let body = inline_commands::expand_commands(&talk, &body).await;
+    let body = inline_commands::expand_commands(&ctx, &body).await;
     let mut blocks = before;
     blocks.push(Block::new_text(body));
     let mut body = factory::meta_user(blocks, &mut Clock);
@@ -115,35 +116,35 @@ pub(crate) async fn expand_prompt(
         ..attachment::CommandPermissions::default()
     };
     let permissions = new_attachment(Attachment::CommandPermissions(Box::new(permissions)));
-    let mut beside = vec![Entry::User(Box::new(body)), Entry::Attachment(Box::new(permissions))];
-    beside.extend(files);
+    let mut attachments = vec![Entry::User(Box::new(body)), Entry::Attachment(Box::new(permissions))];
+    attachments.extend(files);
     let model = saved.model.as_deref().map(|model| session.models.resolve(model));
-    Ok(ExpandedPrompt::SavedPrompt { user: Box::new(user), attachments: beside, model })
+    Ok(ExpandedPrompt::SavedPrompt { user: Box::new(user), attachments, model })
 }
 
-/// Answers a command of the interactive program without the model.
+/// Answers that a command of the interactive program is not available.
 async fn reject_interactive_command(
     session: &Arc<Session>,
     name: &str,
     prompt: &Prompt,
     cancel: &CancellationToken,
 ) -> Result<(), AppendError> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let text = format!("/{name} is not available in this environment");
     let stdout = format!("<local-command-stdout>{text}</local-command-stdout>");
     let line = |content: String| local_command_entry(content, Maybe::Absent);
     session.record(vec![line(format!("/{name}")), line(stdout.clone())]).await?;
     emit_init(&main_context(session, prompt.uuid.clone(), cancel.clone()));
     emit_command_output(session, &text, stdout, Maybe::Absent);
-    turn_result::emit_or_hold(session, turn_result::local_command_result(session, name, &text, began));
+    turn_result::emit_or_hold(session, turn_result::local_command_result(session, name, &text, started_at));
     Ok(())
 }
 
-/// Tells the model that a command is not there, so that it can say so.
+/// A note for the model that a command does not exist, so that it can say so.
 fn unknown_command_attachment(session: &Session, name: &str) -> Entry {
     let names = command_names(&session.definitions());
     let text = format!(
-        "The person typed /{name}, which is not a command here. The commands are: {}. Take the words as they are, or \
+        "The user typed /{name}, which is not a command here. The commands are: {}. Take the text as it is, or \
          say which command may be meant.",
         names.join(", ")
     );
@@ -162,10 +163,10 @@ async fn run_local_command(
     prompt: &Prompt,
     cancel: &CancellationToken,
 ) -> Result<(), AppendError> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let text = match name {
         "compact" => return compact_command::run(session, args, cancel).await,
-        "clear" => return clear_conversation(session, prompt, began).await,
+        "clear" => return clear_conversation(session, prompt, started_at).await,
         "context" => crate::context_usage::context_usage_text(session),
         "cost" | "usage" => session.usage().to_text(),
         "model" if args.is_empty() => format!("The model is {}", session.model_choice.model()),
@@ -173,7 +174,7 @@ async fn run_local_command(
             let (model, _) = session.set_model(args);
             format!("Set model to `{model}` for this session only")
         }
-        "rename" if args.is_empty() => "Say the title after the command, as in /rename my title".to_owned(),
+        "rename" if args.is_empty() => "Give a title after the command, as in /rename my title".to_owned(),
         _ => {
             session.rename(args)?;
             format!("Session renamed to: {args}")
@@ -184,15 +185,15 @@ async fn run_local_command(
     let recorded = if name == "cost" { "usage" } else { name };
     let [caveat, command] = command_entries_for_prompt(prompt, recorded, args);
     session.record(vec![caveat, command.clone(), command_output_entry(recorded, args, &stdout)]).await?;
-    let talk = main_context(session, prompt.uuid.clone(), cancel.clone());
-    emit_init(&talk);
+    let ctx = main_context(session, prompt.uuid.clone(), cancel.clone());
+    emit_init(&ctx);
     emit_command_output(session, &text, stdout, Maybe::Value(new_command_run(recorded, args)));
-    emit_command_replay(&talk, &command);
-    turn_result::emit_or_hold(session, turn_result::local_command_result(session, name, &text, began));
+    emit_command_replay(&ctx, &command);
+    turn_result::emit_or_hold(session, turn_result::local_command_result(session, name, &text, started_at));
     Ok(())
 }
 
-/// Says what a command printed.
+/// Emits the output of a command.
 fn emit_command_output(session: &Session, text: &str, stdout: String, run: Maybe<CommandRun>) {
     let mut answer = factory::synthetic_assistant(text.to_owned(), &mut Clock);
     answer.message.stop_reason = StopReason::EndTurn.into();
@@ -207,17 +208,17 @@ fn emit_command_output(session: &Session, text: &str, stdout: String, run: Maybe
     session.output.emit(Entry::Assistant(Box::new(answer)));
 }
 
-/// Echoes a command that ran here, to a host that asked for its prompts back.
-fn emit_command_replay(talk: &AgentContext<'_>, command: &Entry) {
+/// Emits a local command back to a host that asked for its prompts.
+fn emit_command_replay(ctx: &AgentContext<'_>, command: &Entry) {
     if let Entry::User(user) = command
-        && talk.session.options.replay_user_messages
+        && ctx.session.options.replay_user_messages
     {
-        talk.emit_replay(user);
+        ctx.emit_replay(user);
     }
 }
 
-/// A new conversation begins, in a file of its own.
-async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, began: Instant) -> Result<(), AppendError> {
+/// Runs `/clear`: the session continues with a new id, an empty conversation and a new transcript.
+async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, started_at: Instant) -> Result<(), AppendError> {
     session.record_session_end(true)?;
     session.flush().await?;
     let id = SessionId::from(new_id().as_str());
@@ -246,10 +247,10 @@ async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, began: Inst
     let [caveat, command] = command_entries_for_prompt(prompt, "clear", "");
     session.record(vec![caveat, command.clone(), command_output_entry("clear", "", "")]).await?;
     session.run_start_hooks("clear").await;
-    let talk = main_context(session, prompt.uuid.clone(), CancellationToken::new());
-    emit_init(&talk);
-    emit_command_replay(&talk, &command);
-    turn_result::emit_or_hold(session, turn_result::local_command_result(session, "clear", "", began));
+    let ctx = main_context(session, prompt.uuid.clone(), CancellationToken::new());
+    emit_init(&ctx);
+    emit_command_replay(&ctx, &command);
+    turn_result::emit_or_hold(session, turn_result::local_command_result(session, "clear", "", started_at));
     Ok(())
 }
 
@@ -257,7 +258,7 @@ fn new_command_run(name: &str, args: &str) -> CommandRun {
     CommandRun { command: name.to_owned(), args: Maybe::Value(args.to_owned()), ..CommandRun::default() }
 }
 
-/// What a command printed, as a line of the file.
+/// The entry for the output of a command.
 fn command_output_entry(name: &str, args: &str, stdout: &str) -> Entry {
     local_command_entry(stdout.to_owned(), Maybe::Value(new_command_run(name, args)))
 }
@@ -274,7 +275,7 @@ fn local_command_entry(content: String, command_run: Maybe<CommandRun>) -> Entry
     Entry::System(Box::new(System::LocalCommand(Box::new(line))))
 }
 
-/// As [`command_entries`], the command under the id of the prompt that it was typed in.
+/// As [`command_entries`], with the UUID of the prompt that the command was typed in.
 fn command_entries_for_prompt(prompt: &Prompt, name: &str, args: &str) -> [Entry; 2] {
     let [caveat, mut command] = command_entries(name, args);
     if let (Entry::User(user), Some(uuid)) = (&mut command, &prompt.uuid) {
@@ -283,7 +284,7 @@ fn command_entries_for_prompt(prompt: &Prompt, name: &str, args: &str) -> [Entry
     [caveat, command]
 }
 
-/// The caveat and the command, as lines of the file.
+/// The entries for a local command: a caveat, then the command.
 pub(crate) fn command_entries(name: &str, args: &str) -> [Entry; 2] {
     let command = format!(
         "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
@@ -293,16 +294,16 @@ pub(crate) fn command_entries(name: &str, args: &str) -> [Entry; 2] {
     [Entry::User(Box::new(caveat)), Entry::User(Box::new(factory::user(command, &mut Clock)))]
 }
 
-/// What a command printed: the line of the file, and the line that is said.
+/// The output of a command as an entry for the transcript and as one for the stream.
 pub(crate) fn stdout_entries(session: &Session, text: &str) -> (Entry, Entry) {
     let text = format!("<local-command-stdout>{text}</local-command-stdout>");
     let user = factory::user(Content::Text(text), &mut Clock);
-    let said = User {
+    let stream_entry = User {
         message: user.message.clone(),
         is_replay: Maybe::Value(true),
         envelope: Envelope { uuid: user.envelope.uuid.clone(), ..session.output.timestamped_envelope() },
         extra: Extra::with_spelling(Spelling::STREAM),
         ..User::default()
     };
-    (Entry::User(Box::new(user)), Entry::User(Box::new(said)))
+    (Entry::User(Box::new(user)), Entry::User(Box::new(stream_entry)))
 }

@@ -1,5 +1,4 @@
-//! Compaction: the conversation is replaced by a summary of it, on request or
-//! before the context is full.
+//! Compaction: replaces the conversation by a summary, on request or before the context is full.
 
 use std::time::Instant;
 
@@ -20,11 +19,11 @@ use crate::options::Autocompact;
 use crate::session::Session;
 use crate::side_calls::last_text;
 
-/// What the model is asked for.
+/// The request for a summary.
 const SUMMARY_PROMPT: &str = "\
 The conversation is about to be replaced by your summary of it, so write down everything that is needed to go on. \
 Answer with text only and call no tools. First think in <analysis> tags; then write, in <summary> tags:
-1. What the person wants, in their own words where the wording matters, and every correction they made.
+1. What the user wants, in their own words where the wording matters, and every correction they made.
 2. What was decided and why.
 3. Files read, made or changed, with the parts that matter.
 4. What failed and how it was solved.
@@ -32,28 +31,28 @@ Answer with text only and call no tools. First think in <analysis> tags; then wr
 
 /// Why a compaction was not made.
 pub(crate) enum CompactionError {
-    /// There is nothing to sum up.
+    /// The conversation has no answer yet that could be summarised.
     TooShort,
-    /// The model could not be asked.
+    /// The API call failed, or its answer was empty.
     Api(String),
-    /// A hook refused.
+    /// A hook denied it; the reason.
     HookDenied(String),
-    /// It was broken off.
+    /// The turn was interrupted.
     Interrupted,
-    /// The file cannot be written.
+    /// The transcript cannot be written.
     Append(AppendError),
 }
 
-/// What stays beside the summary.
+/// Which entries stay in the context after the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeepPolicy {
-    /// The last answer and what came after it.
+    /// The last answer and everything after it.
     LastAnswer,
-    /// What is not answered yet, if that can stand alone.
+    /// Only entries after the last answer, unless they are its tool results.
     OnlyUnanswered,
 }
 
-/// A compaction that was recorded.
+/// A recorded compaction.
 pub(crate) struct Compaction {
     boundary: CompactBoundary,
     summary: User,
@@ -65,29 +64,28 @@ impl AgentContext<'_> {
         compact(self, CompactTrigger::Manual, instructions, KeepPolicy::LastAnswer).await
     }
 
-    /// Compacts if the last call has nearly filled the context. Returns false if that
-    /// failed: the call is then tried as it is.
+    /// Compacts if the last API call has nearly filled the context. Returns false if that failed; the
+    /// next call is then tried with the whole conversation.
     pub(crate) async fn compact_if_full(&self) -> Result<bool, AppendError> {
         let filled = self.session.activity.context_tokens();
         if filled < self.auto_compact_threshold() { Ok(true) } else { self.auto_compact(KeepPolicy::LastAnswer).await }
     }
 
-    /// Compacts because the API refused the conversation as too long; false if nothing was
-    /// gained.
+    /// Compacts because the API rejected the conversation as too long. Returns false if it could not.
     pub(crate) async fn compact_on_overflow(&self) -> Result<bool, AppendError> {
         self.auto_compact(KeepPolicy::OnlyUnanswered).await
     }
 
-    /// Compacts, unless the user wants to do that alone.
+    /// Compacts, unless the user has turned automatic compaction off.
     async fn auto_compact(&self, keep: KeepPolicy) -> Result<bool, AppendError> {
         let off = self.session.settings().strongest_value(|known| known.auto_compact_enabled) == Some(false);
         if off || self.session.var("DISABLE_AUTO_COMPACT").is_some() || !self.is_main() {
             return Ok(false);
         }
         match compact(self, CompactTrigger::Auto, "", keep).await {
-            Ok(summed) => {
-                emit_boundary(self.session, summed);
-                // The turn goes on without a prompt that could be told them.
+            Ok(compaction) => {
+                emit_boundary(self.session, compaction);
+                // No prompt follows that would bring these facts back into the context.
                 let mut facts = announce::due_attachments(self);
                 facts.extend(announce::due_instructions(self));
                 facts.extend(announce::date_attachment(self));
@@ -111,69 +109,70 @@ impl AgentContext<'_> {
 }
 
 async fn compact(
-    talk: &AgentContext<'_>,
+    ctx: &AgentContext<'_>,
     trigger: CompactTrigger,
-    wish: &str,
+    instructions: &str,
     keep: KeepPolicy,
 ) -> Result<Compaction, CompactionError> {
-    emit_status(talk.session, Some(ActivityStatus::Compacting), None, None);
-    let done = summarise_conversation(talk, trigger, wish, keep).await;
+    emit_status(ctx.session, Some(ActivityStatus::Compacting), None, None);
+    let done = summarise_conversation(ctx, trigger, instructions, keep).await;
     match &done {
-        Ok(_) => emit_status(talk.session, None, Some(CompactResult::Success), None),
-        Err(trouble) => emit_status(talk.session, None, Some(CompactResult::Failed), Some(trouble.message())),
+        Ok(_) => emit_status(ctx.session, None, Some(CompactResult::Success), None),
+        Err(error) => emit_status(ctx.session, None, Some(CompactResult::Failed), Some(error.message())),
     }
     done
 }
 
 async fn summarise_conversation(
-    talk: &AgentContext<'_>,
+    ctx: &AgentContext<'_>,
     trigger: CompactTrigger,
-    wish: &str,
+    instructions: &str,
     keep: KeepPolicy,
 ) -> Result<Compaction, CompactionError> {
-    let session = talk.session;
+    let session = ctx.session;
     let input = PreCompact {
         trigger: trigger.clone(),
-        custom_instructions: Maybe::Value(wish.to_owned()),
+        custom_instructions: Maybe::Value(instructions.to_owned()),
         base: session.hook_base(),
         ..PreCompact::default()
     };
-    let effects = session.run_hooks(input, Some(trigger.as_str()), None, &talk.cancel).await;
-    if let Some(why) = effects.deny_reason {
+    let hook_outcome = session.run_hooks(input, Some(trigger.as_str()), None, &ctx.cancel).await;
+    if let Some(why) = hook_outcome.deny_reason {
         return Err(CompactionError::HookDenied(why));
     }
-    let (kept, messages) = {
-        let log = talk.log();
-        let (summed, kept) = log.context().split_at(first_kept_index(log.context(), keep));
-        (uuids(kept), for_api(&summed.iter().collect::<Vec<_>>()))
+    let (preserved, messages) = {
+        let log = ctx.log();
+        let (compaction, preserved) = log.context().split_at(first_kept_index(log.context(), keep));
+        (uuids(preserved), for_api(&compaction.iter().collect::<Vec<_>>()))
     };
-    // One request alone is its own summary.
+    // Without an answer there is nothing to summarise.
     if !messages.iter().any(|message| message.role == Role::Assistant) {
         return Err(CompactionError::TooShort);
     }
-    let mut request = Request { messages, ..talk.base_request() };
-    let wish = if wish.is_empty() { String::new() } else { format!("\n\nThe person adds: {wish}") };
-    let ask = Block::new_text(format!("{SUMMARY_PROMPT}{wish}"));
+    let mut request = Request { messages, ..ctx.base_request() };
+    let instructions =
+        if instructions.is_empty() { String::new() } else { format!("\n\nThe user adds: {instructions}") };
+    let ask = Block::new_text(format!("{SUMMARY_PROMPT}{instructions}"));
     match request.messages.last_mut().filter(|message| message.role == Role::User) {
         Some(last) => last.content = [std::mem::take(&mut last.content).into_blocks(), vec![ask]].concat().into(),
         None => request.messages.push(Message::new(Role::User, vec![ask])),
     }
     request.has_uncached_tail = true;
-    let began = Instant::now();
-    let answer = loop {
-        let answer = tokio::select! {
-            answer = session.client.call(&request).response() => answer,
-            () = talk.cancel.cancelled() => return Err(CompactionError::Interrupted),
+    let started_at = Instant::now();
+    let response = loop {
+        let response = tokio::select! {
+            response = session.client.call(&request).response() => response,
+            () = ctx.cancel.cancelled() => return Err(CompactionError::Interrupted),
         };
-        match answer {
-            Ok(answer) => break answer,
+        match response {
+            Ok(response) => break response,
             Err(error) if error.is_prompt_too_long() && drop_older_half(&mut request.messages) => {}
             Err(error) => return Err(CompactionError::Api(error.to_string())),
         }
     };
-    let usage = answer.message.usage.get().cloned().unwrap_or_default();
-    session.usage().add_api_call(&request.model, &usage, began.elapsed());
-    let text = last_text(&answer.message);
+    let usage = response.message.usage.get().cloned().unwrap_or_default();
+    session.usage().add_api_call(&request.model, &usage, started_at.elapsed());
+    let text = last_text(&response.message);
     if text.trim().is_empty() {
         return Err(CompactionError::Api("the model wrote no summary".to_owned()));
     }
@@ -181,16 +180,16 @@ async fn summarise_conversation(
     let mut summary = factory::user(told, &mut Clock);
     let pre_tokens = session.activity.context_tokens();
     let (boundary, recorded) = {
-        let mut log = talk.log();
+        let mut log = ctx.log();
         let anchor = summary.envelope.uuid.get().cloned().unwrap_or_default();
-        let mut boundary = factory::compact_boundary(trigger.clone(), pre_tokens, &kept, &anchor, &mut Clock);
+        let mut boundary = factory::compact_boundary(trigger.clone(), pre_tokens, &preserved, &anchor, &mut Clock);
         boundary.envelope.logical_parent_uuid = log.leaf_uuid().cloned().into();
-        // It comes after the boundary.
+        // Readers that sort by time must find it after the boundary.
         summary.envelope.timestamp = Maybe::Value(now());
-        let recorded = log.compact(boundary.clone(), summary.clone(), &kept).map_err(CompactionError::Append)?;
+        let recorded = log.compact(boundary.clone(), summary.clone(), &preserved).map_err(CompactionError::Append)?;
         (boundary, recorded)
     };
-    talk.wait_until_written(recorded).await.map_err(CompactionError::Append)?;
+    ctx.wait_until_written(recorded).await.map_err(CompactionError::Append)?;
     session.activity.set_context_tokens(0);
     session.memory.clear_path_rules();
     if session.hooks.has_hooks_for(PostCompact::NAME) {
@@ -200,13 +199,13 @@ async fn summarise_conversation(
             base: session.hook_base(),
             ..PostCompact::default()
         };
-        session.run_hooks(input, Some(trigger.as_str()), None, &talk.cancel).await;
+        session.run_hooks(input, Some(trigger.as_str()), None, &ctx.cancel).await;
     }
     Ok(Compaction { boundary, summary })
 }
 
-/// Leaves the older half out of what is summed up; false when there is none to leave
-/// out. The first message stays: it is the request, or the summary of what was before.
+/// Removes the older half of the messages to summarise. Returns false if too few are left. The first
+/// message stays: it is the first prompt, or an earlier summary.
 fn drop_older_half(messages: &mut Vec<Message>) -> bool {
     let middle = messages.len() / 2 + 1;
     let Some(next) = (middle..messages.len()).find(|at| messages[*at].role == Role::User) else { return false };
@@ -215,7 +214,7 @@ fn drop_older_half(messages: &mut Vec<Message>) -> bool {
     true
 }
 
-/// The first of the entries that stay beside the summary. A call stays with its results.
+/// Index of the first entry that stays in the context. A tool call stays with its results.
 fn first_kept_index(context: &[Node], keep: KeepPolicy) -> usize {
     let answered = |node: &Node| node.assistant().is_some_and(|line| !line.is_api_error());
     let Some(last) = context.iter().rposition(answered) else { return 0 };
@@ -231,7 +230,7 @@ fn uuids(nodes: &[Node]) -> Vec<Uuid> {
     nodes.iter().filter_map(|node| node.uuid().cloned()).collect()
 }
 
-/// What stands between two tags; the whole when they are not there.
+/// The text between two tags; all of it if they are missing.
 fn text_between_tags<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
     let start = text.find(open).map_or(0, |at| at + open.len());
     let end = text[start..].find(close).map_or(text.len(), |at| start + at);
@@ -253,12 +252,11 @@ fn emit_status(
     })));
 }
 
-/// Says where the conversation was cut, and the summary: what the file has, as the stream
-/// has it.
-pub(crate) fn emit_boundary(session: &Session, summed: Compaction) {
-    let Compaction { mut boundary, summary } = summed;
+/// Emits the boundary and the summary that were recorded.
+pub(crate) fn emit_boundary(session: &Session, compaction: Compaction) {
+    let Compaction { mut boundary, summary } = compaction;
     let stream = || Extra::with_spelling(Spelling::STREAM);
-    // Only a summary that the user asked for answers a prompt.
+    // Only the summary of `/compact` is the answer to a prompt.
     let by_command =
         boundary.compact_metadata.get().is_some_and(|data| data.trigger.get() == Some(&CompactTrigger::Manual));
     if let Maybe::Value(data) = &mut boundary.compact_metadata {

@@ -1,4 +1,4 @@
-//! What fills the context, counted here: four characters are about a token.
+//! What fills the context, estimated at four bytes per token.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::main_context::main_context;
 use crate::model::ModelLimits;
 use crate::session::Session;
 
-/// A tool of an MCP server, as the listing shows it.
+/// The tokens of one MCP tool.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct McpToolTokens {
@@ -19,15 +19,15 @@ struct McpToolTokens {
     tokens: u64,
 }
 
-/// What fills the context.
+/// Estimates the tokens of the next request by category.
 pub(crate) fn context_usage(session: &Arc<Session>) -> GetContextUsageResponse {
-    let talk = main_context(session, None, CancellationToken::new());
-    let request = talk.full_request();
-    let size = ModelLimits::for_model(&talk.model);
-    let of = |text: &str| (text.len() as u64).div_ceil(4);
-    let json = |value: Json| of(value.text());
+    let ctx = main_context(session, None, CancellationToken::new());
+    let request = ctx.full_request();
+    let size = ModelLimits::for_model(&ctx.model);
+    let tokens_in = |text: &str| (text.len() as u64).div_ceil(4);
+    let json = |value: Json| tokens_in(value.text());
     let (theirs, ours): (Vec<_>, Vec<_>) = request.tools.iter().partition(|tool| tool.name.starts_with("mcp__"));
-    let prompt: u64 = request.system.iter().map(|part| of(part)).sum();
+    let prompt: u64 = request.system.iter().map(|part| tokens_in(part)).sum();
     let tools: u64 = ours.iter().map(|tool| json(Json::from_serialize(tool))).sum();
     let mcp: u64 = theirs.iter().map(|tool| json(Json::from_serialize(tool))).sum();
     let messages: u64 = request.messages.iter().map(|message| json(Json::from_serialize(message))).sum();
@@ -57,7 +57,7 @@ pub(crate) fn context_usage(session: &Arc<Session>) -> GetContextUsageResponse {
         max_tokens: size.context_window,
         raw_max_tokens: size.context_window,
         percentage: (used * 100).div_ceil(size.context_window),
-        model: talk.model.clone(),
+        model: ctx.model.clone(),
         mcp_tools: theirs
             .iter()
             .map(|tool| {
@@ -73,7 +73,7 @@ pub(crate) fn context_usage(session: &Arc<Session>) -> GetContextUsageResponse {
     }
 }
 
-/// The same in words.
+/// The estimate as a Markdown table.
 pub(crate) fn context_usage_text(session: &Arc<Session>) -> String {
     let usage = context_usage(session);
     let mut text = format!(

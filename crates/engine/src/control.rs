@@ -1,4 +1,4 @@
-//! The host's side of the conversation: what it asks, in the order it asks.
+//! Routing of input lines from the host.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ mod dispatch;
 mod responses;
 mod settings_change;
 
-/// Takes what the host says. Answers and interrupts are heard at once; requests and
-/// prompts are taken one after another, so that a prompt finds what was set before it.
+/// Routes input lines. Control responses and interrupts are handled at once; other control requests
+/// and prompts are handled one after another, so that a prompt runs with the settings sent before it.
 pub(crate) struct InputRouter {
     session: Arc<Session>,
     queue: mpsc::UnboundedSender<QueuedInput>,
@@ -28,14 +28,14 @@ enum QueuedInput {
 
 impl InputRouter {
     pub(crate) fn new(session: Arc<Session>) -> Self {
-        let (orders, taken) = mpsc::unbounded_channel();
+        let (inputs, taken) = mpsc::unbounded_channel();
         tokio::spawn(process_queue(Arc::clone(&session), taken));
-        Self { session, queue: orders }
+        Self { session, queue: inputs }
     }
 
-    /// Takes one line.
-    pub(crate) fn route(&self, said: HostInput) {
-        let order = match said {
+    /// Routes one line.
+    pub(crate) fn route(&self, input: HostInput) {
+        let input = match input {
             HostInput::ControlResponse(response) => return self.session.host.deliver_response(*response),
             HostInput::ControlRequest(request) if matches!(request.request, RequestBody::Interrupt(_)) => {
                 let response = dispatch::interrupt(&self.session, &request);
@@ -43,28 +43,28 @@ impl InputRouter {
             }
             HostInput::ControlRequest(request) => QueuedInput::Request(request),
             HostInput::Prompt(prompt) => QueuedInput::Prompt(prompt),
-            HostInput::Error(words) => {
-                return self.session.output.warn_on_stderr(format!("the host reports an error: {words}"));
+            HostInput::Error(text) => {
+                return self.session.output.warn_on_stderr(format!("the host reports an error: {text}"));
             }
             HostInput::ControlCancel(_) | HostInput::Ignored => return,
         };
-        // Nobody takes orders only while the process ends.
-        let _ = self.queue.send(order);
+        // The receiver is dropped only when the process ends.
+        let _ = self.queue.send(input);
     }
 
-    /// The host says no more.
+    /// Stdin has ended: the prompt queue closes after the lines so far.
     pub(crate) fn close(&self) {
         let _ = self.queue.send(QueuedInput::Close);
     }
 }
 
-async fn process_queue(session: Arc<Session>, mut orders: mpsc::UnboundedReceiver<QueuedInput>) {
-    while let Some(order) = orders.recv().await {
-        match order {
+async fn process_queue(session: Arc<Session>, mut inputs: mpsc::UnboundedReceiver<QueuedInput>) {
+    while let Some(input) = inputs.recv().await {
+        match input {
             QueuedInput::Request(request) => {
-                let (response, after) = dispatch::handle_request(&session, &request).await;
+                let (response, entries_after) = dispatch::handle_request(&session, &request).await;
                 session.output.emit(Entry::ControlResponse(Box::new(response)));
-                after.into_iter().for_each(|entry| session.output.emit(entry));
+                entries_after.into_iter().for_each(|entry| session.output.emit(entry));
             }
             QueuedInput::Prompt(prompt) => {
                 session.connect_mcp().await;

@@ -1,5 +1,4 @@
-//! The one place where entries are recorded: the session's file, and what the
-//! model sees of it.
+//! Recording of entries: the transcript file, and the context that the model gets from it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ mod request_log;
 
 use request_log::RequestLogWriter;
 
-/// A block of an answer that was recorded before the answer's end is known.
+/// A block of an answer, recorded before the end of the answer is known.
 #[derive(Debug)]
 pub(crate) struct AnswerBlock {
     pub(crate) uuid: Uuid,
@@ -27,7 +26,7 @@ pub(crate) struct AnswerBlock {
     queued: Option<QueuedHandle>,
 }
 
-/// What was recorded, until it is written.
+/// Entries that are recorded and not written yet.
 #[derive(Debug)]
 #[must_use = "whoever tells of it waits until it is written"]
 pub(crate) struct PendingWrite(Option<oneshot::Receiver<Result<(), AppendError>>>);
@@ -42,7 +41,7 @@ impl PendingWrite {
         (Box::new(done), Self(Some(written)))
     }
 
-    /// Returns when it is written; a user's words are on stable storage then.
+    /// Returns when the entries are written; user prompts are then on stable storage.
     pub(crate) async fn wait(self) -> Result<(), AppendError> {
         match self.0 {
             Some(written) => written.await.unwrap_or(Err(AppendError::Stopped)),
@@ -51,31 +50,31 @@ impl PendingWrite {
     }
 }
 
-/// A conversation as it is written down. Nothing here waits for the disk: a thread of the
-/// recorder writes, and [`PendingWrite`] says when it has.
+/// A conversation and its transcript. No function here waits for the disk: a thread of the recorder
+/// writes, and [`PendingWrite`] waits for it.
 #[derive(Debug)]
 pub(crate) struct ConversationLog {
     path: PathBuf,
     envelope_defaults: EnvelopeDefaults,
     durability: Durability,
-    /// Opened at the first entry: a session nobody speaks in leaves no file.
+    /// Opened at the first entry: a session without prompts leaves no file.
     recorder: Option<Recorder>,
-    /// Whether anything is written at all.
+    /// Whether a transcript is written at all.
     is_persistent: bool,
-    /// The line to go on from, when it is not the last.
+    /// UUID of the entry to continue from; `None` for the last one.
     rewind_to: Option<Uuid>,
-    /// What the model sees: everything since the last compaction.
+    /// The context of the model: everything since the last compaction.
     context: Vec<Node>,
     encoded_prefix: EncodedPrefix,
-    /// What the file holds of the API calls.
+    /// The log of API calls in the transcript.
     request_log: RequestLogWriter,
     leaf_uuid: Option<Uuid>,
-    /// Who is told of what is written.
+    /// Gets a copy of everything that is written.
     mirror: Option<OutputStream>,
 }
 
 impl ConversationLog {
-    /// A log that writes to `path`, whether or not the file exists.
+    /// A log that writes to `path`, which need not exist.
     pub(crate) fn new(path: PathBuf, facts: EnvelopeDefaults, durability: Durability, persists: bool) -> Self {
         Self {
             path,
@@ -92,8 +91,8 @@ impl ConversationLog {
         }
     }
 
-    /// Takes up what was said before; `rewind_to` goes on from an earlier line, `stored`
-    /// are the hashes of what the file's log of API calls holds.
+    /// Continues an earlier conversation: from the entry `rewind_to`, or else from its end. `stored` are
+    /// the hashes that its log of API calls holds.
     pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>, stored: HashSet<String>) {
         self.leaf_uuid = rewind_to.clone().or_else(|| context.iter().rev().find_map(|node| node.uuid().cloned()));
         (self.context, self.rewind_to) = (context, rewind_to);
@@ -101,52 +100,52 @@ impl ConversationLog {
         self.request_log = RequestLogWriter::from_stored(stored);
     }
 
-    /// An empty log of another session, in a file beside this one.
+    /// An empty log of another session, in a file in the same folder.
     pub(crate) fn for_new_session(&self, session: SessionId) -> Self {
         let path = self.path.with_file_name(format!("{session}.jsonl"));
         let facts = EnvelopeDefaults { session_id: session, ..self.envelope_defaults.clone() };
         Self { mirror: self.mirror.clone(), ..Self::new(path, facts, self.durability, self.is_persistent) }
     }
 
-    /// Reports everything that is written.
+    /// Emits everything that is written to `output` too.
     pub(crate) fn set_mirror(&mut self, output: OutputStream) {
         self.mirror = Some(output);
     }
 
-    /// The file.
+    /// Path of the transcript.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What every entry says of where it was written.
+    /// The fields that every entry gets, such as the session id and the folder.
     pub(crate) fn envelope_defaults(&self) -> &EnvelopeDefaults {
         &self.envelope_defaults
     }
 
-    /// The last line of the chain.
+    /// UUID of the last entry of the conversation.
     pub(crate) fn leaf_uuid(&self) -> Option<&Uuid> {
         self.leaf_uuid.as_ref()
     }
 
-    /// What the model sees.
+    /// The context of the model: everything since the last compaction.
     pub(crate) fn context(&self) -> &[Node] {
         &self.context
     }
 
-    /// The messages to send.
+    /// The messages of the next request.
     pub(crate) fn api_messages(&self) -> Vec<Message> {
         for_api(&self.context.iter().collect::<Vec<_>>())
     }
 
-    /// The messages to send: turns that are over as text, then the rest.
+    /// The messages of the next request: finished turns as JSON text, then the rest.
     pub(crate) fn encoded_messages(&mut self) -> (quipu_api::EncodedHistory, Vec<Message>) {
         self.encode_finished_turns();
         let rest: Vec<&Node> = self.context[self.encoded_prefix.node_count..].iter().collect();
         (self.encoded_prefix.history.clone(), for_api(&rest))
     }
 
-    /// Makes text of all turns but the last two: the cache breakpoints are in these. A
-    /// turn that does not end in an answer waits for the next that does.
+    /// Encodes all turns but the last two, which hold the cache breakpoints. A turn that does not end
+    /// in an answer is encoded together with the next one that does.
     fn encode_finished_turns(&mut self) {
         let from = self.encoded_prefix.node_count;
         let begins: Vec<usize> = (from..self.context.len()).filter(|at| is_user_prompt(&self.context[*at])).collect();
@@ -166,8 +165,8 @@ impl ConversationLog {
         }
     }
 
-    /// Logs a call that is about to be made with what [`sending`](Self::encoded_messages) gave;
-    /// returns its id. `None` if nothing is written.
+    /// Logs an API call that is about to send [these messages](Self::encoded_messages). Returns the id
+    /// of the log entry; `None` if no transcript is written.
     pub(crate) fn log_request(&mut self, request: &mut Request, source: String) -> Result<Option<String>, AppendError> {
         if !self.is_persistent {
             return Ok(None);
@@ -189,7 +188,7 @@ impl ConversationLog {
         Ok(recorded)
     }
 
-    /// Goes on from an entry that is not the last one recorded.
+    /// Continues from an entry that is not the last one recorded.
     pub(crate) fn continue_from(&mut self, entry: Uuid) -> Result<(), AppendError> {
         if let Some(recorder) = &mut self.recorder {
             recorder.rewind_to(&entry)?;
@@ -209,8 +208,8 @@ impl ConversationLog {
         Ok(AnswerBlock { uuid, queued })
     }
 
-    /// The end of an answer is known: its blocks that are not written yet are written with
-    /// it, and the last one in any case.
+    /// Completes an answer: `end` changes its blocks that are not written yet, and always the last
+    /// one.
     pub(crate) fn finish_answer(
         &mut self,
         blocks: &[AnswerBlock],
@@ -220,8 +219,8 @@ impl ConversationLog {
         self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.finish_assistant(&blocks, end))
     }
 
-    /// An answer broke: it is not part of the conversation, which goes on from `before`.
-    /// What is written of it stays in the file as a branch that was left.
+    /// Removes a failed answer from the conversation, which continues from `before`. Blocks that are
+    /// written already stay in the transcript as an abandoned branch.
     pub(crate) fn withdraw_answer(&mut self, blocks: &[AnswerBlock], before: Option<Uuid>) -> Result<(), AppendError> {
         for queued in blocks.iter().filter_map(|block| block.queued.as_ref()) {
             queued.withdraw();
@@ -230,8 +229,8 @@ impl ConversationLog {
         before.map_or(Ok(()), |before| self.continue_from(before))
     }
 
-    /// Appends lines that are not part of the conversation. What cannot be written is
-    /// tried again with whatever is recorded next, which tells.
+    /// Appends entries that are not part of the conversation. If that fails, it is tried again with the
+    /// next entries, which then return the error.
     pub(crate) fn record_bookkeeping(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
         match self.open_recorder()? {
             Some(recorder) => recorder.record_bookkeeping_then(entries, false, Box::new(|_| ())),
@@ -239,17 +238,17 @@ impl ConversationLog {
         }
     }
 
-    /// Appends lines that are not part of the conversation, and syncs.
+    /// Appends entries that are not part of the conversation, and syncs the file.
     pub(crate) fn record_bookkeeping_synced(&mut self, entries: &[Entry]) -> Result<PendingWrite, AppendError> {
         self.send_to_recorder(|recorder, done| recorder.record_bookkeeping_then(entries, true, done))
     }
 
-    /// What was noted before, until it is written.
+    /// Waits for all bookkeeping entries so far.
     pub(crate) fn bookkeeping_written(&mut self) -> Result<PendingWrite, AppendError> {
         self.send_to_recorder(|recorder, done| recorder.record_bookkeeping_then(&[], false, done))
     }
 
-    /// Writes a compaction; from then on the model sees the summary and what is kept.
+    /// Records a compaction. The context is then the summary and the entries in `kept`.
     pub(crate) fn compact(
         &mut self,
         boundary: CompactBoundary,
@@ -269,7 +268,7 @@ impl ConversationLog {
         Ok(recorded)
     }
 
-    /// Writes what is queued and syncs.
+    /// Writes all queued entries and syncs the file.
     pub(crate) fn flush(&mut self) -> PendingWrite {
         match &mut self.recorder {
             Some(recorder) => {
@@ -291,14 +290,14 @@ impl ConversationLog {
         Ok(recorded)
     }
 
-    /// Whether anything was written yet.
+    /// Whether anything has been written.
     pub(crate) fn is_open(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// The entries take part in what the model sees.
+    /// Adds entries to the context.
     fn add_to_context(&mut self, entry: Entry) {
-        // What is not to be sent again may be settled already.
+        // Entries that later requests leave out may be encoded already.
         if matches!(&entry, Entry::Assistant(answer) if is_media_too_large_error(answer)) {
             self.encoded_prefix = EncodedPrefix::default();
             self.request_log.reset();
@@ -330,8 +329,8 @@ impl ConversationLog {
     }
 }
 
-/// Turns that are over: how many nodes they are, and what they are sent as. Long
-/// sessions would otherwise be written anew for each call.
+/// Finished turns: the number of their nodes, and their messages as JSON text. Without it, every call
+/// of a long session would serialise the whole conversation.
 #[derive(Debug, Default)]
 struct EncodedPrefix {
     node_count: usize,
@@ -339,19 +338,19 @@ struct EncodedPrefix {
     history: quipu_api::EncodedHistory,
 }
 
-/// Whether a person speaks, who begins a turn.
+/// Whether an entry is a user prompt, which begins a turn.
 fn is_user_prompt(node: &Node) -> bool {
     let Entry::User(user) = &node.entry else { return false };
     let answers = |block: &Block| matches!(block, Block::ToolResult(_));
     !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
 }
 
-/// Whether a host is told of an entry: the log of API calls is of no use to it.
+/// Whether an entry is mirrored to the host; the log of API calls is not.
 fn is_mirrored(entry: &Entry) -> bool {
     !matches!(entry, Entry::ApiRequest(_) | Entry::ApiRequestBlob(_) | Entry::ApiRequestShape(_))
 }
 
-/// The line that tells a host what was written.
+/// The stream line that mirrors written entries.
 fn mirror_entry(path: &Path, lines: &[Line]) -> Entry {
     Entry::TranscriptMirror(Box::new(TranscriptMirror {
         file_path: Maybe::Value(path.display().to_string()),

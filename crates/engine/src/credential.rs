@@ -1,4 +1,4 @@
-//! Where the key for the API is from.
+//! The source of the API key.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::settings::Settings;
 /// The setting that names a command which prints a key.
 const HELPER: &str = "apiKeyHelper";
 
-/// How long a key of the command is used, unless `CLAUDE_CODE_API_KEY_HELPER_TTL_MS` says otherwise.
+/// How long a key of the command is used, unless `CLAUDE_CODE_API_KEY_HELPER_TTL_MS` is set.
 const HELPER_TTL: Duration = Duration::from_secs(5 * 60);
 
-/// How long the command may take.
+/// How long the command may run.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where the key is from: a variable, or `apiKeyHelper`; `None` if there is none.
+/// The source of the key: a variable, or `apiKeyHelper`; `None` if there is no key.
 pub(crate) fn source(credential: Option<&Credential>) -> Option<&'static str> {
     credential.map(|credential| match credential {
         Credential::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",
@@ -27,7 +27,7 @@ pub(crate) fn source(credential: Option<&Credential>) -> Option<&'static str> {
     })
 }
 
-/// The command that `apiKeyHelper` names; `None` if there is none.
+/// The command of the setting `apiKeyHelper`; `None` if it is not set.
 pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &Path) -> Option<KeyHelper> {
     let command =
         settings.strongest_value(|known| known.api_key_helper.clone()).filter(|command| !command.trim().is_empty())?;
@@ -38,7 +38,8 @@ pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &
     }))
 }
 
-/// Runs the command; what it prints is the key. Its own words are not repeated: they may hold it.
+/// Runs the command and returns what it prints. Errors do not quote its output, which may contain the
+/// key.
 async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Result<String, String> {
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", &command]).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);

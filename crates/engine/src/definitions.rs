@@ -1,4 +1,4 @@
-//! What Markdown files and the host add: slash commands, skills and subagents.
+//! Definitions from Markdown files and the host: slash commands, skills, subagents, output styles.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,75 +18,75 @@ use crate::text_file;
 
 mod arguments;
 
-/// How many commands, skills or subagents a folder may hold.
+/// The most commands, skills or subagents of a folder.
 const MAX_FILES: usize = 1000;
 
-/// A slash command or a skill: a prompt under a name.
+/// A slash command or a skill: a prompt with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavedPrompt {
     /// Its name, without the slash.
     pub name: String,
-    /// What it does.
+    /// A description for listings.
     pub description: String,
-    /// What may follow it.
+    /// A hint for its arguments.
     pub argument_hint: String,
-    /// Rules it allows while it runs.
+    /// Permission rules that allow tool calls in its turn.
     pub allowed_tools: Vec<String>,
-    /// The model that answers it; the session's if `None`.
+    /// The model of its turn; the session's if `None`.
     pub model: Option<String>,
-    /// The prompt.
+    /// The text of the prompt, with placeholders for arguments.
     pub body: String,
-    /// Whether the model may use it by itself.
+    /// Whether it is a skill, which the model may use by itself.
     pub is_skill: bool,
-    /// The folder its own files are in.
+    /// The folder of its file.
     pub folder: PathBuf,
-    /// Whether it comes with the project, and not from the user or a plugin.
+    /// Whether it comes from the project, not from the user or a plugin.
     pub is_from_project: bool,
 }
 
-/// A subagent.
+/// The definition of a subagent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentDefinition {
-    /// Its name.
+    /// The name of the subagent.
     pub name: String,
-    /// When to use it.
+    /// When the model should use it.
     pub description: String,
-    /// What it is told instead of our system prompt.
+    /// Its system prompt.
     pub prompt: String,
-    /// Its tools; none means all.
+    /// Names of its tools; `None` for all.
     pub tools: Option<Vec<String>>,
-    /// Tools it must not use.
+    /// Names of tools that it may not use.
     pub disallowed_tools: Vec<String>,
-    /// Its model; none means the session's.
+    /// Its model; `None` for the session's.
     pub model: Option<String>,
-    /// Where it is from.
+    /// Where the definition comes from.
     pub(crate) origin: AgentOrigin,
 }
 
-/// Where a subagent is from.
+/// Where the definition of a subagent comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentOrigin {
-    /// It is part of the program.
+    /// Built into the program.
     Builtin,
-    /// A file.
+    /// A Markdown file.
     File {
         path: PathBuf,
-        /// The part of its name that the plugin gives it, with a colon; empty without a plugin.
+        /// The name of the plugin with a colon; empty without a plugin.
         prefix: String,
-        /// The folder of the project that it must not lead out of; `None` if it is not a project's.
+        /// The folder of the project, which links must not lead out of; `None` for other files.
         project: Option<PathBuf>,
     },
-    /// A flag or the host.
+    /// A flag, or the host.
     Host,
 }
 
 impl AgentDefinition {
-    /// Its line in the list that the model is given.
+    /// Its line in the list of subagents for the model.
     pub(crate) fn listing_line(&self) -> String {
         format!("- {}: {}", self.name, self.description)
     }
 
-    /// Reads a subagent from a file; `None` if it cannot be read, which is added to `problems`.
+    /// Reads a definition; `None` if that fails, with the reason in `problems`.
     fn from_file(path: &Path, prefix: &str, project: Option<&Path>, problems: &mut Vec<String>) -> Option<Self> {
         let (front, body) = read_file(path, project, problems)?;
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -106,11 +106,11 @@ impl AgentDefinition {
         })
     }
 
-    /// The subagent as its file is now; `None` if the file is gone or names another.
+    /// The definition as its file is now; `None` if the file is gone or has another name in it.
     fn reload(&self) -> Option<Self> {
         match &self.origin {
             AgentOrigin::File { path, prefix, project } => {
-                // What is wrong with it was said when it was listed.
+                // Problems were reported when it was first read.
                 let fresh = Self::from_file(path, prefix, project.as_deref(), &mut Vec::new());
                 fresh.filter(|fresh| fresh.name == self.name)
             }
@@ -120,7 +120,7 @@ impl AgentDefinition {
 }
 
 impl AgentDefinition {
-    /// The model it names; `None` if it works with the session's.
+    /// The model of the definition; `None` for the session's.
     pub(crate) fn own_model(&self) -> Option<&str> {
         self.model.as_deref().filter(|model| *model != "inherit")
     }
@@ -129,9 +129,9 @@ impl AgentDefinition {
 /// A folder with commands, skills, subagents and hooks of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Plugin {
-    /// What it is called.
+    /// The name of the plugin.
     pub(crate) name: String,
-    /// Where it is.
+    /// Path of the folder.
     pub(crate) path: PathBuf,
     /// Whether its MCP servers are used.
     #[serde(skip)]
@@ -139,7 +139,7 @@ pub(crate) struct Plugin {
 }
 
 impl Plugin {
-    /// A plugin, named by its manifest or else like its folder. What cannot be read is added
+    /// A plugin with the name in its manifest, or else the name of its folder. Adds what cannot be read
     /// to `problems`.
     pub(crate) fn from_folder(cwd: &Path, given: &PluginDir, problems: &mut Vec<String>) -> Self {
         #[derive(Deserialize)]
@@ -156,20 +156,20 @@ impl Plugin {
         Self { name: named.unwrap_or_else(folder), uses_mcp: given.uses_mcp, path }
     }
 
-    /// Its MCP servers: those of its `.mcp.json`.
+    /// The MCP servers in its `.mcp.json`, by name.
     pub(crate) fn mcp_servers(&self, problems: &mut Vec<String>) -> BTreeMap<String, Json> {
         let listing: Option<McpConfig> = read_json(&self.path.join(".mcp.json"), Some(&self.path), problems);
         listing.map(|listing| listing.servers).unwrap_or_default()
     }
 
-    /// The settings in it: its hooks.
+    /// The settings with its hooks; `None` if it has none.
     pub(crate) fn hook_settings(&self, problems: &mut Vec<String>) -> Option<serde_json::Value> {
         read_json(&self.path.join("hooks/hooks.json"), Some(&self.path), problems)
     }
 }
 
-/// Reads a JSON file of a plugin, whose folder takes the place of `${CLAUDE_PLUGIN_ROOT}`; `None`
-/// if it is not there, or cannot be read, which is added to `problems`.
+/// Reads a JSON file of a plugin; `root` replaces `${CLAUDE_PLUGIN_ROOT}`. `None` if the file is missing
+/// or invalid; the latter is added to `problems`.
 fn read_json<T: DeserializeOwned>(path: &Path, root: Option<&Path>, problems: &mut Vec<String>) -> Option<T> {
     path.symlink_metadata().ok()?;
     let text = text_file::read(path, None, text_file::MAX_BYTES).map_err(|error| error.to_string());
@@ -180,20 +180,20 @@ fn read_json<T: DeserializeOwned>(path: &Path, root: Option<&Path>, problems: &m
     read.map_err(|error| problems.push(format!("{}: {error}", path.display()))).ok()
 }
 
-/// Everything there is to call by name.
+/// All commands, skills, subagents and output styles of a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Definitions {
     /// Slash commands and skills, by name.
     pub saved_prompts: BTreeMap<String, SavedPrompt>,
     /// Subagents, by name.
     pub agents: BTreeMap<String, AgentDefinition>,
-    /// The skills that the host wants to be offered; `None` means all.
+    /// Names of the skills that the host selected; `None` for all.
     allowed_skills: Option<Vec<String>>,
     /// Output styles, by name.
     pub(crate) output_styles: BTreeMap<String, OutputStyle>,
     /// The plugins.
     pub(crate) plugins: Vec<Plugin>,
-    /// Files that could not be used, or only in part, in words.
+    /// A sentence for each file that is invalid or was used in part only.
     pub(crate) problems: Vec<String>,
 }
 
@@ -202,34 +202,37 @@ impl Definitions {
     /// repository's root down to `cwd`. The project's subagents win over the user's, the
     /// user's commands, skills and output styles over the project's.
     pub(crate) fn load(config: &Path, cwd: &Path, sources: &[SettingSource]) -> Self {
-        let mut catalog = Self::default();
+        let mut definitions = Self::default();
         for agent in builtin_agents() {
-            catalog.agents.insert(agent.name.clone(), agent);
+            definitions.agents.insert(agent.name.clone(), agent);
         }
-        catalog.output_styles = output_style::builtin_styles().map(|style| (style.name.clone(), style)).collect();
+        definitions.output_styles = output_style::builtin_styles().map(|style| (style.name.clone(), style)).collect();
         if sources.contains(&SettingSource::User) {
-            catalog.add_folder(config, "", None);
+            definitions.add_folder(config, "", None);
         }
         if sources.contains(&SettingSource::Project) {
             let top = git_root(cwd).unwrap_or(cwd);
             let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(top)).collect();
-            folders.into_iter().rev().for_each(|folder| catalog.add_folder(&folder.join(".claude"), "", Some(folder)));
+            folders
+                .into_iter()
+                .rev()
+                .for_each(|folder| definitions.add_folder(&folder.join(".claude"), "", Some(folder)));
         }
-        catalog
+        definitions
     }
 
-    /// The agent of a name, or why there is none.
+    /// The subagent of this name, or an error text that lists the names.
     pub(crate) fn find_agent(&self, name: &str) -> Result<&AgentDefinition, String> {
         let names = || self.agents.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         self.agents.get(name).ok_or_else(|| format!("no agent '{name}'; there are {}", names()))
     }
 
-    /// Adds what a folder of the project holds that was opened later.
+    /// Adds the definitions in a folder that was added to the project.
     pub(crate) fn add_root(&mut self, root: &Path) {
         self.add_folder(&root.join(".claude"), "", Some(root));
     }
 
-    /// Adds what a plugin's folder holds, under the plugin's name.
+    /// Adds a plugin and its definitions, under the name of the plugin.
     pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
         self.add_folder(&plugin.path, &format!("{}:", plugin.name), None);
         self.plugins.push(plugin.clone());
@@ -253,7 +256,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Takes over from a catalog that was read anew; subagents that a flag or the host gave stay.
+    /// Replaces all definitions that come from files; those of flags and the host stay.
     pub(crate) fn replace_file_definitions(&mut self, fresh: Self) {
         let given: Vec<AgentDefinition> =
             self.agents.values().filter(|agent| agent.origin == AgentOrigin::Host).cloned().collect();
@@ -265,7 +268,7 @@ impl Definitions {
         }
     }
 
-    /// The subagent of a name, as its file is now; `None` if there is none, or no more.
+    /// Reads a subagent from its file again; `None` if there is none, or not any more.
     pub(crate) fn reload_agent(&mut self, name: &str) -> Option<AgentDefinition> {
         let fresh = self.agents.get(name)?.reload();
         match &fresh {
@@ -275,18 +278,18 @@ impl Definitions {
         fresh
     }
 
-    /// Forgets all skills but these, also when the files are read again.
+    /// Removes all skills but these, also after the files are read again.
     pub(crate) fn restrict_skills(&mut self, names: &[String]) {
         self.allowed_skills = Some(names.to_vec());
         self.saved_prompts.retain(|name, saved| !saved.is_skill || names.contains(name));
     }
 
-    /// The skills, by name.
+    /// The skills, sorted by name.
     pub(crate) fn skills(&self) -> impl Iterator<Item = &SavedPrompt> {
         self.saved_prompts.values().filter(|saved| saved.is_skill)
     }
 
-    /// Adds what a folder holds; a project's files must not lead out of `project`.
+    /// Adds the definitions in a folder; links of a project must not lead out of `project`.
     fn add_folder(&mut self, folder: &Path, prefix: &str, project: Option<&Path>) {
         let commands = folder.join("commands");
         for path in find_markdown_files(&commands, &mut self.problems) {
@@ -350,13 +353,13 @@ impl Definitions {
 }
 
 impl SavedPrompt {
-    /// The prompt with the arguments filled in.
+    /// The text of the prompt with the arguments filled in.
     pub(crate) fn expand(&self, arguments: &str) -> String {
         arguments::fill_arguments(&self.body, arguments)
     }
 }
 
-/// What stands between the two `---` lines at the top of a file.
+/// The front matter of a file: the YAML between two `---` lines at its top.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct FrontMatter {
@@ -374,7 +377,7 @@ struct FrontMatter {
     keep_coding_instructions: Option<bool>,
 }
 
-/// A subagent as flags and hosts give it.
+/// The definition of a subagent in JSON.
 #[derive(Debug, Deserialize)]
 struct AgentJson {
     description: String,
@@ -387,7 +390,7 @@ struct AgentJson {
     model: Option<String>,
 }
 
-/// Names in a list, or in one string between commas.
+/// Names as a list, or as one string with commas.
 #[derive(Debug)]
 struct NameList(Vec<String>);
 
@@ -397,7 +400,7 @@ impl<'de> Deserialize<'de> for NameList {
     }
 }
 
-/// Reads texts in a list, or in one string that `split` takes apart.
+/// Deserialises a list of texts, or one string that `split` splits.
 pub(crate) fn list_or_text<'de, D: Deserializer<'de>>(
     d: D,
     split: fn(&str) -> Vec<String>,
@@ -422,8 +425,9 @@ pub(crate) fn list_or_text<'de, D: Deserializer<'de>>(
     d.deserialize_any(NameListVisitor(split))
 }
 
-/// Reads a Markdown file: its head and the rest. `None` if it is not there, or cannot be read,
-/// which is added to `problems`; so is a head that cannot be read and counts as empty.
+/// Reads a Markdown file: its front matter and the text after it. `None` if the file is missing or
+/// cannot be read; the latter is added to `problems`, and so is invalid front matter, which counts as
+/// empty.
 fn read_file(path: &Path, project: Option<&Path>, problems: &mut Vec<String>) -> Option<(FrontMatter, String)> {
     path.symlink_metadata().ok()?;
     let mut note = |error: String| problems.push(format!("{}: {error}", path.display()));
@@ -436,7 +440,7 @@ fn read_file(path: &Path, project: Option<&Path>, problems: &mut Vec<String>) ->
     };
     let (front, body) = parse_front_matter(&text);
     let front = front.unwrap_or_else(|error| {
-        // A head that cannot be read is no reason to lose the body.
+        // The text is still useful without the front matter.
         note(format!("the lines between --- cannot be read: {error}"));
         FrontMatter::default()
     });
@@ -453,15 +457,14 @@ fn one_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What stands between the two `---` lines at the top of a file, and what follows them; `None` if
-/// there are no such lines.
+/// Splits a text into its front matter and the rest; `None` if it has no front matter.
 pub(crate) fn split_front_matter(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("---\n")?;
     let end = rest.find("\n---")?;
     Some((&rest[..end], rest[end + 4..].trim_start_matches('\n')))
 }
 
-/// The Markdown files in a folder and those below it; a folder that cannot be read is added to
+/// Paths of the Markdown files in a folder and below it. A folder that cannot be read is added to
 /// `problems`.
 fn find_markdown_files(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -491,7 +494,7 @@ fn find_markdown_files(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf
     found
 }
 
-/// What subagents that only look do without.
+/// Tools that read-only subagents do not have.
 const READ_ONLY_DISALLOWED_TOOLS: &[&str] = &["Edit", "Write", "NotebookEdit", "Agent"];
 
 fn builtin_agents() -> [AgentDefinition; 3] {

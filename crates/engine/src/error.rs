@@ -1,4 +1,4 @@
-//! Why the agent cannot begin or go on.
+//! Errors that end the agent.
 
 use quipu_api::EndpointError;
 use quipu_message::ReadError;
@@ -6,119 +6,119 @@ use quipu_transcript::{AppendError, FileError, ForkError};
 
 use crate::settings::SettingsError;
 
-/// Why the agent cannot begin or go on.
+/// Why the agent cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The API cannot be asked as described.
-    #[error("cannot ask the API")]
+    /// The address or the credential of the API is invalid.
+    #[error("cannot call the API")]
     Endpoint(#[from] EndpointError),
-    /// The settings cannot be used.
+    /// The settings are invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// Stdin cannot be trusted any further.
+    /// Stdin cannot be read or understood.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The session's file cannot be written.
+    /// The transcript cannot be written.
     #[error("cannot write the session file")]
     Append(#[from] AppendError),
     /// The session cannot be forked.
     #[error("cannot fork the session")]
     Fork(#[from] ForkError),
-    /// The session's file cannot be read.
+    /// The transcript cannot be read.
     #[error("cannot read the session file")]
     File(#[from] FileError),
-    /// There is no such session.
+    /// There is no session of this id.
     #[error("No conversation found with session ID: {id}")]
     SessionNotFound {
-        /// The session asked for.
+        /// The requested session id.
         id: String,
     },
     /// There is no session of this title.
     #[error("no session of this directory has the id or title '{title}'; `quipu ls .` lists them")]
     TitleNotFound {
-        /// What was asked for.
+        /// The requested id or title.
         title: String,
     },
-    /// The line to go on from is not in the session.
+    /// The entry to continue from is not in the session.
     #[error("no message {uuid} in session {id}")]
     EntryNotFound {
-        /// The session.
+        /// Id of the session.
         id: String,
-        /// The line.
+        /// UUID of the entry.
         uuid: String,
     },
-    /// More would be left behind than the turn that was named.
+    /// Resuming at an earlier entry would drop more than the named turn.
     #[error("Resume rejected by --resume-drops-turn: {reason}")]
     ResumeDropsMore {
-        /// What.
+        /// What else would be dropped.
         reason: String,
     },
-    /// A new session cannot have this id.
+    /// Another session has this id.
     #[error("Session ID {id} is already in use.")]
     SessionIdInUse {
-        /// The id.
+        /// The requested session id.
         id: String,
     },
-    /// A session's id is a UUID.
+    /// A session id must be a UUID.
     #[error("{id} is not a UUID, which a session id must be")]
     InvalidSessionId {
-        /// The id.
+        /// The requested session id.
         id: String,
     },
-    /// There is nothing to do.
+    /// There is no prompt.
     #[error("no prompt: give one after -p, or on stdin")]
     NoPrompt,
-    /// Asking for nothing is too dangerous as root.
+    /// Permission mode `bypassPermissions` may not be used as root.
     #[error("--dangerously-skip-permissions cannot be used as root: any command could do anything")]
     BypassAsRoot,
-    /// A sandbox is required, and there is none.
+    /// A sandbox is required and not available.
     #[error("commands cannot be held in a sandbox here: {reason}")]
     SandboxUnavailable {
-        /// Why.
+        /// Why it is not available.
         reason: String,
     },
-    /// A flag holds what it cannot.
+    /// The value of a flag is invalid.
     #[error("{flag}: {reason}")]
     InvalidFlag {
-        /// The flag.
+        /// Name of the flag.
         flag: &'static str,
-        /// What is wrong.
+        /// What is wrong with the value.
         reason: String,
     },
-    /// An environment variable holds what it cannot.
+    /// The value of an environment variable is invalid.
     #[error("{name}: {reason}")]
     InvalidVariable {
-        /// The variable.
+        /// Name of the variable.
         name: &'static str,
-        /// What is wrong.
+        /// What is wrong with the value.
         reason: String,
     },
-    /// The user's requests go to a cloud that is not supported; nothing may be sent
-    /// elsewhere in its place.
+    /// The environment selects an API provider that is not supported. Requests must not go to another
+    /// one instead.
     #[error(
         "{name} is set, but quipu-agent sends requests only to the Anthropic API or to ANTHROPIC_BASE_URL; unset \
          {name} if that is what you want"
     )]
     UnsupportedProvider {
-        /// The variable that names the cloud.
+        /// The variable that selects the provider.
         name: &'static str,
     },
-    /// What is said cannot be written.
+    /// Stdout cannot be written.
     #[error("cannot write the output")]
     Output(#[source] std::io::Error),
-    /// The system does not give what every program needs.
+    /// The operating system refused a resource.
     #[error("cannot set up: {what}")]
     Setup {
-        /// What.
+        /// The resource that was refused.
         what: &'static str,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl EngineError {
-    /// A stable name for scripts.
+    /// A stable code for scripts, such as `input.not_json`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Endpoint(error) => error.code(),
@@ -144,37 +144,37 @@ impl EngineError {
     }
 }
 
-/// The longest line of stdin, in bytes: more than the API takes in one request.
+/// The most bytes of a line on stdin: more than the API accepts in one request.
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Why the input cannot be trusted any further.
+/// Why stdin cannot be read any further.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// A line is not JSON.
     #[error("cannot read a line of stdin ({length} characters): not JSON")]
     NotJson {
-        /// How long the line is.
+        /// Length of the line in characters.
         length: usize,
     },
-    /// A prompt is not one.
+    /// A `user` line has a message of another role.
     #[error("a user line on stdin needs a message with role 'user', got '{role}'")]
     WrongRole {
-        /// The role it has.
+        /// The role of the message.
         role: String,
     },
-    /// A known line has a bad body.
+    /// A line of a known type has invalid fields.
     #[error("cannot read a line of stdin")]
     Malformed(#[source] ReadError),
-    /// A line is longer than anything that could be sent on.
+    /// A line is longer than the limit.
     #[error("a line of stdin is longer than {} MiB", MAX_LINE_BYTES >> 20)]
     TooLong,
-    /// Reading failed.
+    /// Reading from stdin failed.
     #[error("cannot read stdin")]
     Read(#[source] std::io::Error),
 }
 
 impl InputError {
-    /// A stable name for scripts.
+    /// A stable code for scripts, such as `input.not_json`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotJson { .. } => "input.not_json",

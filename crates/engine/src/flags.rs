@@ -1,7 +1,6 @@
-//! Reading what flags hold.
+//! Parsing the values of flags.
 
-/// Splits a list of tool names or rules: commas and blanks part them, except inside
-/// brackets.
+/// Splits a list of tool names or rules at commas and spaces, except inside parentheses.
 ///
 /// ```
 /// use quipu_engine::split_list;

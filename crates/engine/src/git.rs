@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-/// The root of the git repository a folder is in.
+/// The root of the git repository that contains a folder; `None` outside of git.
 pub(crate) fn git_root(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|folder| folder.join(".git").exists())
 }
 
-/// Whether a folder is in a worktree that was added to a repository.
+/// Whether a folder is in a linked worktree of a repository.
 pub(crate) fn is_worktree(folder: &Path) -> bool {
     let link = git_root(folder).and_then(|root| std::fs::read_to_string(root.join(".git")).ok());
-    // The `.git` of a submodule is a file too, and leads to `modules`.
+    // The `.git` of a submodule is a file too, and points to `modules`.
     link.is_some_and(|link| link.contains("/worktrees/"))
 }
 
-/// The branch of the repository a folder is in; `HEAD` outside git.
+/// The current branch of a folder; `HEAD` outside of git or without a branch.
 pub(crate) fn git_branch(folder: &Path) -> String {
     let head = git_root(folder).and_then(|root| {
         let git = root.join(".git");

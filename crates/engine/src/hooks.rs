@@ -1,5 +1,5 @@
-//! Hooks: programs of the person's and callbacks of the host that are told what
-//! happens and may change it.
+//! Hooks: commands from settings and callbacks of the host that run on events and may change their
+//! outcome.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,23 +27,23 @@ mod outcome;
 
 pub(crate) use outcome::{HookOutcome, HookRun};
 
-/// How long a hook may take when nobody says otherwise.
+/// Time limit of a hook that sets none itself.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit of a SessionEnd hook that sets none itself.
 const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// Events that are not reported: nobody reads any more, or nobody reads yet.
+/// Events whose hooks are not reported: they run before the host reads, or after.
 const UNREPORTED_EVENTS: [&str; 2] = ["InstructionsLoaded", "SessionEnd"];
 
-/// A hook: what runs, and for what.
+/// A hook: its event, the subjects it matches and its action.
 #[derive(Debug, Clone)]
 struct Hook {
     event: String,
     matcher: Option<String>,
     action: HookAction,
     timeout: Duration,
-    /// Whether what it guards does not happen when it fails.
+    /// Whether a failure blocks the event.
     blocks_on_failure: bool,
 }
 
@@ -59,30 +59,30 @@ enum HookAction {
 #[derive(Debug)]
 pub(crate) struct Hooks {
     hooks: Mutex<Vec<Hook>>,
-    /// Whether to report commands as they run.
+    /// Whether the start and end of commands are emitted.
     reports_runs: bool,
 }
 
-/// What hooks run with.
+/// What hooks need to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HookEnvironment<'a> {
-    /// The host that has callbacks.
+    /// The host, which runs callbacks.
     pub host: &'a Host,
-    /// Where reports go.
+    /// The output for reports.
     pub output: &'a OutputStream,
-    /// The environment of commands.
+    /// The environment variables of commands.
     pub env: &'a BTreeMap<String, String>,
-    /// The folder of the session.
+    /// The working directory of the session.
     pub root: &'a Path,
     /// The folder that the project's settings are read from.
     pub project_folder: &'a Path,
-    /// Breaks hooks off.
+    /// Stops the hooks.
     pub cancel: &'a CancellationToken,
 }
 
 impl Hooks {
-    /// The hooks of settings files. A project can turn off its own, the user and flags
-    /// turn off all but managed ones.
+    /// The hooks from settings. A project can disable its own hooks only; user settings and flags
+    /// disable all but managed ones.
     pub(crate) fn new(settings: &Settings, report: bool) -> Self {
         let of_project = |layer: &SettingsLayer| matches!(layer.source, SettingSource::Project | SettingSource::Local);
         let only_managed = settings
@@ -115,8 +115,8 @@ impl Hooks {
         Self { hooks: Mutex::new(hooks.collect()), reports_runs: report }
     }
 
-    /// Adds the host's callbacks. Those for a session's begin and end never come: the
-    /// session begins before the host is heard, and ends when it is gone.
+    /// Replaces the callbacks of the host. Callbacks for `SessionStart` and `SessionEnd` are ignored:
+    /// the session starts before the host can answer, and ends after.
     pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
         let given: Option<BTreeMap<String, Vec<HookMatcher>>> = given.read()?;
         let mut hooks = self.hooks.lock();
@@ -129,7 +129,7 @@ impl Hooks {
                     matcher: matcher.matcher.clone().into_option(),
                     action: HookAction::Callback(id.clone()),
                     timeout: timeout_or_default(matcher.timeout.get().and_then(Number::as_f64)),
-                    // A word nobody knows is the careful one.
+                    // An unknown value counts as the stricter one.
                     blocks_on_failure: matcher.on_failure.text().is_some_and(|word| word != "continue"),
                 }));
             }
@@ -137,12 +137,12 @@ impl Hooks {
         Ok(())
     }
 
-    /// Whether anything listens for an event.
+    /// Whether there is a hook for an event.
     pub(crate) fn has_hooks_for(&self, event: &str) -> bool {
         self.hooks.lock().iter().any(|hook| hook.event == event)
     }
 
-    /// The hooks, as hosts list them.
+    /// All hooks, for the control protocol.
     pub(crate) fn list(&self) -> Vec<ConfiguredHook> {
         let hooks = self.hooks.lock();
         let listed = |hook: &Hook| ConfiguredHook {
@@ -154,28 +154,28 @@ impl Hooks {
         hooks.iter().map(listed).collect()
     }
 
-    /// Tells every hook that fits, all at once, and puts together what they say.
-    /// `subject` is the tool, source or trigger that matchers look at.
+    /// Runs all hooks of an event that match `subject` (a tool, source or trigger) at the same time,
+    /// and combines their outcomes.
     pub(crate) async fn run(
         &self,
         event: &str,
         input: Json,
         subject: Option<&str>,
         call: Option<&ToolUseId>,
-        with: HookEnvironment<'_>,
+        environment: HookEnvironment<'_>,
     ) -> HookOutcome {
-        let chosen: Vec<Hook> = {
+        let selected: Vec<Hook> = {
             let hooks = self.hooks.lock();
             hooks.iter().filter(|hook| hook.event == event && hook.matches(subject)).cloned().collect()
         };
         let shown = subject.filter(|_| event != "SubagentStop");
         let name = shown.map_or_else(|| event.to_owned(), |subject| format!("{event}:{subject}"));
-        let mut effects = HookOutcome::new(event, &name, call);
-        let runs = chosen.iter().map(|hook| self.run_hook(hook, &name, &input, call, with));
-        for ran in join_all(runs).await {
-            effects.add_run(ran);
+        let mut hook_outcome = HookOutcome::new(event, &name, call);
+        let runs = selected.iter().map(|hook| self.run_hook(hook, &name, &input, call, environment));
+        for hook_run in join_all(runs).await {
+            hook_outcome.add_run(hook_run);
         }
-        effects
+        hook_outcome
     }
 
     async fn run_hook(
@@ -184,31 +184,31 @@ impl Hooks {
         name: &str,
         input: &Json,
         call: Option<&ToolUseId>,
-        with: HookEnvironment<'_>,
+        environment: HookEnvironment<'_>,
     ) -> HookRun {
-        let began = Instant::now();
-        let mut ran = match &hook.action {
-            HookAction::Callback(id) => run_callback(id, input, call, hook.timeout, with).await,
+        let started_at = Instant::now();
+        let mut hook_run = match &hook.action {
+            HookAction::Callback(id) => run_callback(id, input, call, hook.timeout, environment).await,
             HookAction::Command(command) => {
                 let report = self.reports_runs && !UNREPORTED_EVENTS.contains(&hook.event.as_str());
                 let id = new_id().to_string();
                 if report {
-                    with.output.emit(hook_started_entry(&id, name, &hook.event, with.output));
+                    environment.output.emit(hook_started_entry(&id, name, &hook.event, environment.output));
                 }
-                let ran = command::run(command, input, hook.timeout, with).await;
+                let hook_run = command::run(command, input, hook.timeout, environment).await;
                 if report {
-                    with.output.emit(hook_response_entry(&id, name, &hook.event, &ran, with.output));
+                    environment.output.emit(hook_response_entry(&id, name, &hook.event, &hook_run, environment.output));
                 }
-                ran
+                hook_run
             }
         };
-        ran.duration = began.elapsed();
-        let (hook_name, time) = (hook.action.label(), ran.duration);
-        tracing::debug!(target: "quipu::hooks", event = %name, hook = %hook_name, ?time, failure = ?ran.failure, "hook");
-        if let Some(why) = ran.failure.as_ref().filter(|_| hook.blocks_on_failure) {
-            (ran.blocked, ran.stderr) = (true, why.clone());
+        hook_run.duration = started_at.elapsed();
+        let (hook_name, time) = (hook.action.label(), hook_run.duration);
+        tracing::debug!(target: "quipu::hooks", event = %name, hook = %hook_name, ?time, failure = ?hook_run.failure, "hook");
+        if let Some(why) = hook_run.failure.as_ref().filter(|_| hook.blocks_on_failure) {
+            (hook_run.blocked, hook_run.stderr) = (true, why.clone());
         }
-        ran
+        hook_run
     }
 }
 
@@ -222,7 +222,7 @@ impl Hook {
             Ok(pattern) => pattern.is_match(subject),
             Err(_) => pattern == subject,
         };
-        // The tool has two names.
+        // An older name of the same tool.
         matches(subject) || subject == "Agent" && matches("Task")
     }
 }
@@ -240,8 +240,8 @@ async fn run_callback(
     id: &str,
     input: &Json,
     call: Option<&ToolUseId>,
-    patience: Duration,
-    with: HookEnvironment<'_>,
+    timeout: Duration,
+    environment: HookEnvironment<'_>,
 ) -> HookRun {
     let body = request::HookCallback {
         callback_id: id.to_owned(),
@@ -249,18 +249,18 @@ async fn run_callback(
         tool_use_id: Maybe::Value(call.cloned().unwrap_or_else(|| new_id().as_str().into())),
         ..request::HookCallback::default()
     };
-    let asked = with.host.send_request(RequestBody::HookCallback(Box::new(body)), with.cancel);
-    let mut ran = HookRun { command: "callback".to_owned(), ..HookRun::default() };
-    match tokio::time::timeout(patience, asked).await {
+    let request = environment.host.send_request(RequestBody::HookCallback(Box::new(body)), environment.cancel);
+    let mut hook_run = HookRun { command: "callback".to_owned(), ..HookRun::default() };
+    match tokio::time::timeout(timeout, request).await {
         Ok(Ok(answer)) if answer.is_null() => {}
         Ok(Ok(answer)) => match answer.read::<AnyHookOutput>() {
-            Ok(said) => ran.output = said,
-            Err(error) => ran.failure = Some(format!("the answer cannot be read: {error}")),
+            Ok(output) => hook_run.output = output,
+            Err(error) => hook_run.failure = Some(format!("the answer cannot be read: {error}")),
         },
-        Ok(Err(error)) => ran.failure = Some(error.to_string()),
-        Err(_) => ran.failure = Some("no answer in time".to_owned()),
+        Ok(Err(error)) => hook_run.failure = Some(error.to_string()),
+        Err(_) => hook_run.failure = Some("no answer in time".to_owned()),
     }
-    ran
+    hook_run
 }
 
 fn timeout_or_default(seconds: Option<f64>) -> Duration {
@@ -278,16 +278,16 @@ fn hook_started_entry(id: &str, name: &str, event: &str, output: &OutputStream) 
     Entry::System(Box::new(System::HookStarted(Box::new(line))))
 }
 
-fn hook_response_entry(id: &str, name: &str, event: &str, ran: &HookRun, output: &OutputStream) -> Entry {
+fn hook_response_entry(id: &str, name: &str, event: &str, hook_run: &HookRun, output: &OutputStream) -> Entry {
     let line = stream_only::HookResponse {
         hook_id: id.to_owned().into(),
         hook_name: name.to_owned().into(),
         hook_event: event.to_owned().into(),
-        output: format!("{}{}", ran.stdout, ran.stderr).into(),
-        stdout: ran.stdout.clone().into(),
-        stderr: ran.stderr.clone().into(),
-        exit_code: serde_json::Number::from(ran.exit_code.unwrap_or(1)).into(),
-        outcome: if ran.exit_code == Some(0) { "success" } else { "error" }.into(),
+        output: format!("{}{}", hook_run.stdout, hook_run.stderr).into(),
+        stdout: hook_run.stdout.clone().into(),
+        stderr: hook_run.stderr.clone().into(),
+        exit_code: serde_json::Number::from(hook_run.exit_code.unwrap_or(1)).into(),
+        outcome: if hook_run.exit_code == Some(0) { "success" } else { "error" }.into(),
         envelope: output.envelope(),
         ..stream_only::HookResponse::default()
     };

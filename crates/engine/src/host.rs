@@ -1,4 +1,4 @@
-//! Asking the host: control requests that the agent opens.
+//! Control requests from the agent to the host.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::new_id;
 use crate::output::OutputStream;
 
-/// Why a question has no answer. None of these is ever an allowance.
+/// Why a control request got no response. None of these counts as permission.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostError {
-    /// The host is gone or never was there.
+    /// There is no host, or it has closed stdin.
     #[error("the host is gone")]
     Disconnected,
-    /// The question was withdrawn.
-    #[error("the question was withdrawn")]
+    /// The request was cancelled.
+    #[error("the request was cancelled")]
     Cancelled,
-    /// The host could not answer.
+    /// The host responded with an error.
     #[error("{0}")]
     Failed(String),
 }
 
-/// The host at the other end of stdin and stdout.
+/// The host that drives the agent over stdin and stdout.
 #[derive(Debug)]
 pub(crate) struct Host {
     output: OutputStream,
@@ -39,13 +39,12 @@ struct PendingRequests {
 }
 
 impl Host {
-    /// A host that hears what `output` says; `listening` when it can answer.
+    /// A host that reads `output`. Unless it is `listening`, every request fails.
     pub(crate) fn new(output: OutputStream, listening: bool) -> Self {
         Self { output, pending: Mutex::new(PendingRequests { is_closed: !listening, ..PendingRequests::default() }) }
     }
 
-    /// Asks and waits for the answer; a question that nobody waits for any more is
-    /// withdrawn.
+    /// Sends a request and waits for the response. If the future is dropped, the request is cancelled.
     pub(crate) async fn send_request(&self, body: RequestBody, cancel: &CancellationToken) -> Result<Json, HostError> {
         let id = new_id().to_string();
         let (answer, answered) = oneshot::channel();
@@ -64,7 +63,7 @@ impl Host {
         }
     }
 
-    /// Takes the host's answer; one that nobody waits for is dropped.
+    /// Delivers a response to the waiting request; ignores it if there is none.
     pub(crate) fn deliver_response(&self, response: ControlResponse) {
         let (id, answer) = match response.response {
             ResponseBody::Success(body) => (body.request_id, Ok(body.response.into_option().unwrap_or_default())),
@@ -72,18 +71,18 @@ impl Host {
             _ => return,
         };
         if let Some(waiting) = self.lock().waiting.remove(&id) {
-            // Who asked may have stopped waiting.
+            // The receiver may have been dropped.
             let _ = waiting.send(answer);
         }
     }
 
-    /// Withdraws every open question, before a turn is broken off.
+    /// Cancels every open request.
     pub(crate) fn cancel_all(&self) {
         let open: Vec<String> = self.lock().waiting.keys().cloned().collect();
         open.iter().for_each(|id| self.cancel_request(id));
     }
 
-    /// Nobody will answer any more.
+    /// The host has gone: open and later requests fail.
     pub(crate) fn close(&self) {
         let mut asked = self.lock();
         asked.is_closed = true;
@@ -103,7 +102,7 @@ impl Host {
     }
 }
 
-/// A question that somebody waits for.
+/// Cancels a request when it is dropped.
 struct PendingRequestGuard<'a> {
     host: &'a Host,
     request_id: String,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::agent_context::AgentContext;
 use crate::command_list::command_names;
 
-/// An MCP server, as the `init` line lists it.
+/// An MCP server in the `init` line.
 #[derive(Serialize)]
 struct InitMcpServer {
     name: String,
@@ -15,9 +15,9 @@ struct InitMcpServer {
     source: String,
 }
 
-/// Says what the session offers: once a turn.
-pub(crate) fn emit_init(talk: &AgentContext<'_>) {
-    let session = talk.session;
+/// Emits the `init` line, once per turn.
+pub(crate) fn emit_init(ctx: &AgentContext<'_>) {
+    let session = ctx.session;
     let servers: Vec<InitMcpServer> = session
         .mcp
         .list_servers()
@@ -29,7 +29,7 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
         })
         .collect();
     let shown = |name: String| if name == "Agent" { "Task".to_owned() } else { name };
-    let tools = talk.tools.iter().map(|tool| shown(tool.definition().name)).collect();
+    let tools = ctx.tools.iter().map(|tool| shown(tool.definition().name)).collect();
     let root = session.workspace.root().to_owned();
     let more: Vec<String> =
         session.workspace.folders().iter().filter(|folder| **folder != root).map(|f| f.display().to_string()).collect();
@@ -38,7 +38,7 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
     let agents: Vec<&String> = definitions.agents.keys().collect();
     let commands = command_names(&definitions);
     let init = Init {
-        model: Maybe::Value(talk.model.clone()),
+        model: Maybe::Value(ctx.model.clone()),
         tools: Maybe::Value(tools),
         mcp_servers: Maybe::Value(Json::from_serialize(&servers)),
         permission_mode: Maybe::Value(session.permissions.mode().into()),
@@ -51,7 +51,7 @@ pub(crate) fn emit_init(talk: &AgentContext<'_>) {
         plugins: Maybe::Value(Json::from_serialize(&definitions.plugins)),
         capabilities: Maybe::Value(crate::CAPABILITIES.iter().map(|word| (*word).to_owned()).collect()),
         additional_directories: Maybe::Value(more),
-        user_message_uuids: talk.prompt_uuid.clone().map(|uuid| vec![uuid]).into(),
+        user_message_uuids: ctx.prompt_uuid.clone().map(|uuid| vec![uuid]).into(),
         envelope: Envelope {
             cwd: Maybe::Value(session.workspace.cwd().display().to_string()),
             ..session.output.envelope()

@@ -1,4 +1,4 @@
-//! What comes in on stdin, a line each.
+//! The lines on stdin.
 
 use quipu_message::context_ref::{self, ContextRef};
 use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
@@ -10,29 +10,29 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader
 use crate::error::{EngineError, InputError, MAX_LINE_BYTES};
 use crate::options::{Options, PluginDir};
 
-/// A prompt of the person or the host.
+/// A prompt from the user or the host.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prompt {
-    /// The line's id, when the host gave one.
+    /// UUID that the host gave the prompt.
     pub uuid: Option<Uuid>,
-    /// The words.
+    /// The text, images and other blocks.
     pub content: Content,
     /// The context references that the host attached; `content` begins with their block.
     pub contexts: Vec<ContextRef>,
-    /// Whether nothing in it is a command or a file.
+    /// Whether slash commands and `@` mentions in it are plain text.
     pub verbatim: bool,
-    /// What it tells of, when nobody said it: the end of a background task.
+    /// The background task whose end it reports; `None` for other prompts.
     pub task_notice: Option<TaskNotice>,
-    /// Whether the host says that a user typed it.
+    /// Whether the host states that a user typed it.
     pub is_typed: bool,
 }
 
 /// The end of a background task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskNotice {
-    /// The task.
+    /// Id of the task.
     pub task_id: String,
-    /// The run of it.
+    /// Id of the run of the task.
     pub run_id: String,
 }
 
@@ -43,34 +43,33 @@ impl From<String> for Prompt {
     }
 }
 
-/// What one line says.
+/// A parsed line of stdin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HostInput {
-    /// Something for the model.
+    /// A prompt for the model.
     Prompt(Prompt),
-    /// The host asks.
+    /// A control request from the host.
     ControlRequest(Box<ControlRequest>),
-    /// The host answers.
+    /// The response to a control request of the agent.
     ControlResponse(Box<ControlResponse>),
-    /// The host takes a question back.
+    /// The host cancels a control request; its id.
     ControlCancel(String),
-    /// The host reports an error, in words.
+    /// The host reports an error; its text.
     Error(String),
-    /// Nothing we know: blank lines, types from the future.
+    /// A blank line or an unknown type.
     Ignored,
 }
 
-/// The lines on stdin.
+/// A reader of stdin lines.
 pub(crate) struct Stdin {
     lines: BufReader<tokio::io::Stdin>,
-    /// The first line, when it was needed before the session was set up.
+    /// The first line, if it was read before the session was set up.
     first: Option<HostInput>,
 }
 
 impl Stdin {
-    /// Opens stdin. Where flags ask for it, the first line is waited for, which must be
-    /// `initialize`, and what it says of plugins and managed settings becomes part of the
-    /// options.
+    /// Opens stdin. If `options` require it, waits for the first line, which must be `initialize`, and
+    /// adds its plugins and managed settings to `options`.
     pub(crate) async fn open(options: &mut Options) -> Result<Self, EngineError> {
         let mut stdin = Self { lines: BufReader::new(tokio::io::stdin()), first: None };
         let flag = match options {
@@ -104,7 +103,7 @@ impl Stdin {
         Ok(stdin)
     }
 
-    /// What the next line says; `None` at the end.
+    /// The next line, parsed; `None` at the end of stdin.
     pub(crate) async fn next_input(&mut self) -> Result<Option<HostInput>, InputError> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
@@ -113,7 +112,7 @@ impl Stdin {
     }
 }
 
-/// The next line, without its end; `None` at the end of the input.
+/// The next line without its line end; `None` at the end of the input.
 pub(crate) async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<String>, InputError> {
     let mut line = Vec::new();
     let count = input.take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).await.map_err(InputError::Read)?;
@@ -127,7 +126,7 @@ pub(crate) async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result
     if count == 0 { Ok(None) } else { String::from_utf8(line).map(Some).map_err(no_text) }
 }
 
-/// Reads one line.
+/// Parses one line.
 pub(crate) fn parse_line(line: &str) -> Result<HostInput, InputError> {
     if line.trim().is_empty() {
         return Ok(HostInput::Ignored);
@@ -162,8 +161,8 @@ fn parse_prompt(mut user: User) -> Result<Prompt, InputError> {
     })
 }
 
-/// A known type with a bad body: a prompt without a message is fatal, a control
-/// request is answered with an error by whoever serves it.
+/// Handles a line of a known type with invalid fields: a prompt is an error, a control request gets an
+/// error response later.
 fn parse_malformed(line: &str, error: ReadError) -> Result<HostInput, InputError> {
     let view = View::read(line).ok();
     let has_role = view.as_ref().is_some_and(|view| view.message.as_ref().is_some_and(|said| said.role.is_some()));
@@ -178,17 +177,17 @@ fn parse_malformed(line: &str, error: ReadError) -> Result<HostInput, InputError
 }
 
 impl Prompt {
-    /// The words as text.
+    /// The text of the prompt.
     pub(crate) fn text(&self) -> String {
         self.content.to_text()
     }
 
-    /// How the words are meant, when a running turn takes them in.
+    /// The `commandMode` of the prompt if a running turn absorbs it.
     pub(crate) fn command_mode(&self) -> CommandMode {
         if self.task_notice.is_some() { CommandMode::TaskNotification } else { CommandMode::Prompt }
     }
 
-    /// Where the words come from: the end of a task, or a user as far as the host says so.
+    /// The origin: the end of a task, or a user if the host states so.
     pub(crate) fn origin(&self) -> Maybe<quipu_message::Json> {
         let origin = |notice: &TaskNotice| {
             let run_id = Maybe::Value(notice.run_id.clone());
@@ -204,8 +203,8 @@ impl Prompt {
         self.task_notice.as_ref().map(origin).or_else(|| self.is_typed.then(human)).into()
     }
 
-    /// The words as the file's queue lines quote them: blocks only when they `may_wait`, for
-    /// pictures are large and otherwise recorded at once.
+    /// The content for queue entries of the transcript. Blocks are included only if the prompt
+    /// `may_wait`: images are large, and otherwise recorded at once.
     pub(crate) fn queue_content(&self, may_wait: bool) -> Maybe<quipu_message::Json> {
         let quotes = may_wait || matches!(self.content, Content::Text(_));
         quotes.then(|| quipu_message::Json::from_serialize(&self.content)).into()

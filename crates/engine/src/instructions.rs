@@ -1,4 +1,4 @@
-//! Instruction files: what the person and the project tell every session.
+//! Instruction files (`CLAUDE.md`, `.claude/rules`) of the user and the project.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,26 +17,26 @@ mod path_rule;
 
 pub(crate) use path_rule::PathRule;
 
-/// How deep files may name further files.
+/// The most levels of files that import files.
 const MAX_IMPORT_DEPTH: usize = 5;
 
-/// How many files there may be, and how much they may say together, in bytes.
+/// The most instruction files, and their most bytes together.
 const MAX_FILES: usize = 500;
 const MAX_TOTAL_BYTES: usize = 4 << 20;
 
 /// One instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct InstructionFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whose instructions: `User`, `Project` or `Local`.
+    /// The owner: `User`, `Project` or `Local`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// What it says.
+    /// Text of the file.
     pub content: String,
 }
 
-/// The rules that are told only with the files they are for.
+/// The rules that apply to some files only.
 pub(crate) fn find_path_rules(
     config: &Path,
     place: &Workspace,
@@ -46,12 +46,12 @@ pub(crate) fn find_path_rules(
     collect_instructions(config, place, roots, sources).path_rules
 }
 
-/// Finds the instruction files, outermost first: the user's, then those of every folder
-/// from the root down to the session's, those of `roots`, each followed by the files it
-/// names. Also says what was left out, and why.
+/// Finds the instruction files in order: the user's, those of every folder from the file system root
+/// down to the session's, those of `roots`; each is followed by the files it imports. Also returns a
+/// sentence for each file that was left out.
 ///
-/// The user's own files may name any other. Those of a project may name files of the folder
-/// they are for and of the session's folders; none may name what rules refuse.
+/// Files of the user may import any file. Those of a project may import files of their own folder and
+/// of the session's folders. Files that permission rules deny are never read.
 pub(crate) fn find_instructions(
     config: &Path,
     place: &Workspace,
@@ -93,15 +93,15 @@ fn collect_instructions(
     found
 }
 
-/// What the model is told of the files.
+/// The text of the files for the model.
 pub(crate) fn render_instructions(files: &[InstructionFile]) -> String {
-    let mut text = "The person and the project give these instructions. Follow them; where they differ, the later \
+    let mut text = "The user and the project give these instructions. Follow them; where they differ, the later \
                     one wins.\n"
         .to_owned();
     for file in files {
         let whose = match file.kind {
-            "User" => "the person's own, for all projects",
-            "Local" => "the person's own, for this project",
+            "User" => "the user's own, for all projects",
+            "Local" => "the user's own, for this project",
             _ => "the project's",
         };
         text.push_str(&format!("\nContents of {} ({whose}):\n\n{}\n", file.path.display(), file.content.trim_end()));
@@ -112,12 +112,12 @@ pub(crate) fn render_instructions(files: &[InstructionFile]) -> String {
 struct InstructionCollector {
     files: Vec<InstructionFile>,
     path_rules: Vec<PathRule>,
-    /// The session's own folder.
+    /// The working directory of the session.
     root: PathBuf,
     skipped: Vec<String>,
     visited: BTreeSet<PathBuf>,
     total_bytes: usize,
-    /// Which files rules keep from being read.
+    /// The files that permission rules hide.
     hidden_files: HiddenFileFilter,
     /// The session's folders.
     folders: Vec<PathBuf>,
@@ -138,7 +138,7 @@ impl InstructionCollector {
         }
     }
 
-    /// Takes a file and what it names. `within` is the folder it is for; `None` for the user's own.
+    /// Adds a file and its imports. `within` is the folder that it applies to; `None` for the user's.
     fn add_file(&mut self, path: &Path, kind: &'static str, within: Option<&Path>, depth: usize) {
         let target = TargetPath::new(path);
         let Some(real) = target.real.clone().filter(|real| real.symlink_metadata().is_ok()) else { return };
@@ -157,7 +157,7 @@ impl InstructionCollector {
         };
         let content = match read.map(String::from_utf8) {
             Ok(Ok(content)) => content,
-            // What a file only names may be a picture.
+            // An import may be an image.
             Ok(Err(_)) if depth > 0 => return,
             Ok(Err(error)) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
             Err(error) => return self.skipped.push(format!("{}: {error}", path.display())),
@@ -168,7 +168,7 @@ impl InstructionCollector {
         named.iter().for_each(|path| self.add_file(path, kind, within, depth + 1));
     }
 
-    /// All Markdown files of a folder, by name; a folder that was seen is not gone into again.
+    /// Adds all Markdown files of a folder and the folders below it, by name; each folder once.
     fn add_rules_folder(&mut self, folder: &Path, kind: &'static str, within: Option<&Path>) {
         let Some(real) = resolve(folder).filter(|real| self.visited.insert(real.clone())) else { return };
         let mut paths: Vec<PathBuf> =
@@ -193,7 +193,7 @@ impl InstructionCollector {
     }
 }
 
-/// The files that a text names with `@path`, outside of code.
+/// The paths that a text imports with `@path`, outside of code.
 fn imported_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
     let mut fenced = false;
     let mut named = Vec::new();

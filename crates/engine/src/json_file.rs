@@ -10,10 +10,9 @@ use crate::clock::random_id;
 use crate::state_file;
 use crate::text_file;
 
-/// Changes the object in a file, which is made when it is not there; one that cannot be
-/// read is left alone. The new content is synced and replaces the old in one step. A new
-/// file is readable by the user alone, an old one keeps its permissions. `within` is the
-/// folder that a project's file must not lead out of.
+/// Changes the JSON object in a file, which is created if it is missing. Fails without a change if the
+/// file is not valid. The new content is synced and replaces the old in one step. A new file is
+/// readable by the user only, an existing one keeps its mode. Links must not lead out of `within`.
 pub(crate) fn edit_object(
     path: &Path,
     within: Option<&Path>,
@@ -27,7 +26,7 @@ pub(crate) fn edit_object(
     };
     change(&mut object);
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    // A file behind a link stays where it is.
+    // The target of a link is replaced, not the link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let fresh = path.with_extension(random_id("json."));
     let mut options = fs::OpenOptions::new();
@@ -43,7 +42,7 @@ pub(crate) fn edit_object(
     fs::rename(&fresh, &path)
 }
 
-/// The object under a key, made when it is not there; `None` if something else is there.
+/// The object under a key, created if it is missing; `None` if the value is not an object.
 pub(crate) fn object_entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     map.entry(key).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
 }

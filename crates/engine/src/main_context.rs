@@ -12,13 +12,13 @@ use crate::structured_output::StructuredOutputTool;
 use crate::system_prompt;
 use crate::tool_selection;
 
-/// The session's own talk.
+/// The context of the main agent. `prompt` is the UUID that the host gave the prompt.
 pub(crate) fn main_context(
     session: &Arc<Session>,
     prompt: Option<Uuid>,
     cancel: CancellationToken,
 ) -> AgentContext<'_> {
-    // A schema that is none was refused when the session was set up.
+    // An invalid schema was rejected when the session was set up.
     let structured = session.output_schema().and_then(|schema| StructuredOutputTool::new(&schema).ok()).map(Arc::new);
     AgentContext {
         tools: tool_selection::main_tools(session, structured.as_ref()),

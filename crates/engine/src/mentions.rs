@@ -1,4 +1,4 @@
-//! What goes beside a prompt: files it mentions with `@`, and where its pictures are.
+//! Attachments of a prompt: files that it mentions with `@`, and the paths of its images.
 
 use std::fs;
 use std::path::Path;
@@ -16,38 +16,38 @@ use crate::private_file;
 use crate::safe_file;
 use crate::session::Session;
 
-/// The largest file that is shown whole, in bytes.
+/// The most bytes of a mentioned file; a larger one is not attached.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// How many names of a folder are shown.
+/// The most names of a mentioned folder that are attached.
 const MAX_FOLDER_ENTRIES: usize = 1000;
 
-/// What goes beside a prompt.
+/// The entries to record with a prompt: its mentioned files, and the paths of its images.
 pub(crate) fn prompt_attachments(session: &Session, prompt: &Prompt) -> Vec<Entry> {
-    let mut beside = if prompt.verbatim { Vec::new() } else { file_attachments(session, &prompt.text()) };
+    let mut attachments = if prompt.verbatim { Vec::new() } else { file_attachments(session, &prompt.text()) };
     let images = prompt.content.blocks().iter().filter_map(|block| match block {
         Block::Image(image) => Some(&**image),
         _ => None,
     });
     for (index, image) in images.enumerate() {
-        beside.extend(save_image(session, image, index + 1));
+        attachments.extend(save_image(session, image, index + 1));
     }
-    beside
+    attachments
 }
 
-/// The files and folders that a text mentions.
+/// Attachments for the files and folders that a text mentions.
 pub(crate) fn file_attachments(session: &Session, text: &str) -> Vec<Entry> {
     mentioned_paths(text).into_iter().filter_map(|path| file_attachment(session, path)).collect()
 }
 
-/// The paths that a text mentions: `@path` at the beginning of a word.
+/// The paths that a text mentions: `@path` at the start of a word.
 fn mentioned_paths(text: &str) -> Vec<&str> {
     let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
     let end = |c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?' | ')' | '"' | '\'');
     words.map(|path| path.trim_end_matches(end)).filter(|path| !path.is_empty()).collect()
 }
 
-/// A file or folder that was mentioned, when tools may look at it.
+/// The attachment of a file or folder; `None` if it does not exist, is not text, or may not be read.
 fn file_attachment(session: &Session, name: &str) -> Option<Entry> {
     let target = TargetPath::new(session.workspace.absolute(name));
     let (path, real) = (target.given.clone(), target.real.clone()?);
@@ -60,7 +60,7 @@ fn file_attachment(session: &Session, name: &str) -> Option<Entry> {
     let bytes = safe_file::read(&real, MAX_FILE_BYTES).ok()?;
     let content = String::from_utf8(bytes).ok()?;
     session.workspace.mark_seen(&path, content.as_bytes());
-    // A note that cannot be written is missed by nobody.
+    // The list of used tools is for information only.
     let _ = session.record_tool_used("Read");
     let numbered: String = content.split('\n').enumerate().map(|(n, line)| format!("{}\t{line}\n", n + 1)).collect();
     let lines = content.split('\n').count() as u64;
@@ -80,7 +80,7 @@ fn file_attachment(session: &Session, name: &str) -> Option<Entry> {
         display_path: Maybe::Value(name.to_owned()),
         ..attachment::File::default()
     };
-    let text = format!("The person mentions {shown}, which holds:\n{numbered}");
+    let text = format!("The user mentions {shown}, which contains:\n{numbered}");
     Some(rendered_attachment(Attachment::File(Box::new(attached)), vec![text]))
 }
 
@@ -91,12 +91,12 @@ fn folder_attachment(session: &Session, path: &Path, name: &str) -> Entry {
     let mut names: Vec<String> =
         entries.take(MAX_FOLDER_ENTRIES).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    let text = format!("The person mentions the folder {}, which holds:\n{}", path.display(), names.join("\n"));
+    let text = format!("The user mentions the folder {}, which contains:\n{}", path.display(), names.join("\n"));
     let attached = attachment::Directory { path: Maybe::Value(name.to_owned()), ..attachment::Directory::default() };
     rendered_attachment(Attachment::Directory(Box::new(attached)), vec![text])
 }
 
-/// Where a pasted picture was put, so that tools can use it too.
+/// Saves a pasted image, so that tools can read it. Returns the entry that names its path.
 fn save_image(session: &Session, image: &Image, number: usize) -> Option<Entry> {
     let data = image.source.data.text()?;
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok()?;

@@ -1,27 +1,27 @@
-//! Models: the aliases users type, and what each model can take.
+//! Model aliases, and the parameters that each model accepts.
 
 use quipu_message::control::response;
 use quipu_message::values::Effort;
 
-/// The beta under which models with the suffix `[1m]` read a million tokens.
+/// The beta for a context window of a million tokens.
 pub(crate) const LONG_CONTEXT_BETA: &str = "context-1m-2025-08-07";
 
 /// The suffix of a model name that asks for a context window of a million tokens.
 const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 
-/// The alias that plans with one model and works with another.
+/// The alias for one model in plan mode and another one otherwise.
 const OPUSPLAN: &str = "opusplan";
 
 /// Tokens reserved for the answer and the summary before the context is full.
 const COMPACTION_RESERVE_TOKENS: u64 = 33_000;
 
-/// The effort levels a model that thinks adaptively takes.
+/// The effort levels of models that think adaptively.
 pub(crate) const EFFORT_LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
 /// The effort that is sent if none is configured.
 pub(crate) const DEFAULT_EFFORT: &str = "medium";
 
-/// The models behind the aliases.
+/// The full model names of the aliases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelAliases {
     opus: String,
@@ -31,28 +31,28 @@ pub(crate) struct ModelAliases {
     small: String,
 }
 
-/// How many tokens a model reads and writes.
+/// The token limits of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModelLimits {
-    /// The size of the context window.
+    /// The size of the context window, in tokens.
     pub context_window: u64,
     /// The most tokens of an answer.
     pub max_output_tokens: u64,
 }
 
-/// Which `thinking` parameter a model takes.
+/// Which `thinking` parameter a model accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThinkingSupport {
-    /// It takes no `thinking` parameter.
+    /// No `thinking` parameter.
     None,
-    /// It takes a budget of tokens.
+    /// A budget of tokens.
     Budget,
-    /// It decides itself, and takes an effort level.
+    /// Adaptive thinking, with an effort level.
     Adaptive,
 }
 
 impl ModelLimits {
-    /// The size of a model; one that is not known counts as small.
+    /// The limits of a model; those of a small one if it is unknown.
     pub(crate) fn for_model(model: &str) -> Self {
         let version = model_version(model);
         let output = match version {
@@ -66,14 +66,14 @@ impl ModelLimits {
         Self { context_window: if long { 1_000_000 } else { 200_000 }, max_output_tokens: output }
     }
 
-    /// The number of tokens at which automatic compaction sets in.
+    /// The number of tokens in the context that triggers automatic compaction.
     pub(crate) fn auto_compact_threshold(self) -> u64 {
         self.context_window.saturating_sub(COMPACTION_RESERVE_TOKENS)
     }
 }
 
 impl ThinkingSupport {
-    /// Which `thinking` parameter a model takes; none for an unknown model.
+    /// Which `thinking` parameter a model accepts; `None` if it is unknown.
     pub(crate) fn for_model(model: &str) -> Self {
         match model_version(model) {
             Some((4, 6..) | (5.., _)) => Self::Adaptive,
@@ -97,12 +97,12 @@ fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The name that is sent to the API: without the suffix that asks for a long context.
+/// The name for the API: without the suffix for a long context.
 pub(crate) fn wire_name(model: &str) -> &str {
     model.strip_suffix(LONG_CONTEXT_SUFFIX).unwrap_or(model)
 }
 
-/// Whether a model's name asks for a context that needs a beta.
+/// Whether a model name has the suffix for a long context, which needs a beta.
 pub(crate) fn needs_long_context_beta(model: &str) -> bool {
     model.ends_with(LONG_CONTEXT_SUFFIX)
 }
@@ -115,7 +115,7 @@ pub(crate) fn opusplan(model: &str) -> String {
 }
 
 impl ModelAliases {
-    /// The models, as far as the environment does not name others:
+    /// The default models, unless the environment names others:
     /// `ANTHROPIC_DEFAULT_OPUS_MODEL`, `…_SONNET_MODEL`, `…_HAIKU_MODEL`,
     /// `…_FABLE_MODEL`, and `ANTHROPIC_SMALL_FAST_MODEL` for side calls.
     pub(crate) fn from_env(var: impl Fn(&str) -> Option<String>) -> Self {
@@ -130,8 +130,8 @@ impl ModelAliases {
         }
     }
 
-    /// The model of an alias, with its suffix `[1m]` if it has one; a name that is no
-    /// alias stands for itself.
+    /// The full name for an alias, with its suffix `[1m]` if it has one; other names are returned as
+    /// they are.
     pub(crate) fn resolve(&self, name: &str) -> String {
         let (alias, suffix) =
             name.strip_suffix(LONG_CONTEXT_SUFFIX).map_or((name, ""), |alias| (alias, LONG_CONTEXT_SUFFIX));
@@ -145,13 +145,12 @@ impl ModelAliases {
         format!("{model}{suffix}")
     }
 
-    /// The model that takes the place of the chosen one in the mode `plan`; `None` for
-    /// every name but `opusplan`.
+    /// The model for plan mode; `None` for every name but `opusplan`.
     pub(crate) fn planning_model(&self, name: &str) -> Option<String> {
         (wire_name(name) == OPUSPLAN).then(|| self.opus.clone())
     }
 
-    /// The model if none is configured.
+    /// The model of a session that configures none.
     pub(crate) fn default_model(&self) -> &str {
         &self.opus
     }
@@ -161,7 +160,7 @@ impl ModelAliases {
         &self.small
     }
 
-    /// The models, as hosts list them.
+    /// All aliases and their models, for the control protocol.
     pub(crate) fn list_models(&self) -> Vec<response::ModelInfo> {
         let row = |value: &str, model: &String, name: &str, about: &str| {
             let adaptive = ThinkingSupport::for_model(model) == ThinkingSupport::Adaptive;

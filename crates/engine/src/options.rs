@@ -1,4 +1,4 @@
-//! What the user or the host asked for when they started the agent.
+//! The options that an agent is started with.
 
 use std::path::PathBuf;
 
@@ -6,41 +6,41 @@ use quipu_conversation::price::Prices;
 
 use crate::sandbox::SandboxMode;
 
-/// How the agent speaks.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// The final answer as text.
+    /// Only the final answer, as text.
     #[default]
     Text,
-    /// The final result as one JSON document; all lines in an array when verbose.
+    /// The final result as one JSON document; all lines in an array if `verbose`.
     Json,
-    /// One line of JSON for everything that happens.
+    /// One line of JSON per event.
     StreamJson,
 }
 
-/// Which session to go on with.
+/// Which session to resume.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ResumeMode {
-    /// A new one.
+    /// None: start a new session.
     #[default]
     New,
-    /// The last one of this directory; a new one when there is none.
+    /// The last session of this directory; a new one if there is none.
     Continue,
-    /// The one of this id or title, or the file at this path.
+    /// The session of this id or title, or the transcript at this path.
     Resume(String),
 }
 
 /// When the context is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Autocompact {
-    /// Before the model's context is full.
+    /// Shortly before the context window of the model is full.
     Auto,
-    /// When the context holds this many tokens.
+    /// At this number of tokens.
     Tokens(u64),
 }
 
 impl Autocompact {
-    /// Reads `auto`, or a number of tokens from 100k to 1M.
+    /// Parses `auto`, or a number of tokens from 100k to 1M.
     ///
     /// ```
     /// use quipu_engine::Autocompact;
@@ -65,138 +65,138 @@ impl Autocompact {
 /// A plugin that a flag or the host names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginDir {
-    /// Its folder; relative to the working directory.
+    /// Path of its folder, relative to the working directory.
     pub path: PathBuf,
     /// Whether its MCP servers are used.
     pub uses_mcp: bool,
 }
 
-/// Which worktree.
+/// Which git worktree a session works in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Worktree {
-    /// A new one, with a name that is made up.
+    /// A new one with a generated name.
     New,
-    /// The one of this name, made if it is not there.
+    /// The one of this name, created if it does not exist.
     Named(String),
 }
 
-/// Everything the flags say.
+/// The options of an agent, as its flags set them.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The prompt; with stream-json input prompts come on stdin.
+    /// The prompt; `None` if prompts come on stdin.
     pub prompt: Option<String>,
-    /// Prompts and control requests come on stdin, a line each.
+    /// Read prompts and control requests from stdin, one JSON line each.
     pub stream_input: bool,
-    /// How to speak.
+    /// The output format.
     pub format: Format,
-    /// Say everything (JSON output).
+    /// With JSON output, print all lines instead of the last result.
     pub verbose: bool,
-    /// Pass on the pieces of answers.
+    /// Emit the events of answers as they stream in.
     pub partial_messages: bool,
-    /// Report hooks of settings files.
+    /// Emit the start and end of hook commands.
     pub hook_events: bool,
-    /// Echo prompts.
+    /// Emit prompts back to the host.
     pub replay_user_messages: bool,
-    /// Pass on what subagents say, not only what they do.
+    /// Emit the text of subagents, not only their tool calls.
     pub forward_subagent_text: bool,
-    /// Report what is written to the session file.
+    /// Emit a copy of everything written to the transcript.
     pub session_mirror: bool,
-    /// Suggest what the person might say next.
+    /// Suggest the next prompt to the user after each turn.
     pub prompt_suggestions: bool,
-    /// Which session.
+    /// Which session to resume.
     pub resume_mode: ResumeMode,
-    /// Go on in a session of its own.
+    /// Continue in a copy of the resumed session.
     pub fork: bool,
-    /// The id of the new session.
+    /// The id of the new session, a UUID; a random one if `None`.
     pub session_id: Option<String>,
-    /// Go on from this line.
+    /// UUID of the entry to continue from; the last one if `None`.
     pub resume_at: Option<String>,
-    /// The prompt whose turn alone may be left behind by going on from an earlier line.
+    /// UUID of the only prompt whose turn `resume_at` may drop.
     pub resume_drops_turn: Option<String>,
-    /// Write no session file.
+    /// Write no transcript.
     pub no_persistence: bool,
-    /// The session's title.
+    /// The title of the session.
     pub name: Option<String>,
-    /// The model.
+    /// Name or alias of the model.
     pub model: Option<String>,
-    /// The models to ask when the first stays overloaded, in this order.
+    /// The models to try in this order while the first is overloaded.
     pub fallback_models: Vec<String>,
-    /// How hard to think: `low`, `medium`, `high` …
+    /// The effort level: `low`, `medium`, `high` …
     pub effort: Option<String>,
-    /// How many tokens thinking may take.
+    /// The most tokens of thinking; 0 turns it off.
     pub max_thinking_tokens: Option<u64>,
-    /// How thinking is shown: `summarized`, `omitted` …
+    /// How thinking is displayed: `summarized`, `omitted` …
     pub thinking_display: Option<String>,
-    /// How many tokens the model is told it has for the whole task.
+    /// The token budget for the whole task that the model is informed of.
     pub task_budget: Option<u64>,
-    /// Extra `anthropic-beta` names.
+    /// Additional values of the `anthropic-beta` header.
     pub betas: Vec<String>,
-    /// The permission mode.
+    /// Name of the permission mode.
     pub permission_mode: Option<String>,
-    /// Ask for nothing.
+    /// Start in permission mode `bypassPermissions`.
     pub skip_permissions: bool,
-    /// The mode that asks for nothing may be chosen later.
+    /// Permission mode `bypassPermissions` may be chosen later.
     pub may_skip_permissions: bool,
-    /// Rules that allow.
+    /// Permission rules that allow tool calls.
     pub allowed_tools: Vec<String>,
-    /// Rules that refuse; a bare tool name takes the tool away.
+    /// Permission rules that deny tool calls; a bare tool name removes the tool.
     pub disallowed_tools: Vec<String>,
-    /// The tools on offer; none means all.
+    /// Names of the available tools; `None` for all.
     pub tools: Option<Vec<String>>,
-    /// Who answers permission requests: `stdio` is the host.
+    /// The MCP tool that decides about permission requests; `stdio` is the host.
     pub permission_prompt_tool: Option<String>,
-    /// No host answers permission requests: they are denied.
+    /// Deny permission requests instead of sending them to the host.
     pub no_permission_prompts: bool,
-    /// MCP servers: files or JSON.
+    /// Configurations of MCP servers: paths of files, or JSON.
     pub mcp_config: Vec<String>,
-    /// Take no MCP servers from anywhere else.
+    /// Use only the MCP servers of `mcp_config`.
     pub strict_mcp_config: bool,
-    /// More settings: a file or JSON.
+    /// Additional settings: the path of a file, or JSON.
     pub settings: Option<String>,
-    /// Which settings files to read; none means all.
+    /// The settings files to read; `None` for all.
     pub setting_sources: Option<Vec<String>>,
-    /// The folder the session starts in is trusted.
+    /// Trust the folder that the session starts in.
     pub trust_folder: bool,
     /// Folders that the user trusts, from quipu's own settings.
     pub trusted_folders: Vec<PathBuf>,
-    /// Hooks of the project run though its folder is not trusted.
+    /// Run hooks of the project even if its folder is not trusted.
     pub allow_project_hooks: bool,
-    /// Folders with commands, skills, subagents, hooks and MCP servers of their own.
+    /// Plugin folders, with their own commands, skills, subagents, hooks and MCP servers.
     pub plugin_dirs: Vec<PluginDir>,
-    /// The first line of the host is `initialize`, and the plugins that it names are loaded.
+    /// Wait for `initialize` as the first line, and load the plugins that it names.
     pub await_initialize: bool,
-    /// The first line of the host is `initialize` and holds `managed_settings`.
+    /// Wait for `initialize` as the first line; it must have `managedSettings`.
     pub managed_in_initialize: bool,
-    /// Settings of the host as JSON; only what restricts counts.
+    /// Managed settings of the host as JSON; only restrictions apply.
     pub managed_settings: Option<String>,
-    /// The folder of the administrator's settings; `None` is the system's own.
+    /// The folder of managed settings; `None` for the default of the system.
     pub managed_folder: Option<PathBuf>,
     /// The checkout whose project settings, `.mcp.json` and `.claude` folder are used
     /// instead of those of the working directory.
     pub project_config_root: Option<PathBuf>,
-    /// Subagents as JSON.
+    /// Definitions of subagents: JSON, or the path of a file.
     pub agents: Option<String>,
     /// The agent that the session runs as: its prompt, tools and model.
     pub agent: Option<String>,
-    /// Replaces the system prompt.
+    /// A system prompt instead of the default one.
     pub system_prompt: Option<String>,
-    /// Follows the system prompt.
+    /// Text to add at the end of the system prompt.
     pub append_system_prompt: Option<String>,
-    /// Send the system prompt anew each time instead of recording it once.
+    /// Generate the system prompt for each request instead of recording it once.
     pub no_system_prompt_snapshot: bool,
-    /// How many calls a turn may take.
+    /// The most API calls of a turn.
     pub max_turns: Option<u64>,
-    /// How much the session may cost.
+    /// The most that the session may cost, in US dollars.
     pub max_budget_usd: Option<f64>,
-    /// The form of the answer, as a JSON schema.
+    /// JSON schema of the final answer, as JSON text.
     pub json_schema: Option<String>,
-    /// Folders allowed beside the working directory.
+    /// Additional folders that tools may work in.
     pub add_dirs: Vec<PathBuf>,
-    /// Work in a git worktree of the repository.
+    /// Work in this git worktree of the repository.
     pub worktree: Option<Worktree>,
-    /// Slash commands are plain text.
+    /// Treat slash commands as plain text.
     pub no_slash_commands: bool,
-    /// When the context is compacted; `None` is what the environment and the model say.
+    /// When the context is compacted; `None` for the default of the environment and the model.
     pub autocompact: Option<Autocompact>,
     /// Only Bash, Edit and Read; no hooks, no instruction files.
     pub bare: bool,
@@ -206,10 +206,10 @@ pub struct Options {
     /// No tools that run commands and no WebFetch unless `tools` names them, no settings
     /// files but managed ones, file tools confined to the session's folders.
     pub restricted: bool,
-    /// What models cost; the bundled prices if `None`.
+    /// The prices of models; the bundled ones if `None`.
     pub prices: Option<Prices>,
-    /// Whether to hold commands in a sandbox.
+    /// Whether commands run in a sandbox.
     pub sandbox: SandboxMode,
-    /// The program that sets the sandbox up; without one, what would need it is asked about.
+    /// Path of the program that sets up the sandbox; if `None`, commands that need it need permission.
     pub sandbox_launcher: Option<PathBuf>,
 }

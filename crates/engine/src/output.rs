@@ -1,4 +1,4 @@
-//! The one way out: everything the agent says goes through one ordered channel.
+//! Output of the agent: one ordered channel for everything it emits.
 
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, mpsc};
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{new_id, now};
 use crate::options::Format;
 
-/// Says lines, in the order of the calls.
+/// Emits lines, in the order of the calls.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputStream {
     messages: mpsc::Sender<OutputMessage>,
@@ -25,36 +25,36 @@ pub(crate) struct OutputStream {
 enum OutputMessage {
     Entry(Box<Entry>),
     Entries(Vec<Entry>),
-    /// For whoever reads stderr, whatever the format.
+    /// A warning for stderr, in every format.
     Warning(String),
     Close,
 }
 
-/// What was printed in the end.
+/// What a printer has printed, once it is done.
 #[derive(Debug, Default)]
 pub(crate) struct PrintSummary {
-    /// The last result.
+    /// The last `result` line.
     pub(crate) last_result: Option<TurnResult>,
-    /// Why not all could be printed; a reader who left is no reason.
+    /// Why output could not be written; `None` also if the reader closed the pipe.
     pub(crate) write_error: Option<std::io::Error>,
 }
 
-/// Prints what is said, until the end is.
+/// The thread that prints emitted lines until the stream is closed.
 #[derive(Debug)]
 pub(crate) struct PrinterThread {
     thread: Option<JoinHandle<PrintSummary>>,
 }
 
 impl OutputStream {
-    /// Prints to `out` in the given form; what a form for people leaves out and they
-    /// should know goes to `err`. When nobody reads any more, `gone` is told.
+    /// Starts a thread that prints to `out` in the given format. With text output, notes for users go
+    /// to `err`. When the reader of `out` has closed it, `reader_gone` is cancelled.
     pub(crate) fn start(
         out: impl Write + Send + 'static,
         err: impl Write + Send + 'static,
         format: Format,
         verbose: bool,
         session: SessionId,
-        gone: CancellationToken,
+        reader_gone: CancellationToken,
     ) -> std::io::Result<(Self, PrinterThread)> {
         let (lines, said) = mpsc::channel();
         let print = move || {
@@ -66,7 +66,7 @@ impl OutputStream {
                 entries: Vec::new(),
                 last_result: None,
                 write_error: None,
-                reader_gone: gone,
+                reader_gone,
             };
             for said in said {
                 match said {
@@ -85,28 +85,28 @@ impl OutputStream {
         ))
     }
 
-    /// Says a line as it is.
+    /// Emits an entry.
     pub(crate) fn emit(&self, entry: Entry) {
-        // Nobody listens only while the process ends.
+        // The receiver is dropped only when the process ends.
         let _ = self.messages.send(OutputMessage::Entry(Box::new(entry)));
     }
 
-    /// Says lines as they are, with nothing between them.
+    /// Emits entries with nothing between them.
     pub(crate) fn emit_all(&self, entries: Vec<Entry>) {
         let _ = self.messages.send(OutputMessage::Entries(entries));
     }
 
-    /// Says a warning on stderr, whatever the format.
+    /// Prints a warning on stderr, in every format.
     pub(crate) fn warn_on_stderr(&self, text: String) {
         let _ = self.messages.send(OutputMessage::Warning(text));
     }
 
-    /// Nothing more will be said.
+    /// Ends the output; the printer finishes.
     pub(crate) fn close(&self) {
         let _ = self.messages.send(OutputMessage::Close);
     }
 
-    /// The envelope of a live line: session and a fresh id.
+    /// The envelope of a stream line: the session and a new id.
     pub(crate) fn envelope(&self) -> Envelope {
         Envelope {
             session_id: Maybe::Value(self.session_id()),
@@ -116,30 +116,30 @@ impl OutputStream {
         }
     }
 
-    /// The same with the time, as `user` and `assistant` lines have it.
+    /// As [`envelope`](Self::envelope), with the current time, for `user` and `assistant` lines.
     pub(crate) fn timestamped_envelope(&self) -> Envelope {
         Envelope { timestamp: Maybe::Value(now()), parent_tool_use_id: Maybe::Null, ..self.envelope() }
     }
 
-    /// The session that lines name.
+    /// Id of the session in envelopes.
     pub(crate) fn session_id(&self) -> SessionId {
         self.session_id.lock().clone()
     }
 
-    /// Names another session from now on.
+    /// Changes the session id in later envelopes.
     pub(crate) fn set_session_id(&self, id: SessionId) {
         *self.session_id.lock() = id;
     }
 }
 
 impl PrinterThread {
-    /// Waits until all is printed.
+    /// Waits until everything is printed.
     pub(crate) fn finish(mut self) -> PrintSummary {
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
-/// Brings lines into the form that was asked for.
+/// Prints entries in a format.
 struct Printer<W, E> {
     out: W,
     err: E,
@@ -172,7 +172,7 @@ impl<W: Write, E: Write> Printer<W, E> {
     }
 
     fn print_warning(&mut self, text: &str) {
-        // Who does not read it does not need it.
+        // A reader that closed stderr does not need it.
         let _ = writeln!(self.err, "warning: {text}");
     }
 
@@ -217,7 +217,7 @@ impl<W: Write, E: Write> Printer<W, E> {
     }
 }
 
-/// What people should know before there is a result.
+/// The text of an entry that users of text output should see; `None` for other entries.
 fn warning_text(entry: &Entry) -> Option<String> {
     let Entry::System(system) = entry else { return None };
     match &**system {
@@ -236,12 +236,12 @@ fn warning_text(entry: &Entry) -> Option<String> {
     }
 }
 
-/// What a person reads of a result.
+/// The text of a result for text output.
 fn result_text(result: &TurnResult) -> String {
     match (result.result.text(), result.errors.get()) {
         (Some(text), _) => text.to_owned(),
         (None, Some(errors)) => {
-            // Scripts look for these words.
+            // Scripts search for this text.
             format!("Error: {}", errors.extract_text().replace("Reached maximum number of turns", "Reached max turns"))
         }
         (None, None) => format!("Error: {}", result.subtype),

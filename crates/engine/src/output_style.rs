@@ -1,31 +1,31 @@
-//! Output styles: texts that say how the model writes its answers.
+//! Output styles: instructions for how the model writes its answers.
 
 use std::collections::BTreeMap;
 
-/// A way to write answers.
+/// An output style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutputStyle {
-    /// The name settings choose it by.
+    /// The name that settings use.
     pub(crate) name: String,
     /// The instructions for the model.
     pub(crate) prompt: String,
-    /// Whether the system prompt still says how to work on code.
+    /// Whether the system prompt keeps the instructions about code.
     pub(crate) keeps_coding_instructions: bool,
-    /// Whether it comes with the project, and not from the user, a plugin or this program.
+    /// Whether it comes from the project, not from the user, a plugin or this program.
     pub(crate) is_from_project: bool,
 }
 
-/// The name of no style at all.
+/// The name that selects no style.
 pub(crate) const DEFAULT_STYLE: &str = "default";
 
-/// The names to choose from, those of the program first.
+/// The names of all styles, built-in ones first.
 pub(crate) fn style_names(styles: &BTreeMap<String, OutputStyle>) -> Vec<String> {
     let builtin = BUILTIN_STYLES.iter().map(|(name, _)| (*name).to_owned());
     let own = styles.keys().filter(|name| !BUILTIN_STYLES.iter().any(|(builtin, _)| builtin == name)).cloned();
     [DEFAULT_STYLE.to_owned()].into_iter().chain(builtin).chain(own).collect()
 }
 
-/// The styles that are part of the program.
+/// The built-in styles.
 pub(crate) fn builtin_styles() -> impl Iterator<Item = OutputStyle> {
     BUILTIN_STYLES.iter().map(|(name, prompt)| OutputStyle {
         name: (*name).to_owned(),

@@ -1,5 +1,5 @@
-//! Whether a call may run: hooks first, then the rules, then the host. Whatever is
-//! not clearly an allowance is a refusal.
+//! Permission for a tool call: hooks decide first, then the rules, then the host. Every response that
+//! does not clearly allow denies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +29,7 @@ use crate::tool::{CallContext, Tool, ToolOutput};
 
 /// Whether a call may run.
 pub(crate) enum PermissionOutcome {
-    /// It may, with this input, on this file when it names one; a command in this profile
-    /// of the sandbox.
+    /// It may run with `input`, on the file `target` if it names one; a command in the sandbox `profile`.
     Allowed {
         input: Json,
         target: Option<TargetPath>,
@@ -38,53 +37,53 @@ pub(crate) enum PermissionOutcome {
         hook_outcome: HookOutcome,
         profile: SandboxProfile,
     },
-    /// It may not.
+    /// It may not run.
     Denied(DeniedCall),
 }
 
 /// Why a call may not run.
 pub(crate) struct DeniedCall {
-    /// What the model is told.
+    /// The reason, for the model.
     pub(crate) message: String,
-    /// The wire's word for who refused; `None` for a file that may not be read, which is
-    /// a mistake of the call.
+    /// Name on the wire of what denied it; `None` for a file that may not be read, which counts as an
+    /// error of the call.
     pub(crate) denial_kind: Option<NonExecutionKind>,
     pub(crate) decision: Option<PermissionDecisionRecord>,
     pub(crate) hook_outcome: HookOutcome,
-    /// Whether the turn ends too.
+    /// Whether the turn is interrupted too.
     pub(crate) interrupt: bool,
 }
 
-/// The target of events for `--debug`.
+/// The target of tracing events, for `--debug`.
 const TRACING_TARGET: &str = "quipu::permission";
 
-/// How long after its questions a turn that is broken off ends.
+/// How long a cancelled permission request waits for its turn to be interrupted.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Tools whose whole point is the host's answer.
+/// Tools whose input is completed by the permission response.
 const USER_INTERACTION_TOOLS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 
 impl AgentContext<'_> {
-    /// Asks whoever has a say, in turn.
+    /// Decides whether a tool call may run: by hooks, rules, and a permission request if needed.
     pub(crate) async fn request_permission(&self, call: &ToolUse) -> PermissionOutcome {
-        let permit = self.decide_permission(call).await;
+        let outcome = self.decide_permission(call).await;
         let tool = &call.name;
-        match &permit {
+        match &outcome {
             PermissionOutcome::Allowed { decision, profile, .. } => {
                 let source = decision.as_ref().and_then(|decision| decision.source.text());
                 tracing::debug!(target: TRACING_TARGET, %tool, ?source, ?profile, "allowed");
             }
-            PermissionOutcome::Denied(refusal) => {
-                tracing::debug!(target: TRACING_TARGET, %tool, text = %refusal.message, "refused")
+            PermissionOutcome::Denied(denied) => {
+                tracing::debug!(target: TRACING_TARGET, %tool, text = %denied.message, "refused")
             }
         }
-        permit
+        outcome
     }
 
     async fn decide_permission(&self, call: &ToolUse) -> PermissionOutcome {
-        let hooks = self.run_pre_tool_hooks(call).await;
-        if let Some(why) = &hooks.deny_reason {
-            let text = format!("{} hook error: {why}", hooks.name());
+        let hook_outcome = self.run_pre_tool_hooks(call).await;
+        if let Some(reason) = &hook_outcome.deny_reason {
+            let text = format!("{} hook error: {reason}", hook_outcome.name());
             let decision = decision_record(
                 DecisionOutcome::Reject,
                 DecisionSource::Hook,
@@ -96,42 +95,42 @@ impl AgentContext<'_> {
                 message: text,
                 denial_kind: Some(NonExecutionKind::PermissionRule),
                 decision,
-                hook_outcome: hooks,
+                hook_outcome,
                 interrupt,
             });
         }
-        let input = hooks.updated_input.clone().unwrap_or_else(|| call.input.clone());
+        let input = hook_outcome.updated_input.clone().unwrap_or_else(|| call.input.clone());
         let target = file_target(&call.name, &input.to_value(), self.workspace);
         match self.evaluate_rules(&call.name, &input, target.as_ref()) {
             Decision::Deny { message, reason: DecisionReason::Rule { rule, source } } => {
-                self.deny_by_rule(call, message, (&rule, source), hooks)
+                self.deny_by_rule(call, message, (&rule, source), hook_outcome)
             }
-            Decision::Deny { message, reason } => self.deny_by_mode(call, message, &reason, hooks),
-            Decision::Allow { reason, profile } if !hooks.ask => {
-                let decision = if hooks.allow { hook_decision() } else { rule_decision(call, &reason) };
-                PermissionOutcome::Allowed { input, target, decision, hook_outcome: hooks, profile }
+            Decision::Deny { message, reason } => self.deny_by_mode(call, message, &reason, hook_outcome),
+            Decision::Allow { reason, profile } if !hook_outcome.ask => {
+                let decision = if hook_outcome.allow { hook_decision() } else { rule_decision(call, &reason) };
+                PermissionOutcome::Allowed { input, target, decision, hook_outcome, profile }
             }
-            // A hook may allow what a person would be asked; a rule that asks stands.
-            Decision::Ask(question) if hooks.allow && !hooks.ask && !is_rule_reason(&question.reason) => {
+            // A hook may replace the permission request, unless a rule demands it.
+            Decision::Ask(question) if hook_outcome.allow && !hook_outcome.ask && !is_rule_reason(&question.reason) => {
                 PermissionOutcome::Allowed {
                     input,
                     target,
                     decision: hook_decision(),
-                    hook_outcome: hooks,
+                    hook_outcome,
                     profile: SandboxProfile::None,
                 }
             }
-            Decision::Ask(question) => self.ask_for_permission(call, (input, target), *question, hooks).await,
+            Decision::Ask(question) => self.ask_for_permission(call, (input, target), *question, hook_outcome).await,
             Decision::Allow { reason, .. } => {
                 let message = format!("A hook wants {} to be approved.", call.name);
                 let question = ApprovalRequest { message, reason, blocked_path: None, suggestions: Vec::new() };
-                self.ask_for_permission(call, (input, target), question, hooks).await
+                self.ask_for_permission(call, (input, target), question, hook_outcome).await
             }
         }
     }
 
-    /// The result of a call that cannot succeed, whoever permits it; `None` if it may succeed, or if
-    /// reading its file is not permitted without asking.
+    /// The result of a call that would fail even with permission; `None` if it may succeed, or if
+    /// reading its file needs permission.
     pub(crate) async fn precheck(&self, tool: &Arc<dyn Tool>, call: &ToolUse) -> Option<ToolOutput> {
         let input = call.input.to_value();
         let target = file_target(&call.name, &input, self.workspace)?;
@@ -151,37 +150,39 @@ impl AgentContext<'_> {
             .permissions
             .read(|mode, rules| evaluate_target(mode, rules, name, &input, self.workspace, target));
         match decision {
-            // It only tells the model what the person wrote down.
+            // A skill only gives the model a text from the user.
             Decision::Ask(question) if name == "Skill" && !is_rule_reason(&question.reason) => {
                 Decision::allow_unsandboxed(DecisionReason::NoRule)
             }
-            verdict => verdict,
+            decision => decision,
         }
     }
 
-    /// Somebody must be asked: a hook, then the host.
+    /// Requests permission from hooks, then from the host or the permission tool.
     async fn ask_for_permission(
         &self,
         call: &ToolUse,
         (input, target): (Json, Option<TargetPath>),
         question: ApprovalRequest,
-        hooks: HookOutcome,
+        hook_outcome: HookOutcome,
     ) -> PermissionOutcome {
         let ApprovalRequest { message, reason, blocked_path, suggestions } = question;
         let suggestions = Some(suggestions).filter(|some| !some.is_empty());
-        if let Some(permit) = self.run_permission_hooks(call, &input, suggestions.clone()).await {
-            let permit = permit.into_outcome(hooks, &input);
-            return self.with_target(permit, call, (&input, target));
+        if let Some(outcome) = self.run_permission_hooks(call, &input, suggestions.clone()).await {
+            let outcome = outcome.into_outcome(hook_outcome, &input);
+            return self.with_target(outcome, call, (&input, target));
         }
         match self.session.options.permission_prompt_tool.as_deref() {
-            _ if self.session.options.no_permission_prompts => return self.deny_without_prompt(call, &message, hooks),
+            _ if self.session.options.no_permission_prompts => {
+                return self.deny_without_prompt(call, &message, hook_outcome);
+            }
             Some("stdio") => {}
             Some(tool) => {
                 let answer = self.ask_permission_tool(tool, call, &input).await;
-                let permit = self.apply_response(answer, input.clone(), hooks);
-                return self.with_target(permit, call, (&input, target));
+                let outcome = self.apply_response(answer, input.clone(), hook_outcome);
+                return self.with_target(outcome, call, (&input, target));
             }
-            None => return self.deny_by_mode(call, message, &reason, hooks),
+            None => return self.deny_by_mode(call, message, &reason, hook_outcome),
         }
         let question = request::CanUseTool {
             tool_name: call.name.clone(),
@@ -192,7 +193,7 @@ impl AgentContext<'_> {
             permission_suggestions: suggestions.as_ref().map(Json::from_serialize).into(),
             blocked_path: blocked_path.map(|path| path.display().to_string()).into(),
             decision_reason_type: reason.wire_type().into(),
-            agent_id: self.subagent().map(|sub| sub.id.clone()).into(),
+            agent_id: self.subagent().map(|subagent| subagent.id.clone()).into(),
             requires_user_interaction: USER_INTERACTION_TOOLS.contains(&call.name.as_str()).then_some(true).into(),
             ..request::CanUseTool::default()
         };
@@ -201,34 +202,34 @@ impl AgentContext<'_> {
         let answer = self.session.host.send_request(RequestBody::CanUseTool(Box::new(question)), &self.cancel).await;
         let broken = async { timeout(INTERRUPT_TIMEOUT, self.cancel.cancelled()).await.is_ok() };
         if answer == Err(HostError::Cancelled) && broken.await {
-            // Who broke the turn off will answer the call. In the background no turn is broken
-            // off: there it is a refusal.
+            // The interrupted turn records a result for the call. A background subagent is not
+            // interrupted with the turn: there the request counts as denied.
             std::future::pending::<()>().await;
         }
         self.awaiting_permission.lock().retain(|id| *id != call.id);
-        let permit = self.apply_response(answer, input.clone(), hooks);
+        let outcome = self.apply_response(answer, input.clone(), hook_outcome);
         self.session.set_activity(SessionActivity::Running);
-        self.with_target(permit, call, (&input, target))
+        self.with_target(outcome, call, (&input, target))
     }
 
-    /// An allowance for the file that was asked about, or for the one that a changed input names.
+    /// Sets the target of an allowed call: the file of the request, or of the changed input.
     fn with_target(
         &self,
-        permit: PermissionOutcome,
+        outcome: PermissionOutcome,
         call: &ToolUse,
         (asked, resolved): (&Json, Option<TargetPath>),
     ) -> PermissionOutcome {
-        match permit {
-            PermissionOutcome::Allowed { input, decision, hook_outcome: hooks, profile, .. } => {
+        match outcome {
+            PermissionOutcome::Allowed { input, decision, hook_outcome, profile, .. } => {
                 let same = input == *asked;
                 let target = if same { resolved } else { file_target(&call.name, &input.to_value(), self.workspace) };
-                PermissionOutcome::Allowed { input, target, decision, hook_outcome: hooks, profile }
+                PermissionOutcome::Allowed { input, target, decision, hook_outcome, profile }
             }
             refused => refused,
         }
     }
 
-    /// Asks a tool of an MCP server, which answers like a host.
+    /// Sends a permission request to an MCP tool, which responds like a host.
     async fn ask_permission_tool(&self, name: &str, call: &ToolUse, input: &Json) -> Result<Json, HostError> {
         let found = self.session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
         let Some(tool) = found else { return Err(HostError::Failed(format!("there is no tool {name}"))) };
@@ -247,15 +248,20 @@ impl AgentContext<'_> {
         Json::parse(&text).map_err(|error| HostError::Failed(format!("the answer is not JSON: {error}")))
     }
 
-    /// What the host's answer means.
-    fn apply_response(&self, answer: Result<Json, HostError>, input: Json, hooks: HookOutcome) -> PermissionOutcome {
-        let refuse = |text: String, decision, hooks, interrupt| {
+    /// Turns the response of the host into an outcome, and applies its rule updates.
+    fn apply_response(
+        &self,
+        answer: Result<Json, HostError>,
+        input: Json,
+        hook_outcome: HookOutcome,
+    ) -> PermissionOutcome {
+        let refuse = |text: String, decision, hook_outcome, interrupt| {
             let kind = if interrupt { NonExecutionKind::UserRejected } else { NonExecutionKind::PermissionRule };
             PermissionOutcome::Denied(DeniedCall {
                 message: text,
                 denial_kind: Some(kind),
                 decision,
-                hook_outcome: hooks,
+                hook_outcome,
                 interrupt,
             })
         };
@@ -271,7 +277,7 @@ impl AgentContext<'_> {
                         Some(DecisionReasonType::OtherReason),
                         None,
                     ),
-                    hooks,
+                    hook_outcome,
                     false,
                 );
             }
@@ -287,7 +293,7 @@ impl AgentContext<'_> {
                     input,
                     target: None,
                     decision,
-                    hook_outcome: hooks,
+                    hook_outcome,
                     profile: SandboxProfile::None,
                 }
             }
@@ -301,7 +307,7 @@ impl AgentContext<'_> {
                 refuse(
                     text,
                     decision_record(DecisionOutcome::Reject, DecisionSource::UserReject, None, None),
-                    hooks,
+                    hook_outcome,
                     interrupt,
                 )
             }
@@ -318,19 +324,19 @@ impl AgentContext<'_> {
                         Some(DecisionReasonType::OtherReason),
                         None,
                     ),
-                    hooks,
+                    hook_outcome,
                     false,
                 )
             }
         }
     }
 
-    /// Takes changes of the rules that the host sent along.
+    /// Applies the rule updates of a permission response, as far as settings allow them.
     pub(crate) fn apply_permission_updates(&self, updates: &Json) {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
         let only_managed = self.session.settings().has_only_managed_rules();
         for update in updates.into_iter().filter(|update| may_apply(update, only_managed)) {
-            // A change that cannot be read changes nothing.
+            // An invalid update changes nothing.
             let mode = self.session.permissions.change_rules(|rules| {
                 let mode = rules.apply(&update, self.workspace);
                 apply_rules(rules, self.workspace);
@@ -346,10 +352,10 @@ impl AgentContext<'_> {
     }
 
     /// Permission would have to be requested, and no host answers requests.
-    fn deny_without_prompt(&self, call: &ToolUse, message: &str, hooks: HookOutcome) -> PermissionOutcome {
-        let why = "nobody can approve it in this session, so the request was denied";
-        let message = format!("{message} Permission was denied: {why}. Continue without it.");
-        self.emit_denied(call, &message, Some(DecisionReasonType::AsyncAgent), Some(why));
+    fn deny_without_prompt(&self, call: &ToolUse, message: &str, hook_outcome: HookOutcome) -> PermissionOutcome {
+        let reason = "nobody can approve it in this session, so the request was denied";
+        let message = format!("{message} Permission was denied: {reason}. Continue without it.");
+        self.emit_denied(call, &message, Some(DecisionReasonType::AsyncAgent), Some(reason));
         let decision = decision_record(
             DecisionOutcome::Reject,
             DecisionSource::Config,
@@ -357,13 +363,7 @@ impl AgentContext<'_> {
             Some("unknown"),
         );
         let kind = Some(NonExecutionKind::PermissionRule);
-        PermissionOutcome::Denied(DeniedCall {
-            message,
-            denial_kind: kind,
-            decision,
-            hook_outcome: hooks,
-            interrupt: false,
-        })
+        PermissionOutcome::Denied(DeniedCall { message, denial_kind: kind, decision, hook_outcome, interrupt: false })
     }
 
     fn emit_denied(&self, call: &ToolUse, message: &str, kind: Option<DecisionReasonType>, reason: Option<&str>) {
@@ -386,7 +386,7 @@ impl AgentContext<'_> {
         call: &ToolUse,
         message: String,
         by: (&Rule, RuleSource),
-        hooks: HookOutcome,
+        hook_outcome: HookOutcome,
     ) -> PermissionOutcome {
         let (rule, source) = by;
         let kind = rule_reason_type(call, rule);
@@ -399,40 +399,28 @@ impl AgentContext<'_> {
                 message,
                 denial_kind: None,
                 decision,
-                hook_outcome: hooks,
+                hook_outcome,
                 interrupt: false,
             });
         }
         self.emit_denied(call, &message, Some(kind.clone()), None);
         let (kind, decision) = (Some(NonExecutionKind::PermissionRule), decision(DecisionSource::Config));
-        PermissionOutcome::Denied(DeniedCall {
-            message,
-            denial_kind: kind,
-            decision,
-            hook_outcome: hooks,
-            interrupt: false,
-        })
+        PermissionOutcome::Denied(DeniedCall { message, denial_kind: kind, decision, hook_outcome, interrupt: false })
     }
 
-    /// A mode or the want of anybody to ask refuses.
+    /// Denies a call because of the permission mode, or because no host can be asked.
     fn deny_by_mode(
         &self,
         call: &ToolUse,
         message: String,
         reason: &DecisionReason,
-        hooks: HookOutcome,
+        hook_outcome: HookOutcome,
     ) -> PermissionOutcome {
         self.emit_denied(call, &message, reason.wire_type(), None);
         let decision =
             decision_record(DecisionOutcome::Reject, DecisionSource::Config, None, Some(&reason_code(reason)));
         let kind = Some(NonExecutionKind::UserRejected);
-        PermissionOutcome::Denied(DeniedCall {
-            message,
-            denial_kind: kind,
-            decision,
-            hook_outcome: hooks,
-            interrupt: false,
-        })
+        PermissionOutcome::Denied(DeniedCall { message, denial_kind: kind, decision, hook_outcome, interrupt: false })
     }
 
     async fn run_pre_tool_hooks(&self, call: &ToolUse) -> HookOutcome {
@@ -499,21 +487,21 @@ impl AgentContext<'_> {
             base: self.hook_base(),
             ..PermissionRequest::default()
         };
-        let effects = self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await;
-        if let Some(why) = effects.deny_reason {
-            return Some(HookDecision::Deny(why));
+        let hook_outcome = self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await;
+        if let Some(reason) = hook_outcome.deny_reason {
+            return Some(HookDecision::Deny(reason));
         }
-        match effects.permission_response.as_ref().map(Answer::from_json) {
+        match hook_outcome.permission_response.as_ref().map(Answer::from_json) {
             Some(Answer::Allow(allow)) => Some(HookDecision::Allow(allow.updated_input.into_option())),
             Some(Answer::Deny(deny)) => Some(HookDecision::Deny(deny.message.into_option().unwrap_or_default())),
-            // An answer that cannot be read decides nothing; the next one is asked.
+            // An invalid output decides nothing; the host decides then.
             Some(Answer::Invalid { .. }) | None => None,
         }
     }
 }
 
-/// Whether a host may make a change. Managed rules are not the host's; where they alone
-/// may allow, a change must restrict.
+/// Whether a host may make an update. It may not change managed rules; if only those may allow, it may
+/// only restrict.
 fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
     let may_change = |source: &SettingsLocation| *source != SettingsLocation::PolicySettings;
     match update {
@@ -531,14 +519,14 @@ fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
     }
 }
 
-/// What a permission hook decided.
+/// The decision of a permission hook.
 enum HookDecision {
     Allow(Option<Json>),
     Deny(String),
 }
 
 impl HookDecision {
-    fn into_outcome(self, hooks: HookOutcome, input: &Json) -> PermissionOutcome {
+    fn into_outcome(self, hook_outcome: HookOutcome, input: &Json) -> PermissionOutcome {
         match self {
             Self::Allow(updated) => {
                 let input = updated.unwrap_or_else(|| input.clone());
@@ -546,12 +534,12 @@ impl HookDecision {
                     input,
                     target: None,
                     decision: hook_decision(),
-                    hook_outcome: hooks,
+                    hook_outcome,
                     profile: SandboxProfile::None,
                 }
             }
-            Self::Deny(why) => {
-                let text = if why.is_empty() { "A hook refused this call".to_owned() } else { why };
+            Self::Deny(reason) => {
+                let text = if reason.is_empty() { "A hook refused this call".to_owned() } else { reason };
                 let decision = decision_record(
                     DecisionOutcome::Reject,
                     DecisionSource::Hook,
@@ -562,7 +550,7 @@ impl HookDecision {
                     message: text,
                     denial_kind: Some(NonExecutionKind::PermissionRule),
                     decision,
-                    hook_outcome: hooks,
+                    hook_outcome,
                     interrupt: false,
                 })
             }
@@ -600,8 +588,8 @@ fn rule_decision(call: &ToolUse, reason: &DecisionReason) -> Option<PermissionDe
     Some(PermissionDecisionRecord { rule_source: source.into(), ..decision })
 }
 
-/// The wire's word for the decision of a rule. One that looks into a command decides about
-/// its parts, even where there is only one.
+/// Name on the wire for the decision of a rule. A rule with a pattern for commands decides about the
+/// subcommands, even if there is only one.
 fn rule_reason_type(call: &ToolUse, rule: &Rule) -> DecisionReasonType {
     if call.name == "Bash" && rule.content.is_some() {
         DecisionReasonType::SubcommandResults
@@ -614,7 +602,7 @@ fn is_rule_reason(reason: &DecisionReason) -> bool {
     matches!(reason, DecisionReason::Rule { .. })
 }
 
-/// Why a call was refused, in one word for the file.
+/// Code of the reason of a denial, for the transcript.
 fn reason_code(reason: &DecisionReason) -> String {
     match reason {
         DecisionReason::Mode(mode) => format!("mode:{mode}"),
@@ -623,7 +611,7 @@ fn reason_code(reason: &DecisionReason) -> String {
     }
 }
 
-/// What a call does, in the words of its input.
+/// A short description of a call, from its input; `None` for tools without one.
 fn describe_call(name: &str, input: &Json) -> Option<String> {
     use quipu_message::tool::ToolInput;
     let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();

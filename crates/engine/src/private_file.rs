@@ -5,12 +5,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Makes a folder and those above it that are not there, for the user alone.
+/// Creates a folder and its missing parents, readable by the user only.
 pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Writes a file for the user alone, with the folders it needs. A file that is there
+/// Writes a file that only the user can read, and creates the folders it needs. An existing file
 /// keeps its mode.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     path.parent().map_or(Ok(()), create_folder)?;

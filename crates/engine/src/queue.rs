@@ -1,4 +1,4 @@
-//! Prompts that wait for their turn.
+//! The queue of prompts.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::input::Prompt;
 use crate::typed_command::TypedCommand;
 
-/// Prompts in the order they came.
+/// A queue of prompts in the order they arrived, and the background tasks that will add one.
 #[derive(Debug, Default)]
 pub(crate) struct PromptQueue {
     state: Mutex<QueueState>,
@@ -19,9 +19,10 @@ pub(crate) struct PromptQueue {
 #[derive(Debug, Default)]
 struct QueueState {
     prompts: VecDeque<Prompt>,
-    /// The subagents whose notices are still to be taken; results are held back meanwhile.
+    /// Task ids of the subagents whose end was not taken from the queue yet; results are held back until
+    /// then.
     expected_subagents: BTreeSet<String>,
-    /// The commands whose notices are still to be taken.
+    /// Task ids of the commands whose end was not taken from the queue yet.
     expected_commands: BTreeSet<String>,
     is_closed: bool,
 }
@@ -33,22 +34,22 @@ impl PromptQueue {
         self.changed.notify_one();
     }
 
-    /// No more prompts will come.
+    /// Closes the queue: no more prompts will arrive on stdin.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_one();
     }
 
-    /// The next prompt; none when there will be no more.
+    /// Waits for the next prompt; `None` if the queue is closed and no task is expected.
     pub(crate) async fn next(&self) -> Option<Prompt> {
         loop {
             {
-                let mut waiting = self.lock();
-                if let Some(prompt) = waiting.prompts.pop_front() {
-                    waiting.clear_notice(&prompt);
+                let mut state = self.lock();
+                if let Some(prompt) = state.prompts.pop_front() {
+                    state.clear_notice(&prompt);
                     return Some(prompt);
                 }
-                if waiting.is_closed && waiting.expected_subagents.is_empty() && waiting.expected_commands.is_empty() {
+                if state.is_closed && state.expected_subagents.is_empty() && state.expected_commands.is_empty() {
                     return None;
                 }
             }
@@ -56,87 +57,87 @@ impl PromptQueue {
         }
     }
 
-    /// Waits until a prompt waits, or none will come any more.
+    /// Waits until the queue has a prompt or is closed.
     pub(crate) async fn wait_for_prompt(&self) {
         loop {
             {
-                let waiting = self.lock();
-                if !waiting.prompts.is_empty() || waiting.is_closed {
+                let state = self.lock();
+                if !state.prompts.is_empty() || state.is_closed {
                     break;
                 }
             }
             self.changed.notified().await;
         }
-        // Whoever waits for the next prompt shall hear of it too.
+        // This call has used up the notification that `next` may be waiting for.
         self.changed.notify_one();
     }
 
-    /// Takes the prompts at the head that are plain words, for a running turn.
+    /// Removes and returns the prompts up to the first slash command, for a running turn.
     pub(crate) fn take_plain_prompts(&self) -> Vec<Prompt> {
-        let mut waiting = self.lock();
+        let mut state = self.lock();
         let plain = |prompt: &Prompt| TypedCommand::from_content(&prompt.content).is_none();
-        let count = waiting.prompts.iter().take_while(|prompt| plain(prompt)).count();
-        let taken: Vec<Prompt> = waiting.prompts.drain(..count).collect();
-        taken.iter().for_each(|prompt| waiting.clear_notice(prompt));
+        let count = state.prompts.iter().take_while(|prompt| plain(prompt)).count();
+        let taken: Vec<Prompt> = state.prompts.drain(..count).collect();
+        taken.iter().for_each(|prompt| state.clear_notice(prompt));
         taken
     }
 
-    /// A subagent works in the background: its notice is waited for.
+    /// Expects the end of a background subagent.
     pub(crate) fn expect_subagent(&self, task: &str) {
         self.lock().expected_subagents.insert(task.to_owned());
     }
 
-    /// A command runs in the background: its notice is waited for when no more prompts come.
+    /// Expects the end of a background command, after the last prompt.
     pub(crate) fn expect_command(&self, task: &str) {
         self.lock().expected_commands.insert(task.to_owned());
     }
 
-    /// The model knows already what a notice would tell.
+    /// Stops expecting the end of a task, because the model has seen its result.
     pub(crate) fn clear_expected(&self, task: &str) {
-        let mut waiting = self.lock();
-        waiting.expected_subagents.remove(task);
-        waiting.expected_commands.remove(task);
-        drop(waiting);
+        let mut state = self.lock();
+        state.expected_subagents.remove(task);
+        state.expected_commands.remove(task);
+        drop(state);
         self.changed.notify_one();
     }
 
-    /// Whether notices of subagents are still to be taken.
+    /// Whether the end of a subagent is expected.
     pub(crate) fn is_expecting_subagents(&self) -> bool {
         !self.lock().expected_subagents.is_empty()
     }
 
-    /// Nobody waits for subagents any more.
+    /// Stops expecting tasks.
     pub(crate) fn clear_all_expected(&self) {
-        let mut waiting = self.lock();
-        waiting.expected_subagents.clear();
-        waiting.expected_commands.clear();
-        drop(waiting);
+        let mut state = self.lock();
+        state.expected_subagents.clear();
+        state.expected_commands.clear();
+        drop(state);
         self.changed.notify_one();
     }
 
-    /// Drops a waiting prompt; none when it does not wait.
+    /// Removes a prompt; `None` if it is not in the queue.
     pub(crate) fn cancel(&self, uuid: &Uuid) -> Option<Prompt> {
-        let mut waiting = self.lock();
-        let at = waiting.prompts.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid))?;
-        waiting.prompts.remove(at)
+        let mut state = self.lock();
+        let at = state.prompts.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid))?;
+        state.prompts.remove(at)
     }
 
-    /// Drops every waiting prompt; notices stay.
+    /// Removes and returns all prompts but those of background tasks.
     pub(crate) fn cancel_prompts(&self) -> Vec<Prompt> {
-        let mut waiting = self.lock();
-        let (notices, prompts) = waiting.prompts.drain(..).partition(|prompt| prompt.task_notice.is_some());
-        waiting.prompts = notices;
+        let mut state = self.lock();
+        let (notices, prompts) = state.prompts.drain(..).partition(|prompt| prompt.task_notice.is_some());
+        state.prompts = notices;
         let prompts: VecDeque<Prompt> = prompts;
         prompts.into()
     }
 
-    /// Nothing more is taken, neither prompts nor notices.
+    /// Removes everything and closes the queue.
     pub(crate) fn shut_down(&self) {
         *self.lock() = QueueState { is_closed: true, ..QueueState::default() };
         self.changed.notify_one();
     }
 
-    /// The ids of waiting prompts.
+    /// UUIDs of the prompts in the queue.
     pub(crate) fn uuids(&self) -> Vec<Uuid> {
         self.lock().prompts.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
     }
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_running_turn_takes_words_up_to_the_first_command() {
+    async fn a_running_turn_takes_prompts_up_to_the_first_command() {
         let queue = PromptQueue::default();
         ["a", "b", "/c", "d"].into_iter().for_each(|text| queue.push(prompt(text)));
         assert_eq!(queue.take_plain_prompts().len(), 2);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_notice_nobody_waits_for_any_more_does_not_stand_for_another() {
+    async fn the_end_of_a_cleared_task_does_not_clear_another() {
         let queue = PromptQueue::default();
         queue.expect_subagent("a1");
         queue.clear_all_expected();

@@ -1,4 +1,4 @@
-//! Words that waited when a session ended: noted as they came, but never begun.
+//! Prompts that were still queued when a session ended.
 
 use std::collections::VecDeque;
 
@@ -13,16 +13,16 @@ use crate::attachments::new_attachment;
 use crate::input::Prompt;
 use crate::session::Session;
 
-/// Follows the queue of a session's prompts through its file.
+/// Replays the queue operations of a transcript.
 #[derive(Debug, Default)]
 pub(crate) struct QueueReplay {
     queue: VecDeque<Content>,
-    /// Taken from the queue, and not recorded yet.
+    /// The prompt that has left the queue and is not recorded yet.
     dequeued: Option<Content>,
 }
 
 impl QueueReplay {
-    /// Takes in what an entry says of the queue.
+    /// Applies an entry of the transcript.
     pub(crate) fn read_entry(&mut self, entry: &Entry) {
         match entry {
             Entry::QueueOperation(line) => self.apply_operation(line),
@@ -34,7 +34,7 @@ impl QueueReplay {
                     self.remove(Some(taken_in.prompt.get().cloned().unwrap_or_default()));
                 }
             }
-            // A turn is over, whether or not its prompt was let in.
+            // The turn is over, even if a hook denied its prompt.
             Entry::LastPrompt(_) => self.dequeued = None,
             _ => {}
         }
@@ -50,7 +50,7 @@ impl QueueReplay {
         }
     }
 
-    /// These words left the queue; unnamed, it is those at its head.
+    /// Removes a prompt from the queue; the first one if `content` is `None`.
     fn remove(&mut self, content: Option<Content>) {
         let Some(content) = content else {
             self.queue.pop_front();
@@ -63,7 +63,7 @@ impl QueueReplay {
         }
     }
 
-    /// What somebody said and nobody answered.
+    /// The prompts that were not answered. Slash commands and task notifications are left out.
     pub(crate) fn into_unanswered(self) -> Vec<Content> {
         let said = |content: &Content| {
             let text = content.to_text();
@@ -78,12 +78,12 @@ fn has_tool_result(content: &Content) -> bool {
     content.blocks().iter().any(|block| matches!(block, Block::ToolResult(_)))
 }
 
-/// Takes words that waited into the conversation: the person is told, the model finds
-/// them before the next prompt.
+/// Adds unanswered prompts of an earlier run to the conversation, before the next prompt, and informs
+/// the user about each.
 pub(crate) async fn resume_unanswered(session: &Session, left: Vec<Content>) -> Result<(), AppendError> {
     for content in left {
         session.emit_system(System::Informational(Box::new(Informational {
-            content: Maybe::Value(format!("Said before the session ended, not answered: {}", content.to_text())),
+            content: Maybe::Value(format!("Not answered before the session ended: {}", content.to_text())),
             level: MessageLevel::Notice.into(),
             envelope: session.output.envelope(),
             ..Informational::default()
@@ -95,7 +95,7 @@ pub(crate) async fn resume_unanswered(session: &Session, left: Vec<Content>) -> 
             ..QueuedCommand::default()
         };
         let line = new_attachment(Attachment::QueuedCommand(Box::new(attached)));
-        // On disk at once: who is killed again finds it in the conversation.
+        // Recorded before it leaves the queue, so that a kill in between loses nothing.
         session.record(vec![Entry::Attachment(Box::new(line))]).await?;
         session.record_queue_operation(QueueAction::Remove, Some(&prompt), Some(QueueReason::Resumed))?;
     }

@@ -1,5 +1,4 @@
-//! What an API request holds beside the conversation: the model and its parameters, as
-//! flags, settings and environment variables choose them.
+//! API requests of an agent: its conversation, tools, model and parameters.
 
 use quipu_api::{FallbackModel, Request};
 
@@ -8,33 +7,32 @@ use crate::options::{Format, Options};
 use crate::session::ModelParameters;
 use crate::tool_search;
 
-/// How thinking is displayed if not configured: in reports where every line is printed as it
-/// comes, otherwise not at all.
+/// How thinking is displayed by default: as updates if every line is printed, otherwise not at all.
 fn default_thinking_display(options: &Options, foreground_subagent: bool) -> &'static str {
     let printed = options.verbose || options.format == Format::StreamJson;
     if printed && !foreground_subagent { "updates" } else { "omitted" }
 }
 
 impl AgentContext<'_> {
-    /// The request for what is recorded so far, with all its messages.
+    /// The next request with all messages.
     pub(crate) fn full_request(&self) -> Request {
         let messages = self.log().api_messages();
         Request { messages, ..self.base_request() }
     }
 
-    /// The same request, for sending: turns that are over are text already.
+    /// The next request for sending: finished turns are encoded already.
     pub(crate) fn next_request(&self) -> Request {
         let (settled, messages) = self.log().encoded_messages();
         Request { history: settled, messages, ..self.base_request() }
     }
 
-    /// The model that is asked next: the session's own may change when planning ends.
+    /// The model of the next call; the main agent's may change when plan mode ends.
     pub(crate) fn current_model(&self) -> String {
         let changes = self.is_main() && self.session.model_choice.parameters().planning_model.is_some();
         if changes { self.session.active_model() } else { self.model.clone() }
     }
 
-    /// The request without the conversation.
+    /// The next request without messages.
     pub(crate) fn base_request(&self) -> Request {
         let (session, model) = (self.session, self.current_model());
         let model = model.as_str();
@@ -42,7 +40,7 @@ impl AgentContext<'_> {
             session.model_choice.parameters();
         let effort = session.effort_for(model);
         let (env, options) = (&session.request_env, &session.options);
-        let foreground = self.subagent().is_some_and(|sub| !sub.is_in_background());
+        let foreground = self.subagent().is_some_and(|subagent| !subagent.is_in_background());
         let display = thinking_display.unwrap_or_else(|| default_thinking_display(options, foreground).to_owned());
         let with_betas = !env.no_betas;
         let tools = tool_search::request_tools(self);
@@ -67,7 +65,7 @@ impl AgentContext<'_> {
             betas,
             device_id: session.device_id(),
             session_id: Some(session.identity.id()),
-            agent_id: self.subagent().map(|sub| sub.id.clone()),
+            agent_id: self.subagent().map(|subagent| subagent.id.clone()),
             extra_body: env.extra_body.clone(),
             ..Request::default()
         }

@@ -7,37 +7,37 @@ use serde_json::{Map, Value, json};
 use crate::error::EngineError;
 use crate::model::{self, DEFAULT_EFFORT, ModelLimits, ThinkingSupport};
 
-/// The fewest tokens the API takes as a thinking budget.
+/// The smallest thinking budget that the API accepts, in tokens.
 const MIN_THINKING_BUDGET: u64 = 1024;
 
-/// The beta under which models that take a budget think between tool calls too.
+/// The beta for thinking between tool calls.
 const INTERLEAVED_THINKING_BETA: &str = "interleaved-thinking-2025-05-14";
 
-/// Variables that send the real program to another API than Anthropic's.
+/// Variables that select an API provider other than Anthropic.
 const OTHER_PROVIDERS: [&str; 3] = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 
-/// What environment variables say of every request.
+/// The parameters of requests that environment variables set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RequestEnv {
-    /// `CLAUDE_CODE_MAX_OUTPUT_TOKENS`: `max_tokens` in place of the model's own.
+    /// `CLAUDE_CODE_MAX_OUTPUT_TOKENS`: `max_tokens` instead of the model's default.
     max_output_tokens: Option<u64>,
-    /// `MAX_THINKING_TOKENS`: the budget of models that take one.
+    /// `MAX_THINKING_TOKENS`: the thinking budget of models that accept one.
     max_thinking_tokens: Option<u64>,
-    /// `CLAUDE_CODE_EFFORT_LEVEL`, which wins over flags and settings.
+    /// `CLAUDE_CODE_EFFORT_LEVEL`, which overrides flags and settings.
     effort: Option<String>,
     /// `DISABLE_PROMPT_CACHING`, `ENABLE_PROMPT_CACHING_1H`.
     pub(crate) cache: CacheTtl,
-    /// `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`: send nothing that needs a beta but what
-    /// `--betas` and a model's `[1m]` ask for. Some gateways refuse what they do not know.
+    /// `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`: use no betas but those of `--betas` and of `[1m]`.
+    /// Some gateways reject betas they do not know.
     pub(crate) no_betas: bool,
-    /// `CLAUDE_CODE_EXTRA_BODY`: fields put into every request.
+    /// `CLAUDE_CODE_EXTRA_BODY`: fields to add to every request.
     pub(crate) extra_body: Option<Map<String, Value>>,
     /// `CLAUDE_CODE_SUBAGENT_MODEL`: the model of all subagents.
     pub(crate) subagent_model: Option<String>,
 }
 
 impl RequestEnv {
-    /// Reads the variables; one that holds what it cannot is an error.
+    /// Reads the variables. Fails if one has an invalid value or selects another provider.
     pub(crate) fn from_env<'a>(var: impl Fn(&str) -> Option<&'a str>) -> Result<Self, EngineError> {
         let is_on = |name: &str| var(name).is_some_and(|value| !matches!(value, "0" | "false"));
         if let Some(name) = OTHER_PROVIDERS.into_iter().find(|name| is_on(name)) {
@@ -71,30 +71,30 @@ impl RequestEnv {
         })
     }
 
-    /// The most tokens of an answer of a model.
+    /// The most tokens of an answer of this model.
     pub(crate) fn max_tokens(&self, model: &str) -> u64 {
         self.max_output_tokens.unwrap_or_else(|| ModelLimits::for_model(model).max_output_tokens)
     }
 
-    /// The `thinking` parameter of a request. `chosen` is what flags or the host ask for: no
-    /// thinking for 0.
+    /// The `thinking` parameter of a request; `None` if the model accepts none. `chosen` is the budget
+    /// from flags or the host; 0 turns thinking off.
     fn thinking(&self, model: &str, chosen: Option<u64>) -> Option<ThinkingMode> {
         match (ThinkingSupport::for_model(model), chosen) {
             (ThinkingSupport::None, _) => None,
             (_, Some(0)) => Some(ThinkingMode::Off),
-            // Such a model takes no budget, whatever the variable says.
+            // Such a model accepts no budget, so the variable is ignored.
             (ThinkingSupport::Adaptive, _) => Some(ThinkingMode::Adaptive),
             (ThinkingSupport::Budget, chosen) => match chosen.or(self.max_thinking_tokens) {
                 Some(0) => Some(ThinkingMode::Off),
                 _ if self.max_tokens(model) <= MIN_THINKING_BUDGET => None,
-                // The budget is cut to leave room for an answer.
+                // The client lowers the budget to leave room for an answer.
                 tokens => Some(ThinkingMode::Budget(tokens.unwrap_or(u64::MAX).max(MIN_THINKING_BUDGET))),
             },
         }
     }
 
-    /// What a request asks of a model, beside the conversation. `max_thinking` and `effort`
-    /// are what flags, settings or the host ask for, `betas` those of every model.
+    /// The parameters of a request to this model. `max_thinking` and `effort` come from flags, settings
+    /// or the host; `betas` apply to every model.
     pub(crate) fn for_model(
         &self,
         model: &str,
@@ -122,8 +122,8 @@ impl RequestEnv {
         }
     }
 
-    /// The effort level of a request; `None` for a model that takes no level. `chosen`
-    /// is what flags, settings or the host ask for.
+    /// The effort level of a request; `None` for a model that accepts none. `chosen` comes from flags,
+    /// settings or the host.
     pub(crate) fn effort(&self, model: &str, chosen: Option<String>) -> Option<String> {
         let adaptive = ThinkingSupport::for_model(model) == ThinkingSupport::Adaptive;
         let level = self.effort.clone().or(chosen).filter(|level| level != "auto");

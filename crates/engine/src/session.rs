@@ -1,4 +1,6 @@
-//! What everything in a session shares.
+//! A session: what all its turns, tools and control requests share.
+//!
+//! Each part that changes while the session runs has an owner with a lock of its own.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,49 +49,49 @@ pub(crate) use memory::Memory;
 pub(crate) use model_choice::{ModelChoice, ModelParameters};
 pub(crate) use permissions::Permissions;
 
-/// What everything in a session shares.
+/// What all turns, tools and control requests of a session share.
 pub(crate) struct Session {
-    /// What the flags say.
+    /// The options that the agent was started with.
     pub options: Options,
-    /// The environment the agent was started in.
+    /// The environment variables of the agent, with those of settings.
     pub env: BTreeMap<String, String>,
-    /// The environment of hooks.
+    /// The environment variables of hooks.
     pub hook_env: BTreeMap<String, String>,
-    /// The person's folder of settings and sessions.
+    /// The user's folder of settings and sessions.
     pub config_folder: PathBuf,
     /// The folder that the project's settings are read from.
     pub project_folder: PathBuf,
-    /// Which settings files count.
+    /// The settings files that are read.
     pub setting_sources: Vec<SettingSource>,
     /// Whether the user trusts the folder.
     pub is_trusted: bool,
-    /// How many more subagents may work at once.
+    /// Limits how many subagents run at the same time.
     pub subagent_slots: tokio::sync::Semaphore,
-    /// The way out.
+    /// The output of the agent.
     pub output: OutputStream,
-    /// The host at the other end.
+    /// The host that drives the agent.
     pub host: Arc<Host>,
-    /// Prompts that wait.
+    /// The queue of prompts.
     pub queue: PromptQueue,
-    /// The models behind short names.
+    /// The full model names of aliases.
     pub(crate) models: ModelAliases,
-    /// Who asks the model.
+    /// The API client.
     pub client: Client,
-    /// What environment variables say of every request.
+    /// The parameters of requests that environment variables set.
     pub(crate) request_env: RequestEnv,
-    /// Where tools run.
+    /// The folders, files and tasks that tools work with.
     pub workspace: Workspace,
-    /// The hooks.
+    /// The hooks of settings and of the host.
     pub hooks: Hooks,
     /// Whether hooks and MCP servers start without the variables that hold credentials.
     pub(crate) scrubs_secrets: bool,
     /// The MCP servers.
     pub mcp: McpClients,
-    /// Copies of files before they change.
+    /// Backups of files before they change; `None` if the host did not ask for them.
     pub checkpoints: Option<Arc<Checkpoints>>,
-    /// How many results were given.
+    /// The number of `result` lines so far.
     pub result_count: AtomicU64,
-    /// Results that are said when subagents in the background are done.
+    /// Results held back until background subagents are done.
     pub held_results: Mutex<Vec<TurnResult>>,
     /// The id and title of the session.
     pub(crate) identity: Identity,
@@ -109,9 +111,9 @@ pub(crate) struct Session {
     pub(crate) agent_config: Mutex<AgentConfig>,
     /// The git worktree that the session works in; `None` if it works in the folder it was started in.
     pub(crate) worktree: Option<WorktreeSession>,
-    /// The session's own conversation.
+    /// The conversation of the main agent.
     pub log: Mutex<ConversationLog>,
-    /// What was used.
+    /// Usage and cost of the session.
     pub usage: Arc<Mutex<UsageTracker>>,
 }
 
@@ -133,8 +135,8 @@ pub(crate) struct AgentConfig {
 }
 
 impl Session {
-    /// The output style in force; `None` if there is none, or none of the name that settings give.
-    /// One of a project that is not trusted never takes the program's own instructions away.
+    /// The current output style; `None` if settings choose none, or one that does not exist. A style of
+    /// an untrusted project never removes the built-in instructions.
     pub(crate) fn output_style(&self) -> Option<OutputStyle> {
         let name = self.settings().output_style();
         let style = self.definitions().output_styles.get(&name)?.clone();
@@ -144,12 +146,12 @@ impl Session {
         })
     }
 
-    /// The instruction files of the person, the project and the folders opened later.
+    /// The instruction files of the user, the project and the folders added later. Reads them from disk.
     pub(crate) fn instructions(&self) -> Vec<InstructionFile> {
         self.find_instructions().0
     }
 
-    /// The rules that are told only with the files they are for.
+    /// The rules that apply to some files only. Reads them from disk unless they are cached.
     pub(crate) fn path_rules(&self) -> Arc<[PathRule]> {
         self.memory.path_rules().unwrap_or_else(|| {
             let roots = self.memory.extra_roots();
@@ -165,7 +167,7 @@ impl Session {
         })
     }
 
-    /// The same, and what was left out of them.
+    /// As [`instructions`](Self::instructions), with a sentence for each file that was left out.
     pub(crate) fn find_instructions(&self) -> (Vec<InstructionFile>, Vec<String>) {
         if self.options.bare {
             return (Vec::new(), Vec::new());
@@ -201,22 +203,23 @@ impl Session {
         self.model_choice.parameters().effort.or_else(|| self.settings().effort_for(model))
     }
 
-    /// The session's own conversation.
+    /// The conversation of the main agent, locked.
     pub(crate) fn log(&self) -> MutexGuard<'_, ConversationLog> {
         self.log.lock()
     }
 
-    /// Results that are said when subagents in the background are done.
+    /// Results held back until background subagents are done, locked.
     pub(crate) fn held_results(&self) -> MutexGuard<'_, Vec<TurnResult>> {
         self.held_results.lock()
     }
 
-    /// What was used.
+    /// Usage and cost of the session, locked.
     pub(crate) fn usage(&self) -> MutexGuard<'_, UsageTracker> {
         self.usage.lock()
     }
 
-    /// Reads the files of commands, skills, subagents and output styles again.
+    /// Reads the files of commands, skills, subagents and output styles again. Emits a warning for each
+    /// that is invalid.
     pub(crate) fn reload_definitions(&self) {
         let mut reloaded = Definitions::load(&self.config_folder, &self.project_folder, &self.setting_sources);
         if self.setting_sources.contains(&SettingSource::Project) {
@@ -247,30 +250,30 @@ impl Session {
         }
     }
 
-    /// Whether the model does not know yet what a prompt tells.
+    /// Whether a prompt is new to the model. The end of a background task is not, if the model has read
+    /// its output.
     pub(crate) fn is_unseen(&self, prompt: &Prompt) -> bool {
         let Some(notice) = &prompt.task_notice else { return true };
         self.workspace.tasks().find(&notice.task_id).is_none_or(|task| !task.is_seen())
     }
 
-    /// Names the installation: the same for one person's folder, and nothing else.
+    /// An id for the user's configuration folder, the same in every session.
     pub(crate) fn device_id(&self) -> String {
         let digest = Sha256::digest(self.config_folder.as_os_str().as_encoded_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Where the key is from.
+    /// The source of the API key: a variable, `apiKeyHelper`, or `none`.
     pub(crate) fn api_key_source(&self) -> &'static str {
         credential::source(self.client.endpoint().credential.as_ref()).unwrap_or("none")
     }
 
-    /// A variable of the environment; an empty one counts as unset.
+    /// An environment variable; `None` if it is unset or empty.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Chooses the model that answers from now on, by name or alias. Returns the model
-    /// chosen and the one before.
+    /// Changes the model, by name or alias. Returns the full names of the new and the previous model.
     pub(crate) fn set_model(&self, name: &str) -> (String, String) {
         let model = self.models.resolve(name);
         let previous = self.model_choice.change(|choice| {
@@ -280,13 +283,13 @@ impl Session {
         (model, previous)
     }
 
-    /// Whether a permission mode may be chosen while the session runs.
+    /// Whether flags and settings allow a change to this permission mode.
     pub(crate) fn can_use_mode(&self, mode: PermissionMode) -> bool {
         let bypasses = self.options.may_skip_permissions && !self.options.restricted;
         (mode != PermissionMode::BypassPermissions || bypasses) && !self.settings().disables_mode(mode)
     }
 
-    /// Breaks the running turn off; questions to the host are withdrawn first.
+    /// Interrupts the running turn, after cancelling its control requests.
     pub(crate) fn interrupt(&self) {
         if let Some(turn) = self.activity.turn_cancel() {
             self.host.cancel_all();
@@ -294,25 +297,25 @@ impl Session {
         }
     }
 
-    /// The number of the next result.
+    /// The index of the next `result` line, counted from 0.
     pub(crate) fn next_result_index(&self) -> u64 {
         self.result_count.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The folder for files of this session that are not its conversation.
+    /// The folder for temporary files of this session.
     pub(crate) fn scratch_folder(&self) -> PathBuf {
-        // Below a folder with a random name.
+        // That folder has a random name.
         let private = || self.workspace.output_folder().to_owned();
         let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(private, PathBuf::from);
         base.join("quipu-agent").join(self.identity.id().as_str())
     }
 
-    /// The prompt under way, for lines that belong to it.
+    /// Id of the current prompt, for its entries.
     pub(crate) fn prompt_id(&self) -> Maybe<String> {
         self.activity.prompt_id().into()
     }
 
-    /// JSON of the answer's form, when one was asked for.
+    /// The JSON schema of the final answer; `None` if there is none.
     pub(crate) fn output_schema(&self) -> Option<Json> {
         let text = self.agent_config().json_schema.clone()?;
         Json::parse(&text).ok()

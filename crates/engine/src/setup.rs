@@ -1,4 +1,4 @@
-//! Setting a session up: which one, where, with what.
+//! Setting up a session from options, settings and an earlier transcript.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -41,23 +41,23 @@ use crate::trust;
 use crate::usage::UsageTracker;
 use crate::worktree;
 
-/// How many broken lines of a session file are told of.
+/// The most invalid lines of a transcript that are reported.
 const MAX_REPORTED_PROBLEMS: usize = 5;
 
-/// How many subagents work at once.
+/// The most subagents that run at the same time.
 const MAX_CONCURRENT_SUBAGENTS: usize = 10;
 
-/// What the agent is started with.
+/// What the agent is started with: options, environment, folder.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) options: Options,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: PathBuf,
-    /// The worktree that the session works in.
+    /// The git worktree that the session works in.
     pub(crate) worktree: Option<WorktreeSession>,
 }
 
-/// Which session it is, and what was said in it.
+/// The session to run, and what its transcript holds.
 pub(crate) struct ResumePoint {
     pub(crate) id: SessionId,
     path: PathBuf,
@@ -65,16 +65,16 @@ pub(crate) struct ResumePoint {
     resume_uuid: Option<Uuid>,
     cost_state: Option<CostState>,
     title: Option<String>,
-    /// The model that the last answer was asked for.
+    /// The model that was chosen for the last answer.
     model: Option<String>,
     turn_count: u64,
-    /// What is noted of copies of files.
+    /// The entries about file backups.
     checkpoint_entries: Vec<Entry>,
-    /// Hashes of the shapes and messages that the file's log of API calls holds.
+    /// Hashes in the log of API calls.
     logged_hashes: HashSet<String>,
-    /// Words that waited when the session ended.
+    /// Prompts that were not answered when the session ended.
     pub(crate) unanswered_prompts: Vec<Content>,
-    /// Lines that could not be read, in words.
+    /// A sentence for each invalid line.
     problems: Vec<String>,
     pub(crate) is_resumed: bool,
 }
@@ -84,7 +84,7 @@ impl Launch {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The person's folder of settings and sessions.
+    /// The user's folder of settings and sessions.
     pub(crate) fn config_folder(&self) -> PathBuf {
         let home = || PathBuf::from(self.var("HOME").unwrap_or("/")).join(".claude");
         self.var("CLAUDE_CONFIG_DIR").map_or_else(home, PathBuf::from)
@@ -96,10 +96,10 @@ impl Launch {
         root.map_or_else(|| self.cwd.clone(), |root| root.canonicalize().unwrap_or(root))
     }
 
-    /// The agent that `--agent` names.
-    fn chosen_agent<'a>(&self, catalog: &'a Definitions) -> Result<Option<&'a AgentDefinition>, EngineError> {
+    /// The agent of `--agent`; `None` without that flag, or if the host may still define it.
+    fn chosen_agent<'a>(&self, definitions: &'a Definitions) -> Result<Option<&'a AgentDefinition>, EngineError> {
         match &self.options.agent {
-            Some(name) => match catalog.find_agent(name) {
+            Some(name) => match definitions.find_agent(name) {
                 // The host may describe it in `initialize`.
                 Err(_) if self.options.stream_input => Ok(None),
                 found => found.map(Some).map_err(|reason| EngineError::InvalidFlag { flag: "--agent", reason }),
@@ -108,7 +108,7 @@ impl Launch {
         }
     }
 
-    /// Moves to the worktree that `--worktree` names. It is trusted as its repository is.
+    /// Changes to the worktree of `--worktree`. It is trusted if its repository is.
     pub(crate) fn enter_worktree(&mut self) -> Result<(), EngineError> {
         let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
         let trusted = trust::is_trusted(
@@ -124,7 +124,7 @@ impl Launch {
         Ok(())
     }
 
-    /// Finds the session to go on with, or the place of a new one.
+    /// Finds the session to resume and reads it, or chooses an id for a new one. A fork is copied here.
     pub(crate) fn choose_session(&self) -> Result<ResumePoint, EngineError> {
         let folder = self.config_folder().join("projects").join(find::project_folder_name(&self.cwd.to_string_lossy()));
         let given = self.options.session_id.as_deref();
@@ -166,7 +166,7 @@ impl Launch {
             ResumePoint::read_session(id.clone(), from.clone(), at.clone(), self.options.resume_drops_turn.as_deref())?;
         let prompt = new_id();
         Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), last_uuid: at.as_ref() }.run()?;
-        // What waits, waits in the old session.
+        // Unanswered prompts stay with the old session.
         Ok(ResumePoint { path: to, unanswered_prompts: Vec::new(), logged_hashes: HashSet::new(), ..old })
     }
 
@@ -193,16 +193,23 @@ impl Launch {
         latest_session(folder, has_title).ok_or_else(|| EngineError::TitleNotFound { title: spec.to_owned() })
     }
 
-    /// Sets the session up.
-    pub(crate) fn set_up(mut self, chosen: ResumePoint, output: OutputStream) -> Result<Arc<Session>, EngineError> {
+    /// Sets up the session: settings, permissions, definitions, MCP servers, workspace. Starts nothing.
+    ///
+    /// The order matters: trust decides which project settings apply, managed settings come last and
+    /// win, and the environment they add is read by everything after.
+    pub(crate) fn set_up(
+        mut self,
+        resume_point: ResumePoint,
+        output: OutputStream,
+    ) -> Result<Arc<Session>, EngineError> {
         let config = self.config_folder();
         let named = settings::parse_sources(self.options.setting_sources.as_deref())?;
         let files = if self.options.restricted { &[][..] } else { &named };
         let project = self.transcripts_folder();
         let mut settings = Settings::load(&config, &project, files, self.options.settings.as_deref())?;
-        // What customises the agent beside its settings.
+        // The sources of definitions and instructions.
         let sources = if self.options.safe_mode { Vec::new() } else { files.to_vec() };
-        settings.problems.extend(chosen.problems.iter().take(MAX_REPORTED_PROBLEMS).cloned());
+        settings.problems.extend(resume_point.problems.iter().take(MAX_REPORTED_PROBLEMS).cloned());
         let home = self.var("HOME").map(Path::new);
         let trusted = trust::is_trusted(&self.options, &project, home, &config);
         if !trusted {
@@ -230,7 +237,7 @@ impl Launch {
         let mut endpoint = Endpoint::from_env(|name| self.var(name).map(str::to_owned))?;
         let entrypoint = self.var("CLAUDE_CODE_ENTRYPOINT").unwrap_or("sdk-cli").to_owned();
         self.env.insert("CLAUDE_CODE_ENTRYPOINT".to_owned(), entrypoint.clone());
-        self.env.insert("CLAUDE_CODE_SESSION_ID".to_owned(), chosen.id.to_string());
+        self.env.insert("CLAUDE_CODE_SESSION_ID".to_owned(), resume_point.id.to_string());
         endpoint.user_agent = crate::user_agent::user_agent_header(&entrypoint, |name| self.var(name));
         if endpoint.credential.is_none() {
             endpoint.credential = credential::helper(&settings, &self.env, &self.cwd).map(Credential::Helper);
@@ -242,9 +249,9 @@ impl Launch {
             ));
         }
         let client = Client::new(endpoint)?;
-        let mut catalog = Definitions::load(&config, &project, &sources);
-        plugins.iter().for_each(|plugin| catalog.add_plugin(plugin));
-        settings.problems.append(&mut catalog.problems);
+        let mut definitions = Definitions::load(&config, &project, &sources);
+        plugins.iter().for_each(|plugin| definitions.add_plugin(plugin));
+        settings.problems.append(&mut definitions.problems);
         if let Some(agents) = &self.options.agents {
             let bad = |reason: String| EngineError::InvalidFlag { flag: "--agents", reason };
             let json = match agents.trim_start().starts_with('{') {
@@ -252,21 +259,21 @@ impl Launch {
                 false => text_file::read(&self.cwd.join(agents), None, text_file::MAX_BYTES)
                     .map_err(|error| bad(format!("{agents}: {error}")))?,
             };
-            catalog.add_agents_json(&json).map_err(|error| bad(error.to_string()))?;
+            definitions.add_agents_json(&json).map_err(|error| bad(error.to_string()))?;
         }
         if let Some(schema) = &self.options.json_schema {
             StructuredOutputTool::from_flag(schema)?;
         }
         if let (None, Some(name)) = (&self.options.agent, settings.strongest_value(|known| known.agent.clone())) {
-            match catalog.find_agent(&name) {
+            match definitions.find_agent(&name) {
                 Ok(_) => self.options.agent = Some(name),
                 Err(reason) => settings.problems.push(format!("agent: {reason}")),
             }
         }
-        let agent = self.chosen_agent(&catalog)?.cloned();
+        let agent = self.chosen_agent(&definitions)?.cloned();
         let model = settings.managed_value(|known| known.model.clone()).or_else(|| self.options.model.clone());
-        // A session that goes on keeps its model unless another is asked for by flag.
-        let model = model.or_else(|| chosen.model.clone());
+        // A resumed session keeps its model unless a flag chooses another.
+        let model = model.or_else(|| resume_point.model.clone());
         let model = model.or_else(|| agent.as_ref()?.own_model().map(str::to_owned));
         let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
         let model = model.or_else(|| settings.strongest_value(|known| known.model.clone()));
@@ -281,30 +288,31 @@ impl Launch {
         };
         let mcp = McpClients::configure(&servers, &mut settings)?;
         let facts = EnvelopeDefaults {
-            session_id: chosen.id.clone(),
+            session_id: resume_point.id.clone(),
             cwd: self.cwd.display().to_string(),
             version: crate::VERSION.to_owned(),
             git_branch: crate::git::git_branch(&self.cwd),
             entrypoint,
             agent_id: None,
         };
-        let mut log = ConversationLog::new(chosen.path, facts, Durability::default(), !self.options.no_persistence);
-        log.resume(chosen.context, chosen.resume_uuid, chosen.logged_hashes);
+        let mut log =
+            ConversationLog::new(resume_point.path, facts, Durability::default(), !self.options.no_persistence);
+        log.resume(resume_point.context, resume_point.resume_uuid, resume_point.logged_hashes);
         if self.options.session_mirror {
             log.set_mirror(output.clone());
         }
-        let mut ledger = UsageTracker::new(self.options.prices.clone());
-        if let Some(costs) = &chosen.cost_state {
-            ledger.carry_over(costs);
+        let mut tracker = UsageTracker::new(self.options.prices.clone());
+        if let Some(costs) = &resume_point.cost_state {
+            tracker.carry_over(costs);
         }
-        let ledger = Arc::new(Mutex::new(ledger));
+        let tracker = Arc::new(Mutex::new(tracker));
         let checkpoints =
             self.var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING").filter(|set| !matches!(*set, "0" | "false"));
-        let folder = config.join("file-history").join(chosen.id.as_str());
+        let folder = config.join("file-history").join(resume_point.id.as_str());
         let checkpoints =
-            checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &chosen.checkpoint_entries)));
+            checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &resume_point.checkpoint_entries)));
         let summarise =
-            crate::side_calls::new_summariser(client.clone(), models.small_model().to_owned(), Arc::clone(&ledger));
+            crate::side_calls::new_summariser(client.clone(), models.small_model().to_owned(), Arc::clone(&tracker));
         let place = self.create_workspace(&settings, summarise, checkpoints.clone());
         settings.problems.extend(place.sandbox().settings().warnings());
         match place.sandbox().unavailable_reason() {
@@ -345,14 +353,14 @@ impl Launch {
             result_count: AtomicU64::new(0),
             held_results: Mutex::default(),
             log: Mutex::new(log),
-            usage: ledger,
-            identity: Identity::new(chosen.id, self.options.name.clone().or(chosen.title)),
+            usage: tracker,
+            identity: Identity::new(resume_point.id, self.options.name.clone().or(resume_point.title)),
             permissions: Permissions::new(mode, rules),
             model_choice,
-            activity: Activity::new(chosen.turn_count),
+            activity: Activity::new(resume_point.turn_count),
             memory: Memory::default(),
             settings: Mutex::new(settings),
-            definitions: Mutex::new(catalog),
+            definitions: Mutex::new(definitions),
             agent_config: Mutex::new(agent_config),
             worktree: self.worktree,
             options: self.options,
@@ -374,7 +382,7 @@ impl Launch {
         Ok(session)
     }
 
-    /// Reads the user's and the managed settings and takes over the environment they add.
+    /// Reads user and managed settings, and adds their environment variables.
     pub(crate) fn take_trusted_settings(&mut self) -> Result<Settings, EngineError> {
         let mut settings = Settings::load(&self.config_folder(), &self.cwd, &[settings::SettingSource::User], None)?;
         settings.add_managed(self.options.managed_folder.as_deref(), None)?;
@@ -382,8 +390,8 @@ impl Launch {
         Ok(settings)
     }
 
-    /// The person's own settings may add to the agent's environment; a project's may
-    /// not: it could send the key elsewhere.
+    /// Adds the environment variables of trusted settings. Those of a project could send the API key to
+    /// another server, so they are left out.
     fn apply_settings_env(&mut self, settings: &Settings) {
         for layer in settings.layers.iter().filter(|layer| layer.source.is_trusted()) {
             for (name, value) in &layer.known.env {
@@ -463,8 +471,7 @@ impl Launch {
         Ok(rules)
     }
 
-    /// What the sandbox of commands is made of. Of a project's own settings only what
-    /// restricts counts.
+    /// The options of the command sandbox. Settings of a project can only restrict it.
     fn sandbox_options(&self, settings: &Settings) -> sandbox::SandboxOptions {
         let mut merged = sandbox::SandboxSettings::default();
         for layer in &settings.layers {
@@ -478,7 +485,7 @@ impl Launch {
         &self,
         settings: &Settings,
         summarise: tool::Summariser,
-        copies: Option<Arc<Checkpoints>>,
+        checkpoints: Option<Arc<Checkpoints>>,
     ) -> Workspace {
         let mut env: BTreeMap<_, _> =
             self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
@@ -492,7 +499,7 @@ impl Launch {
             folders,
             is_confined: self.options.restricted,
             sandbox: self.sandbox_options(settings),
-            change_observer: copies.map(|copies| copies as Arc<dyn tool::FileChangeObserver>),
+            change_observer: checkpoints.map(|checkpoints| checkpoints as Arc<dyn tool::FileChangeObserver>),
             summariser: Some(summarise),
             ..tool::WorkspaceOptions::default()
         };
@@ -519,16 +526,16 @@ impl ResumePoint {
         }
     }
 
-    /// Reads what was said in a session, up to a line when one is given; then no other
-    /// turn than that of `dropping` may follow it.
+    /// Reads a transcript, up to the entry `at` if one is given. With `dropping`, fails if more than the
+    /// turn of that prompt follows it.
     fn read_session(
         id: SessionId,
         path: PathBuf,
         at: Option<Uuid>,
         dropping: Option<&str>,
     ) -> Result<Self, EngineError> {
-        let mut talk = Conversation::default();
-        let (mut costs, mut copies, mut problems) = (None, Vec::new(), Vec::new());
+        let mut conversation = Conversation::default();
+        let (mut costs, mut checkpoints, mut problems) = (None, Vec::new(), Vec::new());
         let mut waiting = QueueReplay::default();
         let mut logged = HashSet::new();
         for read in Entries::open(&path)? {
@@ -546,25 +553,25 @@ impl ResumePoint {
                 Entry::CostState(state) => costs = Some(*state),
                 Entry::ApiRequestShape(line) => _ = logged.insert(line.shape_hash),
                 Entry::ApiRequestBlob(line) => _ = logged.insert(line.hash),
-                entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => copies.push(entry),
-                entry => talk.push(located.line, entry),
+                entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => checkpoints.push(entry),
+                entry => conversation.push(located.line, entry),
             }
         }
         let nodes = match &at {
-            None => talk.path(),
-            Some(line) => talk
+            None => conversation.path(),
+            Some(line) => conversation
                 .path_to(line)
                 .ok_or_else(|| EngineError::EntryNotFound { id: id.to_string(), uuid: line.to_string() })?,
         };
         if let (Some(line), Some(prompt)) = (&at, dropping) {
-            check_drops_only(&talk.path(), line, prompt)?;
+            check_drops_only(&conversation.path(), line, prompt)?;
         }
         let mut context = since_compaction(&nodes).into_iter().cloned().collect();
         clear_microcompacted(&mut context);
-        let turns = talk.turns().len() as u64;
-        let title = talk.title().map(str::to_owned);
+        let turns = conversation.turns().len() as u64;
+        let title = conversation.title().map(str::to_owned);
         let model = last_model(&nodes);
-        // Who goes back to an earlier line leaves the rest behind.
+        // Resuming at an earlier entry drops everything after it.
         let waiting = if at.is_some() { Vec::new() } else { waiting.into_unanswered() };
         Ok(Self {
             id,
@@ -575,7 +582,7 @@ impl ResumePoint {
             title,
             model,
             turn_count: turns,
-            checkpoint_entries: copies,
+            checkpoint_entries: checkpoints,
             logged_hashes: logged,
             unanswered_prompts: waiting,
             problems,
@@ -584,12 +591,12 @@ impl ResumePoint {
     }
 }
 
-/// Whether hooks and MCP servers are kept from what the agent signs in with.
+/// Whether hooks and MCP servers start without the variables that hold credentials.
 fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
 }
 
-/// Whether nothing is said after a line but the turn of one prompt.
+/// Fails if anything but the turn of `prompt` follows an entry.
 fn check_drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), EngineError> {
     let after = path.iter().skip_while(|node| node.uuid() != Some(line)).skip(1);
     for node in after {
@@ -606,14 +613,13 @@ fn check_drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), Eng
     Ok(())
 }
 
-/// Whether somebody speaks, who is not a tool.
+/// Whether a `user` entry is a prompt, not a tool result or a note.
 fn is_user_prompt(user: &User) -> bool {
     let answers = |block: &Block| matches!(block, Block::ToolResult(_));
     !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
 }
 
-/// The model that the last answer was asked for, whichever model gave it; `None` if there
-/// is no answer.
+/// The model that was chosen for the last answer, whichever model gave it; `None` without an answer.
 fn last_model(path: &[&Node]) -> Option<String> {
     path.iter()
         .rev()
@@ -627,7 +633,7 @@ fn last_model(path: &[&Node]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The last session of a folder among those that `is_wanted`.
+/// Path of the last changed transcript of a folder among those that `is_wanted`.
 fn latest_session(folder: &Path, is_wanted: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sessions = files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));

@@ -1,4 +1,4 @@
-//! The answer in a form that was asked for: a tool whose input is the answer.
+//! Structured output: a tool whose input is the final answer.
 
 use futures_util::future::BoxFuture;
 use jsonschema::Validator;
@@ -10,10 +10,10 @@ use crate::attachments::new_attachment;
 use crate::error::EngineError;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// The tool's name.
+/// Name of the tool.
 pub(crate) const TOOL_NAME: &str = "StructuredOutput";
 
-/// The answer, as the file keeps it.
+/// The attachment that stores the answer in the transcript.
 pub(crate) fn output_attachment(call: &ToolUseId, answer: &Json) -> Entry {
     let (data, tool_use_id) = (Maybe::Value(answer.clone()), Maybe::Value(call.clone()));
     let attached = attachment::StructuredOutput { data, tool_use_id, ..attachment::StructuredOutput::default() };
@@ -21,7 +21,7 @@ pub(crate) fn output_attachment(call: &ToolUseId, answer: &Json) -> Entry {
     Entry::Attachment(Box::new(new_attachment(attached)))
 }
 
-/// Takes the answer and checks its form.
+/// Takes the final answer and validates it against a schema.
 pub(crate) struct StructuredOutputTool {
     schema: Value,
     validator: Validator,
@@ -29,14 +29,14 @@ pub(crate) struct StructuredOutputTool {
 }
 
 impl StructuredOutputTool {
-    /// A tool for answers of the form that `--json-schema` gives.
+    /// A tool for the schema of `--json-schema`. Fails if that is not a valid schema.
     pub(crate) fn from_flag(schema: &str) -> Result<Self, EngineError> {
         let bad =
             |error: serde_json::Error| EngineError::InvalidFlag { flag: "--json-schema", reason: error.to_string() };
         Self::new(&Json::parse(schema).map_err(bad)?)
     }
 
-    /// A tool for answers of this form.
+    /// A tool for a JSON schema. Fails if it is not valid.
     pub(crate) fn new(schema: &Json) -> Result<Self, EngineError> {
         let schema = schema.to_value();
         let validator = jsonschema::validator_for(&schema)
@@ -44,7 +44,7 @@ impl StructuredOutputTool {
         Ok(Self { schema, validator, output: Mutex::default() })
     }
 
-    /// The answer, once.
+    /// Removes and returns the answer; `None` if the model gave none since the last call.
     pub(crate) fn take_output(&self) -> Option<Json> {
         self.output.lock().take()
     }
@@ -54,7 +54,7 @@ impl Tool for StructuredOutputTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: TOOL_NAME.to_owned(),
-            description: "Gives the final answer in the form that was asked for. Call it once, at the end, with the \
+            description: "Gives the final answer in the requested form. Call it once, at the end, with the \
                           whole answer as its input."
                 .to_owned(),
             input_schema: self.schema.clone(),

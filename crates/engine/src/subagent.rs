@@ -1,4 +1,4 @@
-//! Subagents: a talk of their own, in a file of their own, for one call.
+//! Subagents: agents with a conversation and a transcript of their own that work for one tool call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use crate::turn;
 use crate::turn_state::{TurnEnd, TurnState};
 use crate::usage::context_tokens;
 
-/// Sets a subagent to work.
+/// The Agent tool, which runs subagents.
 pub(crate) struct AgentTool {
     session: Arc<Session>,
-    /// How deep the one who asks is nested.
+    /// Nesting depth of the agent that has the tool; 0 for the main agent.
     depth: u64,
     select_tools: SelectTools,
 }
@@ -43,13 +43,13 @@ pub(crate) struct AgentTool {
 /// among the tools that are chosen.
 pub(crate) type SelectTools = fn(&Arc<Session>, &AgentDefinition, u64) -> Vec<Arc<dyn Tool>>;
 
-/// A subagent at work.
+/// A run of a subagent.
 struct SubagentRun {
     session: Arc<Session>,
     agent: AgentDefinition,
     input: AgentInput,
     info: SubagentIdentity,
-    /// How deep it is nested.
+    /// Nesting depth of the subagent.
     depth: u64,
     select_tools: SelectTools,
     workspace: Workspace,
@@ -62,8 +62,8 @@ impl AgentTool {
         Self { session: Arc::clone(session), depth, select_tools }
     }
 
-    /// The subagent of a name, as its file is now. One whose file came since the session began is
-    /// found, too; `None` if there is none.
+    /// The definition of a subagent, read from its file again; files that are new since the session
+    /// began are found too. `None` if there is none of this name.
     fn find_agent(&self, name: &str) -> Option<AgentDefinition> {
         let found = self.session.definitions().reload_agent(name);
         found.or_else(|| {
@@ -96,39 +96,39 @@ impl Tool for AgentTool {
     }
 
     fn effect(&self, _input: &Value) -> ToolEffect {
-        // Its own calls are judged and take turns by themselves.
+        // Its tool calls have permissions and an order of their own.
         ToolEffect::Independent
     }
 
     fn run<'a>(&'a self, input: Value, place: &'a Workspace, call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let asked: AgentInput = match Json::from(input).read() {
-                Ok(asked) => asked,
+            let input: AgentInput = match Json::from(input).read() {
+                Ok(input) => input,
                 Err(error) => return ToolOutput::tool_use_error(format!("InputValidationError: {error}")),
             };
-            let kind = asked.subagent_type.text().unwrap_or("general-purpose");
+            let kind = input.subagent_type.text().unwrap_or("general-purpose");
             let agent = self.find_agent(kind);
             let Some(agent) = agent else {
                 let names: Vec<String> = self.session.definitions().agents.keys().cloned().collect();
                 return ToolOutput::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
             };
-            let job = SubagentRun::new(self, agent, asked, place, call);
-            if job.input.run_in_background.is_true() {
-                return job.run_in_background(call);
+            let run = SubagentRun::new(self, agent, input, place, call);
+            if run.input.run_in_background.is_true() {
+                return run.run_in_background(call);
             }
-            job.run_or_background(call).await
+            run.run_or_background(call).await
         })
     }
 }
 
 impl SubagentRun {
-    fn new(tool: &AgentTool, agent: AgentDefinition, asked: AgentInput, place: &Workspace, call: &CallContext) -> Self {
-        let sub = SubagentIdentity {
+    fn new(tool: &AgentTool, agent: AgentDefinition, input: AgentInput, place: &Workspace, call: &CallContext) -> Self {
+        let subagent = SubagentIdentity {
             tool_use_id: call.tool_use_id.clone(),
             id: AgentId::from(format!("a{}", &new_id().as_str().replace('-', "")[..16])),
             agent_type: agent.name.clone(),
             is_builtin: agent.origin == AgentOrigin::Builtin,
-            description: asked.description.text().unwrap_or_default().to_owned(),
+            description: input.description.text().unwrap_or_default().to_owned(),
             run_id: new_run_id(),
             in_background: Arc::default(),
         };
@@ -136,8 +136,8 @@ impl SubagentRun {
         Self {
             session,
             agent,
-            input: asked,
-            info: sub,
+            input,
+            info: subagent,
             depth: tool.depth + 1,
             select_tools: tool.select_tools,
             workspace: place,
@@ -146,7 +146,7 @@ impl SubagentRun {
         }
     }
 
-    /// Works while the call waits; when the host wishes, it goes on in the background.
+    /// Runs while the tool call waits. If the host moves the call to the background, it continues there.
     async fn run_or_background(self, call: &CallContext) -> ToolOutput {
         let (launch, cancel) = (self.background_launch(call), self.cancel.clone());
         let mut work = Box::pin(self.run());
@@ -161,12 +161,12 @@ impl SubagentRun {
         }
     }
 
-    /// Works in the background from the start.
+    /// Runs in the background from the start.
     fn run_in_background(self, call: &CallContext) -> ToolOutput {
         self.background_launch(call).start(Box::pin(self.run()))
     }
 
-    /// What is needed to let it work in the background.
+    /// What is needed to move it to the background.
     fn background_launch(&self, call: &CallContext) -> BackgroundLaunch {
         let kind = TaskKind::Subagent(self.agent.name.clone());
         let mut task = Task::new(
@@ -187,7 +187,7 @@ impl SubagentRun {
 
     async fn run(self) -> ToolOutput {
         let session = &self.session;
-        // The others wait for their turn; one that is stopped meanwhile makes no call.
+        // Waits for a free slot; a subagent that is stopped meanwhile makes no API call.
         let _turn = tokio::select! {
             turn = session.subagent_slots.acquire() => turn.ok(),
             () = self.cancel.cancelled() => None,
@@ -198,7 +198,7 @@ impl SubagentRun {
         let chosen = chosen.or_else(|| self.input.model.text().map(str::to_owned));
         let name = chosen.or_else(|| self.agent.own_model().map(str::to_owned)).filter(|name| name != "inherit");
         let model = name.map_or(inherited, |name| session.models.resolve(&name));
-        let talk = AgentContext {
+        let ctx = AgentContext {
             tools: (self.select_tools)(session, &self.agent, self.depth),
             system_prompt: vec![self.agent.prompt.clone()],
             model,
@@ -213,34 +213,34 @@ impl SubagentRun {
             session,
         };
         self.emit_started();
-        let base = HookInputBase { permission_mode: Maybe::Absent, ..talk.hook_base() };
+        let base = HookInputBase { permission_mode: Maybe::Absent, ..ctx.hook_base() };
         let input = SubagentStart { base, ..SubagentStart::default() };
-        let hooks = session.run_hooks(input, Some(&self.agent.name), None, &talk.cancel);
-        if let (_, Err(error)) = tokio::join!(hooks, self.record_start(&talk)) {
+        let hooks = session.run_hooks(input, Some(&self.agent.name), None, &ctx.cancel);
+        if let (_, Err(error)) = tokio::join!(hooks, self.record_start(&ctx)) {
             return ToolOutput::failure(error.to_string());
         }
-        let mut count = TurnState::new();
-        let end = turn::run(&talk, &mut count).await;
-        let used = count.last_usage().map(context_tokens).unwrap_or_default();
+        let mut turn = TurnState::new();
+        let end = turn::run(&ctx, &mut turn).await;
+        let used = turn.last_usage().map(context_tokens).unwrap_or_default();
         let report = final_report(&end);
-        // The file is whole before the call is answered.
-        let flushed = talk.log().flush();
-        let closed = talk.wait_until_written(flushed).await.and_then(|()| self.write_metadata(true));
+        // The transcript is complete before the tool call returns.
+        let flushed = ctx.log().flush();
+        let closed = ctx.wait_until_written(flushed).await.and_then(|()| self.write_metadata(true));
         let status = match report {
             _ if self.cancel.is_cancelled() => TaskStatus::Killed,
             Ok(_) => TaskStatus::Exited(0),
             Err(_) => TaskStatus::Exited(1),
         };
-        self.emit_ended(status, report.as_ref().unwrap_or_else(|text| text), used, &count);
+        self.emit_ended(status, report.as_ref().unwrap_or_else(|text| text), used, &turn);
         match (report, closed) {
             (Err(text), _) => ToolOutput::failure(text),
             (Ok(_), Err(error)) => ToolOutput::failure(error.to_string()),
-            (Ok(text), Ok(())) => self.completed_output(text, &talk.model, used, &count),
+            (Ok(text), Ok(())) => self.completed_output(text, &ctx.model, used, &turn),
         }
     }
 }
 
-/// A subagent that goes to the background.
+/// A subagent that is moved to the background.
 struct BackgroundLaunch {
     session: Arc<Session>,
     task: Task,
@@ -250,8 +250,8 @@ struct BackgroundLaunch {
 
 impl BackgroundLaunch {
     fn start(self, work: BoxFuture<'static, ToolOutput>) -> ToolOutput {
-        let Self { session, task, in_background: aside, prompt } = self;
-        aside.store(true, Ordering::Relaxed);
+        let Self { session, task, in_background, prompt } = self;
+        in_background.store(true, Ordering::Relaxed);
         session.queue.expect_subagent(&task.id);
         let (file, stop) = (task.output_path.clone(), task.cancel.clone());
         let raw = AgentOutput {
@@ -263,7 +263,7 @@ impl BackgroundLaunch {
             output_file: Maybe::Value(file.display().to_string()),
             ..AgentOutput::default()
         };
-        let words = format!(
+        let text = format!(
             "The subagent works in the background as task {}. Its report comes by itself when it is done; TaskOutput \
              waits for it, TaskStop ends it.",
             task.id
@@ -271,7 +271,7 @@ impl BackgroundLaunch {
         session.workspace.tasks().spawn(task, async move {
             let output = work.await;
             let text = output.content.to_text();
-            // Who reads it finds the report in the notice, too.
+            // The report is in the task notification too.
             let _ = private_file::write_file(&file, text.as_bytes());
             let status = match output.is_error {
                 _ if stop.is_cancelled() => TaskStatus::Killed,
@@ -280,15 +280,15 @@ impl BackgroundLaunch {
             };
             (status, text)
         });
-        ToolOutput::new(vec![Block::new_text(words)], &raw)
+        ToolOutput::new(vec![Block::new_text(text)], &raw)
     }
 }
 
-/// What the subagent says in the end, or why it says nothing.
+/// The report of a subagent, or why there is none.
 fn final_report(end: &TurnEnd) -> Result<String, String> {
     match end {
         TurnEnd::Answered(text) | TurnEnd::StoppedByHook(text) if !text.is_empty() => Ok(text.clone()),
-        TurnEnd::Answered(_) | TurnEnd::StoppedByHook(_) => Ok("(the subagent said nothing)".to_owned()),
+        TurnEnd::Answered(_) | TurnEnd::StoppedByHook(_) => Ok("(the subagent returned no text)".to_owned()),
         TurnEnd::StructuredOutput(answer) => Ok(answer.text().to_owned()),
         TurnEnd::Failed(failure) => Err(failure.text.clone()),
         TurnEnd::MaxTurns(max) => Err(format!("The subagent did not finish within {max} calls")),
@@ -311,26 +311,26 @@ impl SubagentRun {
         log
     }
 
-    async fn record_start(&self, talk: &AgentContext<'_>) -> Result<(), AppendError> {
+    async fn record_start(&self, ctx: &AgentContext<'_>) -> Result<(), AppendError> {
         let mut user = factory::user(self.input.prompt.as_str(), &mut Clock);
         user.prompt_id = self.session.prompt_id();
         let mut entries = vec![Entry::User(Box::new(user.clone()))];
         let files = self.session.instructions();
-        entries.extend(announce::due_attachments(talk));
+        entries.extend(announce::due_attachments(ctx));
         entries.extend(announce::instructions_attachment(&files));
-        entries.extend(announce::date_attachment(talk));
+        entries.extend(announce::date_attachment(ctx));
         self.write_metadata(false)?;
-        let recorded = talk.log().record(entries)?;
+        let recorded = ctx.log().record(entries)?;
         user.message.content = Content::Blocks(vec![Block::new_text(&self.input.prompt)]);
-        // Whoever set it to work in the background has read its prompt in the call.
+        // The tool call shows the prompt of a background subagent already.
         if !self.info.is_in_background() {
-            talk.emit_user_entry(&user, None);
+            ctx.emit_user_entry(&user, None);
         }
-        talk.wait_until_written(recorded).await
+        ctx.wait_until_written(recorded).await
     }
 
-    /// Writes the file beside the subagent's lines. Hosts that mirror the session have no such file:
-    /// they are told the same as an entry.
+    /// Writes the metadata file next to the transcript of the subagent. Hosts that mirror the session
+    /// get the same as an entry.
     fn write_metadata(&self, finished: bool) -> Result<(), AppendError> {
         if self.session.options.no_persistence {
             return Ok(());
@@ -389,7 +389,7 @@ impl SubagentRun {
         })));
     }
 
-    /// Where the report is, when somebody looks for it.
+    /// Path of the report for hosts; empty for a foreground subagent.
     fn output_file(&self) -> String {
         if self.info.is_in_background() { self.report_file().display().to_string() } else { String::new() }
     }
@@ -398,7 +398,7 @@ impl SubagentRun {
         self.workspace.output_folder().join(format!("{}.output", self.info.id))
     }
 
-    fn emit_ended(&self, status: TaskStatus, summary: &str, used: u64, count: &TurnState) {
+    fn emit_ended(&self, status: TaskStatus, summary: &str, used: u64, turn: &TurnState) {
         let patch =
             TaskPatch { status: status.as_str().into(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
         self.session.emit_system(System::TaskUpdated(Box::new(stream_only::TaskUpdated {
@@ -410,7 +410,7 @@ impl SubagentRun {
         })));
         let usage = TaskUsage {
             total_tokens: used,
-            tool_uses: count.tool_calls,
+            tool_uses: turn.tool_calls,
             duration_ms: u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX),
             ..TaskUsage::default()
         };
@@ -427,7 +427,7 @@ impl SubagentRun {
         })));
     }
 
-    fn completed_output(&self, text: String, model: &str, used: u64, count: &TurnState) -> ToolOutput {
+    fn completed_output(&self, text: String, model: &str, used: u64, turn: &TurnState) -> ToolOutput {
         let blocks = vec![Block::new_text(text)];
         let raw = AgentOutput {
             agent_id: Maybe::Value(self.info.id.clone()),
@@ -438,8 +438,8 @@ impl SubagentRun {
             resolved_model: Maybe::Value(model.to_owned()),
             total_duration_ms: Maybe::Value(u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             total_tokens: Maybe::Value(used),
-            total_tool_use_count: Maybe::Value(count.tool_calls),
-            usage: count.last_usage().cloned().into(),
+            total_tool_use_count: Maybe::Value(turn.tool_calls),
+            usage: turn.last_usage().cloned().into(),
             ..AgentOutput::default()
         };
         ToolOutput::new(blocks, &raw)

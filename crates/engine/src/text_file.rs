@@ -1,5 +1,5 @@
-//! Reading small text files that others may have put there: settings, instructions,
-//! commands. Regular files only, of a bounded size, and from where they belong.
+//! Reading small text files that others may have written: settings, instructions, commands. Only
+//! regular files of a bounded size.
 
 use std::io;
 use std::path::Path;
@@ -7,24 +7,24 @@ use std::path::Path;
 use crate::path::resolve;
 use crate::safe_file;
 
-/// The largest file of settings, instructions or commands, in bytes.
+/// The most bytes of a file of settings, instructions or commands.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a file. Links are followed, for people keep their settings elsewhere; `within`
-/// is the folder that a project's files must not lead out of.
+/// Reads a text file. Links are followed, because users keep settings elsewhere, but not out of
+/// `within`, the folder of a project. Fails if the file is too large, not regular or not UTF-8.
 pub(crate) fn read(path: &Path, within: Option<&Path>, max_bytes: u64) -> io::Result<String> {
     let bytes = read_bytes(path, within, max_bytes)?;
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// The same, whatever the bytes are.
+/// As [`read`], for any bytes.
 pub(crate) fn read_bytes(path: &Path, within: Option<&Path>, max_bytes: u64) -> io::Result<Vec<u8>> {
     let real = resolve(&std::path::absolute(path)?).ok_or_else(|| io::Error::other("its links form a ring"))?;
     let folder = within.map(|folder| resolve(folder).unwrap_or_else(|| folder.to_owned()));
     if folder.is_some_and(|folder| !real.starts_with(folder)) {
         return Err(io::Error::other("it leads out of its folder"));
     }
-    // What the kernel shows there is no text of anybody's, and may hold secrets.
+    // Files of the kernel are not written by users, and may contain secrets.
     if ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder)) {
         return Err(io::Error::other("it is not a regular file"));
     }

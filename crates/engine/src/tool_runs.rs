@@ -1,5 +1,5 @@
-//! The tools of one answer: calls that only read run beside each other, the others
-//! one at a time; results come in the order they are done.
+//! The tool calls of one answer. Read-only calls run at the same time, others one at a time; results
+//! come in the order the calls finish.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
@@ -35,30 +35,30 @@ use crate::tools::bash::Bash;
 
 mod long_running;
 
-/// After how many seconds a call is told of as a task.
+/// After how many seconds a call is reported as a task.
 const LONG_RUNNING_SECONDS: u64 = 3;
 
-/// How many calls run beside each other.
+/// The most calls that run at the same time.
 const MAX_CONCURRENT_RUNS: usize = 32;
 
-/// How long subagents have to end when a turn is broken off.
+/// How long subagents may take to end when a turn is interrupted.
 const SUBAGENT_STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A call that waits or runs.
+/// A tool call that is queued or running.
 #[derive(Debug, Clone)]
 struct ToolRun {
     call: ToolUse,
-    /// The line of the call.
+    /// UUID of the entry with the call.
     source_uuid: Uuid,
     effect: ToolEffect,
-    /// Says that it shall stop.
+    /// Stops the call.
     cancel: CancellationToken,
-    /// Whether the tool itself has begun: it was allowed and may have changed something.
+    /// Whether the tool has started: it has permission and may have changed something.
     has_started: Arc<AtomicBool>,
 }
 
 impl ToolRun {
-    /// The outcome when it was stopped, or never ran.
+    /// The outcome of a call that was stopped or never ran.
     fn into_stopped_outcome(self) -> ToolOutcome {
         let text = if self.has_started.load(Ordering::Relaxed) {
             synthetic::stopped_text()
@@ -66,54 +66,54 @@ impl ToolRun {
             synthetic::reject_text(None)
         };
         let raw = Some(Value::from("User rejected tool use"));
-        let refused = Some(NonExecution { kind: Some(NonExecutionKind::UserRejected), interrupt: false });
+        let non_execution = Some(NonExecution { kind: Some(NonExecutionKind::UserRejected), interrupt: false });
         ToolOutcome {
-            non_execution: refused,
+            non_execution,
             ..ToolOutcome::new(self, ToolOutput { content: Content::Text(text), raw, is_error: true })
         }
     }
 
-    fn matches_outcome(&self, done: &ToolOutcome) -> bool {
-        self.call.id == done.call.id
+    fn matches_outcome(&self, outcome: &ToolOutcome) -> bool {
+        self.call.id == outcome.call.id
     }
 }
 
-/// The tools of one answer.
+/// The tool calls of one answer.
 pub(crate) struct ToolRuns<'a> {
     ctx: &'a AgentContext<'a>,
     queued: VecDeque<ToolRun>,
     running: FuturesUnordered<BoxFuture<'a, ToolOutcome>>,
-    /// The calls under way.
+    /// The running calls.
     in_progress: Vec<ToolRun>,
     finished: VecDeque<ToolOutcome>,
-    /// The calls that were added.
+    /// Ids of all calls of the answer.
     added_ids: HashSet<ToolUseId>,
     last_id: Option<ToolUseId>,
-    /// Whether the answer is whole: only then may anything change.
+    /// Whether the answer is complete; before, only read-only calls run.
     answer_complete: bool,
-    /// Stops all of them.
+    /// Stops all calls.
     cancel: CancellationToken,
 }
 
-/// A call that is done.
+/// The outcome of a tool call.
 #[derive(Debug)]
 pub(crate) struct ToolOutcome {
     pub(crate) call: ToolUse,
     source_uuid: Uuid,
     output: ToolOutput,
     decision: Option<PermissionDecisionRecord>,
-    /// Whether a command ran in a sandbox.
+    /// Whether a command ran in the sandbox; `None` for other tools.
     sandboxed: Option<bool>,
-    /// Why the tool did not run.
+    /// Why the tool did not run; `None` if it ran.
     pub(crate) non_execution: Option<NonExecution>,
-    /// What hooks add before and after the result.
+    /// Entries to record before and after the result.
     entries_before: Vec<Entry>,
     entries_after: Vec<Entry>,
-    /// What hooks tell the person.
+    /// Messages of hooks for the user.
     user_messages: Vec<String>,
-    /// A hook or the host ends the turn, and why.
+    /// Why a hook ends the turn; `None` if none does.
     pub(crate) stop_reason: Option<String>,
-    /// The file that the tool read or changed.
+    /// Path of the file that the tool read or changed.
     touched_file: Option<PathBuf>,
 }
 
@@ -121,14 +121,14 @@ pub(crate) struct ToolOutcome {
 #[derive(Debug, Clone)]
 pub(crate) struct NonExecution {
     kind: Option<NonExecutionKind>,
-    /// Whether the host also broke the turn off.
+    /// Whether the host also interrupted the turn.
     pub(crate) interrupt: bool,
 }
 
 impl<'a> ToolRuns<'a> {
-    pub(crate) fn new(talk: &'a AgentContext<'a>) -> Self {
+    pub(crate) fn new(ctx: &'a AgentContext<'a>) -> Self {
         Self {
-            ctx: talk,
+            ctx,
             queued: VecDeque::new(),
             running: FuturesUnordered::new(),
             in_progress: Vec::new(),
@@ -136,12 +136,12 @@ impl<'a> ToolRuns<'a> {
             added_ids: HashSet::new(),
             last_id: None,
             answer_complete: false,
-            cancel: talk.cancel.child_token(),
+            cancel: ctx.cancel.child_token(),
         }
     }
 
-    /// Adds a call and begins what may begin. One with the id of another is left out: its
-    /// result could not be told from the other's.
+    /// Adds a call and starts the calls that may run. Ignores a call with the id of an earlier one: their
+    /// results could not be told apart.
     pub(crate) fn add(&mut self, call: ToolUse, source: Uuid) {
         if !self.added_ids.insert(call.id.clone()) {
             return;
@@ -149,63 +149,64 @@ impl<'a> ToolRuns<'a> {
         let input = call.input.to_value();
         let effect = self.ctx.find_tool(&call.name).map_or(ToolEffect::ReadOnly, |tool| tool.effect(&input));
         self.last_id = Some(call.id.clone());
-        let (stop, began) = (self.cancel.clone(), Arc::default());
-        self.queued.push_back(ToolRun { call, source_uuid: source, effect, cancel: stop, has_started: began });
+        let (stop, started_at) = (self.cancel.clone(), Arc::default());
+        self.queued.push_back(ToolRun { call, source_uuid: source, effect, cancel: stop, has_started: started_at });
         self.start_ready();
     }
 
-    /// The answer is whole: changes may be made.
+    /// The answer is complete: calls that change something may run.
     pub(crate) fn mark_answer_complete(&mut self) {
         self.answer_complete = true;
         self.start_ready();
     }
 
-    /// The last call that was added.
+    /// Id of the last call that was added.
     pub(crate) fn last_id(&self) -> Option<&ToolUseId> {
         self.last_id.as_ref()
     }
 
-    /// Whether there is nothing to do and nothing to tell.
+    /// Whether there is no call, queued, running or finished.
     pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_empty() && self.in_progress.is_empty() && self.finished.is_empty()
     }
 
-    /// Goes on with what runs; never ends, so that it can stand beside another wait.
+    /// Drives the running calls. Returns when one finishes, never if none runs, so that it can be one
+    /// branch of a `select!`.
     pub(crate) async fn advance(&mut self) {
         match self.running.next().await {
-            Some(done) => self.finish_run(done),
+            Some(outcome) => self.finish_run(outcome),
             None => std::future::pending().await,
         }
     }
 
-    /// The next call that is done; `None` if all are.
+    /// Waits for the next outcome; `None` if there are no more calls.
     pub(crate) async fn next(&mut self) -> Option<ToolOutcome> {
         loop {
-            if let Some(done) = self.finished.pop_front() {
-                return Some(done);
+            if let Some(outcome) = self.finished.pop_front() {
+                return Some(outcome);
             }
-            let done = self.running.next().await?;
-            self.finish_run(done);
+            let outcome = self.running.next().await?;
+            self.finish_run(outcome);
         }
     }
 
-    /// Stops everything; every call that is not done is answered as stopped or refused.
+    /// Stops all calls. Returns all outcomes; unfinished calls count as stopped or rejected.
     pub(crate) async fn cancel_all(mut self) -> Vec<ToolOutcome> {
         self.cancel.cancel();
-        // A subagent still writes down how it ended; whatever else runs is just dropped.
-        let mut apart = self.in_progress.iter().filter(|work| work.effect == ToolEffect::Independent).count();
+        // Subagents still record how they ended; other calls are dropped.
+        let mut apart = self.in_progress.iter().filter(|run| run.effect == ToolEffect::Independent).count();
         let ending = async {
             while apart > 0
-                && let Some(done) = self.running.next().await
+                && let Some(outcome) = self.running.next().await
             {
                 apart -= usize::from(
                     self.in_progress
                         .iter()
-                        .any(|work| work.matches_outcome(&done) && work.effect == ToolEffect::Independent),
+                        .any(|run| run.matches_outcome(&outcome) && run.effect == ToolEffect::Independent),
                 );
             }
         };
-        // One whose permission is still asked for never ends.
+        // A call with an open permission request never ends.
         let _ = tokio::time::timeout(SUBAGENT_STOP_TIMEOUT, ending).await;
         let Self { queued: waiting, in_progress: open, mut finished, running, .. } = self;
         drop(running);
@@ -213,39 +214,39 @@ impl<'a> ToolRuns<'a> {
         finished.into()
     }
 
-    fn finish_run(&mut self, done: ToolOutcome) {
-        self.in_progress.retain(|work| !work.matches_outcome(&done));
-        self.finished.push_back(done);
+    fn finish_run(&mut self, outcome: ToolOutcome) {
+        self.in_progress.retain(|run| !run.matches_outcome(&outcome));
+        self.finished.push_back(outcome);
         self.start_ready();
     }
 
     fn start_ready(&mut self) {
         while let Some(next) = self.queued.front() {
             let room = self.in_progress.len() < MAX_CONCURRENT_RUNS;
-            let beside = room && self.in_progress.iter().all(|work| work.effect != ToolEffect::Mutating);
+            let beside = room && self.in_progress.iter().all(|run| run.effect != ToolEffect::Mutating);
             let may = match next.effect {
                 ToolEffect::ReadOnly => beside,
                 ToolEffect::Independent => self.answer_complete && beside,
                 ToolEffect::Mutating => self.answer_complete && self.in_progress.is_empty(),
             };
-            // A budget is looked at before anything runs.
+            // With a budget, the cost of the answer must be known before anything runs.
             let early = self.answer_complete || self.ctx.session.options.max_budget_usd.is_none();
             if !may || !early {
                 return;
             }
-            if let Some(work) = self.queued.pop_front() {
-                self.in_progress.push(work.clone());
-                self.running.push(Box::pin(self.ctx.run_tool_call(work)));
+            if let Some(run) = self.queued.pop_front() {
+                self.in_progress.push(run.clone());
+                self.running.push(Box::pin(self.ctx.run_tool_call(run)));
             }
         }
     }
 }
 
 impl ToolOutcome {
-    fn new(work: ToolRun, output: ToolOutput) -> Self {
+    fn new(run: ToolRun, output: ToolOutput) -> Self {
         Self {
-            call: work.call,
-            source_uuid: work.source_uuid,
+            call: run.call,
+            source_uuid: run.source_uuid,
             output,
             decision: None,
             sandboxed: None,
@@ -258,7 +259,7 @@ impl ToolOutcome {
         }
     }
 
-    /// The refusal, as a result lists it.
+    /// The denied call, for the `result` line.
     pub(crate) fn denial(&self) -> DeniedToolCall {
         DeniedToolCall {
             tool_name: self.call.name.clone(),
@@ -268,12 +269,12 @@ impl ToolOutcome {
         }
     }
 
-    /// Whether the tool failed.
+    /// Whether the tool result is an error.
     pub(crate) fn is_error(&self) -> bool {
         self.output.is_error
     }
 
-    /// The call, as the hooks of a batch see it: with the model's own input.
+    /// The call for `PostToolBatch` hooks, with the input that the model gave.
     pub(crate) fn to_hook_call(&self) -> HookToolCall {
         HookToolCall {
             tool_name: self.call.name.clone(),
@@ -297,21 +298,21 @@ impl ToolOutcome {
         );
         user.sandboxed = self.sandboxed.into();
         user.permission_decision = self.decision.as_ref().map(Json::from_serialize).into();
-        user.tool_denial_kind = self.non_execution.as_ref().and_then(|refused| refused.kind.clone()).into();
+        user.tool_denial_kind = self.non_execution.as_ref().and_then(|non_execution| non_execution.kind.clone()).into();
         user
     }
 
     fn result_meta(&self) -> Option<ToolResultMeta> {
-        let refused = self.non_execution.as_ref().and_then(|refused| refused.kind.clone());
+        let non_execution = self.non_execution.as_ref().and_then(|non_execution| non_execution.kind.clone());
         let decision = self.decision.clone().map(|decision| PermissionDecisionRecord {
             rule_source: Maybe::Absent,
             reason_code: Maybe::Absent,
             extra: Extra::with_spelling(Spelling::STREAM),
             ..decision
         });
-        (refused.is_some() || decision.is_some()).then(|| ToolResultMeta {
+        (non_execution.is_some() || decision.is_some()).then(|| ToolResultMeta {
             id: self.call.id.clone(),
-            non_execution_kind: refused.into(),
+            non_execution_kind: non_execution.into(),
             permission_decision: decision.into(),
             ..ToolResultMeta::default()
         })
@@ -319,16 +320,16 @@ impl ToolOutcome {
 }
 
 impl AgentContext<'_> {
-    /// Records a result with what hooks add to it, and says it.
-    pub(crate) async fn record_tool_result(&self, done: &ToolOutcome) -> Result<(), quipu_transcript::AppendError> {
+    /// Records and emits a tool result, with the entries and messages of hooks.
+    pub(crate) async fn record_tool_result(&self, outcome: &ToolOutcome) -> Result<(), quipu_transcript::AppendError> {
         self.session.record_checkpoints()?;
-        self.record(done.entries_before.clone()).await?;
-        self.add_user_entry(done.to_user_entry(), done.result_meta()).await?;
-        self.record(done.entries_after.clone()).await?;
-        if let Some(file) = &done.touched_file {
+        self.record(outcome.entries_before.clone()).await?;
+        self.add_user_entry(outcome.to_user_entry(), outcome.result_meta()).await?;
+        self.record(outcome.entries_after.clone()).await?;
+        if let Some(file) = &outcome.touched_file {
             self.record(announce::path_rule_attachments(self, file)).await?;
         }
-        for message in &done.user_messages {
+        for message in &outcome.user_messages {
             self.session.emit_system(System::Informational(Box::new(Informational {
                 content: Maybe::Value(message.clone()),
                 level: MessageLevel::Notice.into(),
@@ -339,7 +340,7 @@ impl AgentContext<'_> {
         Ok(())
     }
 
-    /// Runs a tool; a call that takes long is told of as a task.
+    /// Runs a tool; reports a call that takes long as a task.
     async fn execute_tool(
         &self,
         tool: &Arc<dyn Tool>,
@@ -374,75 +375,76 @@ impl AgentContext<'_> {
         }
     }
 
-    /// Runs one call: checked, hooked, judged, run, hooked again.
-    async fn run_tool_call(&self, work: ToolRun) -> ToolOutcome {
-        let (call, stop, started) = (work.call.clone(), work.cancel.clone(), Arc::clone(&work.has_started));
+    /// Runs one call: validates its input, runs the hooks before it, gets permission, runs the tool and
+    /// the hooks after it.
+    async fn run_tool_call(&self, run: ToolRun) -> ToolOutcome {
+        let (call, stop, started) = (run.call.clone(), run.cancel.clone(), Arc::clone(&run.has_started));
         let Some(tool) = self.find_tool(&call.name).cloned() else {
-            return ToolOutcome::new(work, ToolOutput::no_such_tool(&call.name));
+            return ToolOutcome::new(run, ToolOutput::no_such_tool(&call.name));
         };
-        // What others describe, they check themselves.
+        // MCP servers and the schema tool validate their input themselves.
         let ours = call.name != structured_output::TOOL_NAME && !call.name.starts_with("mcp__");
         if let Err(output) = validate_input(&tool.definition(), &call.input.to_value())
             && ours
         {
-            return ToolOutcome::new(work, *output);
+            return ToolOutcome::new(run, *output);
         }
         if let Some(output) = self.precheck(&tool, &call).await {
-            return ToolOutcome::new(work, output);
+            return ToolOutcome::new(run, output);
         }
         if let Err(error) = self.session.record_tool_used(&call.name) {
-            return ToolOutcome::new(work, ToolOutput::failure(error.to_string()));
+            return ToolOutcome::new(run, ToolOutput::failure(error.to_string()));
         }
         let permit = self.request_permission(&call).await;
-        let mut done = ToolOutcome::new(work, ToolOutput::failure(""));
+        let mut outcome = ToolOutcome::new(run, ToolOutput::failure(""));
         let (input, target, profile) = match permit {
-            PermissionOutcome::Allowed { input, target, decision, hook_outcome: hooks, profile } => {
-                done.decision = decision;
-                done.add_pre_hooks(hooks);
+            PermissionOutcome::Allowed { input, target, decision, hook_outcome, profile } => {
+                outcome.decision = decision;
+                outcome.add_pre_hooks(hook_outcome);
                 (input, target, profile)
             }
             PermissionOutcome::Denied(DeniedCall {
                 message: text,
                 denial_kind: kind,
                 decision,
-                hook_outcome: hooks,
+                hook_outcome,
                 interrupt,
             }) => {
-                done.add_pre_hooks(hooks);
-                done.output = if interrupt {
+                outcome.add_pre_hooks(hook_outcome);
+                outcome.output = if interrupt {
                     let raw = Some(Value::from("User rejected tool use"));
                     ToolOutput { content: Content::Text(synthetic::reject_text(None)), raw, is_error: true }
                 } else {
                     ToolOutput::failure(text)
                 };
-                done.decision = decision.filter(|_| !interrupt);
-                done.non_execution = Some(NonExecution { kind, interrupt });
-                return done;
+                outcome.decision = decision.filter(|_| !interrupt);
+                outcome.non_execution = Some(NonExecution { kind, interrupt });
+                return outcome;
             }
         };
-        let began = Instant::now();
-        done.sandboxed = (call.name == Bash.definition().name).then_some(profile != SandboxProfile::None);
+        let started_at = Instant::now();
+        outcome.sandboxed = (call.name == Bash.definition().name).then_some(profile != SandboxProfile::None);
         let file = target.as_ref().and_then(|target| target.real.clone());
         let running = CallContext { cancel: stop, profile, target, ..CallContext::new(call.id.clone()) };
         started.store(true, Ordering::Relaxed);
-        done.output = self.execute_tool(&tool, &call, &input, running).await;
-        done.touched_file = file.filter(|_| !done.output.is_error);
-        if call.name == structured_output::TOOL_NAME && !done.output.is_error {
-            done.entries_before.push(structured_output::output_attachment(&call.id, &input));
+        outcome.output = self.execute_tool(&tool, &call, &input, running).await;
+        outcome.touched_file = file.filter(|_| !outcome.output.is_error);
+        if call.name == structured_output::TOOL_NAME && !outcome.output.is_error {
+            outcome.entries_before.push(structured_output::output_attachment(&call.id, &input));
         }
         if call.name == tool_search::TOOL_NAME {
-            done.entries_after.extend(tool_search::loaded_tools_record(self, &done.output));
+            outcome.entries_after.extend(tool_search::loaded_tools_record(self, &outcome.output));
         }
-        let time = began.elapsed();
-        let (added, removed) = lines_changed(done.output.raw.as_ref());
+        let time = started_at.elapsed();
+        let (added, removed) = lines_changed(outcome.output.raw.as_ref());
         self.session.usage().add_tool_run(time, added, removed);
-        let hooks = self.run_post_tool_hooks(&call, &input, &done.output, time).await;
-        done.apply_post_hooks(hooks);
-        done
+        let hook_outcome = self.run_post_tool_hooks(&call, &input, &outcome.output, time).await;
+        outcome.apply_post_hooks(hook_outcome);
+        outcome
     }
 }
 
-/// A call that the host may move to the background, while it runs.
+/// Lists a running call among those that the host can move to the background, until it is dropped.
 struct RunningCallGuard<'a> {
     session: &'a Session,
     tool_use_id: ToolUseId,
@@ -462,26 +464,28 @@ impl Drop for RunningCallGuard<'_> {
 }
 
 impl ToolOutcome {
-    fn add_pre_hooks(&mut self, hooks: HookOutcome) {
-        self.user_messages
-            .extend(hooks.user_messages.iter().map(|message| format!("{} says: {message}", hooks.name())));
-        self.stop_reason = self.stop_reason.take().or(hooks.stop_reason);
-        self.entries_before.extend(hooks.attachments);
+    fn add_pre_hooks(&mut self, hook_outcome: HookOutcome) {
+        self.user_messages.extend(
+            hook_outcome.user_messages.iter().map(|message| format!("{} says: {message}", hook_outcome.name())),
+        );
+        self.stop_reason = self.stop_reason.take().or(hook_outcome.stop_reason);
+        self.entries_before.extend(hook_outcome.attachments);
     }
 
-    fn apply_post_hooks(&mut self, hooks: HookOutcome) {
-        self.user_messages
-            .extend(hooks.user_messages.iter().map(|message| format!("{} says: {message}", hooks.name())));
-        self.stop_reason = self.stop_reason.take().or(hooks.stop_reason.clone());
-        if let Some(output) = &hooks.updated_output {
+    fn apply_post_hooks(&mut self, hook_outcome: HookOutcome) {
+        self.user_messages.extend(
+            hook_outcome.user_messages.iter().map(|message| format!("{} says: {message}", hook_outcome.name())),
+        );
+        self.stop_reason = self.stop_reason.take().or(hook_outcome.stop_reason.clone());
+        if let Some(output) = &hook_outcome.updated_output {
             let content = output.decode_string().map(Content::Text).or_else(|| output.read().ok());
             self.output.content = content.unwrap_or_else(|| Content::Text(output.text().to_owned()));
         }
-        self.entries_after.extend(hooks.attachments);
+        self.entries_after.extend(hook_outcome.attachments);
     }
 }
 
-/// How many lines a result says were added and removed.
+/// The number of lines that an edit added and removed, from its result.
 fn lines_changed(raw: Option<&Value>) -> (u64, u64) {
     let Some(raw) = raw.cloned().map(Json::from) else { return (0, 0) };
     let written = raw.read::<WriteOutput>().ok();

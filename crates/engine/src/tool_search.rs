@@ -1,5 +1,5 @@
-//! Tools on demand. Where the definitions of MCP tools would fill much of the context, the model
-//! is told their names only; ToolSearch finds them and loads their definitions.
+//! Deferred tools: if the definitions of MCP tools would fill much of the context, requests name the
+//! tools only, and ToolSearch finds and loads their definitions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,23 +18,22 @@ use crate::model::ModelLimits;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// The tool's name.
+/// Name of the tool.
 pub(crate) const TOOL_NAME: &str = "ToolSearch";
 
-/// The beta that requests with such tools need.
+/// The beta for requests with deferred tools.
 pub(crate) const TOOL_SEARCH_BETA: &str = "advanced-tool-use-2025-11-20";
 
-/// How much the definitions of MCP tools may hold before they are loaded on demand, in characters:
-/// about ten thousand tokens.
+/// The most characters of MCP tool definitions that are sent at once: about ten thousand tokens.
 const MAX_DEFINITION_CHARS: usize = 40_000;
 
-/// How many characters a token is taken for.
+/// Estimated characters per token.
 const CHARS_PER_TOKEN: usize = 4;
 
-/// How many tools a search loads when the call does not say.
+/// How many tools a search loads by default.
 const DEFAULT_MAX_RESULTS: usize = 5;
 
-/// A tool whose definition is not in requests until it is loaded.
+/// A tool whose definition is left out of requests until it is loaded.
 struct DeferredTool(Arc<dyn Tool>);
 
 impl Tool for DeferredTool {
@@ -55,9 +54,9 @@ impl Tool for DeferredTool {
     }
 }
 
-/// Puts the MCP tools among `tools` on demand, and ToolSearch beside them, where their definitions
-/// are large. `ENABLE_TOOL_SEARCH` says otherwise: `true`, `false`, `auto`, or `auto:N` for more
-/// than N percent of the model's context.
+/// Defers the MCP tools among `tools` and adds ToolSearch, if their definitions are large.
+/// `ENABLE_TOOL_SEARCH` overrides that: `true`, `false`, `auto`, or `auto:N` for definitions of more
+/// than N percent of the context window.
 pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
     let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.starts_with("mcp__");
     let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size_chars()).sum();
@@ -75,7 +74,7 @@ pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>)
     tools.extend(deferred.into_iter().map(|tool| Arc::new(DeferredTool(tool)) as Arc<dyn Tool>));
 }
 
-/// How much definitions may hold before they are loaded on demand, in characters.
+/// The most characters of definitions that are sent at once.
 fn max_definition_chars(setting: Option<&str>, context: u64) -> usize {
     match setting.map(str::trim) {
         Some("true" | "1") => 0,
@@ -89,32 +88,32 @@ fn max_definition_chars(setting: Option<&str>, context: u64) -> usize {
     }
 }
 
-/// The tools of a request: those on offer, and those on demand that the context has loaded, each
-/// as it was when it was loaded.
-pub(crate) fn request_tools(talk: &AgentContext<'_>) -> Vec<api::Tool> {
+/// The tools of a request: those that are not deferred, and the loaded ones, each as it was when it
+/// was loaded.
+pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
     let mut offered: Vec<api::Tool> =
-        talk.tools.iter().filter(|tool| !tool.is_deferred()).map(|tool| to_wire(tool.definition(), false)).collect();
-    if talk.tools.iter().any(|tool| tool.is_deferred()) {
+        ctx.tools.iter().filter(|tool| !tool.is_deferred()).map(|tool| to_wire(tool.definition(), false)).collect();
+    if ctx.tools.iter().any(|tool| tool.is_deferred()) {
         let placeholder = ToolDefinition {
             name: "DeferredToolPlaceholder".to_owned(),
-            description: "Stands for the tools that ToolSearch loads. It cannot be called.".to_owned(),
+            description: "A placeholder for the tools that ToolSearch loads. It cannot be called.".to_owned(),
             input_schema: json!({"type": "object", "properties": {}}),
         };
         offered.push(to_wire(placeholder, true));
     }
     let mut names: BTreeSet<String> = offered.iter().map(|tool| tool.name.clone()).collect();
-    let loaded = loaded_tools(talk.log().context());
+    let loaded = loaded_tools(ctx.log().context());
     offered.extend(loaded.into_iter().filter(|tool| names.insert(tool.name.clone())));
     offered
 }
 
-/// The record of tools that a search has loaded; `None` if the context holds them all already.
-pub(crate) fn loaded_tools_record(talk: &AgentContext<'_>, output: &ToolOutput) -> Option<Entry> {
+/// The record of the tools that a search has loaded; `None` if the context holds all of them.
+pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -> Option<Entry> {
     let found: ToolSearchOutput = Json::from(output.raw.clone()?).read().ok()?;
-    let known: BTreeSet<String> = loaded_tools(talk.log().context()).into_iter().map(|tool| tool.name).collect();
+    let known: BTreeSet<String> = loaded_tools(ctx.log().context()).into_iter().map(|tool| tool.name).collect();
     let new = found.matches.into_iter().filter(|name| !known.contains(name));
     let entries: Vec<api::Tool> =
-        new.filter_map(|name| Some(to_wire(talk.find_tool(&name)?.definition(), true))).collect();
+        new.filter_map(|name| Some(to_wire(ctx.find_tool(&name)?.definition(), true))).collect();
     if entries.is_empty() {
         return None;
     }
@@ -124,7 +123,7 @@ pub(crate) fn loaded_tools_record(talk: &AgentContext<'_>, output: &ToolOutput) 
     Some(Entry::Attachment(Box::new(line)))
 }
 
-/// The definitions that the context has loaded.
+/// The loaded definitions in the context.
 fn loaded_tools(context: &[Node]) -> Vec<api::Tool> {
     let records = context.iter().filter_map(|node| match &node.entry {
         Entry::Attachment(line) => match &line.attachment {
@@ -146,9 +145,9 @@ fn to_wire(definition: ToolDefinition, on_demand: bool) -> api::Tool {
     }
 }
 
-/// Finds tools and loads their definitions.
+/// The ToolSearch tool, which finds deferred tools and loads their definitions.
 pub(crate) struct ToolSearch {
-    /// The tools on demand.
+    /// The deferred tools.
     tools: Vec<ToolDefinition>,
 }
 
@@ -209,13 +208,13 @@ impl ToolSearch {
         ToolOutput::new(blocks, &raw)
     }
 
-    /// The tools of these names.
+    /// The deferred tools among these names, which are separated by commas.
     fn select(&self, names: &str) -> Vec<String> {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
         self.tools.iter().map(|tool| &tool.name).filter(|name| names.contains(&name.as_str())).cloned().collect()
     }
 
-    /// The tools that fit a query of words, best first.
+    /// The tools that match a query of words, best first.
     fn best_matches(&self, query: &str, max: usize) -> Vec<String> {
         let query = query.to_lowercase();
         let words: Vec<(&str, bool)> =
@@ -227,8 +226,8 @@ impl ToolSearch {
     }
 }
 
-/// How well a tool fits: a whole part of its name counts most, the description least; 0 when a word
-/// that must be there is not.
+/// How well a tool matches: a whole part of its name counts most, the description least; 0 if a
+/// required word is missing.
 fn score(tool: &ToolDefinition, words: &[(&str, bool)]) -> usize {
     let (name, description) = (tool.name.to_lowercase(), tool.description.to_lowercase());
     let mut total = 0;
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_from_which_size_on() {
+    fn the_environment_sets_the_size_limit() {
         for (setting, expected) in [
             (None, MAX_DEFINITION_CHARS),
             (Some("true"), 0),

@@ -1,4 +1,4 @@
-//! Which tools a talk has.
+//! Which tools an agent has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::tool::Tool;
 use crate::web_search::WebSearch;
 use crate::{tool_search, tools, user_tools};
 
-/// How deep subagents may be nested: they have no subagents of their own.
+/// The most levels of subagents: they have no subagents of their own.
 const MAX_SUBAGENT_DEPTH: u64 = 1;
 
 /// The tools of `--bare`.
@@ -21,14 +21,14 @@ const BARE_TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
 /// The tools that `--restricted` leaves out unless `--tools` names them.
 const NOT_RESTRICTED: [&str; 2] = ["Bash", "WebFetch"];
 
-/// The tools of the session's own talk.
+/// The tools of the main agent.
 pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<StructuredOutputTool>>) -> Vec<Arc<dyn Tool>> {
     let mut all = common_tools(session, 0);
     if session.options.permission_prompt_tool.as_deref() == Some("stdio") {
         all.push(Arc::new(user_tools::AskUserQuestionTool));
         all.push(Arc::new(user_tools::ExitPlanModeTool { session: Arc::clone(session) }));
     }
-    // Tools look at the state to describe themselves, so it is not held meanwhile.
+    // Tools read the session to describe themselves, so nothing may be locked meanwhile.
     let agent = session.agent_config().agent.clone();
     if let Some(agent) = &agent {
         retain_agent_tools(agent, &mut all);
@@ -53,7 +53,7 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
     all
 }
 
-/// The tools of a subagent's talk.
+/// The tools of a subagent at this nesting depth.
 fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -> Vec<Arc<dyn Tool>> {
     let mut all = common_tools(session, depth);
     retain_agent_tools(agent, &mut all);
@@ -62,7 +62,7 @@ fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -
     all
 }
 
-/// Keeps the tools that an agent has.
+/// Removes the tools that the definition of an agent excludes.
 fn retain_agent_tools(agent: &AgentDefinition, all: &mut Vec<Arc<dyn Tool>>) {
     all.retain(|tool| {
         let name = tool.definition().name;
@@ -91,7 +91,7 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
     all
 }
 
-/// A tool that is refused whatever it is called with is not offered.
+/// Removes the tools that rules deny for every input.
 fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
     let refused: Vec<String> = session.permissions.read(|_, rules| {
         let refusals = rules.with_behavior(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
@@ -100,7 +100,7 @@ fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
     all.retain(|tool| !refused.iter().any(|name| names_tool(name, &tool.definition().name)));
 }
 
-/// Whether a word names a tool; a server's name stands for all its tools.
+/// Whether `word` names a tool, or the MCP server of the tool.
 fn names_tool(word: &str, name: &str) -> bool {
     let server = || name.strip_prefix(word).is_some_and(|rest| word.starts_with("mcp__") && rest.starts_with("__"));
     word == name || word == "Task" && name == "Agent" || server()

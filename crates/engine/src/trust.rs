@@ -1,5 +1,5 @@
-//! Whether the user trusts a folder. What a folder that is not trusted says of itself may
-//! restrict the agent, and never give it leave.
+//! Whether the user trusts a folder. Settings of an untrusted folder can restrict the agent, and never
+//! allow it anything.
 
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,8 @@ use crate::permission::PermissionMode;
 use crate::settings::{SettingSource, Settings, SettingsLayer};
 use crate::state_file;
 
-/// Whether the user trusts a folder: by a flag, by quipu's own list, because a host names
-/// project or local settings, or because the folder or its repository was accepted in the
-/// program whose settings these are.
+/// Whether the user trusts a folder: by a flag, by the list in quipu's settings, because a host asks
+/// for project or local settings, or because the folder or its repository was accepted in Claude Code.
 pub(crate) fn is_trusted(options: &Options, cwd: &Path, home: Option<&Path>, config: &Path) -> bool {
     let names = |word: &String| matches!(word.trim(), "project" | "local");
     if options.trust_folder || options.setting_sources.iter().flatten().any(names) {
@@ -36,9 +35,8 @@ fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
     folders.iter().any(accepted)
 }
 
-/// Takes out of a project's settings what only a trusted folder may say. Returns a
-/// sentence that names what was left out; `None` if nothing was. `state` is the user's
-/// `.claude.json`.
+/// Removes the settings that only a trusted folder may have. Returns a sentence that names them; `None`
+/// if there were none. `state` is the path of the user's `.claude.json`.
 pub(crate) fn restrict_untrusted(
     settings: &mut Settings,
     options: &Options,
@@ -58,7 +56,7 @@ pub(crate) fn restrict_untrusted(
     })
 }
 
-/// What is left out of one file, in words with its number of entries.
+/// Removes them from one layer. Returns their names and numbers; `None` if there were none.
 fn strip_untrusted(layer: &mut SettingsLayer, hooks: bool) -> Option<String> {
     let file = match layer.source {
         SettingSource::Project => ".claude/settings.json",
@@ -104,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// A home, and in it a repository with a folder.
+    /// A home folder with a repository and a folder in it.
     fn home_with_repository() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path().canonicalize().unwrap();

@@ -1,4 +1,4 @@
-//! How a turn's end is told: the `result` line, and the words for failures.
+//! The `result` line at the end of a turn.
 
 use std::time::Instant;
 
@@ -13,25 +13,25 @@ use crate::session::Session;
 use crate::turn_state::{TurnEnd, TurnState};
 use crate::usage::millis_number;
 
-/// Makes the `result` line of a turn.
-pub(crate) fn build_result(talk: &AgentContext<'_>, end: &TurnEnd, count: &TurnState) -> TurnResult {
-    let session = talk.session;
+/// The `result` line of a turn.
+pub(crate) fn build_result(ctx: &AgentContext<'_>, end: &TurnEnd, turn: &TurnState) -> TurnResult {
+    let session = ctx.session;
     let mut result = TurnResult {
-        num_turns: Maybe::Value(count.user_entries + 1),
-        stop_reason: count.stop_reason.clone().map_or(Maybe::Null, Maybe::Value),
-        usage: Maybe::Value(count.usage.clone().unwrap_or_else(factory::zero_usage)),
-        permission_denials: Maybe::Value(Json::from_serialize(&count.denials)),
-        ttft_ms: count.first_token_at.map(|first| millis_number(first - count.started_at)).into(),
-        user_message_uuid: talk.prompt_uuid.clone().into(),
-        user_message_uuids: talk.prompt_uuid.clone().map(|uuid| vec![uuid]).into(),
-        ..base_result(session, count.started_at)
+        num_turns: Maybe::Value(turn.user_entries + 1),
+        stop_reason: turn.stop_reason.clone().map_or(Maybe::Null, Maybe::Value),
+        usage: Maybe::Value(turn.usage.clone().unwrap_or_else(factory::zero_usage)),
+        permission_denials: Maybe::Value(Json::from_serialize(&turn.denials)),
+        ttft_ms: turn.first_token_at.map(|first| millis_number(first - turn.started_at)).into(),
+        user_message_uuid: ctx.prompt_uuid.clone().into(),
+        user_message_uuids: ctx.prompt_uuid.clone().map(|uuid| vec![uuid]).into(),
+        ..base_result(session, turn.started_at)
     };
     apply_end(&mut result, end);
     result
 }
 
 /// The `result` line of a local command.
-pub(crate) fn local_command_result(session: &Session, command: &str, text: &str, began: Instant) -> TurnResult {
+pub(crate) fn local_command_result(session: &Session, command: &str, text: &str, started_at: Instant) -> TurnResult {
     TurnResult {
         num_turns: Maybe::Value(0),
         stop_reason: Maybe::Null,
@@ -40,11 +40,11 @@ pub(crate) fn local_command_result(session: &Session, command: &str, text: &str,
         duration_api_ms: Maybe::Value(0.into()),
         usage: Maybe::Value(factory::zero_usage()),
         permission_denials: Maybe::Value(Json::from_serialize(&[(); 0])),
-        ..base_result(session, began)
+        ..base_result(session, started_at)
     }
 }
 
-/// The `result` line of a session that could not begin.
+/// The `result` line of a session that could not start.
 pub(crate) fn startup_error_result(output: &OutputStream, error: &str) -> TurnResult {
     TurnResult {
         subtype: TurnOutcome::DuringExecution,
@@ -63,7 +63,7 @@ pub(crate) fn startup_error_result(output: &OutputStream, error: &str) -> TurnRe
     }
 }
 
-/// Says a result, or holds it back while subagents work in the background.
+/// Emits a result, or holds it back while background subagents run. An error is emitted at once.
 pub(crate) fn emit_or_hold(session: &Session, result: TurnResult) {
     let failed = result.is_error;
     session.held_results().push(result);
@@ -72,37 +72,37 @@ pub(crate) fn emit_or_hold(session: &Session, result: TurnResult) {
     }
 }
 
-/// Says the results that were held back.
+/// Emits the results that were held back, with the cost of now.
 pub(crate) fn emit_held(session: &Session) {
     let held = std::mem::take(&mut *session.held_results());
     if held.is_empty() {
         return;
     }
-    // What was used meanwhile counts too.
+    // The usage since then counts too.
     let (total_cost_usd, model_usage) = {
-        let ledger = session.usage();
-        (Maybe::Value(ledger.cost_number()), Maybe::Value(ledger.usage_by_model().clone()))
+        let tracker = session.usage();
+        (Maybe::Value(tracker.cost_number()), Maybe::Value(tracker.usage_by_model().clone()))
     };
     let told =
         |result| TurnResult { total_cost_usd: total_cost_usd.clone(), model_usage: model_usage.clone(), ..result };
     let mut lines: Vec<Entry> = held.into_iter().map(|result| Entry::Result(Box::new(told(result)))).collect();
-    // A host that answers a result at once finds nothing of its own between the two.
+    // Emitted together, so that nothing that the host sends in response comes between them.
     let answered = session.activity.take_answered_if_over();
     lines.extend(answered.map(|uuid| session.lifecycle_entry(&uuid, CommandState::Completed)));
     session.output.emit_all(lines);
 }
 
-/// What every result of a session says: time, money, ids.
-fn base_result(session: &Session, began: Instant) -> TurnResult {
-    let mut ledger = session.usage();
+/// The fields that every result of a session has: time, cost, ids.
+fn base_result(session: &Session, started_at: Instant) -> TurnResult {
+    let mut tracker = session.usage();
     TurnResult {
         subtype: TurnOutcome::Success,
         is_error: false,
-        duration_ms: Maybe::Value(millis_number(began.elapsed())),
-        duration_api_ms: Maybe::Value(millis_number(ledger.api_time())),
-        total_cost_usd: Maybe::Value(ledger.cost_number()),
-        model_usage: Maybe::Value(ledger.usage_by_model().clone()),
-        model_usage_since_last_result: Maybe::Value(ledger.take_since_last_result()),
+        duration_ms: Maybe::Value(millis_number(started_at.elapsed())),
+        duration_api_ms: Maybe::Value(millis_number(tracker.api_time())),
+        total_cost_usd: Maybe::Value(tracker.cost_number()),
+        model_usage: Maybe::Value(tracker.usage_by_model().clone()),
+        model_usage_since_last_result: Maybe::Value(tracker.take_since_last_result()),
         result_index: Maybe::Value(session.next_result_index()),
         envelope: session.output.envelope(),
         ..TurnResult::default()
@@ -123,7 +123,7 @@ fn apply_end(result: &mut TurnResult, end: &TurnEnd) {
             failed(TurnOutcome::MaxBudget, TerminalReason::BudgetExhausted, format!("Reached maximum budget (${max})"));
         }
         TurnEnd::NoStructuredOutput => {
-            let error = "The answer never fitted the schema".to_owned();
+            let error = "No answer matched the schema".to_owned();
             failed(TurnOutcome::MaxStructuredOutputRetries, TerminalReason::StructuredOutputRetries, error);
         }
         TurnEnd::InterruptedStreaming | TurnEnd::InterruptedTools => {
@@ -151,7 +151,7 @@ fn apply_end(result: &mut TurnResult, end: &TurnEnd) {
     }
 }
 
-/// An error with its cause.
+/// The text of an error and its cause.
 pub(crate) fn error_with_cause(error: &AppendError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{error}{cause}")

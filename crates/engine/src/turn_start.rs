@@ -1,4 +1,4 @@
-//! How a turn begins: the prompt is expanded, hooked, recorded, and then answered.
+//! The start of a turn: expands the prompt, runs its hooks, records it, and runs the turn.
 
 use std::sync::Arc;
 
@@ -24,104 +24,104 @@ use crate::turn;
 use crate::turn_result;
 use crate::turn_state::{TurnEnd, TurnState};
 
-/// Answers one prompt, from its first hook to its result.
+/// Answers one prompt, from its hooks to its `result` line.
 pub(crate) async fn run_prompt_turn(session: &Arc<Session>, prompt: Prompt, cancel: CancellationToken) {
-    let mut count = TurnState::new();
+    let mut turn = TurnState::new();
     session.activity.set_prompt_id(new_id().to_string());
     let expanded = match commands::expand_prompt(session, &prompt, &cancel).await {
         Ok(ExpandedPrompt::HandledLocally) => return,
         Ok(expanded) => Ok(expanded),
         Err(error) => Err(error),
     };
-    let mut talk = main_context(session, prompt.uuid.clone(), cancel);
+    let mut ctx = main_context(session, prompt.uuid.clone(), cancel);
     if let Ok(ExpandedPrompt::SavedPrompt { model: Some(model), .. }) = &expanded {
-        talk.model = model.clone();
+        ctx.model = model.clone();
     }
     let end = match expanded {
-        Ok(expanded) => match record_prompt(&talk, &prompt, expanded).await {
-            Ok(None) => turn::run(&talk, &mut count).await,
+        Ok(expanded) => match record_prompt(&ctx, &prompt, expanded).await {
+            Ok(None) => turn::run(&ctx, &mut turn).await,
             Ok(Some(end)) => end,
             Err(error) => TurnEnd::WriteFailed(error),
         },
         Err(error) => TurnEnd::WriteFailed(error),
     };
-    let result = turn_result::build_result(&talk, &end, &count);
-    // A host may send the next prompt as soon as it reads the result: no turn may run by then.
+    let result = turn_result::build_result(&ctx, &end, &turn);
+    // A host may send the next prompt as soon as it reads the result; the turn must be over by then.
     let absorbed = session.activity.end_turn();
     absorbed.iter().for_each(|uuid| session.emit_lifecycle(Some(uuid), CommandState::Completed));
     turn_result::emit_or_hold(session, TurnResult { origin: prompt.origin(), ..result });
 }
 
-/// Hooks and records the prompt; an end when a hook refuses it.
+/// Runs the hooks of a prompt and records it. Returns the end of the turn if a hook denies the prompt.
 async fn record_prompt(
-    talk: &AgentContext<'_>,
+    ctx: &AgentContext<'_>,
     prompt: &Prompt,
     expanded: ExpandedPrompt,
 ) -> Result<Option<TurnEnd>, AppendError> {
-    let session = talk.session;
-    let effects = match &prompt.task_notice {
-        // Nobody said it.
+    let session = ctx.session;
+    let hook_outcome = match &prompt.task_notice {
+        // The end of a task is not a prompt of the user.
         Some(_) => HookOutcome::default(),
         None => {
             let input =
                 UserPromptSubmit { prompt: prompt.text(), base: session.hook_base(), ..UserPromptSubmit::default() };
-            session.run_hooks(input, None, None, &talk.cancel).await
+            session.run_hooks(input, None, None, &ctx.cancel).await
         }
     };
     let mut entries = session.activity.take_pending();
     let is_command = matches!(expanded, ExpandedPrompt::SavedPrompt { .. });
-    let (mut user, mut beside) = match expanded {
-        ExpandedPrompt::Plain { attachments: beside } => (prompt_entry(session, prompt), beside),
-        ExpandedPrompt::SavedPrompt { user, attachments: beside, .. } => (*user, beside),
+    let (mut user, mut attachments) = match expanded {
+        ExpandedPrompt::Plain { attachments } => (prompt_entry(session, prompt), attachments),
+        ExpandedPrompt::SavedPrompt { user, attachments, .. } => (*user, attachments),
         ExpandedPrompt::HandledLocally => return Ok(None),
     };
     user.prompt_id = session.prompt_id();
     let uuid = user.envelope.uuid.get().cloned();
     let words = Entry::User(Box::new(user.clone()));
-    if let Some(why) = effects.deny_reason.or(effects.stop_reason) {
-        // A refused prompt is not the model's to see.
-        talk.record(entries).await?;
-        emit_init(talk);
+    if let Some(why) = hook_outcome.deny_reason.or(hook_outcome.stop_reason) {
+        // The model does not see a denied prompt.
+        ctx.record(entries).await?;
+        emit_init(ctx);
         let why = if why.is_empty() { "A hook refused this prompt".to_owned() } else { why };
         return Ok(Some(TurnEnd::StoppedByHook(why)));
     }
-    if let Some(copies) = &session.checkpoints
+    if let Some(checkpoints) = &session.checkpoints
         && let Some(uuid) = &uuid
     {
-        copies.snapshot(uuid);
+        checkpoints.snapshot(uuid);
     }
     entries.push(words);
-    // A saved command's prompt and files that the user mentions stand right after the words.
+    // The text of a saved prompt and mentioned files come right after the prompt.
     let is_said = |entry: &mut Entry| is_file_attachment(entry) || is_command && matches!(entry, Entry::User(_));
-    entries.extend(beside.extract_if(.., is_said));
-    entries.extend(announce::due_attachments(talk));
-    entries.append(&mut beside);
-    entries.extend(effects.attachments);
-    entries.extend(announce::changed_file_attachments(talk));
+    entries.extend(attachments.extract_if(.., is_said));
+    entries.extend(announce::due_attachments(ctx));
+    entries.append(&mut attachments);
+    entries.extend(hook_outcome.attachments);
+    entries.extend(announce::changed_file_attachments(ctx));
     entries.extend(announce::plan_mode_attachment(session));
     entries.extend(announce::budget_attachment(session));
-    entries.extend(announce::due_instructions(talk));
-    entries.extend(announce::date_attachment(talk));
-    entries.extend(announce::system_prompt_record(talk));
-    let recorded = talk.log().record(entries)?;
-    // It promises nothing of the prompt, so it need not wait for the disk.
-    emit_init(talk);
-    // The user's words are on disk before the model is asked.
-    talk.wait_until_written(recorded).await?;
+    entries.extend(announce::due_instructions(ctx));
+    entries.extend(announce::date_attachment(ctx));
+    entries.extend(announce::system_prompt_record(ctx));
+    let recorded = ctx.log().record(entries)?;
+    // It does not depend on the prompt, so it need not wait for the disk.
+    emit_init(ctx);
+    // The prompt is on disk before the API call.
+    ctx.wait_until_written(recorded).await?;
     session.record_checkpoints()?;
     session.activity.count_turn();
     if session.options.replay_user_messages && prompt.task_notice.is_none() {
-        talk.emit_replay(&user);
+        ctx.emit_replay(&user);
     }
     Ok(None)
 }
 
-/// Whether an entry is a file that the user mentions.
+/// Whether an entry is a mentioned file.
 fn is_file_attachment(entry: &Entry) -> bool {
     matches!(entry, Entry::Attachment(line) if matches!(line.attachment, Attachment::File(_)))
 }
 
-/// The prompt as a line of the file.
+/// The entry of a prompt.
 fn prompt_entry(session: &Session, prompt: &Prompt) -> User {
     let mut user = factory::user(prompt.content.clone(), &mut Clock);
     if let Some(uuid) = &prompt.uuid {

@@ -12,40 +12,40 @@ use crate::usage::add_usage;
 /// How a turn ends.
 #[derive(Debug)]
 pub(crate) enum TurnEnd {
-    /// With the model's answer.
+    /// The answer of the model.
     Answered(String),
-    /// With the answer in the form asked for.
+    /// The answer as JSON that matches the schema.
     StructuredOutput(Json),
-    /// The model never used the form in a way that fits.
+    /// The model gave no answer that matches the schema.
     NoStructuredOutput,
-    /// A call failed for good.
+    /// An API call failed after all retries.
     Failed(TurnFailure),
-    /// The limit of calls was hit.
+    /// The limit of API calls was reached.
     MaxTurns(u64),
-    /// The money is gone.
+    /// The budget is used up; its amount in US dollars.
     BudgetExceeded(f64),
-    /// Broken off while the model wrote.
+    /// Interrupted during an API call.
     InterruptedStreaming,
-    /// Broken off while tools ran.
+    /// Interrupted during tool calls.
     InterruptedTools,
-    /// A hook ended it.
+    /// A hook ended it; the reason.
     StoppedByHook(String),
-    /// The session's file cannot be written.
+    /// The transcript cannot be written.
     WriteFailed(AppendError),
 }
 
-/// A call that failed for good, as it is shown.
+/// A failed API call, as the `result` line shows it.
 #[derive(Debug)]
 pub(crate) struct TurnFailure {
     pub(crate) text: String,
     pub(crate) status: Option<u16>,
     pub(crate) error_type: Option<String>,
     pub(crate) stop_reason: StopReason,
-    /// Why the turn ended, as the result says it.
+    /// The `terminal_reason` of the `result` line.
     pub(crate) terminal_reason: TerminalReason,
 }
 
-/// What a turn counts.
+/// The counters of a running turn.
 #[derive(Debug)]
 pub(crate) struct TurnState {
     pub(crate) started_at: Instant,
@@ -53,9 +53,9 @@ pub(crate) struct TurnState {
     pub(crate) usage: Option<Usage>,
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) denials: Vec<DeniedToolCall>,
-    /// Calls of the model.
+    /// Number of API calls.
     pub(crate) api_calls: u64,
-    /// Lines in the person's voice after the prompt.
+    /// Number of user entries after the prompt.
     pub(crate) user_entries: u64,
     pub(crate) compacted_on_overflow: bool,
     pub(crate) compaction_failed: bool,
@@ -100,7 +100,7 @@ impl TurnState {
         self.last_message = Some(message.clone());
     }
 
-    /// What the last call used.
+    /// The usage of the last API call.
     pub(crate) fn last_usage(&self) -> Option<&Usage> {
         self.last_message.as_ref()?.usage.get()
     }

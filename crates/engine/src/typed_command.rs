@@ -3,20 +3,20 @@
 use quipu_message::context_ref;
 use quipu_message::{Block, Content};
 
-/// A command as it was typed.
+/// A slash command as the user typed it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TypedCommand<'a> {
     /// Its name, without the slash.
     pub(crate) name: &'a str,
-    /// What follows the name.
+    /// The text after the name.
     pub(crate) args: &'a str,
-    /// What the message holds before the command, for the model to see before its text.
+    /// The blocks before the command, which the model gets before its text.
     pub(crate) preceding_blocks: Vec<Block>,
 }
 
 impl<'a> TypedCommand<'a> {
-    /// The command of a message: its last text, after the context block if there is one. `None`
-    /// if that is no command; a path or a lone slash is none.
+    /// The command in the last text block of a message, after the context block if there is one. `None`
+    /// if that is not a command; a path or a single slash is not.
     pub(crate) fn from_content(content: &'a Content) -> Option<Self> {
         let (text, blocks) = match content {
             Content::Text(text) => (text, &[][..]),
@@ -39,7 +39,7 @@ impl<'a> TypedCommand<'a> {
     }
 }
 
-/// The name and the arguments of a command.
+/// The name and the arguments of a command; `None` if the text is not one.
 fn split_command(text: &str) -> Option<(&str, &str)> {
     let (name, args) = text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');

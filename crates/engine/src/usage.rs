@@ -1,4 +1,4 @@
-//! What was used and what it cost: by call, turn and session.
+//! Usage and cost, by API call, turn and session.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use serde_json::Number;
 
 use crate::model::ModelLimits;
 
-/// The session's account.
+/// Usage and cost of a session.
 #[derive(Debug)]
 pub(crate) struct UsageTracker {
-    /// What models cost; the bundled prices, read when something is spent, if `None`.
+    /// The prices of models; the bundled ones, loaded when needed, if `None`.
     prices: Option<Prices>,
     usage_by_model: BTreeMap<String, ModelUsage>,
-    /// What was used since the last result.
+    /// Usage by model since the last result.
     since_last_result: BTreeMap<String, ModelUsage>,
     cost_usd: Usd,
     has_unpriced: bool,
     api_time: Duration,
     tool_time: Duration,
-    /// Time of earlier processes.
+    /// Time in API calls of earlier processes.
     earlier_duration: Duration,
     started_at: Instant,
     lines_added: u64,
@@ -33,7 +33,7 @@ pub(crate) struct UsageTracker {
 }
 
 impl UsageTracker {
-    /// An empty account; with the bundled prices if `None` are given.
+    /// A tracker without usage; `None` for the bundled prices.
     pub(crate) fn new(prices: Option<Prices>) -> Self {
         Self {
             prices,
@@ -50,7 +50,7 @@ impl UsageTracker {
         }
     }
 
-    /// Goes on from what the session's file says.
+    /// Adds the usage of earlier processes, from the transcript.
     pub(crate) fn carry_over(&mut self, state: &CostState) {
         let number = |n: &Maybe<Number>| n.get().and_then(Number::as_f64).unwrap_or_default();
         let millis = |n: &Maybe<Number>| Duration::try_from_secs_f64(number(n) / 1000.0).unwrap_or_default();
@@ -63,12 +63,12 @@ impl UsageTracker {
         self.lines_removed = state.total_lines_removed.get().copied().unwrap_or_default();
     }
 
-    /// Forgets everything: a new conversation begins.
+    /// Resets everything, for a new conversation.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.prices.take());
     }
 
-    /// Takes what one call used.
+    /// Adds the usage and time of one API call.
     pub(crate) fn add_api_call(&mut self, model: &str, usage: &Usage, time: Duration) {
         let request = billed_request(model, usage);
         let prices = self.prices.get_or_insert_with(Prices::bundled);
@@ -82,39 +82,39 @@ impl UsageTracker {
         }
     }
 
-    /// Takes what a tool did.
+    /// Adds the time and the changed lines of a tool call.
     pub(crate) fn add_tool_run(&mut self, time: Duration, added: u64, removed: u64) {
         self.tool_time += time;
         self.lines_added += added;
         self.lines_removed += removed;
     }
 
-    /// What the session has cost.
+    /// The cost of the session, in US dollars.
     pub(crate) fn cost_usd(&self) -> f64 {
         self.cost_usd.as_f64()
     }
 
-    /// The same as a number of the wire.
+    /// The cost as a JSON number.
     pub(crate) fn cost_number(&self) -> Number {
         float_number(self.cost_usd())
     }
 
-    /// Time spent in calls by this process.
+    /// The time in API calls of this process.
     pub(crate) fn api_time(&self) -> Duration {
         self.api_time
     }
 
-    /// By model, over the whole session.
+    /// Usage by model, over the whole session.
     pub(crate) fn usage_by_model(&self) -> &BTreeMap<String, ModelUsage> {
         &self.usage_by_model
     }
 
-    /// By model, since this was asked last.
+    /// Usage by model since the last call of this function.
     pub(crate) fn take_since_last_result(&mut self) -> BTreeMap<String, ModelUsage> {
         std::mem::take(&mut self.since_last_result)
     }
 
-    /// The account as the session's file keeps it.
+    /// The usage as an entry of the transcript.
     pub(crate) fn to_cost_state(&self, session_id: quipu_message::SessionId) -> CostState {
         CostState {
             session_id: Maybe::Value(session_id),
@@ -130,7 +130,7 @@ impl UsageTracker {
         }
     }
 
-    /// The account as a host is told.
+    /// The usage for `get_usage`.
     pub(crate) fn to_session_usage(&self) -> SessionUsage {
         SessionUsage {
             total_cost_usd: Maybe::Value(self.cost_number()),
@@ -143,7 +143,7 @@ impl UsageTracker {
         }
     }
 
-    /// The account in words.
+    /// The usage as text, for `/cost`.
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!(
             "Total cost: ${:.4}\nTime in calls: {:.1} s\nTime in all: {:.1} s\nCode changes: {} lines added, {} removed",
@@ -171,7 +171,7 @@ impl UsageTracker {
     }
 }
 
-/// Sums the usage of a turn's calls.
+/// Adds the usage of an API call to a sum.
 pub(crate) fn add_usage(total: &mut Option<Usage>, usage: &Usage) {
     let total = total.get_or_insert_with(factory::zero_usage);
     let plus = |slot: &mut Maybe<u64>, more: &Maybe<u64>| {
@@ -196,17 +196,17 @@ pub(crate) fn add_usage(total: &mut Option<Usage>, usage: &Usage) {
     }
 }
 
-/// How much of the context a call filled, its answer included.
+/// The tokens in the context after a call, its answer included.
 pub(crate) fn context_tokens(usage: &Usage) -> u64 {
     billed_request("", usage).tokens.total()
 }
 
-/// Milliseconds as a number of the wire.
+/// Milliseconds as a JSON number.
 pub(crate) fn millis_number(time: Duration) -> Number {
     Number::from(whole_millis(time))
 }
 
-/// A float as a number of the wire; what is no number is 0.
+/// A float as a JSON number; 0 if it is not finite.
 pub(crate) fn float_number(value: f64) -> Number {
     Number::from_f64(value).unwrap_or_else(|| Number::from(0))
 }

@@ -1,7 +1,7 @@
-//! What requests say of the program that makes them.
+//! The `User-Agent` header of requests.
 
-/// The `User-Agent` header: this program, who started it, the SDK and the program that uses the
-/// SDK. What a header cannot hold is left out.
+/// The `User-Agent` header: this program, its entrypoint, the SDK and the program that uses the SDK.
+/// Characters that a header cannot contain are left out.
 pub(crate) fn user_agent_header<'a>(entrypoint: &str, var: impl Fn(&str) -> Option<&'a str>) -> String {
     let named = |kind: &str, name| var(name).map(|value| format!("{kind}/{value}"));
     let parts = [

@@ -1,4 +1,4 @@
-//! Tools that speak with the person or the host instead of the machine.
+//! Tools for the user or the host: questions, the plan, skills.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::permission::PermissionMode;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
-/// Asks the person to choose. The host's leave to run it carries the answers.
+/// Asks the user multiple-choice questions. The permission response of the host contains the answers.
 pub(crate) struct AskUserQuestionTool;
 
 impl Tool for AskUserQuestionTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "AskUserQuestion".to_owned(),
-            description: "Asks the person up to four questions with two to four choices each. Use it when the answer \
+            description: "Asks the user up to four questions with two to four choices each. Use it when the answer \
                           changes what you do next and cannot be found out otherwise."
                 .to_owned(),
             input_schema: json!({
@@ -47,7 +47,7 @@ impl Tool for AskUserQuestionTool {
                             "required": ["question", "options"],
                         },
                     },
-                    "answers": { "type": "object", "description": "Left out; the person fills it in" },
+                    "answers": { "type": "object", "description": "Leave it out; the user fills it in" },
                 },
                 "required": ["questions"],
             }),
@@ -67,7 +67,7 @@ impl Tool for AskUserQuestionTool {
                     .map(|(question, answer)| format!("\"{question}\"=\"{}\"", answer.extract_text()))
                     .collect();
                 if said.is_empty() {
-                    ToolOutput::failure("The person gave no answer")
+                    ToolOutput::failure("The user gave no answer")
                 } else {
                     let text = format!(
                         "Your questions have been answered: {}. You can now continue with these answers in mind.",
@@ -82,7 +82,7 @@ impl Tool for AskUserQuestionTool {
     }
 }
 
-/// Shows the plan; the host's leave to run it ends plan mode.
+/// Shows the plan to the user. Permission to run it ends plan mode.
 pub(crate) struct ExitPlanModeTool {
     pub(crate) session: Arc<Session>,
 }
@@ -91,7 +91,7 @@ impl Tool for ExitPlanModeTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "ExitPlanMode".to_owned(),
-            description: "Shows the person your finished plan and asks to begin with it. Use it once, in plan mode, \
+            description: "Shows the user your finished plan and asks to begin with it. Use it once, in plan mode, \
                           when the plan is ready."
                 .to_owned(),
             input_schema: json!({
@@ -110,11 +110,11 @@ impl Tool for ExitPlanModeTool {
         if self.session.permissions.mode() == PermissionMode::Plan {
             self.session.set_mode(PermissionMode::Default);
         }
-        Box::pin(std::future::ready(ToolOutput::new("The person agrees with the plan. Begin with it.", &input)))
+        Box::pin(std::future::ready(ToolOutput::new("The user agrees with the plan. Begin with it.", &input)))
     }
 }
 
-/// Reads a skill to the model.
+/// Gives the model the text of a skill.
 pub(crate) struct SkillTool {
     pub(crate) session: Arc<Session>,
 }

@@ -1,9 +1,9 @@
 //! `--worktree`: the session works in a git worktree of its own, below `.claude/worktrees` of the
 //! repository, on a branch of its own.
 //!
-//! git runs as whoever made the repository wrote in its configuration. Where the folder is not
-//! trusted, nothing of that is run: no hooks, no filters, no file system monitor, no transport.
-//! A repository that keeps settings or files elsewhere is refused then.
+//! git runs programs that the configuration of the repository names. If the folder is not trusted, it
+//! runs none of them: no hooks, filters, file system monitor or transport. A repository that keeps
+//! settings or files elsewhere is then rejected.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::git::git_root;
 use crate::options::Worktree;
 use crate::path::resolve;
 
-/// How long a name may be, in bytes.
+/// The most bytes of a name.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Enters the worktree of the repository that `cwd` is in, and makes it first if it is not there.
-/// Without `trusted`, nothing that the repository configures is run.
+/// Finds the worktree in the repository of `cwd`, and creates it if it does not exist. Unless
+/// `trusted`, git runs nothing that the repository configures.
 pub(crate) fn enter(
     worktree: &Worktree,
     cwd: &Path,
@@ -90,7 +90,7 @@ struct Git<'a> {
     trusted: bool,
 }
 
-/// What git writes in its folder when it makes a worktree, and the folders above.
+/// The paths in `.git` that git writes when it creates a worktree, and their parents.
 const WRITTEN_PATHS: [&str; 8] =
     ["worktrees", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "info", "info/exclude"];
 
@@ -110,7 +110,7 @@ impl Git<'_> {
         Ok(!listed.status.success() || String::from_utf8_lossy(&listed.stdout).split('\0').any(elsewhere))
     }
 
-    /// Makes a worktree, on a new branch or on the one of that name that is there.
+    /// Creates a worktree, on a new branch or on the existing one of that name.
     fn add_worktree(&self, path: &Path, branch: &str) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
@@ -125,7 +125,7 @@ impl Git<'_> {
         self.run_for_text(args).map(drop)
     }
 
-    /// Keeps the worktrees out of what git shows as new files, for this clone alone.
+    /// Makes git ignore the worktrees, in this clone only.
     fn exclude_worktrees(&self) -> io::Result<()> {
         const LINE: &str = "/.claude/worktrees/";
         let file =
@@ -145,7 +145,7 @@ impl Git<'_> {
         fs::write(&file, format!("{text}{gap}{LINE}\n"))
     }
 
-    /// Runs git and returns what it prints.
+    /// Runs git and returns its output.
     fn run_for_text(&self, args: &[&str]) -> io::Result<String> {
         let harmless = if self.trusted { Vec::new() } else { self.safe_settings()? };
         let out = self.run(&harmless, args)?;

@@ -10,12 +10,12 @@ use crate::instructions::{self, InstructionFile};
 use crate::session::Session;
 use crate::usage::float_number;
 
-/// The instruction files, when the context does not hold them as they are. They are read with the
-/// first prompt of the process and when a compaction has taken them out of the context.
-pub(crate) fn due_instructions(talk: &AgentContext<'_>) -> Option<Entry> {
-    let session = talk.session;
+/// The instruction files; `None` if the context holds them as they are. They are read with the first
+/// prompt of the process and after a compaction has removed them from the context.
+pub(crate) fn due_instructions(ctx: &AgentContext<'_>) -> Option<Entry> {
+    let session = ctx.session;
     let is_first = session.memory.take_instructions_unsent();
-    let known = announced_instructions(talk.log().context());
+    let known = announced_instructions(ctx.log().context());
     if !is_first && known.is_some() {
         return None;
     }
@@ -27,7 +27,7 @@ pub(crate) fn due_instructions(talk: &AgentContext<'_>) -> Option<Entry> {
     if is_told { None } else { instructions_attachment(&files) }
 }
 
-/// The instruction files as one attachment; none when there are none.
+/// The instruction files as one attachment; `None` if there are no files.
 pub(crate) fn instructions_attachment(files: &[InstructionFile]) -> Option<Entry> {
     if files.is_empty() {
         return None;
@@ -42,7 +42,7 @@ pub(crate) fn instructions_attachment(files: &[InstructionFile]) -> Option<Entry
     ))
 }
 
-/// Tells the model how much money is left; none when there is no limit.
+/// How much of the budget is left; `None` if there is no limit.
 pub(crate) fn budget_attachment(session: &Session) -> Option<Entry> {
     let total = session.options.max_budget_usd?;
     let used = session.usage().cost_usd();
@@ -57,7 +57,7 @@ pub(crate) fn budget_attachment(session: &Session) -> Option<Entry> {
     Some(rendered_attachment(Attachment::BudgetUsd(Box::new(note)), vec![text]))
 }
 
-/// Tells the model that plan mode is on, or over; none when nothing changed.
+/// A note that plan mode is on, or that it has ended; `None` if it is off and was off.
 pub(crate) fn plan_mode_attachment(session: &Session) -> Option<Entry> {
     let (was, planning) = session.permissions.take_plan_mode_change();
     let (text, attached) = match (was, planning) {
@@ -67,7 +67,7 @@ pub(crate) fn plan_mode_attachment(session: &Session) -> Option<Entry> {
                 ..attachment::PlanMode::default()
             };
             let text = "Plan mode is on: look and think, but change nothing. No files are written and no command that \
-                        changes anything is run, whatever else was said. End with a plan the person can agree to.";
+                        changes anything is run, whatever else was said. End with a plan the user can agree to.";
             (text, Attachment::PlanMode(Box::new(note)))
         }
         (true, false) => {

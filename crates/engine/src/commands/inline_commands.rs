@@ -1,4 +1,4 @@
-//! Commands inside a saved prompt: what `` !`command` `` prints takes its place.
+//! Shell commands inside a saved prompt: `` !`command` `` is replaced by its output.
 
 use quipu_message::{Json, ToolUse};
 use serde_json::json;
@@ -9,23 +9,23 @@ use crate::permission_flow::{DeniedCall, PermissionOutcome};
 use crate::tool::{CallContext, Tool, ToolOutput};
 use crate::tools::bash::Bash;
 
-/// How such a command begins.
+/// The text before a command.
 const COMMAND_MARKER: &str = "!`";
 
-/// Runs the commands of a text, each as if the model had called Bash: rules, hooks and
-/// the host have their say. What may not run is named in its place.
-pub(super) async fn expand_commands(talk: &AgentContext<'_>, text: &str) -> String {
+/// Replaces the commands in a text by their output. Each needs the permission that the same Bash call
+/// of the model would need; one that fails or is denied is replaced by an error text.
+pub(super) async fn expand_commands(ctx: &AgentContext<'_>, text: &str) -> String {
     let mut done = String::with_capacity(text.len());
     for piece in split_parts(text) {
         match piece {
             PromptPart::Text(words) => done.push_str(words),
-            PromptPart::Command(command) => done.push_str(&run_command(talk, command).await),
+            PromptPart::Command(command) => done.push_str(&run_command(ctx, command).await),
         }
     }
     done
 }
 
-async fn run_command(talk: &AgentContext<'_>, command: &str) -> String {
+async fn run_command(ctx: &AgentContext<'_>, command: &str) -> String {
     let input = json!({ "command": command });
     let call = ToolUse {
         id: format!("toolu_{}", new_id().as_str().replace('-', "")).into(),
@@ -33,10 +33,10 @@ async fn run_command(talk: &AgentContext<'_>, command: &str) -> String {
         input: Json::from(input),
         ..ToolUse::default()
     };
-    let output = match talk.request_permission(&call).await {
+    let output = match ctx.request_permission(&call).await {
         PermissionOutcome::Allowed { input, profile, .. } => {
-            let call = CallContext { cancel: talk.cancel.child_token(), profile, ..CallContext::new(call.id.clone()) };
-            Bash.run(input.to_value(), talk.workspace, &call).await
+            let call = CallContext { cancel: ctx.cancel.child_token(), profile, ..CallContext::new(call.id.clone()) };
+            Bash.run(input.to_value(), ctx.workspace, &call).await
         }
         PermissionOutcome::Denied(DeniedCall { message: text, .. }) => ToolOutput::failure(text),
     };
@@ -46,15 +46,15 @@ async fn run_command(talk: &AgentContext<'_>, command: &str) -> String {
     }
 }
 
-/// A part of a prompt.
+/// A part of a saved prompt.
 #[derive(Debug, PartialEq, Eq)]
 enum PromptPart<'a> {
     Text(&'a str),
     Command(&'a str),
 }
 
-/// Cuts a prompt at its commands. A mark within a word is none, nor is one that does not
-/// end on its line.
+/// Splits a prompt at its commands. A marker inside a word is text, and so is one whose command does
+/// not end on the same line.
 fn split_parts(text: &str) -> Vec<PromptPart<'_>> {
     let mut pieces = Vec::new();
     let (mut begun, mut at) = (0, 0);

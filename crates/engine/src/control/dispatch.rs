@@ -1,4 +1,4 @@
-//! Carrying requests of the host out.
+//! Handling the control requests of the host.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,10 +18,10 @@ use crate::mcp::ServersSet;
 use crate::permission::PermissionMode;
 use crate::session::Session;
 
-/// What a request gave, or why not; and what is said after the answer.
+/// The response to a request and the entries to emit after it, or an error.
 type ControlResult = Result<(Option<Json>, Vec<Entry>), RequestError>;
 
-/// Why a request was not carried out.
+/// Why a request failed.
 struct RequestError {
     error: String,
     code: Option<&'static str>,
@@ -41,7 +41,7 @@ fn respond_empty() -> ControlResult {
     Ok((None, Vec::new()))
 }
 
-/// What was noted in the session file is answered when it is written.
+/// An empty response, once everything recorded so far is written.
 async fn respond_when_written(session: &Session) -> ControlResult {
     session
         .wait_for_bookkeeping()
@@ -50,7 +50,7 @@ async fn respond_when_written(session: &Session) -> ControlResult {
         .and_then(|()| respond_empty())
 }
 
-/// What was only done, or why not.
+/// Conversion for requests whose response is empty.
 trait IntoControlResult {
     fn into_control_result(self) -> ControlResult;
 }
@@ -61,7 +61,7 @@ impl IntoControlResult for Result<(), String> {
     }
 }
 
-/// Breaks the running turn off, whether or not there is one.
+/// Interrupts the running turn, if there is one.
 pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlResponse {
     let drop_queued = match &request.request {
         RequestBody::Interrupt(body) => body.cancel_queued.is_true(),
@@ -73,7 +73,7 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
         dropped.into_iter().filter_map(|prompt| prompt.uuid).collect()
     });
     session.interrupt();
-    // Whoever interrupts waits for nothing more.
+    // A host that interrupts does not wait for background subagents any more.
     if !session.held_results().is_empty() {
         crate::turn_result::emit_held(session);
         if !session.activity.is_turn_running() {
@@ -88,13 +88,13 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
     ControlResponse::success(&request.request_id, Some(Json::from_serialize(&answer)))
 }
 
-/// Notes that the host takes words back, so that no resume brings them up.
+/// Records that the host cancelled a prompt, so that no resume brings it up.
 fn record_cancelled(session: &Session, prompt: &Prompt) {
-    // A file that cannot be written ends the turn that needs it.
+    // If the transcript cannot be written, the next turn reports it.
     let _ = session.record_queue_operation(QueueAction::Remove, Some(prompt), Some(QueueReason::Cancelled));
 }
 
-/// Carries a request out.
+/// Handles a request. Returns the response and the entries to emit after it.
 pub(super) async fn handle_request(session: &Arc<Session>, request: &ControlRequest) -> (ControlResponse, Vec<Entry>) {
     let id = request.request_id.clone();
     match dispatch(session, request).await {
@@ -167,7 +167,7 @@ async fn dispatch(session: &Arc<Session>, request: &ControlRequest) -> Option<Co
             Err(error) => Err(error.to_string().into()),
         },
         RequestBody::StopTask(body) => {
-            // A task that is not there is as good as stopped.
+            // A task that does not exist counts as stopped.
             session.workspace.tasks().stop(&body.task_id);
             respond_with(&response::EmptyResponse::default())
         }
@@ -248,7 +248,7 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Contr
     session.mcp.add_sdk_servers(&servers, body.sdk_mcp_server_manifests.get());
     session.connect_mcp().await;
     let again = session.activity.mark_initialized();
-    // Whoever comes back has missed what changed.
+    // A host that reconnects has missed earlier changes.
     let after = again.then(|| Entry::System(Box::new(crate::background::running_tasks_entry(session))));
     Ok((
         Some(Json::from_serialize(&responses::initialize_response(session, body.hooks.is_value()))),
@@ -256,7 +256,7 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Contr
     ))
 }
 
-/// Takes the agent of `--agent` up when the host has only now described it.
+/// Applies `--agent` if `initialize` has just defined that agent.
 fn apply_agent_option(session: &Session) -> Result<(), RequestError> {
     let Some(name) = &session.options.agent else { return Ok(()) };
     if session.agent_config().agent.is_none() {
@@ -271,8 +271,7 @@ fn apply_agent_option(session: &Session) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Sets how far to think and how that is shown: `null` is as at the start, what is left
-/// out stays.
+/// Sets the thinking budget and display: `null` restores the start value, absent keeps the current one.
 fn set_thinking(session: &Session, body: &request::SetMaxThinkingTokens) {
     session.model_choice.change(|choice| {
         match &body.max_thinking_tokens {
@@ -314,7 +313,7 @@ fn set_permission_mode(session: &Session, word: &str) -> ControlResult {
     Ok((Some(Json::from_serialize(&answer)), after.into_iter().collect()))
 }
 
-/// Changes the model; the next prompt finds a note of it in the file.
+/// Changes the model. The change is recorded with the next prompt.
 fn set_model(session: &Session, name: Option<&str>) -> (Option<Json>, Vec<Entry>) {
     let (model, before) = session.set_model(name.unwrap_or("default"));
     if before != model {
@@ -374,8 +373,8 @@ async fn read_mcp_resource(session: &Arc<Session>, body: &request::McpReadResour
 }
 
 fn rewind_files(session: &Session, body: &request::RewindFiles) -> ControlResult {
-    let Some(copies) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
-    match copies.rewind(&body.user_message_id, body.dry_run.is_true()) {
+    let Some(checkpoints) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
+    match checkpoints.rewind(&body.user_message_id, body.dry_run.is_true()) {
         None => Err("No file checkpoint found for this message.".into()),
         Some(Err(error)) => Err(error.to_string().into()),
         Some(Ok(rewound)) => respond_with(&rewound),
@@ -390,7 +389,7 @@ async fn generate_title(session: &Arc<Session>, body: &request::GenerateSessionT
     let question = body.description.text().unwrap_or_default().to_owned();
     let title =
         crate::side_calls::ask_small_model(session, system, question).await.map_err(|error| error.to_string())?;
-    // Some models wrap it up.
+    // Some models answer with JSON.
     let wrapped = serde_json::from_str::<response::GenerateSessionTitleResponse>(&title)
         .ok()
         .and_then(|wrapped| wrapped.title.into_option());
@@ -409,19 +408,19 @@ async fn answer_side_question(session: &Arc<Session>, id: &str, question: &str) 
         envelope: session.output.envelope(),
         ..stream_only::ControlRequestProgress::default()
     })));
-    let talk = crate::main_context::main_context(session, None, Default::default());
-    let mut request = talk.full_request();
-    // The tools stay and are forbidden in words, so that the prompt is read from the cache.
-    let note = "<system-reminder>This question stands beside the conversation. Answer it in text, from what you know \
+    let ctx = crate::main_context::main_context(session, None, Default::default());
+    let mut request = ctx.full_request();
+    // The tools stay in the request, so that the prompt cache applies; the text forbids them.
+    let note = "<system-reminder>This question is not part of the conversation. Answer it in text, from what you know \
                 already; tools cannot be called.</system-reminder>";
     let blocks = vec![quipu_message::Block::new_text(note), quipu_message::Block::new_text(question)];
     request.messages.push(quipu_message::Message::new(quipu_message::Role::User, blocks));
     request.messages = quipu_conversation::normalise(request.messages);
     request.has_uncached_tail = true;
-    let began = Instant::now();
+    let started_at = Instant::now();
     let answer = session.client.call(&request).response().await.map_err(|error| error.to_string())?;
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
-    session.usage().add_api_call(&request.model, &usage, began.elapsed());
+    session.usage().add_api_call(&request.model, &usage, started_at.elapsed());
     let response = crate::side_calls::last_text(&answer.message);
     respond_with(&response::SideQuestionResponse { response, synthetic: false, ..Default::default() })
 }

@@ -1,4 +1,4 @@
-//! What hosts are told when they ask how things are.
+//! The responses to control requests that read state.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::permission::Behavior;
 use crate::session::Session;
 use crate::tool::TaskKind;
 
-/// How many files are suggested.
+/// The most files that are suggested.
 const MAX_SUGGESTED_FILES: usize = 20;
 
-/// How much of the end of a task's output is shown, in bytes.
+/// The most bytes of a task's output that are returned, from its end.
 const MAX_TASK_OUTPUT_BYTES: usize = 8 << 10;
 
-/// The events hooks may be for, and whether they choose among tools or sources.
+/// Hook events: name, description, whether matchers apply.
 const HOOK_EVENTS: [(&str, &str, bool); 14] = [
     ("PreToolUse", "Before a tool runs", true),
     ("PostToolUse", "After a tool ran", true),
     ("PostToolUseFailure", "After a tool failed", true),
     ("PostToolBatch", "After the tools of one answer", false),
-    ("PermissionRequest", "Before somebody is asked for leave", true),
+    ("PermissionRequest", "Before permission is requested", true),
     ("UserPromptSubmit", "When a prompt comes", false),
     ("SessionStart", "When a session begins", true),
     ("SessionEnd", "When a session ends", true),
@@ -45,7 +45,7 @@ const HOOK_EVENTS: [(&str, &str, bool); 14] = [
     ("InstructionsLoaded", "When an instruction file was read", false),
 ];
 
-/// The answer to `initialize`.
+/// The response to `initialize`.
 pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeResponse {
     let definitions = session.definitions().clone();
     InitializeResponse {
@@ -71,17 +71,17 @@ pub(super) fn initialize_response(session: &Session, hooks: bool) -> InitializeR
     }
 }
 
-fn list_agents(catalog: &definitions::Definitions) -> Vec<AgentInfo> {
+fn list_agents(definitions: &definitions::Definitions) -> Vec<AgentInfo> {
     let row = |agent: &definitions::AgentDefinition| AgentInfo {
         name: agent.name.clone(),
         description: agent.description.clone(),
         model: agent.model.clone().into(),
         ..AgentInfo::default()
     };
-    catalog.agents.values().map(row).collect()
+    definitions.agents.values().map(row).collect()
 }
 
-/// The answer to `get_usage`.
+/// The response to `get_usage`.
 pub(super) fn usage_response(session: &Session) -> GetUsageResponse {
     GetUsageResponse {
         session: session.usage().to_session_usage(),
@@ -92,7 +92,7 @@ pub(super) fn usage_response(session: &Session) -> GetUsageResponse {
     }
 }
 
-/// The answer to `get_settings`.
+/// The response to `get_settings`.
 pub(super) fn settings_response(session: &Session) -> GetSettingsResponse {
     let model = session.model_choice.model();
     let effort = session.effort_for(&model);
@@ -109,7 +109,7 @@ pub(super) fn settings_response(session: &Session) -> GetSettingsResponse {
     }
 }
 
-/// The answer to `get_hooks_listing`.
+/// The response to `get_hooks_listing`.
 pub(super) fn hooks_response(session: &Session) -> GetHooksListingResponse {
     let hooks = session.hooks.list();
     let mut events: Vec<String> = hooks.iter().map(|hook| hook.event.clone()).collect();
@@ -129,7 +129,7 @@ pub(super) fn hooks_response(session: &Session) -> GetHooksListingResponse {
     }
 }
 
-/// The answer to `list_permission_rules`.
+/// The response to `list_permission_rules`.
 pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRulesResponse {
     let root = session.workspace.root();
     let folders = session.workspace.folders();
@@ -153,7 +153,7 @@ pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRule
     ListPermissionRulesResponse { state, ..ListPermissionRulesResponse::default() }
 }
 
-/// The answer to `read_file`; none for what is outside the folders or not there.
+/// The response to `read_file`; `None` if the file is outside the session's folders or missing.
 pub(super) fn read_file(session: &Session, name: &str) -> Option<ReadFileResponse> {
     let path = session.workspace.absolute(name);
     let bytes = session.workspace.contains(&path).then(|| std::fs::read(&path).ok()).flatten()?;
@@ -167,7 +167,8 @@ pub(super) fn read_file(session: &Session, name: &str) -> Option<ReadFileRespons
     })
 }
 
-/// The answer to `file_suggestions`: files whose path holds the query, as git sees them.
+/// The response to `file_suggestions`: files that git does not ignore and whose path contains the
+/// query, in any case.
 pub(super) fn suggest_files(session: &Session, query: &str) -> FileSuggestionsResponse {
     let root = session.workspace.root();
     let query = query.to_lowercase();
@@ -181,7 +182,7 @@ pub(super) fn suggest_files(session: &Session, query: &str) -> FileSuggestionsRe
     }
 }
 
-/// A file counts as read, as it is now.
+/// Marks a file as read in its current state, if it is inside the session's folders.
 pub(super) fn mark_file_seen(session: &Session, name: &str) {
     let path = session.workspace.absolute(name);
     if session.workspace.contains(&path)
@@ -191,7 +192,7 @@ pub(super) fn mark_file_seen(session: &Session, name: &str) {
     }
 }
 
-/// The answer to `reload_plugins`: commands and subagents are read again.
+/// The response to `reload_plugins`, which reads commands and subagents again.
 pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
     session.reload_definitions();
     let definitions = session.definitions();
@@ -204,7 +205,7 @@ pub(super) fn reload_plugins(session: &Arc<Session>) -> ReloadPluginsResponse {
     }
 }
 
-/// The answer to `reload_skills`.
+/// The response to `reload_skills`, which reads skills again.
 pub(super) fn reload_skills(session: &Arc<Session>) -> ReloadSkillsResponse {
     session.reload_definitions();
     let definitions = session.definitions();
@@ -213,7 +214,7 @@ pub(super) fn reload_skills(session: &Arc<Session>) -> ReloadSkillsResponse {
     ReloadSkillsResponse { skills: skills.collect(), ..ReloadSkillsResponse::default() }
 }
 
-/// The answer to `get_task_output`; none when there is no such task.
+/// The response to `get_task_output`; `None` if there is no such command.
 pub(super) fn task_output(session: &Session, id: &str) -> Option<GetTaskOutputResponse> {
     let task = session.workspace.tasks().find(id).filter(|task| task.kind == TaskKind::Command)?;
     let output = std::fs::read(&task.output_path).unwrap_or_default();
@@ -224,7 +225,7 @@ pub(super) fn task_output(session: &Session, id: &str) -> Option<GetTaskOutputRe
     })
 }
 
-/// Keeps a title that the model made up.
+/// Records a title that the model generated.
 pub(super) fn record_ai_title(session: &Session, title: &str) -> Result<(), AppendError> {
     let session_id = Maybe::Value(session.identity.id());
     let line = AiTitle { title: title.to_owned(), session_id, ..AiTitle::default() };

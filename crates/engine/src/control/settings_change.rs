@@ -1,4 +1,4 @@
-//! What hosts change: settings of the session, settings files, folders.
+//! Control requests that change settings or folders.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::permission::{Behavior, apply_rules};
 use crate::session::Session;
 use crate::settings::SettingSource;
 
-/// Puts settings over all others, for this session.
+/// Adds settings above all but managed ones, for this session.
 pub(super) fn apply_flag_settings(session: &Session, given: Option<&Json>) -> Result<(), String> {
     let all = given.map(Json::to_value).unwrap_or_default();
     let (known, has_managed_model, managed_only) = {
@@ -43,8 +43,8 @@ pub(super) fn apply_flag_settings(session: &Session, given: Option<&Json>) -> Re
     Ok(())
 }
 
-/// Changes a settings file: of the project's local one the output style, of the
-/// person's the effort for the model in use.
+/// Changes a settings file: the output style in the project's local one, or the effort of the current
+/// model in the user's.
 pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings) -> Result<(), String> {
     let source = match body.source.text() {
         Some("localSettings") => SettingSource::Local,
@@ -64,7 +64,7 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
     let Some(value) = given.get(allowed) else { return Ok(()) };
     let known: Vec<String> = match source {
         SettingSource::Local => output_style::style_names(&session.definitions().output_styles),
-        // The highest is for one session at a time.
+        // `max` can be chosen for a single session only.
         _ => EFFORT_LEVELS.map(str::to_owned).into_iter().filter(|level| level != "max").collect(),
     };
     if !value.as_str().is_some_and(|word| known.iter().any(|known| known == word)) {
@@ -91,8 +91,8 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
     Ok(())
 }
 
-/// Lets tools work in a folder below those the session was started with, as a place
-/// with instructions, commands, skills and subagents of its own.
+/// Adds a folder below those that the session was started with, with its own instructions, commands,
+/// skills and subagents.
 pub(super) async fn register_root(session: &Arc<Session>, body: &request::RegisterRepoRoot) -> Result<(), String> {
     let given = body.directory.text().unwrap_or_default();
     let folder = resolve(&session.workspace.absolute(given)).filter(|folder| folder.is_dir());

@@ -1,5 +1,5 @@
-//! The log of API calls in a session file: each call as the change from the one before,
-//! every message named by its hash. `quipu_conversation::RequestLog` proves it.
+//! The log of API calls in a transcript: each call as the difference to the one before, every message
+//! named by its hash. `quipu_conversation::RequestLog` verifies it.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ use quipu_transcript::EnvelopeDefaults;
 
 use crate::clock::{new_id, now};
 
-/// How many blocks a message of several `user` entries may have to be rebuilt.
+/// The most blocks of a message that is rebuilt from several `user` entries.
 const MAX_RUN_BLOCKS: usize = 256;
 
-/// What the file holds of the calls so far.
+/// What the transcript holds about the calls so far.
 #[derive(Debug, Default)]
 pub(super) struct RequestLogWriter {
-    /// The shapes and messages that have lines of their own, by hash.
+    /// Hashes of the shapes and messages that have entries of their own.
     stored_hashes: HashSet<String>,
     last_call: Option<LoggedCall>,
-    /// The settled messages, while no call names them.
+    /// The encoded messages that no call has named yet.
     pending_encoded: Vec<HashedMessage>,
     derivable: DerivableMessages,
 }
@@ -30,24 +30,24 @@ pub(super) struct RequestLogWriter {
 #[derive(Debug)]
 struct LoggedCall {
     id: String,
-    /// How many of its messages were settled.
+    /// How many of its messages were encoded.
     encoded_count: usize,
     /// The hashes of the others.
     tail_hashes: Vec<String>,
 }
 
-/// A message by its hash, with itself if no entries give it.
+/// The hash of a message, and the message itself if it cannot be rebuilt from entries.
 #[derive(Debug)]
 struct HashedMessage {
     hash: String,
     message: Option<Message>,
 }
 
-/// The messages that can be rebuilt from entries, by hash, as the proof rebuilds them.
+/// Hashes of the messages that can be rebuilt from entries, in the way the verification does it.
 #[derive(Debug, Default)]
 struct DerivableMessages {
     hashes: HashSet<String>,
-    /// How many entries were looked at.
+    /// How many entries of the context have been read.
     entries_read: usize,
     /// The `user` entries since the last answer.
     user_run: Vec<Block>,
@@ -72,7 +72,7 @@ impl DerivableMessages {
                 Entry::Assistant(line) => {
                     self.user_run.clear();
                     let blocks = line.message.content.clone().into_blocks();
-                    // What is only a part of an answer is not one.
+                    // A part of an answer is not a message.
                     let mut all = match self.answer.take() {
                         Some((id, earlier, hash)) if id == line.message.id => {
                             self.hashes.remove(&hash);
@@ -91,7 +91,7 @@ impl DerivableMessages {
         self.entries_read = context.len();
     }
 
-    /// Forgets what a call has named: later calls do not name it again.
+    /// Removes the messages that a call has named: later calls do not name them again.
     fn forget_named(&mut self) {
         self.hashes.clear();
         self.hashes.extend(self.answer.as_ref().map(|(.., hash)| hash.clone()));
@@ -108,13 +108,13 @@ impl RequestLogWriter {
         Self { stored_hashes: stored, ..Self::default() }
     }
 
-    /// What was sent before is no longer what is sent: the next call names all its messages.
+    /// Earlier messages have changed: the next call names all its messages.
     pub(super) fn reset(&mut self) {
         (self.last_call, self.derivable) = (None, DerivableMessages::default());
         self.pending_encoded.clear();
     }
 
-    /// These messages go before those of the next call.
+    /// Adds encoded messages, which come before those of the next call.
     pub(super) fn add_encoded(&mut self, messages: &[Message], context: &[Node]) {
         if self.last_call.is_none() {
             self.derivable.read_entries(context);
@@ -123,7 +123,7 @@ impl RequestLogWriter {
         }
     }
 
-    /// The lines of a call with this many settled messages before the others; and its id.
+    /// The entries of a call that begins with this many encoded messages, and its id.
     pub(super) fn log_call(
         &mut self,
         request: LoggedRequest,

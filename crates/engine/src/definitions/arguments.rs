@@ -1,14 +1,15 @@
-//! The arguments of a saved prompt, filled into its text.
+//! Arguments of saved prompts.
 
-/// Fills arguments into the text of a saved prompt; adds them at the end if none was filled in.
+/// Replaces the placeholders in a saved prompt by arguments; adds the arguments at the end if it has no
+/// placeholder.
 ///
 /// `$ARGUMENTS` is all of them as typed. `$0` and `$ARGUMENTS[0]` are the first: words as a shell
-/// splits them, so quotes hold several together. A place whose argument was not given stays as
-/// it is, and so does one after a backslash, which is left out.
+/// splits them, so quotes hold several together. A placeholder without an argument stays as it is, and
+/// so does one after a backslash, which is removed.
 pub(super) fn fill_arguments(text: &str, arguments: &str) -> String {
     let words = split_words(arguments);
     let (mut filled, mut rest, mut used) = (String::with_capacity(text.len()), text, false);
-    // In one pass: what the user typed is not searched for places.
+    // In one pass, so that placeholders in the arguments themselves are not replaced.
     while let Some(at) = rest.find('$') {
         let (before, place) = rest.split_at(at);
         let (value, length) = match Placeholder::parse(place) {
@@ -35,7 +36,7 @@ pub(super) fn fill_arguments(text: &str, arguments: &str) -> String {
     filled
 }
 
-/// A place for arguments in a text.
+/// A placeholder for arguments.
 enum Placeholder {
     All,
     /// The argument of this index.
@@ -43,7 +44,7 @@ enum Placeholder {
 }
 
 impl Placeholder {
-    /// The place at the start of a text, and its length in bytes.
+    /// The placeholder at the start of a text, and its length in bytes.
     fn parse(text: &str) -> Option<(Self, usize)> {
         let name = text.strip_prefix('$')?;
         if let Some(after) = name.strip_prefix("ARGUMENTS") {
@@ -60,8 +61,8 @@ impl Placeholder {
     }
 }
 
-/// The words of what was typed, as a shell splits them, but nothing in them is expanded or a
-/// comment. From a quote that is never closed, the rest is one word as it stands.
+/// Splits arguments into words as a shell does, without expansions and comments. After a quote that is
+/// never closed, the rest is one word.
 fn split_words(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

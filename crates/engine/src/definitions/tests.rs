@@ -17,9 +17,9 @@ fn a_files_head_says_what_it_is() {
 
 #[test]
 fn a_host_may_add_subagents() {
-    let mut catalog = Definitions::default();
-    catalog.add_agents_json(r#"{"rev":{"description":"Reviews","prompt":"You review","tools":["Read"]}}"#).unwrap();
-    assert_eq!(catalog.agents["rev"].tools.as_deref(), Some(&["Read".to_owned()][..]));
+    let mut definitions = Definitions::default();
+    definitions.add_agents_json(r#"{"rev":{"description":"Reviews","prompt":"You review","tools":["Read"]}}"#).unwrap();
+    assert_eq!(definitions.agents["rev"].tools.as_deref(), Some(&["Read".to_owned()][..]));
 }
 
 #[test]
@@ -36,11 +36,11 @@ fn files_that_cannot_be_used_are_told_of() {
     write("agents/loose.md", b"---\ntools: [Read\n---\nYou look.");
     fs::create_dir_all(config.join("skills/empty")).unwrap();
     write("agents.md", b"not in a folder");
-    let catalog = Definitions::load(config, Path::new("/nonexistent"), &[SettingSource::User]);
+    let definitions = Definitions::load(config, Path::new("/nonexistent"), &[SettingSource::User]);
     let place = |name: &str| format!("{}: ", config.join(name).display());
-    assert_eq!(catalog.problems.len(), 2, "{:?}", catalog.problems);
-    assert_eq!(catalog.problems[0], format!("{}it is not text in UTF-8", place("commands/binary.md")));
+    assert_eq!(definitions.problems.len(), 2, "{:?}", definitions.problems);
+    assert_eq!(definitions.problems[0], format!("{}it is not text in UTF-8", place("commands/binary.md")));
     let head = format!("{}the lines between --- cannot be read: ", place("agents/loose.md"));
-    assert!(catalog.problems[1].starts_with(&head), "{:?}", catalog.problems);
-    assert!(catalog.saved_prompts.contains_key("good") && catalog.agents["loose"].prompt == "You look.");
+    assert!(definitions.problems[1].starts_with(&head), "{:?}", definitions.problems);
+    assert!(definitions.saved_prompts.contains_key("good") && definitions.agents["loose"].prompt == "You look.");
 }

@@ -11,16 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HookEnvironment, HookRun};
 
-/// The exit code with which a hook blocks.
+/// The exit code of a hook that blocks.
 const BLOCKING_EXIT_CODE: i32 = 2;
 
-/// How much of what a hook prints is kept, in bytes.
+/// The most bytes of a hook's output that are kept.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
-/// How long what a hook left running may keep its output open.
+/// How long processes that a hook left running may keep its output open.
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 
-/// Runs a command by the shell, with what happened on its stdin.
+/// Runs a command in a shell, with the hook input on its stdin.
 pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: HookEnvironment<'_>) -> HookRun {
     let mut ran = HookRun { command: command.to_owned(), is_command: true, ..HookRun::default() };
     let mut shell = match HookProcess::start(command, input, with) {
@@ -55,7 +55,7 @@ pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: H
     ran
 }
 
-/// A shell and its children. Dropped before its end, they are killed.
+/// A shell and its children, which are killed when it is dropped.
 struct HookProcess {
     child: Box<dyn ChildWrapper>,
     has_ended: bool,
@@ -71,13 +71,13 @@ impl HookProcess {
         let mut child = wrap.wrap(ProcessGroup::leader()).spawn()?;
         if let Some(mut stdin) = child.stdin().take() {
             let text = format!("{}\n", input.text());
-            // A hook need not read.
+            // A hook may ignore its input.
             tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
         }
         Ok(Self { child, has_ended: false })
     }
 
-    /// Waits for its end, and gathers what it prints.
+    /// Waits until it ends, and returns its output.
     async fn wait(&mut self, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<ExitStatus> {
         let (out, err) = (self.child.stdout().take(), self.child.stderr().take());
         let exited = CancellationToken::new();
@@ -110,19 +110,19 @@ impl Drop for HookProcess {
     }
 }
 
-/// Reads to the end, and keeps the beginning.
+/// Reads to the end, and returns the beginning.
 async fn read_capped(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 64 << 10];
-    // What came before an error counts.
+    // Output before an error counts.
     while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
         let room = MAX_OUTPUT_BYTES.saturating_sub(into.len());
         into.extend_from_slice(&buffer[..count.min(room)]);
     }
 }
 
-/// Exit 0 may say something in JSON, exit 2 blocks, anything else is a failure that
-/// blocks nothing.
+/// Interprets the exit of a hook: 0 may come with JSON output, 2 blocks, any other code is a failure
+/// that blocks nothing.
 fn interpret_exit(ran: &mut HookRun) {
     match ran.exit_code {
         Some(0) if ran.stdout.trim_start().starts_with('{') => match serde_json::from_str::<AnyHookOutput>(&ran.stdout)

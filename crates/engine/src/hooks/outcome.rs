@@ -1,4 +1,4 @@
-//! What hooks say, put together.
+//! The combined outcome of the hooks of one event.
 
 use std::time::Duration;
 
@@ -12,68 +12,67 @@ use serde::Serialize;
 use crate::attachments::new_attachment;
 use crate::clock::new_id;
 
-/// What one hook did.
+/// One run of a hook.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HookRun {
-    /// The command, or `callback`.
+    /// The command line, or `callback`.
     pub command: String,
     /// Whether it is a command of a settings file.
     pub is_command: bool,
-    /// What it said.
+    /// Its JSON output.
     pub output: AnyHookOutput,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained.
+    /// Its standard error.
     pub stderr: String,
-    /// How it ended.
+    /// Its exit code; `None` for a callback, or if a signal ended it.
     pub exit_code: Option<i32>,
-    /// Whether it blocks by its exit code.
+    /// Whether it blocks the event.
     pub blocked: bool,
-    /// Why it failed, without blocking anything.
+    /// Why it failed; a failure blocks nothing by itself.
     pub failure: Option<String>,
-    /// How long it took.
+    /// How long it ran.
     pub duration: Duration,
 }
 
 impl HookRun {
-    /// Whether it is a command that failed.
+    /// Whether it is a command, and failed.
     fn has_failed(&self) -> bool {
         self.is_command && self.failure.is_some()
     }
 }
 
-/// What the hooks of one event say together: a refusal beats a question, a question
-/// beats an allowance.
+/// The combined outcome of the hooks of one event. `deny` wins over `ask`, and `ask` over `allow`.
 #[derive(Debug, Default)]
 pub(crate) struct HookOutcome {
-    /// Refused, and why.
+    /// Why a hook denies the event; `None` if none does.
     pub deny_reason: Option<String>,
-    /// The host must be asked.
+    /// Whether a hook wants permission to be requested.
     pub ask: bool,
-    /// Allowed without asking.
+    /// Whether a hook allows the tool call.
     pub allow: bool,
-    /// The input to use instead.
+    /// The tool input to use instead.
     pub updated_input: Option<Json>,
-    /// The output to show instead.
+    /// The tool output to use instead.
     pub updated_output: Option<Json>,
-    /// Blocked, and why.
+    /// Why hooks block the event, one reason per hook.
     pub block_reasons: Vec<String>,
-    /// The turn shall end, and why.
+    /// Why a hook ends the turn; `None` if none does.
     pub stop_reason: Option<String>,
-    /// What the person is told.
+    /// Messages for the user.
     pub user_messages: Vec<String>,
-    /// What the file keeps and the model sees.
+    /// Attachments to record; the model sees some of them.
     pub attachments: Vec<Entry>,
-    /// What ran.
+    /// The hooks that ran.
     pub runs: Vec<HookRun>,
-    /// A permission request's answer.
+    /// The decision about a permission request, as JSON.
     pub permission_response: Option<Json>,
     event: String,
     name: String,
     tool_use_id: ToolUseId,
 }
 
-/// Why a hook blocks, as its attachment says it.
+/// Why a hook blocks, as its attachment stores it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BlockingError<'a> {
@@ -87,17 +86,17 @@ impl HookOutcome {
         Self { event: event.to_owned(), name: name.to_owned(), tool_use_id: call, ..Self::default() }
     }
 
-    /// The hooks' name: the event and what it is about.
+    /// The event and its subject, such as `PreToolUse:Bash`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The call, or the id made up for events without one.
+    /// Id of the tool call; a new id for events without one.
     pub(crate) fn tool_use_id(&self) -> &ToolUseId {
         &self.tool_use_id
     }
 
-    /// The commands that failed without blocking anything, in words.
+    /// A sentence for each command that failed without blocking.
     pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
         let failed = self.runs.iter().filter(|ran| ran.has_failed());
         failed.map(|ran| {
@@ -185,7 +184,7 @@ impl HookOutcome {
         });
     }
 
-    /// What came before can no longer be stopped: then the model is told of it.
+    /// Handles a block of an event that has already happened: the model gets the reason.
     fn attach_blocked(&mut self, reason: &str, command: &str) {
         let told = self.event.starts_with("PostTool").then(|| format!("{} hook objects: {reason}", self.name));
         self.attach(told, |hook_name, tool_use_id, hook_event| {
@@ -228,7 +227,7 @@ impl HookOutcome {
         });
     }
 
-    /// Keeps an attachment; what the model is told of it goes in the person's voice.
+    /// Adds an attachment; the model sees `rendered` as a user message.
     fn attach(
         &mut self,
         told: Option<String>,

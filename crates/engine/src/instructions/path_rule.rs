@@ -1,4 +1,4 @@
-//! Rules for some files only: Markdown files of `.claude/rules` with `paths` at their top.
+//! Rules for some files only: Markdown files in `.claude/rules` whose front matter has `paths`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use serde::{Deserialize, Deserializer};
 use super::InstructionFile;
 use crate::definitions::{list_or_text, split_front_matter};
 
-/// A rule that is told when a file that it is for is read or changed.
+/// A rule that the model gets when a matching file is read or changed.
 #[derive(Debug, Clone)]
 pub(crate) struct PathRule {
-    /// The rule, and the files it names.
+    /// The file of the rule, and the files it imports.
     pub(crate) files: Vec<InstructionFile>,
-    /// The folder that the patterns start from.
+    /// The folder that patterns are relative to.
     root: PathBuf,
     globs: GlobSet,
 }
 
 impl PathRule {
-    /// A rule of files that were read for `root`; `None` if the first of them names no paths.
-    /// Patterns that cannot be read match nothing.
+    /// A rule from a file and its imports; gives the files back if the first has no `paths`. Invalid
+    /// patterns match nothing.
     pub(super) fn from_files(mut files: Vec<InstructionFile>, root: &Path) -> Result<Self, Vec<InstructionFile>> {
         let Some((globs, body)) = files.first().and_then(|rule| parse_paths(&rule.content)) else { return Err(files) };
         files[0].content = body;
@@ -34,7 +34,7 @@ impl PathRule {
         }
     }
 
-    /// Whether it is for a file.
+    /// Whether a pattern matches the file.
     pub(crate) fn applies_to(&self, file: &Path) -> bool {
         file.strip_prefix(&self.root).is_ok_and(|path| self.globs.is_match(path))
     }
@@ -46,7 +46,7 @@ struct RuleFrontMatter {
     paths: Option<GlobList>,
 }
 
-/// Patterns in a list, or in one string between commas.
+/// Patterns as a list, or as one string with commas.
 struct GlobList(Vec<String>);
 
 impl<'de> Deserialize<'de> for GlobList {
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for GlobList {
     }
 }
 
-/// The patterns at the top of a rule, and the rest of it; `None` if there are none.
+/// The patterns in the front matter of a rule, and the text after it; `None` if there are no patterns.
 fn parse_paths(text: &str) -> Option<(Vec<String>, String)> {
     let (head, body) = split_front_matter(text)?;
     let front: RuleFrontMatter = serde_saphyr::from_str(head).ok()?;
@@ -63,7 +63,7 @@ fn parse_paths(text: &str) -> Option<(Vec<String>, String)> {
     (!globs.is_empty()).then(|| (globs, body.to_owned()))
 }
 
-/// Patterns between commas; a comma inside braces is part of a pattern.
+/// Splits patterns at commas; a comma inside braces is part of a pattern.
 fn split_globs(text: &str) -> Vec<String> {
     let (mut globs, mut depth) = (vec![String::new()], 0_usize);
     for c in text.chars() {

@@ -9,17 +9,17 @@ use super::Session;
 use crate::permission::PermissionMode;
 
 impl Session {
-    /// Says a `system` line.
+    /// Emits a `system` line.
     pub(crate) fn emit_system(&self, system: System) {
         self.output.emit(Entry::System(Box::new(system)));
     }
 
-    /// Tells the person of something that is not as it should be.
+    /// Emits a warning for the user.
     pub(crate) fn warn(&self, text: String) {
         self.emit_informational(&text, MessageLevel::Warning);
     }
 
-    /// Says an `informational` line of a level.
+    /// Emits an `informational` line of this level.
     fn emit_informational(&self, text: &str, level: MessageLevel) {
         self.emit_system(System::Informational(Box::new(Informational {
             content: Maybe::Value(text.to_owned()),
@@ -29,7 +29,7 @@ impl Session {
         })));
     }
 
-    /// Tells a host that asked for it what the session does.
+    /// Sets the status of the session, and emits it to hosts that asked for it.
     pub(crate) fn set_activity(&self, state: SessionActivity) {
         self.activity.set_status(state.clone());
         if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Changes the permission mode and says so.
+    /// Changes the permission mode, and emits the change.
     pub(crate) fn set_mode(&self, mode: PermissionMode) {
         if self.permissions.replace_mode(mode) {
             self.emit_system(System::Status(Box::new(stream_only::Status {
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// Says once what mode `auto` does here, when it is on.
+    /// Informs the user once about what mode `auto` allows, if it is on.
     pub(crate) fn announce_auto_mode(&self) {
         if self.permissions.take_auto_mode_notice() {
             let held = "commands run in the workspace sandbox and edits inside the working directories";
@@ -66,14 +66,14 @@ impl Session {
         }
     }
 
-    /// Says how a prompt stands that the host named.
+    /// Emits the state of a prompt; nothing if the host gave it no UUID.
     pub(crate) fn emit_lifecycle(&self, uuid: Option<&Uuid>, state: CommandState) {
         if let Some(uuid) = uuid {
             self.output.emit(self.lifecycle_entry(uuid, state));
         }
     }
 
-    /// How a prompt stands that the host named, as a line.
+    /// The stream line for the state of a prompt: `queued`, `started` or `completed`.
     pub(crate) fn lifecycle_entry(&self, uuid: &Uuid, state: CommandState) -> Entry {
         Entry::CommandLifecycle(Box::new(CommandLifecycle {
             command_uuid: Maybe::Value(uuid.clone()),

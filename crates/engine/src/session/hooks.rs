@@ -8,7 +8,7 @@ use super::Session;
 use crate::hooks::{HookEnvironment, HookOutcome};
 
 impl Session {
-    /// What every hook is told.
+    /// The fields that every hook input has.
     pub(crate) fn hook_base(&self) -> HookInputBase {
         let path = self.log().path().display().to_string();
         HookInputBase {
@@ -21,7 +21,7 @@ impl Session {
         }
     }
 
-    /// Runs the hooks of an event.
+    /// Runs the hooks of an event. Emits a warning for each that fails.
     pub(crate) async fn run_hooks<E: HookEvent>(
         &self,
         input: E,
@@ -31,20 +31,21 @@ impl Session {
     ) -> HookOutcome {
         let root = self.workspace.root();
         let (host, output, env) = (&self.host, &self.output, &self.hook_env);
-        let with = HookEnvironment { host, output, env, root, project_folder: &self.project_folder, cancel };
-        let effects = self.hooks.run(E::NAME, Json::from_serialize(&input), subject, call, with).await;
+        let environment = HookEnvironment { host, output, env, root, project_folder: &self.project_folder, cancel };
+        let hook_outcome = self.hooks.run(E::NAME, Json::from_serialize(&input), subject, call, environment).await;
         if !cancel.is_cancelled() {
-            effects.failures().for_each(|failure| self.warn(failure));
+            hook_outcome.failures().for_each(|failure| self.warn(failure));
         }
-        effects
+        hook_outcome
     }
 
-    /// Runs the hooks of a session's begin and tells of its instruction files.
+    /// Runs the hooks for the start of a session and for its instruction files. Their attachments are
+    /// recorded with the next prompt.
     pub(crate) async fn run_start_hooks(&self, source: &str) {
         let cancel = CancellationToken::new();
         let input = SessionStart { source: source.into(), base: self.hook_base(), ..SessionStart::default() };
-        let effects = self.run_hooks(input, Some(source), None, &cancel).await;
-        self.activity.add_pending(effects.attachments);
+        let hook_outcome = self.run_hooks(input, Some(source), None, &cancel).await;
+        self.activity.add_pending(hook_outcome.attachments);
         if self.hooks.has_hooks_for(InstructionsLoaded::NAME) {
             for file in self.instructions() {
                 let input = InstructionsLoaded {

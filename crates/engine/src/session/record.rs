@@ -14,13 +14,13 @@ use crate::conversation_log::PendingWrite;
 use crate::input::Prompt;
 
 impl Session {
-    /// Records entries of the session's own conversation and returns when they are written.
+    /// Records entries in the main conversation, and returns when they are written.
     pub(crate) async fn record(&self, entries: Vec<Entry>) -> Result<(), AppendError> {
         let recorded = self.log().record(entries)?;
         recorded.wait().await
     }
 
-    /// Returns when everything noted is written.
+    /// Returns when all bookkeeping entries are written.
     pub(crate) async fn wait_for_bookkeeping(&self) -> Result<(), AppendError> {
         let noted = self.log().bookkeeping_written()?;
         noted.wait().await
@@ -32,7 +32,7 @@ impl Session {
         flushed.wait().await
     }
 
-    /// Notes in the file that a prompt waits or goes.
+    /// Records a queue operation, such as `dequeue`.
     pub(crate) fn record_queue_operation(
         &self,
         operation: QueueAction,
@@ -43,7 +43,7 @@ impl Session {
         self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
     }
 
-    /// Notes in the file that the running turn has taken a prompt in.
+    /// Records that the running turn has absorbed a prompt.
     pub(crate) fn record_absorbed(&self, prompt: &Prompt, uuid: Uuid, delivery: String) -> Result<(), AppendError> {
         let line = QueueOperation {
             command_uuid: Maybe::Value(uuid),
@@ -53,7 +53,7 @@ impl Session {
         self.log().record_bookkeeping(&[Entry::QueueOperation(Box::new(line))])
     }
 
-    /// Notes in the file that a prompt waits. Once that is written it is on stable storage.
+    /// Records that a prompt is queued. Once written, that is on stable storage.
     pub(crate) fn record_enqueued(&self, prompt: &Prompt) -> Result<PendingWrite, AppendError> {
         let mut lines = Vec::new();
         if self.identity.take_agent_unrecorded() {
@@ -100,14 +100,14 @@ impl Session {
         Some(Entry::WorktreeState(Box::new(entry)))
     }
 
-    /// Notes a tool that was not used before.
+    /// Records the use of a tool, the first time it is used.
     pub(crate) fn record_tool_used(&self, name: &str) -> Result<(), AppendError> {
         let Some(tools) = self.identity.add_tool_used(name) else { return Ok(()) };
         let line = ToolsUsed { tools, session_id: Maybe::Value(self.identity.id()), ..ToolsUsed::default() };
         self.log().record_bookkeeping(&[Entry::ToolsUsed(Box::new(line))])
     }
 
-    /// Notes where a resume goes on from, and what was spent.
+    /// Records where a resume continues from; with `final_costs` also the cost of the session.
     pub(crate) fn record_session_end(&self, final_costs: bool) -> Result<(), AppendError> {
         let (id, last) = (self.identity.id(), self.activity.last_prompt());
         let settings = self.agent_setting_entry().into_iter().chain(self.worktree_state_entry());
@@ -133,11 +133,11 @@ impl Session {
         log.record_bookkeeping(&lines)
     }
 
-    /// A prompt came: it is noted and waits for its turn. One that cannot be noted waits
-    /// too, and its turn says that nothing can be written.
+    /// Records a prompt and adds it to the queue. It is queued even if it cannot be recorded; its turn
+    /// then reports the error.
     pub(crate) async fn enqueue_prompt(&self, prompt: Prompt) {
         let noted = self.record_enqueued(&prompt);
-        // One that the host names is acknowledged when it cannot be lost any more.
+        // Acknowledged to the host once it is on stable storage.
         if let (Some(uuid), Ok(noted)) = (&prompt.uuid, noted)
             && noted.wait().await.is_ok()
         {
@@ -146,7 +146,7 @@ impl Session {
         self.queue.push(prompt);
     }
 
-    /// Gives the session a title and says so.
+    /// Sets the title of the session, emits and records it.
     pub(crate) fn rename(&self, title: &str) -> Result<(), AppendError> {
         self.identity.set_title(title);
         self.emit_system(System::SessionTitleChanged(Box::new(stream_only::SessionTitleChanged {

@@ -1,4 +1,4 @@
-//! Telling of calls that take long.
+//! Reports about tool calls that take long.
 
 use quipu_message::stream::ToolProgress;
 use quipu_message::system::{System, stream_only};
@@ -9,7 +9,7 @@ use quipu_message::{AgentId, Entry, Envelope, Json, Maybe, ToolUse};
 use crate::output::OutputStream as Out;
 use crate::tool::ToolOutput;
 
-/// A call has run for a while.
+/// The report that a call has been running for a while.
 pub(super) fn task_started(id: &str, call: &ToolUse, input: &Json, output: &Out) -> System {
     System::TaskStarted(Box::new(stream_only::TaskStarted {
         task_id: Maybe::Value(AgentId::from(id)),
@@ -23,8 +23,7 @@ pub(super) fn task_started(id: &str, call: &ToolUse, input: &Json, output: &Out)
     }))
 }
 
-/// How long a call has run. Only hosts far away ask for it: they cannot see that anything
-/// happens.
+/// The running time of a call, for remote hosts, which see no other progress.
 pub(super) fn tool_progress(call: &ToolUse, seconds: u64, envelope: Envelope) -> Entry {
     Entry::ToolProgress(Box::new(ToolProgress {
         tool_use_id: Maybe::Value(call.id.clone()),
@@ -35,7 +34,7 @@ pub(super) fn tool_progress(call: &ToolUse, seconds: u64, envelope: Envelope) ->
     }))
 }
 
-/// It has ended.
+/// The report that a call has ended.
 pub(super) fn task_notification(id: &str, call: &ToolUse, input: &Json, done: &ToolOutput, output: &Out) -> System {
     let status = if done.is_error { TaskState::Failed } else { TaskState::Completed };
     System::TaskNotification(Box::new(stream_only::TaskNotification {

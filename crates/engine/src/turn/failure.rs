@@ -1,4 +1,4 @@
-//! Calls that fail for good, and models that refuse.
+//! API calls that fail after all retries, and refusals of the model.
 
 use quipu_api::ApiError;
 use quipu_message::system::{Informational, ModelRefusal, System};
@@ -12,47 +12,47 @@ use crate::agent_context::AgentContext;
 use crate::clock::Clock;
 use crate::turn_state::{TurnFailure, TurnState};
 
-/// What the model is told after its safeguards stopped it once.
+/// The prompt after the first refusal.
 const REFUSAL_PROMPT: &str = "The answer above was stopped by a safeguard. If the request can be met in an acceptable way, \
                        do that; if not, say so plainly and name what you can do instead.";
 
-/// The model's safeguards stopped it: once it is told so, then the turn has failed.
+/// Handles a refusal: the first one is answered with a prompt, the second one fails the turn.
 pub(super) async fn handle_refusal(
-    talk: &AgentContext<'_>,
-    count: &mut TurnState,
+    ctx: &AgentContext<'_>,
+    turn: &mut TurnState,
 ) -> Result<Option<TurnFailure>, AppendError> {
-    count.refusals += 1;
-    if count.refusals == 1 {
+    turn.refusals += 1;
+    if turn.refusals == 1 {
         let notice = Informational {
-            content: Maybe::Value(format!("{} was stopped by a safeguard; it is told so and goes on once", talk.model)),
+            content: Maybe::Value(format!("{} was stopped by a safeguard; it gets one more attempt", ctx.model)),
             level: MessageLevel::Notice.into(),
             ..Informational::default()
         };
-        let said = Informational { envelope: talk.session.output.envelope(), ..notice.clone() };
-        talk.session.emit_system(System::Informational(Box::new(said)));
+        let stream_entry = Informational { envelope: ctx.session.output.envelope(), ..notice.clone() };
+        ctx.session.emit_system(System::Informational(Box::new(stream_entry)));
         let kept = Informational { is_meta: Maybe::Value(false), ..notice };
-        talk.record_system(System::Informational(Box::new(kept))).await?;
-        add_meta_prompt(talk, REFUSAL_PROMPT, count).await?;
+        ctx.record_system(System::Informational(Box::new(kept))).await?;
+        add_meta_prompt(ctx, REFUSAL_PROMPT, turn).await?;
         return Ok(None);
     }
     let line = ModelRefusal {
         content: Maybe::Value(String::new()),
         level: MessageLevel::Warning.into(),
-        original_model: Maybe::Value(talk.model.clone()),
-        refused_user_message_uuid: talk.prompt_uuid.clone().into(),
+        original_model: Maybe::Value(ctx.model.clone()),
+        refused_user_message_uuid: ctx.prompt_uuid.clone().into(),
         is_meta: Maybe::Value(false),
         ..ModelRefusal::default()
     };
-    let said = ModelRefusal {
+    let stream_entry = ModelRefusal {
         level: Maybe::Absent,
         is_meta: Maybe::Absent,
-        envelope: talk.session.output.envelope(),
+        envelope: ctx.session.output.envelope(),
         extra: Extra::with_spelling(Spelling::STREAM),
         ..line.clone()
     };
-    talk.session.emit_system(System::ModelRefusal(Box::new(said)));
-    talk.record_system(System::ModelRefusal(Box::new(line))).await?;
-    let text = format!("API Error: {} refused to answer this. Ask in another way, or ask another model.", talk.model);
+    ctx.session.emit_system(System::ModelRefusal(Box::new(stream_entry)));
+    ctx.record_system(System::ModelRefusal(Box::new(line))).await?;
+    let text = format!("API Error: {} refused to answer this. Ask in another way, or ask another model.", ctx.model);
     let failure = TurnFailure {
         text,
         status: None,
@@ -60,14 +60,14 @@ pub(super) async fn handle_refusal(
         stop_reason: StopReason::Refusal,
         terminal_reason: TerminalReason::ApiError,
     };
-    record_failure(talk, &failure, AssistantErrorKind::InvalidRequest).await?;
+    record_failure(ctx, &failure, AssistantErrorKind::InvalidRequest).await?;
     Ok(Some(failure))
 }
 
-/// A call failed for good: that is shown.
-pub(super) async fn handle_api_error(talk: &AgentContext<'_>, error: &ApiError) -> Result<TurnFailure, AppendError> {
+/// Records and emits a failed API call.
+pub(super) async fn handle_api_error(ctx: &AgentContext<'_>, error: &ApiError) -> Result<TurnFailure, AppendError> {
     let failure = TurnFailure {
-        text: api_error_text(error, &talk.current_model()),
+        text: api_error_text(error, &ctx.current_model()),
         status: error.status(),
         error_type: error.api_type().map(str::to_owned),
         stop_reason: StopReason::StopSequence,
@@ -77,13 +77,13 @@ pub(super) async fn handle_api_error(talk: &AgentContext<'_>, error: &ApiError) 
             TerminalReason::ApiError
         },
     };
-    record_failure(talk, &failure, error.error_kind()).await?;
+    record_failure(ctx, &failure, error.error_kind()).await?;
     Ok(failure)
 }
 
-/// Shows a failed call as a message no model wrote.
+/// Records and emits a failure as a synthetic assistant message.
 async fn record_failure(
-    talk: &AgentContext<'_>,
+    ctx: &AgentContext<'_>,
     failure: &TurnFailure,
     kind: AssistantErrorKind,
 ) -> Result<(), AppendError> {
@@ -91,16 +91,16 @@ async fn record_failure(
     line.message.stop_reason = failure.stop_reason.clone().into();
     line.api_error_status = failure.status.map(serde_json::Number::from).into();
     line.api_error_type = failure.error_type.clone().into();
-    let envelope = talk.stream_envelope(line.envelope.uuid.get().cloned(), line.envelope.timestamp.get().cloned());
-    let said = Assistant { envelope, extra: Extra::with_spelling(Spelling::STREAM), ..line.clone() };
-    talk.record(vec![Entry::Assistant(Box::new(line))]).await?;
-    if talk.is_main() {
-        talk.session.output.emit(Entry::Assistant(Box::new(said)));
+    let envelope = ctx.stream_envelope(line.envelope.uuid.get().cloned(), line.envelope.timestamp.get().cloned());
+    let stream_entry = Assistant { envelope, extra: Extra::with_spelling(Spelling::STREAM), ..line.clone() };
+    ctx.record(vec![Entry::Assistant(Box::new(line))]).await?;
+    if ctx.is_main() {
+        ctx.session.output.emit(Entry::Assistant(Box::new(stream_entry)));
     }
     Ok(())
 }
 
-/// A failed call of a model in words that say what to do next.
+/// The text for a failed API call, with advice where there is some.
 fn api_error_text(error: &ApiError, model: &str) -> String {
     match error {
         ApiError::Status { status: 401, .. } => {
