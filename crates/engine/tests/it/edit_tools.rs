@@ -128,7 +128,7 @@ async fn line_ends_marks_and_other_encodings_are_kept() {
     assert_eq!(std::fs::read(bench.path("latin")).unwrap(), b"caf\xe9 one");
 }
 
-/// Keeps what it is told.
+/// Records the changes that it is notified of.
 #[derive(Default)]
 struct RecordingObserver(Mutex<Vec<(PathBuf, Option<Vec<u8>>)>>, bool);
 

@@ -24,9 +24,9 @@ use quipu_engine::testing::tools;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A folder of its own with a place in it.
+/// A temporary folder with a workspace in it.
 struct TestWorkspace {
-    /// The folder and that of the outputs; they go when the bench goes.
+    /// The folder and the output folder; removed on drop.
     _folders: [TempDir; 2],
     workspace: Workspace,
 }
@@ -36,7 +36,7 @@ impl TestWorkspace {
         Self::with_options(WorkspaceOptions::default())
     }
 
-    /// A bench that judges as if the kernel could hold everything.
+    /// A workspace that assumes a full sandbox when it evaluates permissions.
     fn with_options(options: WorkspaceOptions) -> Self {
         let assumed = options.sandbox.assumed_level.clone().or(Some(SandboxLevel::Full));
         Self::with_real_sandbox(WorkspaceOptions {
@@ -70,7 +70,7 @@ impl TestWorkspace {
         evaluate(mode, &parse_rules(texts), tool, input, &self.workspace)
     }
 
-    /// The verdict on a shell command, in a word.
+    /// The decision about a shell command: `allow`, `deny` or `ask`.
     fn bash_decision(&self, mode: PermissionMode, texts: &[&str], command: &str) -> &'static str {
         decision_word(&self.evaluate(mode, texts, "Bash", &json!({"command": command})))
     }
@@ -102,7 +102,7 @@ fn parse_rules(texts: &[&str]) -> RuleSet {
     rules
 }
 
-/// A verdict in a word.
+/// A decision as `allow`, `deny` or `ask`.
 fn decision_word(verdict: &Decision) -> &'static str {
     match verdict {
         Decision::Allow { .. } => "allow",
@@ -111,18 +111,18 @@ fn decision_word(verdict: &Decision) -> &'static str {
     }
 }
 
-/// What the model is told.
+/// Text of the output that the model gets.
 fn output_text(output: &ToolOutput) -> String {
     output.content.to_text()
 }
 
-/// What the model is told of a call that went well.
+/// Text of an output that must not be an error.
 fn success_text(output: ToolOutput) -> String {
     assert!(!output.is_error, "{}", output_text(&output));
     output_text(&output)
 }
 
-/// What the model is told of a call that did not.
+/// Text of an output that must be an error.
 fn error_text(output: ToolOutput) -> String {
     assert!(output.is_error, "{}", output_text(&output));
     output_text(&output)

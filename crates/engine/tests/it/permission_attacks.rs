@@ -569,7 +569,7 @@ fn deny_rules_see_what_other_programs_are_told_to_run() {
     assert!(slipped.is_empty(), "{slipped:#?}");
 }
 
-/// What stands where a denied word would be is not known, so it is asked.
+/// The word at the position of a denied word is unknown, so the user is asked.
 #[test]
 fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
     let (bench, _outside) = workspace_with_links();

@@ -282,7 +282,7 @@ impl World {
         text.replace("@P@", &at("p")).replace("@PORT@", &port)
     }
 
-    /// What a command changed, connected to, or printed of a secret; none when it did no
+    /// What a command changed, connected to, or printed of a secret; `None` if it did no
     /// harm. Where edits are accepted, those of files that are not guarded are none.
     pub(crate) fn harm(&self, output: &ToolOutput, mode: PermissionMode) -> Option<String> {
         let text = output_text(output);

@@ -249,7 +249,7 @@ async fn a_command_runs_in_the_launcher_that_waits() {
     let process = waiting(&launcher, 1).remove(0);
     assert_eq!(std::fs::read(process.join("environ")).unwrap(), b"");
     assert_eq!(process.join("cwd").read_link().unwrap(), Path::new("/"));
-    // It is told the variables and the folder of the command that it runs.
+    // It gets the variables and the folder of the command that it runs.
     let said = read("echo /proc/$$ $LANG $CLAUDECODE; pwd; cat a; ls $TMPDIR").await;
     assert_eq!(said, format!("{} C 1\n{}\ntext", process.display(), bench.path_text("sub")));
     let process = waiting(&launcher, 1).remove(0);

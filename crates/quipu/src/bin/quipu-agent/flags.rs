@@ -1,4 +1,4 @@
-//! The flags: those of the program that this one stands in for, and a few of our own.
+//! The flags: those of `claude`, and a few of our own.
 //! `docs/compat.md` has a table of all of them, and a test passes each.
 
 use std::path::PathBuf;

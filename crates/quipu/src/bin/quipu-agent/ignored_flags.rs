@@ -1,5 +1,5 @@
-//! Flags of the program that this one stands in for that have no meaning here: they are
-//! for terminals, browsers, other machines and features that are not built.
+//! Flags of `claude` that have no meaning here: they are for terminals, browsers, other
+//! machines and features that are not implemented.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What is piped in beside or instead of a prompt.
+//! Text piped in with or instead of a prompt.
 
 use std::io::{IsTerminal, Read};
 

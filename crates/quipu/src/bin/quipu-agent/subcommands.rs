@@ -1,5 +1,5 @@
-//! The commands: `auth status` and `mcp`; others of the program that this one stands in
-//! for are known by name, so that none is taken for a prompt.
+//! The subcommands `auth status` and `mcp`. Other subcommands of `claude` are known by name,
+//! so that none is taken for a prompt.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

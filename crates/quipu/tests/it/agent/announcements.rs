@@ -1,4 +1,4 @@
-//! What the model is told beside the user's words, and the system prompt that stays the same.
+//! Reminders sent with user prompts, and the system prompt that stays the same.
 
 use std::fs;
 
@@ -218,7 +218,7 @@ fn a_subagents_file_counts_as_it_is_when_it_is_called() {
     talk.send_prompt("send");
     talk.read_result();
     assert_eq!(subagent_prompt(), "TWO");
-    // A deleted one is gone, and the model is told so.
+    // A deleted one is announced as removed.
     fs::remove_file(stage.folder.path.join(".claude/agents/scout.md")).unwrap();
     talk.send_prompt("send");
     talk.read_result();
@@ -258,7 +258,7 @@ fn an_edit_that_cannot_succeed_is_not_asked_about() {
     let result = talk.heard.iter().find(|line| line["message"]["content"][0]["type"] == "tool_result").unwrap();
     assert!(result.to_string().contains("not found in file"), "{result}");
     assert_eq!(result["tool_result_meta"], Value::Null);
-    // What a file outside holds must not show before somebody has agreed.
+    // The content of a file outside must not show before it is permitted.
     talk.send_prompt("outside");
     talk.read_until(|line| line["type"] == "control_request");
     talk.send_response(json!({"behavior": "deny", "message": "no"}));
@@ -318,7 +318,7 @@ fn a_web_search_is_a_call_of_its_own() {
     assert_eq!(result["tool_use_result"]["results"], json!([links, "Tides rise."]));
     assert_eq!(result["tool_use_result"]["searchCount"], 1);
     assert!(result["message"]["content"][0]["content"].as_str().unwrap().contains("Tides rise."), "{result}");
-    // Without a rule somebody must agree; both lists at once mean nothing.
+    // Without a rule permission is needed; both lists at once mean nothing.
     let refused = stage.lines(&["search"]);
     assert_eq!(refused.last().unwrap()["permission_denials"].as_array().unwrap().len(), 1);
     let planned = stage.lines(&["search", "--allowedTools", "WebSearch", "--permission-mode", "plan"]);

@@ -1,4 +1,4 @@
-//! Work in the background: who is told of it, and when.
+//! Background tasks: which notifications are sent, and when.
 
 use std::fs;
 

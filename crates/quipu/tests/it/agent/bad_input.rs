@@ -28,7 +28,7 @@ fn whoever_waits_is_told_that_the_session_file_cannot_be_written() {
     command.env("CLAUDE_CONFIG_DIR", stage.folder.path.join("config")).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let line = json!({"type": "user", "message": {"role": "user", "content": "hello"}});
-    // Stdin stays open: nobody has to wait for its end.
+    // Stdin stays open: its end must not be waited for.
     writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
     let stdin = child.stdin.take();
     let out = child.wait_with_output().unwrap();
@@ -107,7 +107,7 @@ fn a_hook_that_fails_is_told_of_and_one_that_hangs_ends_with_its_children() {
     );
     let read = |name: &str| fs::read_to_string(stage.folder.path.join(name)).unwrap();
     assert_eq!(read("root").trim(), stage.folder.path.canonicalize().unwrap().to_str().unwrap());
-    // Elsewhere nobody says in a file what runs.
+    // Elsewhere no file says what runs.
     assert!(!cfg!(target_os = "linux") || !runs(&read("child")) && runs(&read("left")));
     std::process::Command::new("kill").arg(read("left").trim()).status().unwrap();
     let file = fs::read_to_string(stage.session_file()).unwrap();

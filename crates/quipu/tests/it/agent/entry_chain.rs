@@ -41,7 +41,7 @@ fn an_answer_that_broke_is_a_branch_that_was_left() {
     assert_eq!(lines.last().unwrap()["is_error"], false);
     let entries = entries(&stage);
     let find = |text: &str| entries.iter().find(|line| line["message"]["content"][0]["text"] == text).unwrap();
-    // What is told with the prompt is the last before the answer.
+    // The reminders sent with the prompt are the last entries before the answer.
     let early = find("Early words.");
     let prompt = entries.iter().rfind(|line| line["type"] == "attachment").unwrap();
     assert_eq!((&early["parentUuid"], &early["message"]["stop_reason"]), (&prompt["uuid"], &Value::Null));

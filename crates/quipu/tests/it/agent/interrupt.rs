@@ -26,7 +26,7 @@ fn interrupt(talk: &mut AgentProcess) -> Value {
     talk.read_result()
 }
 
-/// The text of the last tool result that was told.
+/// The text of the last tool result on the stream.
 fn told(talk: &AgentProcess) -> String {
     let contents = talk.heard.iter().rev().filter(|line| line["type"] == "user");
     let mut results =

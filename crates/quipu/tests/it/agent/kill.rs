@@ -1,5 +1,5 @@
 //! An agent killed with SIGKILL at a random moment of a run of fifty turns: its session
-//! can be resumed, no words of the person are lost, no call without a result is sent.
+//! can be resumed, no user prompt is lost, no call without a result is sent.
 //!
 //! Killed between the blocks of one answer: every complete block is in the file.
 //!
@@ -57,7 +57,7 @@ fn run(stage: &ScriptedAgent, kill: Option<(u32, Duration)>) -> Told {
     'run: while asked < TURNS {
         for _ in 0..if asked % 7 == 6 { 2 } else { 1 } {
             let message = json!({"role": "user", "content": words(asked)});
-            // Nobody may be there to hear it.
+            // The reader may be gone already.
             let _ = writeln!(stdin, "{}", json!({"type": "user", "uuid": id(asked), "message": message}));
             if let Some((_, after)) = kill.filter(|(question, _)| *question == asked) {
                 now.send(after).unwrap();

@@ -108,7 +108,7 @@ fn said(lines: &[Value], lane: usize) -> Vec<String> {
     tidy(shapes)
 }
 
-/// The entries that a host was told of, file by file.
+/// The entries that were mirrored to a host, file by file.
 fn mirrored(said: &[Value]) -> Vec<Value> {
     let mut lines: Vec<&Value> = said.iter().filter(|line| line["type"] == "transcript_mirror").collect();
     // Each file has a writer of its own.

@@ -1,4 +1,4 @@
-//! Settings of whoever administers the machine. The agent reads them from the system's own
+//! Settings of the machine's administrator. The agent reads them from the system's own
 //! folder, so these tests run the engine itself, with another one.
 
 use std::collections::BTreeMap;

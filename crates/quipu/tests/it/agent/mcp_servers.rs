@@ -19,7 +19,7 @@ fn server() -> Value {
     json!({"type": "stdio", "command": "python3", "args": ["server.py"], "env": {}})
 }
 
-/// The servers of the `init` line, each with its status and source, and what was told.
+/// The servers of the `init` line, each with its status and source, and the warnings.
 fn servers(stage: &ScriptedAgent, args: &[&str]) -> (Vec<String>, Vec<String>) {
     let lines = stage.lines(&[&["hello"], args].concat());
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::scripted_agent::ScriptedAgent;
 
-/// What a run of a command in a mode ends with: whether it ran, and what was told.
+/// What a run of a command in a mode ends with: whether it ran, and the output.
 fn ran(script: &str, args: &[&str]) -> (bool, Vec<Value>) {
     let stage = ScriptedAgent::from_script_text(script);
     let lines = stage.lines(&[&["go"], args].concat());

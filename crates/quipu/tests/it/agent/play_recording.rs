@@ -1,4 +1,4 @@
-//! Playing a recording: the agent is started as it was, is told what it was told when
+//! Playing a recording: the agent is started as it was, gets the input it got when
 //! it has said what it had said, and its questions are answered as they were.
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub(super) struct Played {
     pub(super) exits: Vec<Option<i32>>,
     pub(super) requests: Vec<Sent>,
     pub(super) stderr: String,
-    /// Our folder, and what it stands for.
+    /// Our folder, and the recorded folder that it replaces.
     pub(super) cwd: String,
 }
 
@@ -100,7 +100,7 @@ fn sent(seen: ReceivedRequest) -> Sent {
     }
 }
 
-/// Learns which session of ours stands for which of theirs.
+/// Maps a session of ours to the recorded one.
 fn map_ids(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) {
     let session = |line: &Value| line["session_id"].as_str().map(str::to_owned);
     let theirs = run.io.iter().filter(|io| !io.is_in).find_map(|io| session(&io.msg));
@@ -275,7 +275,7 @@ fn kinds(said: &[Value]) -> Vec<String> {
     said.iter().map(|line| format!("{} {} {}", line["type"], line["subtype"], line["request"]["subtype"])).collect()
 }
 
-/// How often each thing was said that somebody may wait for.
+/// Counts of the lines that a step may wait for.
 fn milestones<'a>(said: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in said {
@@ -300,7 +300,7 @@ fn reached(needed: &BTreeMap<String, usize>, found: &BTreeMap<String, usize>) ->
     needed.iter().all(|(kind, count)| found.get(kind).is_some_and(|found| found >= count))
 }
 
-/// Prompts that are echoed tell which id of ours stands for which of theirs.
+/// Echoed prompts map our ids to the recorded ones.
 fn map_prompt_ids(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) {
     let replays = |line: &&Value| line["type"] == "user" && line["isReplay"] == true;
     let theirs = run.io.iter().filter(|io| !io.is_in).map(|io| &io.msg).filter(replays);

@@ -166,7 +166,7 @@ pub(super) fn lines(path: &PathBuf) -> Vec<Value> {
     text.lines().filter(|line| !line.trim().is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Splits the lines of several runs: each begins its clock anew.
+/// Splits the lines of several runs: each restarts its clock.
 fn segments(rows: Vec<Value>) -> Vec<Vec<Io>> {
     let mut segments: Vec<Vec<Io>> = Vec::new();
     let mut last = f64::MAX;

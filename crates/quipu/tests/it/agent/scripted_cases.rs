@@ -181,7 +181,7 @@ fn a_full_context_is_compacted_before_the_next_call() {
         segment(boundary, "compact_metadata", "preserved_segment", "head_uuid"),
         segment(&kept, "compactMetadata", "preservedSegment", "headUuid")
     );
-    // The file says the same to whoever goes on with it.
+    // A resumed session reads the same from the file.
     let id = heard[0]["session_id"].as_str().unwrap().to_owned();
     stage.lines(&["three", "--resume", &id]);
     let seen = stage.answerer.requests();
