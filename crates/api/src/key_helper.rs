@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::error::ApiError;
 use crate::secret::Secret;
@@ -38,32 +40,28 @@ impl KeyHelper {
     /// The key to send; asks for one if there is none that can be used.
     pub(crate) async fn key(&self) -> Result<Secret, ApiError> {
         let usable = |known: &&Known| known.given.is_some_and(|given| given.elapsed() < self.ttl);
-        if let Some(known) = self.known().as_ref().filter(usable) {
+        if let Some(known) = self.known.lock().as_ref().filter(usable) {
             return Ok(known.key.clone());
         }
         let key = (self.ask)().await.map_err(|reason| ApiError::NoKey { reason })?;
         let key = Secret::from(key.trim());
-        *self.known() = Some(Known { key: key.clone(), given: Some(Instant::now()) });
+        *self.known.lock() = Some(Known { key: key.clone(), given: Some(Instant::now()) });
         Ok(key)
     }
 
     /// The API refused the key: the next call asks for another.
     pub(crate) fn refuse(&self) {
-        if let Some(known) = self.known().as_mut() {
+        if let Some(known) = self.known.lock().as_mut() {
             known.given = None;
         }
     }
 
     /// A text without the key.
     pub(crate) fn mask(&self, text: String) -> String {
-        match self.known().as_ref() {
+        match self.known.lock().as_ref() {
             Some(known) => known.key.mask_in(text),
             None => text,
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Option<Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

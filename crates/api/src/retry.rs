@@ -1,7 +1,6 @@
 //! When to try again, and how long to wait before.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
@@ -87,8 +86,7 @@ impl RetryClock for SystemClock {
     }
 
     fn random(&self) -> f64 {
-        // Every `RandomState` has keys of its own: chance enough for jitter.
-        f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
+        fastrand::f64()
     }
 
     fn now(&self) -> SystemTime {

@@ -1,6 +1,5 @@
 //! An answer ready to be sent: status, headers, pieces of the body, and its end.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ pub(crate) struct IdGenerator {
 
 impl Default for IdGenerator {
     fn default() -> Self {
-        Self { seed: RandomState::new().hash_one(0), next_number: AtomicU64::new(1) }
+        Self { seed: fastrand::u64(..), next_number: AtomicU64::new(1) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
@@ -95,7 +96,7 @@ impl ServerState {
     }
 
     pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
-        lock(&self.requests).clone()
+        self.requests.lock().clone()
     }
 
     pub(crate) async fn wait_until(&self, holds: impl Fn(&[ReceivedRequest]) -> bool) {
@@ -103,7 +104,7 @@ impl ServerState {
             let mut changed = std::pin::pin!(self.changed.notified());
             // Listens before it looks, so that no change slips through between the two.
             changed.as_mut().enable();
-            if holds(&lock(&self.requests)) {
+            if holds(&self.requests.lock()) {
                 return;
             }
             changed.await;
@@ -113,8 +114,8 @@ impl ServerState {
     /// Decides how to answer, and writes it down.
     fn respond(desk: &Arc<Self>, mut seen: ReceivedRequest, request_id: &str) -> (ResponseTracker, MockResponse) {
         // Requests are numbered in the order in which they are decided.
-        let mut script = lock(&desk.script);
-        seen.number = lock(&desk.requests).len() + 1;
+        let mut script = desk.script.lock();
+        seen.number = desk.requests.lock().len() + 1;
         let play = desk.choose_response(&mut script, &mut seen, request_id);
         seen.status = play.status;
         let index = seen.number - 1;
@@ -122,7 +123,7 @@ impl ServerState {
             tell(&seen);
             (seen.body, seen.request) = (String::new(), None);
         }
-        lock(&desk.requests).push(seen);
+        desk.requests.lock().push(seen);
         drop(script);
         desk.changed.notify_waiters();
         (ResponseTracker { server: Arc::clone(desk), index, state: ResponseState::ClientDisconnected }, play)
@@ -144,7 +145,7 @@ impl ServerState {
         seen.summary = question.summary();
         let is_message =
             |other: &&ReceivedRequest| RequestKind::from_path(&other.method, &other.path) == Some(RequestKind::Message);
-        let call = lock(&self.requests).iter().filter(is_message).count() + 1;
+        let call = self.requests.lock().iter().filter(is_message).count() + 1;
         let play = script.respond(&question, call, &self.ids, request_id);
         seen.request = Some(question.request);
         match play {
@@ -160,11 +161,6 @@ impl ServerState {
     }
 }
 
-fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves a list of what was seen, which is still true.
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Writes down how an answer ended, also when the other side leaves.
 struct ResponseTracker {
     server: Arc<ServerState>,
@@ -174,7 +170,7 @@ struct ResponseTracker {
 
 impl Drop for ResponseTracker {
     fn drop(&mut self) {
-        if let Some(seen) = lock(&self.server.requests).get_mut(self.index) {
+        if let Some(seen) = self.server.requests.lock().get_mut(self.index) {
             seen.state = self.state;
         }
         self.server.changed.notify_waiters();
