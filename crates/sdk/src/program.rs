@@ -1,18 +1,22 @@
-//! Which program to start, and whether it is new enough.
+//! Finds the agent program and checks its version.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use semver::Version;
 
 use crate::Error;
 
-/// What this crate speaks was first spoken so by this version.
-const MIN_AGENT_VERSION: &str = "2.0.0";
+/// First version with the control protocol that this crate uses.
+const MIN_AGENT_VERSION: Version = Version::new(2, 0, 0);
+const MIN_AGENT_VERSION_TEXT: &str = "2.0.0";
 
-/// The names an agent goes by.
+/// Names of agent programs, in the order they are looked for.
 const PROGRAM_NAMES: [&str; 2] = ["claude", "quipu-agent"];
 
-/// The program to start: the one that was named, the one that `QUIPU_CLI` names,
-/// `claude` or `quipu-agent` on the PATH, `quipu-agent` beside this program.
+/// The program to start: `named`, or the one that `QUIPU_CLI` names, `claude` or
+/// `quipu-agent` on the PATH, or `quipu-agent` in the folder of this program.
 pub(crate) fn find_program(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(named) = named {
         return Ok(named.to_owned());
@@ -21,43 +25,25 @@ pub(crate) fn find_program(named: Option<&Path>) -> Result<PathBuf, Error> {
         return Ok(named.into());
     }
     let path = env::var_os("PATH").unwrap_or_default();
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
-    let path: Vec<PathBuf> = env::split_paths(&path).collect();
-    search_folders(&path, beside).ok_or_else(|| Error::NotFound { names: PROGRAM_NAMES.map(str::to_owned).to_vec() })
+    let bundled = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    search_folders(&path, bundled.as_deref())
+        .ok_or_else(|| Error::NotFound { names: PROGRAM_NAMES.map(str::to_owned).to_vec() })
 }
 
-fn search_folders(path: &[PathBuf], beside: Option<PathBuf>) -> Option<PathBuf> {
-    let on_path = PROGRAM_NAMES.iter().flat_map(|name| path.iter().map(move |folder| program_path(folder, name)));
-    let bundled = beside.map(|folder| program_path(&folder, "quipu-agent"));
-    on_path.chain(bundled).find(|program| is_executable(program))
+/// The first program found in the folders of `path`, or else in the folder `bundled`.
+fn search_folders(path: &OsStr, bundled: Option<&Path>) -> Option<PathBuf> {
+    let find = |name: &str, folders: &OsStr| which::which_in_global(name, Some(folders)).ok()?.next();
+    let on_path = PROGRAM_NAMES.iter().find_map(|name| find(name, path));
+    on_path.or_else(|| find("quipu-agent", bundled?.as_os_str()))
 }
 
-fn program_path(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}{}", env::consts::EXE_SUFFIX))
-}
-
-fn is_executable(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        path.is_file()
-    }
-}
-
-/// An error when an agent says that it is too old. What cannot be read is let pass.
+/// Fails if the version that an agent reports is too old. The version may be followed by
+/// other text; one that cannot be parsed is accepted.
 pub(crate) fn check_version(version: &str) -> Result<(), Error> {
-    let numbers = |text: &str| -> Option<Vec<u64>> {
-        let plain = text.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
-        let numbers: Vec<u64> = plain.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-        (numbers.len() == 3).then_some(numbers)
-    };
-    match (numbers(version), numbers(MIN_AGENT_VERSION)) {
-        (Some(has), Some(needs)) if has < needs => {
-            Err(Error::TooOld { version: version.to_owned(), needed: MIN_AGENT_VERSION })
+    let number = version.split_whitespace().next().unwrap_or_default();
+    match Version::parse(number) {
+        Ok(found) if found < MIN_AGENT_VERSION => {
+            Err(Error::TooOld { version: version.to_owned(), needed: MIN_AGENT_VERSION_TEXT })
         }
         _ => Ok(()),
     }

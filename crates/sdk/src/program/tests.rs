@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn old_versions_are_refused_and_odd_ones_are_let_pass() {
+fn old_versions_are_refused_and_unparsable_ones_accepted() {
     for fine in ["2.0.0", "2.1.325 (quipu-agent 0.1.0)", "3.0.0-beta.1", "10.0.0", "", "nightly", "2.1"] {
         assert!(check_version(fine).is_ok(), "{fine}");
     }
@@ -13,7 +13,7 @@ fn old_versions_are_refused_and_odd_ones_are_let_pass() {
 
 #[cfg(unix)]
 #[test]
-fn the_path_is_looked_through_before_the_folder_of_this_program() {
+fn the_path_is_searched_before_the_folder_of_this_program() {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
@@ -24,8 +24,8 @@ fn the_path_is_looked_through_before_the_folder_of_this_program() {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         path
     };
-    let path = [dir.path().join("a"), dir.path().join("b")];
-    let found = || search_folders(&path, Some(dir.path().join("c")));
+    let path = env::join_paths([dir.path().join("a"), dir.path().join("b")]).unwrap();
+    let found = || search_folders(&path, Some(&dir.path().join("c")));
     assert_eq!(found(), None);
     let bundled = put("c/quipu-agent", 0o755);
     assert_eq!(found(), Some(bundled));
