@@ -34,7 +34,7 @@ async fn main() -> common::ExampleResult {
             common::show(&message);
         }
     }
-    let cost = client.usage().await?.session.total_cost_usd;
+    let cost = client.handle().usage().await?.session.total_cost_usd;
     println!("That cost {} dollars.", cost.get().map_or("no".to_owned(), ToString::to_string));
     client.close().await?;
     Ok(())

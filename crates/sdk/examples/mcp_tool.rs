@@ -36,7 +36,7 @@ async fn main() -> common::ExampleResult {
     });
     let options = stage.options().mcp_server(store).allow_tool("mcp__store__stock");
     let mut client = Client::connect(options).await?;
-    for server in client.mcp_status().await?.servers {
+    for server in client.handle().mcp_status().await?.servers {
         println!("{} is {}", server.name, server.status);
     }
     for prompt in ["how many apples are there?", "and melons?"] {

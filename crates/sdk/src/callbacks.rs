@@ -1,35 +1,40 @@
-//! What an agent asks its host: permissions, hooks, messages for MCP servers.
+//! Handles control requests of the agent: permission requests, hooks, MCP messages.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use quipu_message::control::request::{CanUseTool, HookCallback, McpMessage};
 use quipu_message::control::{ControlRequest, ControlResponse, RequestBody};
 use quipu_message::{Entry, Json};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
-use crate::client::Handle;
+use crate::LOG_TARGET;
 use crate::conversation_state::ConversationState;
+use crate::handle::Handle;
 use crate::mcp::McpBridge;
 use crate::permission::Decision;
 
-/// How many questions of an agent may be under way at once.
+/// Control requests of the agent that may run at once; further ones are refused.
 const MAX_RUNNING_CALLBACKS: usize = 1000;
-/// How many answers may wait for an agent to read them.
+/// Responses that may wait for the agent to read them; further ones are dropped.
 const MAX_UNREAD_RESPONSES: usize = 16 * MAX_RUNNING_CALLBACKS;
+/// How long a response may wait for the agent to read it.
+const RESPONSE_WRITE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a callback may need besides what it is asked.
+/// Second argument of every callback.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallbackContext {
-    /// The conversation, to ask or change something in it.
+    /// The conversation, for control requests from inside the callback.
     pub handle: Handle,
-    /// Cancelled when the agent no longer wants the answer; the callback is dropped then.
+    /// Cancelled when the agent withdraws its request; the callback's future is dropped then.
     pub cancelled: CancellationToken,
 }
 
@@ -39,137 +44,130 @@ pub(crate) type HookFn =
 pub(crate) type RequestFn =
     Arc<dyn Fn(RequestBody, CallbackContext) -> BoxFuture<'static, Result<Json, String>> + Send + Sync>;
 
-/// The host's side of an agent's questions.
+/// The callbacks of the host.
 #[derive(Default)]
 pub(crate) struct Callbacks {
     pub(crate) permission: Option<PermissionFn>,
     pub(crate) permission_timeout: Option<Duration>,
+    /// Hooks with their timeouts, by callback ID.
     pub(crate) hooks: HashMap<String, (HookFn, Option<Duration>)>,
     pub(crate) mcp_servers: HashMap<String, McpBridge>,
     pub(crate) on_request: Option<RequestFn>,
-    running: Mutex<HashMap<String, CancellationToken>>,
-    unread_responses: AtomicUsize,
-    /// Cancelled at the end of the conversation.
-    ended: CancellationToken,
 }
 
-impl Callbacks {
-    fn running(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+/// Runs the callbacks of one conversation, each in a task of its own.
+pub(crate) struct CallbackRunner {
+    state: Arc<ConversationState>,
+    callbacks: Callbacks,
+    /// Requests without a response yet, by request ID.
+    running: Mutex<HashMap<String, CancellationToken>>,
+    unread_responses: AtomicUsize,
+}
+
+impl CallbackRunner {
+    pub(crate) fn new(state: Arc<ConversationState>, callbacks: Callbacks) -> Arc<Self> {
+        Arc::new(Self { state, callbacks, running: Mutex::default(), unread_responses: AtomicUsize::new(0) })
     }
 
-    /// The agent no longer wants an answer.
+    /// The agent withdraws a request: its callback is dropped, no response is sent.
     pub(crate) fn cancel(&self, request_id: &str) {
-        if let Some(token) = self.running().remove(request_id) {
+        if let Some(token) = self.running.lock().remove(request_id) {
             token.cancel();
         }
     }
 
-    /// The conversation is over.
-    pub(crate) fn cancel_all(&self) {
-        self.ended.cancel();
-    }
-}
-
-/// Answers a question of the agent, beside everything else.
-pub(crate) fn handle_request(link: &Arc<ConversationState>, request: ControlRequest) {
-    let id = request.request_id.clone();
-    let token = link.callbacks.ended.child_token();
-    {
-        let mut running = link.callbacks.running();
-        if running.len() >= MAX_RUNNING_CALLBACKS {
-            drop(running);
-            return send_response(link, ControlResponse::error(id, "too many requests at once"));
+    /// Starts the callback for a request; its response is sent when it is done.
+    pub(crate) fn handle_request(self: &Arc<Self>, request: ControlRequest) {
+        let id = request.request_id.clone();
+        let token = self.state.callbacks_cancelled.child_token();
+        {
+            let mut running = self.running.lock();
+            if running.len() >= MAX_RUNNING_CALLBACKS {
+                drop(running);
+                return self.send_response(ControlResponse::error(id, "too many requests at once"));
+            }
+            running.insert(id.clone(), token.clone());
         }
-        running.insert(id.clone(), token.clone());
-    }
-    let link = Arc::clone(link);
-    tokio::spawn(async move {
-        let _room = link.mailbox.expect_response();
-        let context = CallbackContext { handle: Handle::new(Arc::clone(&link)), cancelled: token.clone() };
-        // A callback that panics has answered that it failed; nobody else notices.
-        let answering = AssertUnwindSafe(run_callback(&link, request, context)).catch_unwind();
-        let response = tokio::select! {
-            biased;
-            () = token.cancelled() => return,
-            response = answering => response.unwrap_or_else(|_| ControlResponse::error(&id, "the callback panicked")),
+        let runner = Arc::clone(self);
+        let span = tracing::debug_span!(target: LOG_TARGET, "callback", subtype = request.request.tag(), id = %id);
+        let task = async move {
+            let _expectation = runner.state.mailbox.expect_response();
+            let context = CallbackContext { handle: Handle::new(Arc::clone(&runner.state)), cancelled: token.clone() };
+            // A panic becomes an error response and does not reach the other tasks.
+            let response = AssertUnwindSafe(runner.run_callback(request, context)).catch_unwind();
+            let response = tokio::select! {
+                biased;
+                () = token.cancelled() => return,
+                response = response => response.unwrap_or_else(|_| ControlResponse::error(&id, "the callback panicked")),
+            };
+            // No response if the request was withdrawn in the meantime.
+            if runner.running.lock().remove(&id).is_some() {
+                runner.send_response(response);
+            }
         };
-        // Withdrawn while it was answered: nobody waits for it.
-        if link.callbacks.running().remove(&id).is_some() {
-            send_response(&link, response);
-        }
-    });
-}
-
-/// Says something to the agent, without waiting for it to listen. One that asks and asks
-/// and never listens is not answered any more.
-pub(crate) fn send_response(link: &Arc<ConversationState>, response: ControlResponse) {
-    if link.callbacks.unread_responses.fetch_add(1, Ordering::Relaxed) >= MAX_UNREAD_RESPONSES {
-        link.callbacks.unread_responses.fetch_sub(1, Ordering::Relaxed);
-        let id = response.response.request_id().unwrap_or_default();
-        return link.report_bad_line(id.as_bytes(), "a question of an agent that reads no answers");
+        tokio::spawn(task.instrument(span));
     }
-    let link = Arc::clone(link);
-    tokio::spawn(async move {
-        let line = Entry::ControlResponse(Box::new(response));
-        let _ = link.write("writing an answer", &line, Duration::from_secs(600)).await;
-        link.callbacks.unread_responses.fetch_sub(1, Ordering::Relaxed);
-    });
-}
 
-async fn run_callback(
-    link: &Arc<ConversationState>,
-    request: ControlRequest,
-    context: CallbackContext,
-) -> ControlResponse {
-    let id = request.request_id.clone();
-    let answer = match request.request {
-        RequestBody::CanUseTool(asked) if link.callbacks.permission.is_some() => {
-            decide_permission(link, *asked, context).await
+    /// Queues a response and returns at once. Responses to an agent that sends requests
+    /// but does not read are dropped beyond a limit, so that memory stays bounded.
+    pub(crate) fn send_response(self: &Arc<Self>, response: ControlResponse) {
+        if self.unread_responses.fetch_add(1, Ordering::Relaxed) >= MAX_UNREAD_RESPONSES {
+            self.unread_responses.fetch_sub(1, Ordering::Relaxed);
+            let id = response.response.request_id().unwrap_or_default();
+            return self.state.report_bad_line(id.as_bytes(), "request of an agent that does not read responses");
         }
-        RequestBody::HookCallback(due) => run_hook(link, *due, context).await,
-        RequestBody::McpMessage(message) => forward_to_server(link, *message).await,
-        other => match &link.callbacks.on_request {
-            Some(callback) => callback(other, context).await,
-            None => return ControlResponse::unsupported(&ControlRequest::new(id, other)),
-        },
-    };
-    match answer {
-        Ok(answer) => ControlResponse::success(id, Some(answer)),
-        Err(error) => ControlResponse::error(id, error),
+        let runner = Arc::clone(self);
+        tokio::spawn(async move {
+            let line = Entry::ControlResponse(Box::new(response));
+            let _ = runner.state.write("writing a control response", &line, RESPONSE_WRITE_TIMEOUT).await;
+            runner.unread_responses.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    async fn run_callback(&self, request: ControlRequest, context: CallbackContext) -> ControlResponse {
+        let id = request.request_id.clone();
+        let result = match (request.request, &self.callbacks.permission) {
+            (RequestBody::CanUseTool(request), Some(callback)) => {
+                Ok(self.decide_permission(callback, *request, context).await)
+            }
+            (RequestBody::HookCallback(call), _) => self.run_hook(*call, context).await,
+            (RequestBody::McpMessage(message), _) => self.forward_to_server(*message).await,
+            (other, _) => match &self.callbacks.on_request {
+                Some(callback) => callback(other, context).await,
+                None => return ControlResponse::unsupported(&ControlRequest::new(id, other)),
+            },
+        };
+        match result {
+            Ok(response) => ControlResponse::success(id, Some(response)),
+            Err(error) => ControlResponse::error(id, error),
+        }
+    }
+
+    async fn decide_permission(&self, callback: &PermissionFn, request: CanUseTool, context: CallbackContext) -> Json {
+        let input = request.input.clone();
+        let decision = with_timeout(self.callbacks.permission_timeout, callback(request, context)).await;
+        decision.unwrap_or_else(|| Decision::deny("No answer came in time.")).into_response(&input)
+    }
+
+    async fn run_hook(&self, call: HookCallback, context: CallbackContext) -> Result<Json, String> {
+        let Some((hook, timeout)) = self.callbacks.hooks.get(&call.callback_id) else {
+            return Err(format!("no hook has the callback ID {}", call.callback_id));
+        };
+        with_timeout(*timeout, hook(call, context)).await.unwrap_or_else(|| Err("the hook timed out".to_owned()))
+    }
+
+    async fn forward_to_server(&self, message: McpMessage) -> Result<Json, String> {
+        let Some(server) = self.callbacks.mcp_servers.get(&message.server_name) else {
+            return Err(format!("no MCP server is named {}", message.server_name));
+        };
+        server.exchange(message.message).await
     }
 }
 
-async fn decide_permission(
-    link: &ConversationState,
-    asked: CanUseTool,
-    context: CallbackContext,
-) -> Result<Json, String> {
-    let Some(callback) = &link.callbacks.permission else { return Err("nobody to ask".to_owned()) };
-    let input = asked.input.clone();
-    let decision = with_timeout(link.callbacks.permission_timeout, callback(asked, context)).await;
-    // Late is no.
-    Ok(decision.unwrap_or_else(|| Decision::deny("No answer came in time.")).into_response(&input))
-}
-
-async fn run_hook(link: &ConversationState, due: HookCallback, context: CallbackContext) -> Result<Json, String> {
-    let Some((hook, patience)) = link.callbacks.hooks.get(&due.callback_id) else {
-        return Err(format!("no hook is called {}", due.callback_id));
-    };
-    with_timeout(*patience, hook(due, context)).await.unwrap_or_else(|| Err("the hook took too long".to_owned()))
-}
-
-async fn forward_to_server(link: &ConversationState, message: McpMessage) -> Result<Json, String> {
-    let Some(server) = link.callbacks.mcp_servers.get(&message.server_name) else {
-        return Err(format!("no MCP server is called {}", message.server_name));
-    };
-    server.exchange(message.message).await
-}
-
-/// What a future gives, or none when it takes too long.
-async fn with_timeout<T>(patience: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
-    match patience {
-        Some(patience) => tokio::time::timeout(patience, future).await.ok(),
+/// The output of a future; `None` if it takes longer than `timeout`.
+async fn with_timeout<T>(timeout: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
+    match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, future).await.ok(),
         None => Some(future.await),
     }
 }

@@ -1,8 +1,8 @@
-//! The tasks of one conversation: reading, writing, and seeing it to its end.
+//! The tasks of one conversation: they read, write, and shut the agent down.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use quipu_message::control::{ControlRequest, ControlResponse};
@@ -11,94 +11,103 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
-use crate::callbacks;
-use crate::conversation_state::{ConversationEnd, ConversationState, OutgoingLine};
+use crate::LOG_TARGET;
+use crate::callbacks::CallbackRunner;
+use crate::conversation_state::{ConversationEnd, ConversationState, OutgoingLine, StderrFn};
 use crate::lines::{AsyncLineReader, ReadLine};
 use crate::received::Received;
 use crate::transport::{Connection, Peer};
 use crate::{Error, Exit};
 
-/// Hears a line of stderr.
-pub(crate) type StderrFn = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// How long an agent may take to end once it has closed its side or was asked to end.
+/// How long an agent may take to exit after it closed its output or got a signal.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 const MAX_STDERR_LINE_BYTES: usize = 64 * 1024;
 
-/// What a conversation is driven with.
+/// Values of [`Options`](crate::Options) that the tasks need.
 pub(crate) struct DriverOptions {
     pub(crate) max_line_bytes: usize,
-    /// How long the agent may go on after it was told that nothing more comes.
+    /// How long the agent may run on after its input was closed.
     pub(crate) close_timeout: Duration,
     pub(crate) on_stderr: Option<StderrFn>,
 }
 
-/// Starts the tasks.
+/// Starts the tasks that read, write, and read stderr.
 pub(crate) fn spawn_tasks(
-    link: &Arc<ConversationState>,
+    state: &Arc<ConversationState>,
+    callbacks: Arc<CallbackRunner>,
     lines: mpsc::Receiver<OutgoingLine>,
     connection: Connection,
-    driving: DriverOptions,
+    options: DriverOptions,
 ) {
     let Connection { reader, writer, stderr, peer } = connection;
-    let writing = tokio::spawn(write_lines(writer, lines, link.input_closed.clone()));
-    let hearing = stderr.map(|stderr| tokio::spawn(read_stderr(Arc::clone(link), stderr, driving.on_stderr)));
-    let link = Arc::clone(link);
-    let lines = AsyncLineReader::new(reader, driving.max_line_bytes);
-    let reading = ReaderTask { state: link, lines, peer, exit: None, close_timeout: driving.close_timeout };
-    tokio::spawn(async move {
-        reading.run(hearing).await;
-        writing.abort();
-    });
+    let writer_task = tokio::spawn(write_lines(writer, lines, state.input_closed.clone()));
+    let stderr_task = stderr.map(|stderr| tokio::spawn(read_stderr(Arc::clone(state), stderr, options.on_stderr)));
+    let state = Arc::clone(state);
+    let lines = AsyncLineReader::new(reader, options.max_line_bytes);
+    let reader = ReaderTask { state, callbacks, lines, peer, exit: None, close_timeout: options.close_timeout };
+    let span = tracing::debug_span!(target: LOG_TARGET, "session");
+    let task = async move {
+        reader.run(stderr_task).await;
+        writer_task.abort();
+    };
+    tokio::spawn(task.instrument(span));
 }
 
-/// Writes lines until all is said, or nobody reads them.
+/// Writes lines until the input is closed or the agent stops reading.
 async fn write_lines(
     mut writer: Box<dyn AsyncWrite + Send + Unpin>,
     mut lines: mpsc::Receiver<OutgoingLine>,
-    said_all: CancellationToken,
+    input_closed: CancellationToken,
 ) {
     loop {
         let line = tokio::select! {
             biased;
             line = lines.recv() => line,
-            () = said_all.cancelled(), if !lines.is_closed() => {
+            () = input_closed.cancelled(), if !lines.is_closed() => {
                 lines.close();
                 continue;
             }
         };
-        let Some(OutgoingLine { bytes, on_written: written }) = line else { break };
+        let Some(OutgoingLine { bytes, on_written }) = line else { break };
         if writer.write_all(&bytes).await.is_err() || writer.flush().await.is_err() {
             break;
         }
-        let _ = written.send(());
+        let _ = on_written.send(());
     }
     let _ = writer.shutdown().await;
 }
 
-async fn read_stderr(link: Arc<ConversationState>, stderr: Box<dyn AsyncRead + Send + Unpin>, tell: Option<StderrFn>) {
+async fn read_stderr(
+    state: Arc<ConversationState>,
+    stderr: Box<dyn AsyncRead + Send + Unpin>,
+    on_stderr: Option<StderrFn>,
+) {
     let mut lines = AsyncLineReader::new(stderr, MAX_STDERR_LINE_BYTES);
     while let Ok(Some(ReadLine::Line(bytes) | ReadLine::TooLong(bytes) | ReadLine::Torn(bytes))) = lines.next().await {
         let line = String::from_utf8_lossy(&bytes);
-        link.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(&line);
-        if let Some(tell) = &tell {
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tell(&line)));
+        state.stderr.lock().push(&line);
+        if let Some(on_stderr) = &on_stderr {
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_stderr(&line)));
         }
     }
 }
 
+/// Reads the agent's output, dispatches it, and ends the conversation.
 struct ReaderTask {
     state: Arc<ConversationState>,
+    callbacks: Arc<CallbackRunner>,
     lines: AsyncLineReader<Box<dyn AsyncRead + Send + Unpin>>,
     peer: Box<dyn Peer>,
-    /// How the agent has ended, when that is known before its side is closed.
+    /// Exit of the agent, if it exited before its output was closed.
     exit: Option<Exit>,
     close_timeout: Duration,
 }
 
 impl Drop for ReaderTask {
-    /// When the runtime goes away, or a transport panics, nobody is left waiting.
+    /// Ends the conversation also if the runtime shuts down or a transport panics, so that
+    /// no request waits forever.
     fn drop(&mut self) {
         self.state.end(ConversationEnd { exit: Exit::default(), error: Some(Error::Closed) });
     }
@@ -106,31 +115,36 @@ impl Drop for ReaderTask {
 
 /// Why reading ended.
 enum StopReason {
-    /// The agent closed its side.
+    /// The agent closed its output.
     EndOfOutput,
-    /// The agent said that it cannot go on, or cannot be read.
+    /// The agent reported a fatal error, or its output cannot be read.
     Failed(Error),
-    /// The caller wants no more.
+    /// The client was dropped.
     Abandoned,
-    /// The agent did not end in time.
+    /// The agent did not exit within the close timeout.
     TimedOut,
 }
 
 impl ReaderTask {
-    async fn run(mut self, hearing: Option<tokio::task::JoinHandle<()>>) {
+    /// Reads to the end, makes sure that the agent has exited, and decides whether that was
+    /// expected.
+    ///
+    /// An exit is an error if a prompt still has no result, if a signal killed the agent, or
+    /// if it failed before its first result; a failed turn exits with a code and has a
+    /// result, which is reported already. None of this counts if the host asked for the end.
+    async fn run(mut self, stderr_task: Option<tokio::task::JoinHandle<()>>) {
         let stopped = self.read_until_stopped().await;
         if matches!(stopped, StopReason::Abandoned) {
-            self.state.callbacks.cancel_all();
+            self.state.callbacks_cancelled.cancel();
         }
         let mut exit = self.shut_down_peer(&stopped).await;
-        if let Some(mut hearing) = hearing
-            && timeout(EXIT_GRACE, &mut hearing).await.is_err()
+        if let Some(mut stderr_task) = stderr_task
+            && timeout(EXIT_GRACE, &mut stderr_task).await.is_err()
         {
-            // Something the agent has started still holds the pipe.
-            hearing.abort();
+            // A process that the agent started still holds the pipe.
+            stderr_task.abort();
         }
         exit.stderr = self.state.stderr_tail();
-        // A turn that failed ends with a result and an exit code, and both are as they should be.
         let early = self.state.is_in_turn.load(Ordering::Acquire)
             || exit.signal.is_some()
             || !exit.is_success() && !self.state.has_had_result.load(Ordering::Acquire);
@@ -139,20 +153,21 @@ impl ReaderTask {
             StopReason::EndOfOutput if early && !self.state.is_closing() => Some(Error::Ended(exit.clone())),
             _ => None,
         };
+        tracing::debug!(target: LOG_TARGET, code = exit.code, signal = exit.signal, failed = error.is_some(), "ended");
         self.state.end(ConversationEnd { exit, error });
     }
 
     async fn read_until_stopped(&mut self) -> StopReason {
-        let link = Arc::clone(&self.state);
+        let state = Arc::clone(&self.state);
         let grace = self.close_timeout;
         let overtime = async {
-            link.finish.cancelled().await;
-            link.input_closed.cancel();
+            state.finish.cancelled().await;
+            state.input_closed.cancel();
             tokio::time::sleep(grace).await;
         };
         tokio::select! {
             stopped = self.read_entries() => stopped,
-            () = link.abort.cancelled() => StopReason::Abandoned,
+            () = state.abort.cancelled() => StopReason::Abandoned,
             () = overtime => StopReason::TimedOut,
         }
     }
@@ -162,7 +177,7 @@ impl ReaderTask {
             let line = match self.next_line().await {
                 Ok(Some(ReadLine::Line(line))) => line,
                 Ok(Some(ReadLine::TooLong(head))) => {
-                    self.state.report_bad_line(&head, "longer than allowed");
+                    self.state.report_bad_line(&head, "longer than the limit");
                     continue;
                 }
                 Ok(Some(ReadLine::Torn(rest))) => {
@@ -185,14 +200,15 @@ impl ReaderTask {
         }
     }
 
-    /// The next piece of what the agent says; none at the end. An agent that is dead and
-    /// silent has come to its end too: something it has started holds its pipe open.
+    /// The next line of the agent's output; `None` at its end. The output also ends when the
+    /// agent has exited and nothing came for a while: a process that it started may hold the
+    /// pipe open for ever.
     async fn next_line(&mut self) -> io::Result<Option<ReadLine>> {
-        if let Some(piece) = self.lines.next_buffered() {
-            return Ok(Some(piece));
+        if let Some(line) = self.lines.next_buffered() {
+            return Ok(Some(line));
         }
         let Self { lines, peer, exit, .. } = self;
-        let dead_and_silent = async {
+        let exited_and_silent = async {
             if exit.is_none() {
                 match peer.wait().await {
                     Ok(ended) => *exit = Some(ended),
@@ -203,8 +219,8 @@ impl ReaderTask {
         };
         tokio::select! {
             biased;
-            piece = lines.next() => piece,
-            () = dead_and_silent => Ok(None),
+            line = lines.next() => line,
+            () = exited_and_silent => Ok(None),
         }
     }
 
@@ -213,23 +229,23 @@ impl ReaderTask {
             Entry::ControlResponse(response) => {
                 let id = response.response.request_id().unwrap_or_default().into_owned();
                 if !self.state.complete_request(*response) {
-                    self.state.report_bad_line(id.as_bytes(), "an answer to a question that nobody waits for");
+                    self.state.report_bad_line(id.as_bytes(), "response to a request that is not pending");
                 }
             }
-            Entry::ControlRequest(request) => callbacks::handle_request(&self.state, *request),
-            Entry::ControlCancelRequest(cancel) => self.state.callbacks.cancel(&cancel.request_id),
+            Entry::ControlRequest(request) => self.callbacks.handle_request(*request),
+            Entry::ControlCancelRequest(cancel) => self.callbacks.cancel(&cancel.request_id),
             entry => {
-                // Whoever speaks after a result is in the turn of a prompt that was said before it.
-                let speaker = match &entry {
-                    Entry::Assistant(said) => Some(&said.envelope),
-                    Entry::StreamEvent(piece) => Some(&piece.envelope),
+                // Output of the main agent after a result belongs to the turn of a queued prompt.
+                let envelope = match &entry {
+                    Entry::Assistant(assistant) => Some(&assistant.envelope),
+                    Entry::StreamEvent(event) => Some(&event.envelope),
                     _ => None,
                 };
                 if matches!(entry, Entry::Result(_)) {
                     self.state.is_in_turn.store(false, Ordering::Release);
                     self.state.has_had_result.store(true, Ordering::Release);
                 } else if self.state.has_had_result.load(Ordering::Acquire)
-                    && speaker.is_some_and(|envelope| !envelope.parent_tool_use_id.is_value())
+                    && envelope.is_some_and(|envelope| !envelope.parent_tool_use_id.is_value())
                 {
                     self.state.is_in_turn.store(true, Ordering::Release);
                 }
@@ -239,20 +255,17 @@ impl ReaderTask {
         }
     }
 
-    /// A line that is no message is told of; when it asks something it is answered.
+    /// Reports a line that is not a message; if it is a control request, it gets an error response.
     fn handle_bad_line(&self, text: &str, error: &ReadError) {
         self.state.report_bad_line(text.as_bytes(), error_with_source(error));
         if let ReadError::Malformed(_) = error
             && let Some(request) = ControlRequest::from_unreadable(text)
         {
-            callbacks::send_response(
-                &self.state,
-                ControlResponse::error(&request.request_id, error_with_source(error)),
-            );
+            self.callbacks.send_response(ControlResponse::error(&request.request_id, error_with_source(error)));
         }
     }
 
-    /// Sees to it that the agent has ended.
+    /// Waits for the agent to exit; sends SIGTERM, then SIGKILL, if it does not.
     async fn shut_down_peer(&mut self, stopped: &StopReason) -> Exit {
         if matches!(stopped, StopReason::EndOfOutput) {
             if let Some(exit) = self.exit.take() {
@@ -275,7 +288,7 @@ impl ReaderTask {
     }
 }
 
-/// An error with what caused it.
+/// The message of an error and its cause.
 fn error_with_source(error: &ReadError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),

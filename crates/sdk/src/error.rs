@@ -72,7 +72,7 @@ pub enum Error {
         /// What was asked.
         request: String,
         /// The answer as it came.
-        answer: Json,
+        response: Json,
         /// What is wrong with it.
         #[source]
         source: Arc<serde_json::Error>,

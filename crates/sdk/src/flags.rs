@@ -6,12 +6,13 @@ use std::path::Path;
 
 use quipu_message::control::request::Initialize;
 use quipu_message::control::setup::{HookMatcher, McpConfig, McpSdk, McpServerConfig};
+use quipu_message::values::SettingSource;
 use quipu_message::{Json, Maybe};
 use serde_json::Number;
 
 use crate::callbacks::Callbacks;
-use crate::options::choices::insert_setting;
-use crate::options::{Options, SettingSource, Skills, SystemPrompt, ThinkingMode};
+use crate::choices::{Skills, SystemPrompt, ThinkingMode, insert_setting};
+use crate::options::Options;
 use crate::transport::Subprocess;
 use crate::{Error, program};
 
@@ -211,7 +212,7 @@ impl Options {
             });
             hooks.insert(id, (hook.callback.clone(), hook.timeout));
         }
-        let hello = Initialize {
+        let initialize = Initialize {
             hooks: if by_event.is_empty() { Maybe::Null } else { Maybe::Value(Json::from_serialize(&by_event)) },
             agents: (!self.agents.is_empty()).then(|| Json::from_serialize(&self.agents)).into(),
             skills: match &self.skills {
@@ -222,13 +223,14 @@ impl Options {
             exclude_dynamic_sections: self.exclude_dynamic_sections.then_some(true).into(),
             ..Initialize::default()
         };
-        let mut callbacks = Callbacks::default();
-        callbacks.permission = self.can_use_tool.clone();
-        callbacks.permission_timeout = self.permission_timeout;
-        callbacks.hooks = hooks;
-        callbacks.mcp_servers = self.in_process_servers.iter().map(|(name, start)| (name.clone(), start())).collect();
-        callbacks.on_request = self.on_request.clone();
-        (hello, callbacks)
+        let callbacks = Callbacks {
+            permission: self.can_use_tool.clone(),
+            permission_timeout: self.permission_timeout,
+            hooks,
+            mcp_servers: self.in_process_servers.iter().map(|(name, start)| (name.clone(), start())).collect(),
+            on_request: self.on_request.clone(),
+        };
+        (initialize, callbacks)
     }
 }
 

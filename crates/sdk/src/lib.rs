@@ -20,11 +20,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod callbacks;
+mod choices;
 mod client;
 mod conversation_state;
 mod driver;
 mod error;
 mod flags;
+mod handle;
 mod hooks;
 mod lines;
 mod mailbox;
@@ -40,11 +42,13 @@ pub mod sessions;
 pub mod transport;
 
 pub use callbacks::CallbackContext;
-pub use client::{Client, Handle};
+pub use choices::{Skills, SystemPrompt, ThinkingMode};
+pub use client::Client;
 pub use conversation_state::BadLine;
 pub use error::{Error, Exit};
+pub use handle::Handle;
 pub use hooks::Hook;
-pub use options::{Effort, Options, PermissionMode, SettingSource, Skills, SystemPrompt, ThinkingMode};
+pub use options::Options;
 pub use permission::Decision;
 pub use prompt::{Prompt, user_message};
 pub use query::{Query, query, query_over, query_result};
@@ -56,6 +60,7 @@ pub use schemars;
 
 pub use quipu_message::context_ref::{ContextKind, ContextRef};
 pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfig, McpSse, McpStdio};
+pub use quipu_message::values::{Effort, PermissionMode, SettingSource};
 pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
 
 /// What holds closures and tasks is shown by its name alone.
@@ -73,3 +78,6 @@ opaque! {
     Client, CallbackContext, Handle, Hook, Options, Prompt, Query,
     mcp::Server, mcp::ToolOutput, transport::Connection, transport::MemoryPeer, transport::MemoryTransport,
 }
+
+/// Target of the spans and events of this crate.
+const LOG_TARGET: &str = "quipu::sdk";

@@ -1,27 +1,28 @@
-//! Messages that wait for the caller, in bounded memory.
+//! Messages that the host has not read yet, in bounded memory.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::Error;
 use crate::received::Received;
 
-/// What a message takes besides its text, more or less.
+/// Rough size of a message in memory besides its text.
 const MESSAGE_OVERHEAD_BYTES: usize = 1024;
 
-/// What has been heard and not yet been taken.
+/// Queue of messages between the reader task and the host.
 ///
-/// When it is full nothing more is read from the agent, which then waits. As long as
-/// somebody waits for an answer of the agent (which stands behind these messages) it
-/// may grow eight times as large.
+/// While it is full, nothing is read from the agent, whose writes then block. A control
+/// response comes after the messages before it, so a host that waits for one and reads no
+/// messages would wait for ever: as long as a response is pending, the queue may grow to
+/// eight times its capacity.
 pub(crate) struct Mailbox {
     state: Mutex<MailboxState>,
-    /// Something came, or the end.
+    /// A message was added, or the conversation ended.
     message_added: Notify,
-    /// Something was taken, or somebody waits for an answer.
+    /// A message was taken, or the limit was raised.
     space_freed: Notify,
     pending_responses: AtomicUsize,
     capacity_bytes: usize,
@@ -31,32 +32,28 @@ pub(crate) struct Mailbox {
 struct MailboxState {
     queue: VecDeque<Received>,
     bytes: usize,
-    /// How it ended; the error is told once.
+    /// Set at the end of the conversation; the error is returned once.
     end: Option<Option<Error>>,
-    /// Nobody listens any more.
+    /// The client was dropped: new messages are discarded.
     is_abandoned: bool,
 }
 
 impl Mailbox {
-    pub(crate) fn new(size: usize) -> Self {
+    pub(crate) fn new(capacity_bytes: usize) -> Self {
         Self {
             state: Mutex::default(),
             message_added: Notify::new(),
             space_freed: Notify::new(),
             pending_responses: AtomicUsize::new(0),
-            capacity_bytes: size,
+            capacity_bytes,
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, MailboxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts a message in when there is room.
+    /// Adds a message, after waiting for room.
     pub(crate) async fn push(&self, message: Received) {
         loop {
             {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if state.is_abandoned {
                     return;
                 }
@@ -76,11 +73,11 @@ impl Mailbox {
         self.message_added.notify_one();
     }
 
-    /// The next message; none after the end.
+    /// The next message; `None` after the end.
     pub(crate) async fn pop(&self) -> Option<Result<Received, Error>> {
         loop {
             {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if let Some(message) = state.queue.pop_front() {
                     state.bytes -= message_bytes(&message);
                     self.space_freed.notify_one();
@@ -94,22 +91,22 @@ impl Mailbox {
         }
     }
 
-    /// Nothing more will come.
+    /// Ends the queue after the messages that are in it.
     pub(crate) fn end(&self, error: Option<Error>) {
-        self.state().end.get_or_insert(error);
+        self.state.lock().end.get_or_insert(error);
         self.message_added.notify_one();
     }
 
-    /// Nobody will take anything any more.
+    /// Discards all messages, and those that follow.
     pub(crate) fn abandon(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_abandoned = true;
         state.queue = VecDeque::new();
         state.bytes = 0;
         self.space_freed.notify_one();
     }
 
-    /// Makes room for what stands before an answer, as long as the guard lives.
+    /// Raises the limit while the returned guard lives.
     pub(crate) fn expect_response(&self) -> ResponseExpectation<'_> {
         self.pending_responses.fetch_add(1, Ordering::Relaxed);
         self.space_freed.notify_one();
@@ -117,12 +114,12 @@ impl Mailbox {
     }
 }
 
-/// What a message counts for, in bytes.
+/// Bytes that a message counts for.
 fn message_bytes(message: &Received) -> usize {
     message.line.len() + MESSAGE_OVERHEAD_BYTES
 }
 
-/// Somebody waits for an answer.
+/// A pending control response; see [`Mailbox`].
 pub(crate) struct ResponseExpectation<'a>(&'a Mailbox);
 
 impl Drop for ResponseExpectation<'_> {

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use quipu_message::Json;
 use quipu_message::control::response::McpMessageResponse;
 use rmcp::handler::server::tool::{schema_for_input, schema_for_type};
@@ -250,7 +251,7 @@ impl McpBridge {
 
     /// Says hello for an agent that has not: some know what the server would say.
     fn ensure_initialized(&self, message: &Value) -> Result<(), String> {
-        let mut greeted = self.is_initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut greeted = self.is_initialized.lock();
         if !std::mem::replace(&mut *greeted, true) && message["method"] != "initialize" {
             let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
                 "clientInfo": { "name": "quipu-sdk", "version": env!("CARGO_PKG_VERSION") } });
@@ -262,7 +263,7 @@ impl McpBridge {
 
     async fn request(&self, id: Value, message: Value) -> Result<Value, String> {
         let (answer, comes) = oneshot::channel();
-        lock(&self.pending).insert(id.to_string(), answer);
+        self.pending.lock().insert(id.to_string(), answer);
         let _forget = PendingReplyGuard { bridge: self, id };
         self.send(message)?;
         comes.await.map_err(|_| "the MCP server has ended".to_owned())
@@ -279,10 +280,6 @@ impl Drop for McpBridge {
     }
 }
 
-fn lock(waiting: &PendingReplies) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<Value>>> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Whoever stops waiting is forgotten, and the server need not go on for them.
 struct PendingReplyGuard<'a> {
     bridge: &'a McpBridge,
@@ -291,7 +288,7 @@ struct PendingReplyGuard<'a> {
 
 impl Drop for PendingReplyGuard<'_> {
     fn drop(&mut self) {
-        if lock(&self.bridge.pending).remove(&self.id.to_string()).is_some() {
+        if self.bridge.pending.lock().remove(&self.id.to_string()).is_some() {
             let params = json!({ "requestId": self.id });
             let _ =
                 self.bridge.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
@@ -309,7 +306,7 @@ struct BridgeTransport {
 impl BridgeTransport {
     fn complete(waiting: &PendingReplies, message: Value) {
         let id = message.get("id").map(Value::to_string).unwrap_or_default();
-        if let Some(waits) = lock(waiting).remove(&id) {
+        if let Some(waits) = waiting.lock().remove(&id) {
             let _ = waits.send(message);
         }
     }
@@ -355,7 +352,7 @@ impl rmcp::transport::Transport<RoleServer> for BridgeTransport {
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.from_host.close();
         // Whoever still waits is told that the server has ended.
-        lock(&self.pending).clear();
+        self.pending.lock().clear();
         Ok(())
     }
 }

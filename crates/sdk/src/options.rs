@@ -10,19 +10,15 @@ use quipu_message::Json;
 use quipu_message::control::RequestBody;
 use quipu_message::control::request::CanUseTool;
 use quipu_message::control::setup::{AgentDefinition, McpServerConfig};
+use quipu_message::values::{Effort, PermissionMode, SettingSource};
 use serde::Serialize;
 
 use crate::callbacks::{CallbackContext, PermissionFn, RequestFn};
-use crate::conversation_state::{BadLine, BadLineFn};
-use crate::driver::StderrFn;
+use crate::choices::{Skills, SystemPrompt, ThinkingMode};
+use crate::conversation_state::{BadLine, BadLineFn, StderrFn};
 use crate::hooks::Hook;
 use crate::mcp::{Server, ServerStarter, server_starter};
 use crate::permission::Decision;
-
-pub(crate) mod choices;
-
-pub use choices::{Skills, SystemPrompt, ThinkingMode};
-pub use quipu_message::values::{Effort, PermissionMode, SettingSource};
 
 /// Everything that can be said about an agent before it begins. What is not said is left
 /// to the agent, except that its system prompt is empty unless you say otherwise, as in

@@ -4,8 +4,8 @@ use quipu_message::control::setup::{AgentDefinition, McpStdio};
 use serde_json::json;
 
 use super::*;
-use crate::options::{Effort, PermissionMode};
 use crate::{Decision, Hook, mcp};
+use quipu_message::values::{Effort, PermissionMode};
 
 const ALWAYS: [&str; 4] =
     ["--output-format=stream-json", "--verbose", "--input-format=stream-json", "--system-prompt="];

@@ -57,7 +57,8 @@ async fn an_agent_that_never_answers_costs_no_more_than_the_timeout() {
     let late = agent.receive().await.unwrap();
     // An answer that comes too late is nobody's.
     agent.respond(&late, json!({ "still_queued": [] })).await;
-    let (asked, ()) = tokio::join!(client.mcp_status(), async {
+    let handle = client.handle();
+    let (asked, ()) = tokio::join!(handle.mcp_status(), async {
         let question = agent.receive().await.unwrap();
         agent.respond(&question, json!({ "mcpServers": [] })).await;
     });
@@ -138,15 +139,16 @@ async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
         agent.send(&json!({ "type": "control_response", "response": body })).await;
     };
     let host_side = async {
-        let Err(Error::BadResponse { request, answer, .. }) = client.set_permission_mode("plan").await else {
+        let Err(Error::BadResponse { request, response, .. }) = client.handle().set_permission_mode("plan").await
+        else {
             panic!()
         };
-        assert_eq!((request.as_str(), answer.text()), ("set_permission_mode", r#"{"mode":5}"#));
-        assert_eq!(client.set_permission_mode("plan").await.unwrap().mode, "plan");
-        let Err(Error::Refused { error, code, .. }) = client.set_model(None).await else { panic!() };
+        assert_eq!((request.as_str(), response.text()), ("set_permission_mode", r#"{"mode":5}"#));
+        assert_eq!(client.handle().set_permission_mode("plan").await.unwrap().mode, "plan");
+        let Err(Error::Refused { error, code, .. }) = client.handle().set_model(None).await else { panic!() };
         assert_eq!((error.as_str(), code.as_deref()), ("no", Some("never")));
-        let Err(Error::BadResponse { answer, .. }) = client.interrupt().await else { panic!() };
-        assert_eq!(answer.to_value()["subtype"], "perhaps");
+        let Err(Error::BadResponse { response, .. }) = client.interrupt().await else { panic!() };
+        assert_eq!(response.to_value()["subtype"], "perhaps");
     };
     tokio::join!(agent_side, host_side);
 }
@@ -181,7 +183,7 @@ async fn a_long_line_is_read_and_one_that_is_too_long_is_passed_over() {
     assert_eq!(long.message.content.to_text().len(), 50 << 20);
     let Some(Entry::Assistant(after)) = client.next().await.unwrap() else { panic!() };
     assert_eq!(after.message.content.to_text(), "after");
-    assert_eq!(bad.lock().unwrap()[0].reason, "longer than allowed");
+    assert_eq!(bad.lock().unwrap()[0].reason, "longer than the limit");
     speak.await.unwrap();
 }
 
@@ -244,9 +246,9 @@ async fn unknown_and_unreadable_questions_of_an_agent_are_answered_with_errors()
     let unreadable = agent.request("b", json!({ "subtype": "can_use_tool" })).await;
     assert_eq!(unreadable["subtype"], "error");
     let hook = agent.request("c", json!({ "subtype": "hook_callback", "callback_id": "none", "input": {} })).await;
-    assert_eq!(hook["error"], "no hook is called none");
+    assert_eq!(hook["error"], "no hook has the callback ID none");
     let server = agent.request("d", json!({ "subtype": "mcp_message", "server_name": "none", "message": {} })).await;
-    assert_eq!(server["error"], "no MCP server is called none");
+    assert_eq!(server["error"], "no MCP server is named none");
     drop(client);
 }
 
@@ -258,7 +260,7 @@ async fn an_error_message_ends_the_conversation_with_a_typed_error() {
     assert!(line.error.is_value());
     assert_eq!(Error::Agent(line).to_string(), "the agent cannot go on: out of paper");
     assert_eq!(client.next().await.unwrap(), None);
-    assert_eq!(client.request(request::McpStatus::default()).await.unwrap_err().code(), "sdk.agent");
+    assert_eq!(client.handle().request(request::McpStatus::default()).await.unwrap_err().code(), "sdk.agent");
 }
 
 #[tokio::test]

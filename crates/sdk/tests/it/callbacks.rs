@@ -135,7 +135,7 @@ async fn late_is_no() {
     let refused = agent.request("a", may("Bash", "1")).await;
     assert_eq!(refused["response"]["behavior"], "deny");
     let due = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": {} });
-    assert_eq!(agent.request("b", due).await["error"], "the hook took too long");
+    assert_eq!(agent.request("b", due).await["error"], "the hook timed out");
 }
 
 #[tokio::test]

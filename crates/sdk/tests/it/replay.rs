@@ -46,7 +46,7 @@ async fn replay(steps: Vec<Step>) -> Replayed {
             }
             // The callbacks say these.
             Step::Expect(line) if line["type"] == "control_response" => {}
-            Step::Expect(line) => client.send_line(line).await.unwrap(),
+            Step::Expect(line) => client.handle().send_line(line).await.unwrap(),
             Step::Send(line) if line["type"].as_str().unwrap().starts_with("control_") => {}
             Step::Send(line) => {
                 let heard = client.next().await.unwrap_or_else(|error| panic!("{error} instead of {line}"));

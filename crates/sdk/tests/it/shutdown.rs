@@ -139,7 +139,7 @@ async fn an_agent_that_does_not_listen_holds_up_neither_closing_nor_ending_the_i
     // More than the pipe and the queue before it can take.
     let sends = futures_util::future::join_all((0..100).map(|_| client.send(long.as_str()))).await;
     assert!(sends.iter().any(|sent| matches!(sent, Err(Error::Timeout { .. }))));
-    client.end_input();
+    client.handle().end_input();
     let exit = tokio::time::timeout(Duration::from_secs(20), client.close()).await.unwrap().unwrap();
     assert_eq!(exit.signal, Some(15));
 }
@@ -148,7 +148,7 @@ async fn an_agent_that_does_not_listen_holds_up_neither_closing_nor_ending_the_i
 async fn after_the_end_of_input_the_agent_is_heard_and_nothing_can_be_said() {
     let (mut client, mut agent) = connected(short_timeouts()).await;
     client.send("hello").await.unwrap();
-    client.end_input();
+    client.handle().end_input();
     let at_once = Duration::from_secs(5);
     let refused = tokio::time::timeout(at_once, client.send("more")).await.unwrap();
     assert_eq!(refused.unwrap_err().code(), "sdk.closed");

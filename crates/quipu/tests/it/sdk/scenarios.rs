@@ -173,7 +173,7 @@ pub(super) async fn tools_of_this_program_are_called(agents: &mut AgentUnderTest
     let (messages, result) = say(&mut client, "go sum").await;
     assert_eq!(result.result.text(), Some("The sum is five."), "{}", results(&messages));
     assert_eq!(*calls.lock().unwrap(), [(2.0, 3.0)]);
-    let servers = client.mcp_status().await.unwrap().servers;
+    let servers = client.handle().mcp_status().await.unwrap().servers;
     assert_eq!((servers[0].name.as_str(), servers[0].status.as_str()), ("calc", "connected"));
     client.close().await.unwrap();
 }
@@ -221,14 +221,16 @@ pub(super) async fn pieces_come_before_the_whole(agents: &mut AgentUnderTest) {
 
 pub(super) async fn requests_are_answered(agents: &mut AgentUnderTest) {
     let mut client = agents.connect(Options::new()).await;
-    assert_eq!(client.set_permission_mode(PermissionMode::AcceptEdits).await.unwrap().mode, "acceptEdits");
-    let refused = client.set_permission_mode("bogus").await;
+    assert_eq!(client.handle().set_permission_mode(PermissionMode::AcceptEdits).await.unwrap().mode, "acceptEdits");
+    let refused = client.handle().set_permission_mode("bogus").await;
     assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
-    assert_eq!(client.set_model(Some("claude-haiku-4-5")).await.unwrap().model, "claude-haiku-4-5");
-    client.set_max_thinking_tokens(Some(2048)).await.unwrap();
-    client.stop_task("nope").await.unwrap();
-    assert!(!client.request(request::ListModels::default()).await.unwrap().models.is_empty());
-    let Err(Error::Refused { code, .. }) = client.request_raw(&json!({ "subtype": "sing" })).await else { panic!() };
+    assert_eq!(client.handle().set_model(Some("claude-haiku-4-5")).await.unwrap().model, "claude-haiku-4-5");
+    client.handle().set_max_thinking_tokens(Some(2048)).await.unwrap();
+    client.handle().stop_task("nope").await.unwrap();
+    assert!(!client.handle().request(request::ListModels::default()).await.unwrap().models.is_empty());
+    let Err(Error::Refused { code, .. }) = client.handle().request_raw(&json!({ "subtype": "sing" })).await else {
+        panic!()
+    };
     assert_eq!(code.as_deref(), Some("unsupported_request"));
     let (messages, result) = say(&mut client, "go greet").await;
     assert_eq!(result.result.text(), Some("Good day."));
@@ -240,7 +242,7 @@ pub(super) async fn requests_are_answered(agents: &mut AgentUnderTest) {
         _ => None,
     });
     assert_eq!(model.as_deref(), Some("claude-haiku-4-5"));
-    assert!(client.usage().await.unwrap().session.total_cost_usd.is_value());
+    assert!(client.handle().usage().await.unwrap().session.total_cost_usd.is_value());
     client.close().await.unwrap();
 }
 
