@@ -113,6 +113,7 @@ impl Catalogue {
     /// named; the rest goes on.
     pub fn refresh(&mut self, progress: ProgressCallback<'_>) -> Result<Vec<FileError>, IndexError> {
         let path = self.store.path.clone();
+        let _span = tracing::debug_span!(target: "quipu::index", "refresh", path = %path.display()).entered();
         let fail = |source| IndexError::Database { path: path.clone(), source };
         match refresh::refresh(self, progress).map_err(fail) {
             // Broken where opening it does not look.
@@ -127,6 +128,7 @@ impl Catalogue {
     /// Makes all that is said findable, after a [refresh](Self::refresh).
     pub fn index_text(&mut self, progress: ProgressCallback<'_>) -> Result<Vec<FileError>, IndexError> {
         let path = self.store.path.clone();
+        let _span = tracing::debug_span!(target: "quipu::index", "index_text", path = %path.display()).entered();
         text_index::update_text_index(self, progress).map_err(|source| IndexError::Database { path, source })
     }
 

@@ -213,6 +213,10 @@ impl Journal {
         sync: bool,
         keep_waiting: impl Fn(Duration) -> bool,
     ) -> Result<(), AppendError> {
+        let _span = tracing::trace_span!(
+            target: "quipu::transcript", "append", path = %self.path.display(), lines = lines.len(), sync
+        )
+        .entered();
         self.lock(keep_waiting)?;
         let written = self.append_locked(lines, sync);
         // An unlock that fails is undone when the file closes.
