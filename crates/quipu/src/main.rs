@@ -21,6 +21,7 @@ mod follow;
 mod format;
 mod global;
 mod live_view;
+mod log;
 mod ls;
 mod manage;
 mod output;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return error::report_usage_error(&error),
     };
+    log::install(args.global.verbose);
     let output = Output::new(&args.global);
     let started = Instant::now();
     let code = match run(&args, &output) {
