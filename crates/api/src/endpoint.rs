@@ -1,4 +1,4 @@
-//! Where and as whom to ask.
+//! The API endpoint: address, credential, proxy, limits.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -13,60 +13,60 @@ use crate::secret::Secret;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 
-/// An Anthropic-compatible API: address, credential, headers, limits.
+/// An Anthropic-compatible API and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     base_url: Url,
-    /// As whom to ask; none sends no credential.
+    /// Credential to send; `None` sends none.
     pub credential: Option<Credential>,
-    /// Further headers, sent last: they replace our own of the same name.
+    /// Additional headers; they replace ours of the same name.
     pub headers: Vec<(String, Secret)>,
-    /// Betas asked for in every request.
+    /// API betas of every request.
     pub betas: Vec<String>,
-    /// What the `User-Agent` header says.
+    /// Value of the header `user-agent`.
     pub user_agent: String,
-    /// The way there; none goes straight.
+    /// Proxy to connect through; `None` connects directly.
     pub proxy: Option<Proxy>,
-    /// A PEM file of certificates that are trusted beside those of the system.
+    /// PEM file of certificates to trust in addition to those of the system.
     pub extra_certificates: Option<PathBuf>,
-    /// How long to wait for what, and how much is taken.
+    /// Timeouts and size limits.
     pub limits: Limits,
-    /// When to try again.
+    /// When failed attempts are repeated.
     pub retry_policy: RetryPolicy,
 }
 
-/// As whom to ask.
+/// How a client authenticates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// Sent as `x-api-key`.
     ApiKey(Secret),
     /// Sent as `authorization: Bearer …`.
     Bearer(Secret),
-    /// A key that somebody else gives, sent in both ways.
+    /// Key from a callback, sent in both headers.
     Helper(KeyHelper),
 }
 
-/// A proxy on the way to the endpoint. Its address may hold a password.
+/// A proxy for requests to the endpoint. Its URL may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its address.
+    /// URL of the proxy.
     pub url: Secret,
-    /// Hosts that are reached without it, as `NO_PROXY` lists them.
+    /// Hosts to connect to directly, in the form of `NO_PROXY`.
     pub no_proxy: Option<String>,
-    /// Whether this machine itself is reached through it too.
+    /// Whether loopback addresses are reached through the proxy, too.
     pub includes_loopback: bool,
 }
 
-/// How long to wait for what.
+/// Timeouts and size limits of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For a connection.
+    /// Time to connect.
     pub connect_timeout: Duration,
-    /// For the answer to begin; an answer that is not streamed begins when it is done.
+    /// Time until the response starts; one that is not streamed starts when it is complete.
     pub response_timeout: Duration,
-    /// Between two pieces of a streamed answer; servers send pings.
+    /// Time between two chunks of a streamed response; servers send pings.
     pub idle_timeout: Duration,
-    /// The most bytes of a streamed answer: each token may take some hundred.
+    /// Size limit of a streamed response; a token may take some hundred bytes.
     pub max_response_bytes: usize,
 }
 
@@ -82,47 +82,47 @@ impl Default for Limits {
     }
 }
 
-/// Why an endpoint cannot be used as described.
+/// Why an endpoint is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// The address is not one.
-    #[error("{what} is not an http or https address: {reason}")]
+    /// A URL is invalid.
+    #[error("invalid {what}: {reason}")]
     Address {
-        /// Which setting.
+        /// Name of the setting.
         what: &'static str,
-        /// Why, without the address: it may hold a password.
+        /// Reason, without the URL: it may contain a password.
         reason: String,
     },
-    /// A setting is not a number.
+    /// A number is invalid.
     #[error("{name} must be a whole number, not {value:?}")]
     Number {
-        /// The setting.
+        /// Name of the setting.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
     },
-    /// A header cannot be sent.
-    #[error("header {name:?} cannot be sent; write `Name: value`, one a line")]
+    /// A header is invalid.
+    #[error("invalid header {name:?}: expected `Name: value`, one per line")]
     Header {
-        /// Its name.
+        /// Name of the header.
         name: String,
     },
-    /// The file of further certificates cannot be used.
+    /// The file of additional certificates is invalid.
     #[error("cannot read the certificates in {path}")]
     Certificates {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause of the error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The HTTP client cannot be made, for instance because no certificates were found.
-    #[error("cannot set up HTTP")]
+    /// The HTTP client cannot be built, for example because there are no certificates.
+    #[error("cannot set up the HTTP client")]
     Http(#[source] reqwest::Error),
 }
 
 impl EndpointError {
-    /// A stable name for scripts.
+    /// Stable error code, for `--json` output.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Address { .. } => "endpoint.bad_address",
@@ -135,7 +135,7 @@ impl EndpointError {
 }
 
 impl Endpoint {
-    /// The endpoint at an address, with nothing but defaults.
+    /// The endpoint at a base URL, with defaults for everything else.
     pub fn new(base: &str) -> Result<Self, EndpointError> {
         Ok(Self {
             base_url: parse_base_url("the base URL", base)?,
@@ -150,13 +150,14 @@ impl Endpoint {
         })
     }
 
-    /// The endpoint that environment variables describe; empty ones count as unset.
+    /// The endpoint that environment variables describe. `lookup` returns the value of a
+    /// variable; empty values count as unset.
     ///
     /// `ANTHROPIC_BASE_URL`, `ANTHROPIC_AUTH_TOKEN` (wins) or `ANTHROPIC_API_KEY`,
     /// `ANTHROPIC_CUSTOM_HEADERS` (one `Name: value` a line), `ANTHROPIC_BETAS` (with
     /// commas), `API_TIMEOUT_MS`, `CLAUDE_CODE_MAX_RETRIES`, `NODE_EXTRA_CA_CERTS`; `HTTPS_PROXY`, `HTTP_PROXY`,
-    /// `ALL_PROXY` and `NO_PROXY` in either case, which loopback addresses do not heed
-    /// unless `QUIPU_PROXY_LOOPBACK` is 1.
+    /// `ALL_PROXY` and `NO_PROXY` in either case; loopback addresses ignore the proxy unless
+    /// `QUIPU_PROXY_LOOPBACK` is 1.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, EndpointError> {
         let set = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let base = set("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
@@ -179,20 +180,20 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Host and port, for messages to people.
+    /// Host, and port if there is one, for messages.
     pub fn host(&self) -> String {
         let host = self.base_url.host_str().unwrap_or_default();
         self.base_url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether the endpoint is this machine itself.
+    /// Whether the host is a loopback address.
     pub fn is_loopback(&self) -> bool {
         let host = self.base_url.host_str().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         ip.map_or_else(|_| host == "localhost" || host.ends_with(".localhost"), |ip| ip.is_loopback())
     }
 
-    /// The address of a method of the API.
+    /// URL of a method of the API.
     pub(crate) fn method_url(&self, path: &str, beta: bool) -> Url {
         let mut url = self.base_url.clone();
         url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
@@ -200,7 +201,7 @@ impl Endpoint {
         url
     }
 
-    /// The HTTP client that goes there.
+    /// The HTTP client for this endpoint.
     pub(crate) fn http_client(&self) -> Result<reqwest::Client, EndpointError> {
         let mut builder = reqwest::Client::builder()
             .no_proxy()
@@ -214,7 +215,7 @@ impl Endpoint {
             let except = proxy.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string);
             builder = builder.proxy(reqwest::Proxy::all(proxy.url.reveal()).map_err(bad)?.no_proxy(except));
         } else if self.base_url.scheme() == "http" {
-            // No certificate will be looked at, so none need be there, nor be loaded.
+            // Plain HTTP needs no certificates; loading them costs time and may fail.
             builder = builder.tls_certs_only([]);
         }
         if let Some(path) =
@@ -228,7 +229,7 @@ impl Endpoint {
         builder.build().map_err(|e| EndpointError::Http(e.without_url()))
     }
 
-    /// A text of the server without our secrets, should it repeat them.
+    /// A text of the server with our credentials masked.
     pub(crate) fn mask_secrets(&self, text: String) -> String {
         let text = match &self.credential {
             Some(Credential::ApiKey(secret) | Credential::Bearer(secret)) => secret.mask_in(text),
@@ -245,7 +246,7 @@ fn parse_base_url(what: &'static str, text: &str) -> Result<Url, EndpointError> 
     match () {
         () if !matches!(url.scheme(), "http" | "https") => Err(bad("it must begin with http:// or https://")),
         () if url.query().is_some() || url.fragment().is_some() => Err(bad("it must end with the host or a path")),
-        // A password in an address ends up in logs; a header does not.
+        // A password in a URL ends up in logs; a header does not.
         () if !url.username().is_empty() || url.password().is_some() => {
             Err(bad("it holds a name or password; use ANTHROPIC_CUSTOM_HEADERS for that"))
         }

@@ -1,105 +1,105 @@
-//! Why a call failed.
+//! Errors of API calls.
 
 use std::time::Duration;
 
 use quipu_message::RequestId;
 use quipu_message::user_assistant::AssistantErrorKind;
 
-/// Why a call failed. No secret of ours is in it, whatever the server said.
+/// Why an API call failed. Never contains our credentials, even if the server repeats them.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// There is no connection: no such host, refused, no trust.
+    /// No connection: unknown host, refused, or no trusted certificate.
     #[error("cannot connect to {host}")]
     Connect {
-        /// The host.
+        /// Host and port of the endpoint.
         host: String,
-        /// What the network said.
+        /// Error of the HTTP client.
         #[source]
         source: reqwest::Error,
     },
-    /// The connection broke before the answer began.
-    #[error("{host} closed the connection before it answered")]
+    /// The connection broke before a response.
+    #[error("{host} closed the connection without a response")]
     ConnectionClosed {
-        /// The host.
+        /// Host and port of the endpoint.
         host: String,
-        /// What the network said.
+        /// Error of the HTTP client.
         #[source]
         source: reqwest::Error,
     },
-    /// The answer broke off.
-    #[error("the answer of {host} broke off: {reason}")]
+    /// The response broke off.
+    #[error("the response of {host} broke off: {reason}")]
     Truncated {
-        /// The host.
+        /// Host and port of the endpoint.
         host: String,
-        /// Where.
+        /// How it ended.
         reason: String,
     },
-    /// The answer did not begin in time.
-    #[error("no answer within {} s", after.as_secs_f64())]
+    /// The response did not start in time.
+    #[error("no response within {} s", after.as_secs_f64())]
     ResponseTimeout {
-        /// How long we waited.
+        /// Time waited.
         after: Duration,
     },
-    /// The answer began and then nothing came for too long.
-    #[error("nothing heard for {} s in the middle of an answer", after.as_secs_f64())]
+    /// The response stopped for too long.
+    #[error("the response stopped for {} s", after.as_secs_f64())]
     IdleTimeout {
-        /// How long we waited.
+        /// Time waited.
         after: Duration,
     },
-    /// The server answered with an error status.
+    /// The response has an error status.
     #[error("{status} {message}")]
     Status {
         /// The HTTP status.
         status: u16,
-        /// The API's word for it, such as `overloaded_error`.
+        /// Error type of the API, such as `overloaded_error`.
         kind: Option<String>,
-        /// In words.
+        /// Error message for people.
         message: String,
-        /// The body as it came.
+        /// Body of the response.
         body: String,
-        /// The call.
+        /// ID of the HTTP request, if the server sent one.
         request_id: Option<RequestId>,
-        /// How long the server asks us to wait.
+        /// Delay that the server asks for.
         retry_after: Option<Duration>,
-        /// Whether the server says that trying again can help.
+        /// Whether a retry can help, if the server says so.
         should_retry: Option<bool>,
     },
-    /// The server said in the middle of its answer that it cannot go on.
+    /// The server sent an error in the middle of a stream.
     #[error("{kind}: {message}")]
     StreamFailed {
-        /// The API's word for it.
+        /// Error type of the API.
         kind: String,
-        /// In words.
+        /// Error message for people.
         message: String,
-        /// The call.
+        /// ID of the HTTP request, if the server sent one.
         request_id: Option<RequestId>,
     },
-    /// The answer is not one.
-    #[error("{host} did not answer as the API does: {reason}")]
+    /// The response breaks the protocol.
+    #[error("invalid response from {host}: {reason}")]
     BadResponse {
-        /// The host.
+        /// Host and port of the endpoint.
         host: String,
-        /// What is wrong with it.
+        /// What is invalid.
         reason: String,
-        /// The call.
+        /// ID of the HTTP request, if the server sent one.
         request_id: Option<RequestId>,
     },
-    /// There is no key to send.
-    #[error("there is no key for the API: {reason}")]
+    /// The key helper has no key.
+    #[error("no API key: {reason}")]
     NoKey {
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
-    /// The request cannot be sent.
-    #[error("the request cannot be sent: {reason}")]
+    /// The request cannot be encoded or sent.
+    #[error("cannot send the request: {reason}")]
     BadRequest {
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
 }
 
 impl ApiError {
-    /// A stable name for scripts.
+    /// Stable error code, for `--json` output.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Connect { .. } => "api.cannot_connect",
@@ -115,7 +115,7 @@ impl ApiError {
         }
     }
 
-    /// The HTTP status, when the server gave an error status.
+    /// The HTTP status of [`ApiError::Status`].
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),
@@ -123,7 +123,7 @@ impl ApiError {
         }
     }
 
-    /// The API's word for the failure, such as `rate_limit_error`.
+    /// Error type of the API, such as `rate_limit_error`.
     pub fn api_type(&self) -> Option<&str> {
         match self {
             Self::Status { kind, .. } => kind.as_deref(),
@@ -132,7 +132,7 @@ impl ApiError {
         }
     }
 
-    /// The call that failed, when the server named it.
+    /// ID of the HTTP request, if the server sent one.
     pub fn request_id(&self) -> Option<&RequestId> {
         match self {
             Self::Status { request_id, .. }
@@ -142,7 +142,7 @@ impl ApiError {
         }
     }
 
-    /// How long the server asks us to wait.
+    /// Delay that the server asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -150,24 +150,24 @@ impl ApiError {
         }
     }
 
-    /// Whether the server has too much to do.
+    /// Whether the model or the server is overloaded.
     pub fn is_overloaded(&self) -> bool {
         self.status() == Some(529) || self.api_type() == Some("overloaded_error")
     }
 
-    /// Whether the conversation is longer than the model can read.
+    /// Whether the prompt does not fit the context window.
     pub fn is_prompt_too_long(&self) -> bool {
         match self {
             Self::Status { status: 400 | 413, message, .. } => {
                 let message = message.to_lowercase();
-                // The second is said when it would only fit without an answer.
+                // The second message means: it would fit only without a response.
                 message.contains("prompt is too long") || message.contains("exceed context limit")
             }
             _ => false,
         }
     }
 
-    /// Whether the account has no money left, which the API says with a plain 400.
+    /// Whether the account has no credit left, which the API reports as a plain 400.
     pub fn is_out_of_credit(&self) -> bool {
         match self {
             Self::Status { status: 400, message, .. } => message.to_lowercase().contains("credit balance is too low"),
@@ -175,7 +175,7 @@ impl ApiError {
         }
     }
 
-    /// Whether there was no whole answer: the network failed, not the server.
+    /// Whether the network failed, so that there was no complete response.
     pub fn is_connection_error(&self) -> bool {
         matches!(
             self,
@@ -187,12 +187,12 @@ impl ApiError {
         )
     }
 
-    /// The word for the failure on a line that tells of a retry.
+    /// Value of the field `error` in an `api_retry` entry.
     pub fn retry_reason(&self) -> &str {
         if self.is_overloaded() { "overloaded" } else { self.kind_name() }
     }
 
-    /// The kind of failure on the message that shows it to the person.
+    /// Value of the field `error` in the assistant entry that shows this error.
     pub fn error_kind(&self) -> AssistantErrorKind {
         AssistantErrorKind::from(self.kind_name())
     }
@@ -207,7 +207,7 @@ impl ApiError {
             (_, Some("authentication_error" | "permission_error")) | (Some(401 | 403), _) => "authentication_failed",
             (_, Some("rate_limit_error")) | (Some(429), _) => "rate_limit",
             (_, Some("overloaded_error" | "api_error" | "timeout_error")) | (Some(500..), _) => "server_error",
-            // What the real program says of a wrong request, too.
+            // Claude Code uses this word for invalid requests, too.
             _ => "unknown",
         }
     }

@@ -1,4 +1,4 @@
-//! Keys that somebody else gives, and that expire.
+//! API keys from a callback, reused until they expire.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,56 +10,57 @@ use parking_lot::Mutex;
 use crate::error::ApiError;
 use crate::secret::Secret;
 
-/// Gives a key, or says why there is none.
-type Ask = dyn Fn() -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync;
+/// Returns a key, or why there is none.
+type FetchKey = dyn Fn() -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync;
 
-/// Gives keys, each used until it is old or refused. Clones share the key.
+/// Gets API keys from a callback and reuses each until it expires or the API rejects it.
+/// Clones share the key.
 #[derive(Clone)]
 pub struct KeyHelper {
-    ask: Arc<Ask>,
+    fetch: Arc<FetchKey>,
     ttl: Duration,
-    known: Arc<Mutex<Option<Known>>>,
+    cached: Arc<Mutex<Option<CachedKey>>>,
 }
 
-struct Known {
+struct CachedKey {
     key: Secret,
-    /// When it was given; `None` if the API refused it.
-    given: Option<Instant>,
+    /// When the key was fetched; `None` if the API rejected it.
+    fetched_at: Option<Instant>,
 }
 
 impl KeyHelper {
-    /// A helper whose keys are used for `ttl`. `ask` gives a key, or says why there is none, in
-    /// words that hold no secret.
+    /// A helper whose keys are reused for `ttl`. `fetch` returns a key, or why there is none;
+    /// that text is shown and must not contain secrets.
     pub fn new(
         ttl: Duration,
-        ask: impl Fn() -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync + 'static,
+        fetch: impl Fn() -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync + 'static,
     ) -> Self {
-        Self { ask: Arc::new(ask), ttl, known: Arc::default() }
+        Self { fetch: Arc::new(fetch), ttl, cached: Arc::default() }
     }
 
-    /// The key to send; asks for one if there is none that can be used.
+    /// The cached key, or a new one if it has expired or was rejected.
     pub(crate) async fn key(&self) -> Result<Secret, ApiError> {
-        let usable = |known: &&Known| known.given.is_some_and(|given| given.elapsed() < self.ttl);
-        if let Some(known) = self.known.lock().as_ref().filter(usable) {
-            return Ok(known.key.clone());
+        let usable = |cached: &&CachedKey| cached.fetched_at.is_some_and(|at| at.elapsed() < self.ttl);
+        if let Some(cached) = self.cached.lock().as_ref().filter(usable) {
+            return Ok(cached.key.clone());
         }
-        let key = (self.ask)().await.map_err(|reason| ApiError::NoKey { reason })?;
+        let key = (self.fetch)().await.map_err(|reason| ApiError::NoKey { reason })?;
         let key = Secret::from(key.trim());
-        *self.known.lock() = Some(Known { key: key.clone(), given: Some(Instant::now()) });
+        *self.cached.lock() = Some(CachedKey { key: key.clone(), fetched_at: Some(Instant::now()) });
         Ok(key)
     }
 
-    /// The API refused the key: the next call asks for another.
+    /// Marks the key as rejected, so that the next call fetches another.
     pub(crate) fn refuse(&self) {
-        if let Some(known) = self.known.lock().as_mut() {
-            known.given = None;
+        if let Some(cached) = self.cached.lock().as_mut() {
+            cached.fetched_at = None;
         }
     }
 
-    /// A text without the key.
+    /// The text with the key masked.
     pub(crate) fn mask(&self, text: String) -> String {
-        match self.known.lock().as_ref() {
-            Some(known) => known.key.mask_in(text),
+        match self.cached.lock().as_ref() {
+            Some(cached) => cached.key.mask_in(text),
             None => text,
         }
     }
@@ -73,7 +74,7 @@ impl fmt::Debug for KeyHelper {
 
 impl PartialEq for KeyHelper {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.known, &other.known)
+        Arc::ptr_eq(&self.cached, &other.cached)
     }
 }
 

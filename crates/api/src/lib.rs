@@ -1,23 +1,47 @@
-//! How a model is asked: one request in, the answer as it is written out.
+//! Calls the Anthropic Messages API: one request in, the response as a stream of events.
 //!
 //! ```text
-//!   Endpoint ── Client::ask(&Request) ── Asking ──┬── Began, Event, Block   as it is written
-//!                                                 ├── Retry, Withdrawn, FellBack
-//!                                                 └── Done(Answer) or ApiError
-//!   Script ──── Answerer                 plays the other side, on loopback
+//!   Endpoint ── Client::send(Request) ── ApiCall ──┬── Started, Event, Block   as it arrives
+//!                                                  ├── Retry, Withdrawn, ModelFallback
+//!                                                  └── Completed(ApiResponse) or ApiError
+//!   Script ──── MockServer               the server side, on loopback
 //! ```
 //!
-//! The client adds the cache breakpoints, waits and tries again as long as that
-//! can help, and says so as it happens. The [`mock`] module is the server that
-//! tests, the demo and users' own tests talk to: it plays a script or recorded
-//! calls. Bytes become events in `quipu_message::sse`, events become a message in
-//! `quipu_conversation::Accumulator`; there is no second of either here.
+//! ```no_run
+//! use quipu_api::{Client, Endpoint, Request};
+//! use quipu_message::{Message, Role};
 //!
-//! Deliberately absent: session files, tools, prices, and everything an agent
-//! decides; nothing here reads the process environment by itself. Without the feature
-//! `client` (on by default) there is the [`mock`] module alone.
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new(Endpoint::from_env(|name| std::env::var(name).ok())?)?;
+//! let request = Request {
+//!     model: "claude-haiku-4-5".to_owned(),
+//!     messages: vec![Message::new(Role::User, "What is 2 + 2?")],
+//!     max_tokens: 100,
+//!     ..Request::default()
+//! };
+//! let response = client.send(request).response().await?;
+//! println!("{}", response.message.content.to_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | I want to … | look at |
+//! |---|---|
+//! | choose address, credential, proxy, timeouts | [`Endpoint`] |
+//! | send a request and read events | [`Client`], [`ApiCall`], [`ApiEvent`] |
+//! | know why a call failed, and whether to retry | [`ApiError`], [`RetryPolicy`] |
+//! | send a long conversation without encoding it again | [`EncodedHistory`] |
+//! | log a request without its messages | [`LoggedRequest`] |
+//! | run a fake model server from a script or a recording | [`mock`] |
+//!
+//! The client sets the cache breakpoints and repeats failed attempts. Bytes become events in
+//! `quipu_message::sse`, events become a message in `quipu_conversation::Accumulator`.
+//!
+//! Deliberately absent: session files, tools, prices, and what an agent decides. Nothing
+//! here reads the process environment by itself. Without the feature `client` (on by
+//! default) there is only the [`mock`] module.
 
-// Unwrapping is how a test says what must hold.
+// Tests may unwrap.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 #[cfg(feature = "client")]

@@ -1,49 +1,49 @@
-//! A request as session files log it: what changes seldom, what each call says beside the
-//! conversation, and where the cache breakpoints stand.
+//! A request as session files log it: what rarely changes, the parameters of the call, and
+//! the places of the cache breakpoints.
 
 use quipu_message::Message;
 use serde_json::{Map, Value, json};
 
 use crate::request::Request;
 
-/// How many messages at the end may hold cache breakpoints.
-const MAX_MARKED_MESSAGES: usize = 6;
+/// Cache breakpoints are in this many messages at the end.
+const MAX_BREAKPOINT_MESSAGES: usize = 6;
 
-/// What a session file keeps of a request beside its messages.
+/// The parts of a request, without its messages, that a session file logs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedRequest {
-    /// System prompt and tools.
+    /// System prompt and tools, as a JSON object.
     pub shape: Value,
-    /// Model, betas, limits, thinking and the like.
+    /// Model, betas, limits, thinking and other parameters, as a JSON object.
     pub params: Value,
     /// The cache breakpoints, each with its path in the request.
     pub cache_control: Value,
 }
 
 impl Request {
-    /// What a session file keeps of this request; `settled` is how many messages stand
-    /// before those it holds.
-    pub fn to_logged(&mut self, settled: usize) -> LoggedRequest {
-        // Only the last messages are marked: the others need not be copied.
+    /// The parts of this request that a session file logs. `messages_before` is the number
+    /// of messages in its encoded history.
+    pub fn to_logged(&mut self, messages_before: usize) -> LoggedRequest {
+        // Only the last messages have breakpoints; the others are not copied.
         let messages: Vec<Message> = std::mem::take(&mut self.messages);
-        let from = messages.len().saturating_sub(MAX_MARKED_MESSAGES);
+        let from = messages.len().saturating_sub(MAX_BREAKPOINT_MESSAGES);
         self.messages = messages[from..].to_vec();
         let mut copy = self.clone();
         self.messages = messages;
         let wire = copy.take_wire_request();
         let Ok(Value::Object(mut fields)) = serde_json::to_value(&wire) else { unreachable!("a request is an object") };
-        let mut marks = Vec::new();
+        let mut breakpoints = Vec::new();
         let mut shape = Map::new();
         for name in ["system", "tools"] {
             if let Some(mut parts) = fields.shift_remove(name) {
-                extract_breakpoints(&mut parts, &[name.into()], &mut marks);
+                extract_breakpoints(&mut parts, &[name.into()], &mut breakpoints);
                 shape.insert(name.to_owned(), parts);
             }
         }
         if let Some(Value::Array(messages)) = fields.shift_remove("messages") {
             for (index, mut message) in messages.into_iter().enumerate() {
-                let path = ["messages".into(), (settled + from + index).into(), "content".into()];
-                extract_breakpoints(&mut message["content"], &path, &mut marks);
+                let path = ["messages".into(), (messages_before + from + index).into(), "content".into()];
+                extract_breakpoints(&mut message["content"], &path, &mut breakpoints);
             }
         }
         fields.shift_remove("metadata");
@@ -53,16 +53,20 @@ impl Request {
         let betas = self.betas.iter().map(String::as_str).chain(self.required_betas()).collect::<Vec<_>>();
         params.insert("betas".to_owned(), json!(betas));
         params.extend(fields);
-        LoggedRequest { shape: Value::Object(shape), params: Value::Object(params), cache_control: Value::Array(marks) }
+        LoggedRequest {
+            shape: Value::Object(shape),
+            params: Value::Object(params),
+            cache_control: Value::Array(breakpoints),
+        }
     }
 }
 
-/// Takes the breakpoints out of a list and notes where each stood.
-fn extract_breakpoints(list: &mut Value, path: &[Value], marks: &mut Vec<Value>) {
+/// Removes the breakpoints from a list and adds each, with its path, to `breakpoints`.
+fn extract_breakpoints(list: &mut Value, path: &[Value], breakpoints: &mut Vec<Value>) {
     for (index, part) in list.as_array_mut().into_iter().flatten().enumerate() {
-        if let Some(mark) = part.as_object_mut().and_then(|fields| fields.shift_remove("cache_control")) {
+        if let Some(breakpoint) = part.as_object_mut().and_then(|fields| fields.shift_remove("cache_control")) {
             let path: Vec<Value> = path.iter().cloned().chain([Value::from(index)]).collect();
-            marks.push(json!({"path": path, "value": mark}));
+            breakpoints.push(json!({"path": path, "value": breakpoint}));
         }
     }
 }
@@ -74,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_logged_request_has_no_messages_and_says_where_the_breakpoints_were() {
-        let said = |role, text: &str| Message::new(role, vec![Block::new_text(text)]);
+    fn a_logged_request_has_no_messages_but_the_paths_of_the_breakpoints() {
+        let message = |role, text: &str| Message::new(role, vec![Block::new_text(text)]);
         let mut request = Request {
             model: "claude-opus-5-5".into(),
             system: vec!["Be brief.".into()],
-            messages: vec![said(Role::User, "a"), said(Role::Assistant, "b"), said(Role::User, "c")],
+            messages: vec![message(Role::User, "a"), message(Role::Assistant, "b"), message(Role::User, "c")],
             max_tokens: 9,
             effort: Some("low".into()),
             ..Request::default()

@@ -1,18 +1,18 @@
-//! The other side of a call, played from a script or a recording.
+//! A mock of the API server that responds from a script or a recording.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use quipu_api::answer::{Answerer, Script};
+//! use quipu_api::mock::{MockServer, Script};
 //!
 //! let script = Script::parse("- when: {says: hello}\n  reply: Hello yourself.")?;
-//! let answerer = Answerer::start(script).await?;
-//! println!("ANTHROPIC_BASE_URL={}", answerer.url());
+//! let server = MockServer::start(script).await?;
+//! println!("ANTHROPIC_BASE_URL={}", server.url());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The format of scripts is in `docs/answer.md`. The answerer listens on loopback
-//! only, checks no credential, and keeps what it was asked for tests to look at.
+//! The format of scripts is in `docs/answer.md`. The server listens on
+//! loopback only, checks no credential, and keeps the requests for tests.
 
 mod incoming;
 mod message_events;
@@ -36,7 +36,7 @@ use server::ServerState;
 
 pub use script::{Script, ScriptError};
 
-/// A server on loopback that answers from a script until it is dropped.
+/// A server on loopback that responds from a script until it is dropped.
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
@@ -44,46 +44,46 @@ pub struct MockServer {
     task: AbortHandle,
 }
 
-/// A request that was asked of the answerer, and what became of it.
+/// A request that a [`MockServer`] received, and its response.
 #[derive(Debug, Clone)]
 pub struct ReceivedRequest {
-    /// Its number, counted from 1.
+    /// Number of the request, from 1.
     pub number: usize,
-    /// The HTTP method.
+    /// HTTP method of the request.
     pub method: String,
     /// The path, with its query.
     pub path: String,
-    /// The headers; names in small letters.
+    /// The headers; names are lowercase.
     pub headers: Vec<(String, Secret)>,
-    /// The body as it came.
+    /// The body as it was received.
     pub body: String,
-    /// The body as a request for a message, when it is one.
+    /// The parsed body; `None` if it is not a request for a message.
     pub request: Option<Request>,
-    /// What it asks, in a few words; empty when it is no request for a message.
+    /// Short description for logs; empty if it is not a request for a message.
     pub summary: String,
-    /// The rule or recorded call that answered; none when nothing fitted.
+    /// Rule or recorded call of the response; `None` if none matched.
     pub matched_rule: Option<String>,
-    /// The status it was answered with.
+    /// HTTP status of the response.
     pub status: u16,
-    /// How far the answer is.
+    /// Progress of the response.
     pub state: ResponseState,
 }
 
-/// How far an answer is.
+/// Progress of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseState {
-    /// It is under way.
+    /// Not finished yet.
     InProgress,
-    /// It was sent whole.
+    /// Sent completely.
     Complete,
-    /// It was cut, as the script says.
+    /// Cut off, as the script says.
     Cut,
-    /// The one who asked left before its end.
+    /// The client disconnected before the end.
     ClientDisconnected,
 }
 
 impl ReceivedRequest {
-    /// The value of a header, whatever it is: for tests.
+    /// Value of a header, secret or not, for tests.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         Some(value.reveal())
@@ -91,34 +91,34 @@ impl ReceivedRequest {
 }
 
 impl MockServer {
-    /// Starts on a free port of loopback.
+    /// Starts a server on a free port of loopback.
     pub async fn start(script: Script) -> io::Result<Self> {
         Self::open(script, (Ipv4Addr::LOCALHOST, 0).into(), None).await
     }
 
-    /// Starts on an address of loopback and tells of each request once it is decided
-    /// how to answer it. Bodies are told, not kept: it may run for long.
+    /// Starts a server on a loopback address and calls `observer` for each request when its
+    /// response is chosen. Bodies are not kept, so that it can run for long.
     pub async fn listen(
         script: Script,
         address: SocketAddr,
-        tell: impl Fn(&ReceivedRequest) + Send + Sync + 'static,
+        observer: impl Fn(&ReceivedRequest) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Self::open(script, address, Some(Box::new(tell))).await
+        Self::open(script, address, Some(Box::new(observer))).await
     }
 
-    async fn open(script: Script, address: SocketAddr, tell: Option<server::RequestObserver>) -> io::Result<Self> {
+    async fn open(script: Script, address: SocketAddr, observer: Option<server::RequestObserver>) -> io::Result<Self> {
         if !address.ip().is_loopback() {
             let reason = format!("{address} is not a loopback address; use 127.0.0.1");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let desk = Arc::new(ServerState::new(script, tell));
-        let task = tokio::spawn(server::serve(listener, Arc::clone(&desk))).abort_handle();
-        Ok(Self { address, state: desk, task })
+        let state = Arc::new(ServerState::new(script, observer));
+        let task = tokio::spawn(server::serve(listener, Arc::clone(&state))).abort_handle();
+        Ok(Self { address, state, task })
     }
 
-    /// Where it listens.
+    /// Address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -128,12 +128,12 @@ impl MockServer {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far.
+    /// The requests received so far.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.state.requests()
     }
 
-    /// Waits until what was asked is as it should be.
+    /// Waits until `holds` is true of the received requests.
     pub async fn wait_until(&self, holds: impl Fn(&[ReceivedRequest]) -> bool) {
         self.state.wait_until(holds).await;
     }

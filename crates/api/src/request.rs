@@ -1,5 +1,4 @@
-//! What is asked: a plain description, made into the wire's request with the
-//! cache breakpoints in it.
+//! A request for a message, and its encoding with cache breakpoints.
 
 use bytes::Bytes;
 use quipu_message::api::{
@@ -11,119 +10,118 @@ use serde_json::{Map, Number, Value};
 
 use crate::body::{ChunkedBody, EncodedHistory};
 
-/// The most an answer that is not streamed may be asked to hold.
+/// Limit of `max_tokens` for a response that is not streamed: a longer one could time out.
 const MAX_UNSTREAMED_TOKENS: u64 = 64_000;
 
-/// The way of showing thinking that needs a beta: short reports while it goes on.
+/// Value of `thinking_display` that needs a beta: short reports while the model thinks.
 const DISPLAY_UPDATES: &str = "updates";
 
-/// One request for a message.
+/// A request for one message from the model.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The model.
+    /// ID or alias of the model.
     pub model: String,
-    /// Who takes over when the model stays overloaded, in this order.
+    /// Models to switch to, in this order, if the model stays overloaded.
     pub fallbacks: Vec<FallbackModel>,
-    /// The system prompt, in parts; empty parts are left out.
+    /// Blocks of the system prompt; empty ones are left out.
     pub system: Vec<String>,
-    /// Messages that stand before the others: a long conversation need not be written
-    /// anew for each call.
+    /// Encoded messages that come before `messages`, so that a long conversation is not
+    /// encoded again for each call.
     pub history: EncodedHistory,
-    /// The conversation, as `for_api` gives it.
+    /// The messages to send, as `quipu_conversation::for_api` returns them.
     pub messages: Vec<Message>,
-    /// The tools on offer.
+    /// Tools that the model may call.
     pub tools: Vec<Tool>,
-    /// Which tool must or may be used.
+    /// Whether the model must call a tool, and which; `None` is the API's default.
     pub tool_choice: Option<ToolChoiceMode>,
-    /// How much may be written.
+    /// Limit of output tokens, thinking included.
     pub max_tokens: u64,
-    /// Whether and how far to think.
+    /// Extended thinking; `None` is the API's default.
     pub thinking: Option<ThinkingMode>,
-    /// How thinking is shown: `summarized`, `omitted`, `updates` …
+    /// How thinking is returned: `summarized`, `omitted`, `updates` …
     pub thinking_display: Option<String>,
-    /// How hard to try: `low`, `medium`, `high` …
+    /// Effort level: `low`, `medium`, `high`, …
     pub effort: Option<String>,
     /// Token budget of the whole task, which the API passes on to the model.
     pub task_budget: Option<u64>,
-    /// What ends the answer when the model writes it.
+    /// Texts that end the response when the model writes them.
     pub stop_sequences: Vec<String>,
-    /// How freely to choose words.
+    /// Sampling temperature, from 0 to 1.
     pub temperature: Option<Number>,
-    /// What to clear from the context, as the API takes it.
+    /// Context edits for the API to apply, as JSON.
     pub context_management: Option<Json>,
-    /// How long the prefix is to be cached.
+    /// Lifetime of the cached prompt prefix.
     pub cache_ttl: CacheTtl,
-    /// Whether the last message is no part of the conversation, such as the instruction for
-    /// a summary: the messages before it are cached, it is not.
+    /// Whether the last message is not part of the conversation, such as the instruction to
+    /// summarise: it gets no cache breakpoint, the messages before it do.
     pub has_uncached_tail: bool,
-    /// Betas of this request, besides those of the endpoint.
+    /// API betas of this request, in addition to those of the endpoint.
     pub betas: Vec<String>,
-    /// The installation that asks.
+    /// ID of this installation, sent in `metadata`.
     pub device_id: String,
-    /// The session it asks for.
+    /// Session that the call is made for; sent in a header and in `metadata`.
     pub session_id: Option<SessionId>,
-    /// The subagent it asks for.
+    /// Subagent that the call is made for; sent in a header.
     pub agent_id: Option<AgentId>,
-    /// Fields that are put into the body as they are, in place of ours of the same name.
+    /// Fields added to the body; they replace ours of the same name.
     pub extra_body: Option<Map<String, Value>>,
 }
 
-/// What is asked of another model when the first stays overloaded: not every model takes
-/// the same parameters.
+/// A model to switch to, with its parameters: not every model accepts the same ones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FallbackModel {
-    /// The model.
+    /// ID or alias of the model.
     pub model: String,
-    /// How much may be written.
+    /// Limit of output tokens, thinking included.
     pub max_tokens: u64,
-    /// Whether and how far to think.
+    /// Extended thinking; `None` is the API's default.
     pub thinking: Option<ThinkingMode>,
-    /// How hard to try.
+    /// Effort level: `low`, `medium`, `high`, …
     pub effort: Option<String>,
-    /// What to clear from the context.
+    /// Context edits for the API to apply, as JSON.
     pub context_management: Option<Json>,
-    /// Betas of this request, besides those of the endpoint.
+    /// API betas of this request, in addition to those of the endpoint.
     pub betas: Vec<String>,
 }
 
-/// Whether and how far to think.
+/// Whether the model thinks before it responds, and how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingMode {
-    /// Not at all.
+    /// No thinking at all.
     Off,
-    /// As far as the model sees fit.
+    /// The model decides how much.
     Adaptive,
-    /// At most so many tokens.
+    /// At most this many tokens.
     Budget(u64),
 }
 
-/// Which tool must or may be used.
+/// Whether the model must call a tool, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoiceMode {
-    /// Any or none.
+    /// The model decides.
     Auto,
-    /// One of them.
+    /// The model must call some tool.
     Any,
-    /// This one.
+    /// The model must call the tool of this name.
     Tool(String),
-    /// None.
+    /// The model must not call a tool.
     None,
 }
 
-/// How long the prefix is to be cached.
+/// Lifetime of the cached prompt prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheTtl {
-    /// Not at all.
+    /// No cache breakpoints are set.
     Off,
-    /// What the API does unless told otherwise.
+    /// Five minutes, the API's default.
     #[default]
     FiveMinutes,
-    /// Dearer to write, for sessions with long pauses.
+    /// One hour, for sessions with long pauses; writing to the cache costs more.
     OneHour,
 }
 
 impl Request {
-    /// The request as it is sent. Messages and tools go into it: they are large.
+    /// The request as it is sent. Moves messages and tools out of `self`, as they are large.
     pub(crate) fn take_wire_request(&mut self) -> api::Request {
         let mut wire = api::Request {
             stop_sequences: non_empty(self.stop_sequences.clone()),
@@ -145,8 +143,8 @@ impl Request {
         (config != OutputConfig::default()).then(|| Json::from_serialize(&config))
     }
 
-    /// Asks the next fallback from now on; returns the model before and the new one. `None`
-    /// if there is no other.
+    /// Switches to the next fallback model and its parameters. Returns the old and the new
+    /// model; `None` if no fallback is left.
     pub fn switch_to_fallback(&mut self) -> Option<(String, String)> {
         let at = self.fallbacks.iter().position(|next| next.model != self.model)?;
         let next = self.fallbacks.drain(..=at).next_back()?;
@@ -156,28 +154,28 @@ impl Request {
         Some((from, self.model.clone()))
     }
 
-    /// The betas that the fields of the request need.
+    /// API betas that the fields of this request need.
     pub(crate) fn required_betas(&self) -> Vec<&'static str> {
-        let thinks = self.thinking.is_some_and(|thinking| thinking != ThinkingMode::Off);
-        let updates = thinks && self.thinking_display.as_deref() == Some(DISPLAY_UPDATES);
+        let is_thinking = self.thinking.is_some_and(|thinking| thinking != ThinkingMode::Off);
+        let shows_updates = is_thinking && self.thinking_display.as_deref() == Some(DISPLAY_UPDATES);
         let needed = [
             (self.context_management.is_some(), "context-management-2025-06-27"),
             (self.effort.is_some(), "effort-2025-11-24"),
-            (updates, "thinking-display-updates-2026-08-18"),
+            (shows_updates, "thinking-display-updates-2026-08-18"),
             (self.task_budget.is_some(), "task-budgets-2026-03-13"),
         ];
         needed.into_iter().filter(|(needed, _)| *needed).map(|(_, beta)| beta).collect()
     }
 
-    /// Says whom a request asks, and how the answer is to come.
+    /// Sets the fields that change between attempts: model, its parameters, streaming.
     pub(crate) fn set_model_and_stream(&self, wire: &mut api::Request, stream: bool) {
-        let most = if stream { self.max_tokens } else { self.max_tokens.min(MAX_UNSTREAMED_TOKENS) };
-        // A budget must leave room for the answer itself.
-        let budget = |tokens: u64| tokens.min(most.saturating_sub(1));
+        let max_tokens = if stream { self.max_tokens } else { self.max_tokens.min(MAX_UNSTREAMED_TOKENS) };
+        // A thinking budget must leave room for the response itself.
+        let budget = |tokens: u64| tokens.min(max_tokens.saturating_sub(1));
         self.model.clone_into(&mut wire.model);
         wire.output_config = self.output_config().into();
         wire.context_management = self.context_management.clone().into();
-        (wire.max_tokens, wire.stream) = (Maybe::Value(most), Maybe::Value(stream));
+        (wire.max_tokens, wire.stream) = (Maybe::Value(max_tokens), Maybe::Value(stream));
         wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_deref())).into();
     }
 
@@ -213,19 +211,19 @@ impl Request {
         serde_json::to_vec(&body)
     }
 
-    /// The request that asks how large the prompt is.
+    /// The request that counts the tokens of the prompt.
     pub(crate) fn to_count_request(&self) -> api::Request {
         let thinking = self.thinking.map(|thinking| thinking.to_wire(|tokens| tokens, None));
         api::Request { model: self.model.clone(), thinking: thinking.into(), ..self.clone().take_prompt() }
     }
 
-    /// The cached part, tools, system and messages, with the breakpoints in it.
+    /// System prompt, tools and messages, with the cache breakpoints set.
     fn take_prompt(&mut self) -> api::Request {
         let mut system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
         let (mut tools, mut messages) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.messages));
-        if let Some(mark) = self.cache_ttl.cache_control() {
+        if let Some(breakpoint) = self.cache_ttl.cache_control() {
             let end = messages.len().saturating_sub(usize::from(self.has_uncached_tail));
-            set_cache_breakpoints(&mut tools, &mut system, &mut messages[..end], &mark);
+            set_cache_breakpoints(&mut tools, &mut system, &mut messages[..end], &breakpoint);
         }
         api::Request {
             messages,
@@ -254,30 +252,33 @@ fn message_list_offset(model: &str) -> serde_json::Result<usize> {
     Ok(shortest.len() - b"]}".len())
 }
 
-/// Sets the four breakpoints the API allows: after the tools, after the system
-/// prompt, after what is new, and after what was new in the call before, so that the
-/// look-back of twenty blocks finds it however much came in between.
-fn set_cache_breakpoints(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message], mark: &Json) {
-    // A tool that is loaded on demand is not part of the prefix.
+/// Sets the four breakpoints the API allows: after the tools, after the system prompt,
+/// after the last message, and after the user message before it.
+///
+/// The API looks back only twenty blocks from a breakpoint for a prefix that it has cached.
+/// The fourth one is where the last breakpoint of the previous call was, so the cache is
+/// found however many blocks came in between.
+fn set_cache_breakpoints(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message], breakpoint: &Json) {
+    // Tools that are loaded on demand are not part of the prefix.
     if let Some(tool) = tools.iter_mut().rev().find(|tool| !tool.defer_loading.is_true()) {
-        tool.cache_control = Maybe::Value(mark.clone());
+        tool.cache_control = Maybe::Value(breakpoint.clone());
     }
     if let Some(last) = system.last_mut() {
-        last.set_cache_control(mark.clone());
+        last.set_cache_control(breakpoint.clone());
     }
     let mut backwards = messages.iter_mut().rev();
     if let Some(last) = backwards.next() {
-        set_message_breakpoint(last, mark);
+        set_message_breakpoint(last, breakpoint);
     }
     if let Some(before) = backwards.find(|message| message.role == Role::User) {
-        set_message_breakpoint(before, mark);
+        set_message_breakpoint(before, breakpoint);
     }
 }
 
-/// Marks the last block of a message that can be marked.
-fn set_message_breakpoint(message: &mut Message, mark: &Json) {
+/// Sets a breakpoint on the last block of a message that may have one.
+fn set_message_breakpoint(message: &mut Message, breakpoint: &Json) {
     let mut blocks = std::mem::take(&mut message.content).into_blocks();
-    let _ = blocks.iter_mut().rev().any(|block| block.set_cache_control(mark.clone()));
+    let _ = blocks.iter_mut().rev().any(|block| block.set_cache_control(breakpoint.clone()));
     message.content = Content::Blocks(blocks);
 }
 
@@ -299,7 +300,7 @@ impl ThinkingMode {
             Self::Adaptive => (ThinkingKind::Adaptive, Maybe::Absent),
             Self::Budget(tokens) => (ThinkingKind::Enabled, Maybe::Value(budget(tokens))),
         };
-        // What is not thought is not shown.
+        // The API rejects a display mode without thinking.
         let display = display.filter(|_| self != Self::Off).map(str::to_owned).into();
         Json::from_serialize(&ThinkingConfig { kind, budget_tokens, display, ..ThinkingConfig::default() })
     }

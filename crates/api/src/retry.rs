@@ -1,4 +1,4 @@
-//! When to try again, and how long to wait before.
+//! When a failed attempt is repeated, and after which delay.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,20 +6,21 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::ApiError;
 
-/// When to try again.
+/// When and how often a failed attempt is repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// How often, after the first try.
+    /// Number of retries after the first attempt.
     pub max_retries: u32,
-    /// How long to wait before the first retry; each further one waits twice as long.
+    /// Delay before the first retry; it doubles with each further one.
     pub initial_backoff: Duration,
-    /// The longest wait of our own choosing.
+    /// Longest delay, unless the server asks for another.
     pub max_backoff: Duration,
-    /// By which part a wait may be longer, so that many clients do not come at once.
+    /// Largest random addition to a delay, as a fraction of it, so that clients do not all
+    /// retry at the same time.
     pub jitter: f64,
-    /// The longest wait the server may ask for; beyond it the call fails.
+    /// Longest delay the server may ask for; the call fails if it asks for more.
     pub max_retry_after: Duration,
-    /// How many overloads in a row make another model take over, when there is one.
+    /// Overload errors in a row after which the next fallback model is used.
     pub overloads_before_fallback: u32,
 }
 
@@ -37,14 +38,14 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait before retry number `attempt`, counted from 1; none when
-    /// trying again is of no use.
+    /// Delay before retry number `attempt`, from 1; `None` if there should be no retry.
+    /// `random` is from 0 to 1.
     pub(crate) fn retry_delay(&self, error: &ApiError, attempt: u32, random: f64) -> Option<Duration> {
         if attempt > self.max_retries || !self.is_retryable(error, attempt) {
             return None;
         }
-        if let Some(asked) = error.retry_after() {
-            return (asked <= self.max_retry_after).then_some(asked);
+        if let Some(requested_delay) = error.retry_after() {
+            return (requested_delay <= self.max_retry_after).then_some(requested_delay);
         }
         let doubled = self.initial_backoff.saturating_mul(1 << (attempt - 1).min(20)).min(self.max_backoff);
         Some(doubled.mul_f64(1.0 + self.jitter * random.clamp(0.0, 1.0)))
@@ -58,7 +59,7 @@ impl RetryPolicy {
                 matches!(kind.as_str(), "overloaded_error" | "rate_limit_error" | "api_error" | "timeout_error")
             }
             ApiError::Status { should_retry: Some(should), .. } => *should,
-            // A refused key is tried once more: it may be changing just now.
+            // A rejected key is sent once more: it may be being replaced.
             ApiError::Status { status: 401, .. } => attempt == 1,
             ApiError::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..),
             ApiError::BadResponse { .. } | ApiError::BadRequest { .. } | ApiError::NoKey { .. } => false,
@@ -66,17 +67,17 @@ impl RetryPolicy {
     }
 }
 
-/// Time and chance, passed in so that tests need not wait.
+/// Source of time and randomness for retries; tests replace it to avoid waiting.
 pub trait RetryClock: Send + Sync + fmt::Debug {
-    /// Waits.
+    /// Completes after `time`.
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
-    /// A number from 0 to 1.
+    /// A random number from 0 to 1.
     fn random(&self) -> f64;
-    /// The time of day, for servers that name a time instead of a wait.
+    /// The current time, for servers that send a date in `retry-after`.
     fn now(&self) -> SystemTime;
 }
 
-/// The real time, and chance.
+/// The clock of the system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -94,11 +95,12 @@ impl RetryClock for SystemClock {
     }
 }
 
-/// How long a server asks us to wait: milliseconds, seconds or a date.
+/// Delay that response headers ask for, in milliseconds, seconds or as a date; `None` if they
+/// do not.
 pub(crate) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
     let seconds = |text: &str| text.trim().parse().ok().and_then(|n: f64| Duration::try_from_secs_f64(n).ok());
-    if let Some(wait) = header("retry-after-ms").and_then(seconds) {
-        return Some(wait / 1000);
+    if let Some(delay) = header("retry-after-ms").and_then(seconds) {
+        return Some(delay / 1000);
     }
     let text = header("retry-after")?;
     seconds(text).or_else(|| {

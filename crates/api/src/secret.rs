@@ -1,21 +1,21 @@
-//! Text that must not be shown.
+//! Text that must not appear in output.
 
 use std::fmt;
 
-/// A key, a token or a header's value: never in `Debug`, never in an error.
+/// A key, a token or the value of a header. `Debug` and errors do not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself, to send it.
+    /// The text itself, for sending.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The text with every place this secret stands in masked.
+    /// `text` with every occurrence of this secret replaced by `[secret]`.
     #[cfg(feature = "client")]
     pub(crate) fn mask_in(&self, text: String) -> String {
-        // A short value would mask ordinary words; no key is that short.
+        // Replacing a short value would mask ordinary words; no key is that short.
         if self.0.len() < 8 || !text.contains(&self.0) { text } else { text.replace(&self.0, "[secret]") }
     }
 }

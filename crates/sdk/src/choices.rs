@@ -1,57 +1,57 @@
-//! Options that are a choice.
+//! Types of single options.
 
 use std::path::PathBuf;
 
 use quipu_message::Json;
 
-/// What the model is told first.
+/// System prompt of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SystemPrompt {
-    /// Nothing.
+    /// An empty system prompt.
     #[default]
     Empty,
-    /// The agent's own words.
+    /// The agent's own system prompt.
     AgentDefault,
-    /// The agent's own words, and these.
+    /// The agent's own system prompt, followed by this text.
     Append(String),
-    /// These words alone.
+    /// Only this text.
     Custom(String),
-    /// What a file says.
+    /// The content of a file.
     File(PathBuf),
 }
 
 impl From<&str> for SystemPrompt {
-    fn from(words: &str) -> Self {
-        Self::Custom(words.to_owned())
+    fn from(text: &str) -> Self {
+        Self::Custom(text.to_owned())
     }
 }
 
 impl From<String> for SystemPrompt {
-    fn from(words: String) -> Self {
-        Self::Custom(words)
+    fn from(text: String) -> Self {
+        Self::Custom(text)
     }
 }
 
-/// Whether and how far the model thinks.
+/// Whether the model thinks before it responds, and how much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThinkingMode {
-    /// As it sees fit.
+    /// The model decides how much.
     Adaptive,
-    /// At most so many tokens.
+    /// At most this many tokens.
     Budget(u64),
-    /// Not at all.
+    /// No thinking at all.
     Disabled,
 }
 
-/// The skills the model is offered.
+/// Skills that the model may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skills {
-    /// All that are found.
+    /// All skills that are found.
     All,
-    /// These, by name.
+    /// Skills with these names.
     Named(Vec<String>),
 }
 
@@ -67,7 +67,7 @@ impl From<Vec<String>> for Skills {
     }
 }
 
-/// Puts one value into a JSON object that holds settings.
+/// Sets one key of settings in JSON; `None` is an empty object.
 pub(crate) fn insert_setting(settings: Option<&str>, key: &str, value: &Json) -> serde_json::Result<String> {
     let mut object: serde_json::Map<String, serde_json::Value> = match settings {
         Some(text) => serde_json::from_str(text)?,

@@ -1,4 +1,4 @@
-//! What can go wrong between a host and an agent.
+//! Errors of conversations with an agent.
 
 use std::fmt;
 use std::io;
@@ -9,87 +9,87 @@ use std::time::Duration;
 use quipu_message::Json;
 use quipu_message::stream::ErrorEntry;
 
-/// Why an agent could not be driven.
+/// Why an operation on an agent failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No program to start was found.
-    #[error("no agent found: neither {} on the PATH, nor quipu-agent beside this program", .names.join(" nor "))]
+    /// No agent program was found.
+    #[error("no agent found: neither {} on the PATH, nor quipu-agent in the folder of this program", .names.join(" nor "))]
     NotFound {
-        /// The names that were looked for.
+        /// Names that were searched for.
         names: Vec<String>,
     },
-    /// The program cannot be started.
+    /// The agent program cannot be started.
     #[error("cannot start {}", .program.display())]
     Start {
-        /// The program.
+        /// Path of the program.
         program: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: Arc<io::Error>,
     },
-    /// The program is older than what this crate speaks.
+    /// The agent is too old for this crate.
     #[error("the agent is version {version}, at least {needed} is needed")]
     TooOld {
-        /// What it says it is.
+        /// Version that the agent reports.
         version: String,
-        /// What is needed.
+        /// Oldest supported version.
         needed: &'static str,
     },
-    /// Options that cannot go together, or have no meaning.
+    /// The options are invalid or exclude each other.
     #[error("{what}")]
     Options {
-        /// Which, and why.
+        /// Which options, and why.
         what: String,
     },
-    /// The agent ended while something was still to come from it.
+    /// The agent exited during a turn or a request.
     #[error("the agent ended: {0}")]
     Ended(Exit),
-    /// The conversation was closed on this side.
+    /// The host closed the conversation.
     #[error("the conversation is closed")]
     Closed,
-    /// The agent did not answer, or did not listen, in time.
+    /// The agent did not respond, or did not read, in time.
     #[error("{what} took longer than {after:?}")]
     Timeout {
-        /// What was asked or done.
+        /// Name of the operation.
         what: String,
-        /// How long was waited.
+        /// Time limit that was exceeded.
         after: Duration,
     },
-    /// The agent said no.
+    /// The agent refused a control request.
     #[error("{request} was refused: {error}")]
     Refused {
-        /// What was asked.
+        /// Subtype of the control request.
         request: String,
-        /// The agent's words.
+        /// Error message of the agent.
         error: String,
-        /// The same in one word, from newer agents.
+        /// Error code, from newer agents.
         code: Option<String>,
     },
-    /// The answer has not the form it should have.
-    #[error("the answer to {request} cannot be read")]
+    /// A control response does not have the expected form.
+    #[error("cannot read the response to {request}")]
     BadResponse {
-        /// What was asked.
+        /// Subtype of the control request.
         request: String,
-        /// The answer as it came.
+        /// The response as JSON.
         response: Json,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         #[source]
         source: Arc<serde_json::Error>,
     },
-    /// The agent said that it cannot go on.
-    #[error("the agent cannot go on: {}", .0.to_text())]
+    /// The agent reported a fatal error.
+    #[error("the agent failed: {}", .0.to_text())]
     Agent(Box<ErrorEntry>),
-    /// Something to be said cannot be written as JSON.
-    #[error("cannot be written as JSON")]
+    /// A value cannot be written as JSON.
+    #[error("cannot write a value as JSON")]
     Serialise(#[source] Arc<serde_json::Error>),
-    /// What the agent says cannot be read any more.
+    /// Reading the agent's output failed.
     #[error("cannot read from the agent")]
     Read(#[source] Arc<io::Error>),
 }
 
 impl Error {
-    /// A stable name for programs.
+    /// Stable error code, such as `sdk.timeout`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "sdk.not_found",
@@ -112,20 +112,20 @@ impl Error {
     }
 }
 
-/// How an agent ended.
+/// How an agent exited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Exit {
-    /// The code it ended with; none when a signal ended it, or when it is no process.
+    /// Exit code; `None` if a signal killed it, or if it is not a process.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Number of the signal that killed it.
     pub signal: Option<i32>,
-    /// The last that it wrote to stderr.
+    /// Last lines that it wrote to stderr.
     pub stderr: String,
 }
 
 impl Exit {
-    /// Whether it ended as it should.
+    /// Whether the exit code is 0 or absent and no signal killed it.
     pub fn is_success(&self) -> bool {
         self.signal.is_none() && self.code.unwrap_or_default() == 0
     }
@@ -136,11 +136,11 @@ impl fmt::Display for Exit {
         match (self.code, self.signal) {
             (_, Some(signal)) => write!(f, "killed by signal {signal}")?,
             (Some(code), None) => write!(f, "exit code {code}")?,
-            (None, None) => write!(f, "it closed its side")?,
+            (None, None) => write!(f, "it closed the connection")?,
         }
         match self.stderr.trim() {
             "" => Ok(()),
-            said => write!(f, "; on stderr: {said}"),
+            stderr => write!(f, "; on stderr: {stderr}"),
         }
     }
 }

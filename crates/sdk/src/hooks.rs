@@ -1,4 +1,4 @@
-//! Hooks: closures that an agent calls when something happens.
+//! Hooks: closures that the agent calls at certain events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use quipu_message::hook::{HookEvent, HookOutput};
 
 use crate::callbacks::{CallbackContext, HookFn};
 
-/// A closure for an event. Which event it is for is read off the closure's argument.
+/// A closure for a hook event; the type of its argument names the event.
 ///
-/// Hooks of the same event run beside each other.
+/// Hooks of the same event run concurrently.
 ///
 /// ```
-/// use quipu_sdk::hook::{HookAnswer, PreToolUse, PreToolUseAnswer};
+/// use quipu_sdk::hook::{HookOutput, PreToolUse, PreToolUseOutput};
 /// use quipu_sdk::{Hook, Options};
 ///
 /// let careful = Hook::on(|call: PreToolUse, _| async move {
 ///     match call.tool_input.text().contains("rm -rf") {
-///         true => PreToolUseAnswer::deny("Nothing is removed here."),
-///         false => HookAnswer::nothing(),
+///         true => PreToolUseOutput::deny("Nothing is removed here."),
+///         false => HookOutput::empty(),
 ///     }
 /// });
 /// let options = Options::new().hook(careful.matching("Bash"));
@@ -36,7 +36,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// A hook for the event that its argument names.
+    /// A hook for the event `E`. An input that is not an `E` makes it fail.
     pub fn on<E, F, R>(hook: F) -> Self
     where
         E: HookEvent,
@@ -44,25 +44,25 @@ impl Hook {
         R: Future<Output = HookOutput<E::Specific>> + Send + 'static,
     {
         let hook = Arc::new(hook);
-        Self::new(E::NAME, move |due, context| {
+        Self::new(E::NAME, move |call, context| {
             let hook = Arc::clone(&hook);
             async move {
-                let event = due.input.read::<E>().map_err(|error| format!("{} cannot be read: {error}", E::NAME))?;
+                let event = call.input.read::<E>().map_err(|error| format!("{} cannot be read: {error}", E::NAME))?;
                 Ok(hook(event, context).await.to_json())
             }
         })
     }
 
-    /// A hook for an event by its name, for what this crate has no types for.
+    /// A hook for an event by name, for events without a type in this crate.
     pub fn on_event<F, R>(event: impl Into<String>, hook: F) -> Self
     where
         F: Fn(Json, CallbackContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Json, String>> + Send + 'static,
     {
         let hook = Arc::new(hook);
-        Self::new(event, move |due, context| {
+        Self::new(event, move |call, context| {
             let hook = Arc::clone(&hook);
-            async move { hook(due.input, context).await }
+            async move { hook(call.input, context).await }
         })
     }
 
@@ -71,26 +71,25 @@ impl Hook {
         F: Fn(HookCallback, CallbackContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Json, String>> + Send + 'static,
     {
-        let run: HookFn = Arc::new(move |due, context| Box::pin(run(due, context)));
+        let run: HookFn = Arc::new(move |call, context| Box::pin(run(call, context)));
         Self { event: event.into(), matcher: None, timeout: None, blocks_on_failure: false, callback: run }
     }
 
-    /// Only for these tools or sources: a name, or a pattern such as `Edit|Write`.
+    /// Limits the hook to tools or sources that match a name or a pattern such as `Edit|Write`.
     #[must_use]
     pub fn matching(mut self, matcher: impl Into<String>) -> Self {
         self.matcher = Some(matcher.into());
         self
     }
 
-    /// How long it may take; then it has failed.
+    /// Time limit; a hook that takes longer fails.
     #[must_use]
-    pub fn timeout(mut self, patience: Duration) -> Self {
-        self.timeout = Some(patience);
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
         self
     }
 
-    /// What it guards does not happen when the hook fails. Without this, a hook that
-    /// fails is as good as none.
+    /// A failure of the hook blocks the action. Without this, a hook that fails is ignored.
     #[must_use]
     pub fn blocking_on_failure(mut self) -> Self {
         self.blocks_on_failure = true;

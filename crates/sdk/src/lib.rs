@@ -1,22 +1,41 @@
-//! Drive an agent process: `claude`, `quipu-agent`, or anything that speaks like them.
+//! Drives an agent process: `claude`, `quipu-agent`, or any program with the same protocol.
 //!
 //! ```text
-//!   query(prompt, options) ──┐                        ┌── can_use_tool, hooks, MCP tools
-//!   Client::connect(options) ┴─ Transport ⇄ the agent ┤      (closures of yours)
-//!        send · next · ask      (a process, memory)   └── messages, as they come
+//!   query(prompt, options) ──┐                            ┌── can_use_tool, hooks, MCP tools
+//!   Client::connect(options) ┴─ Transport ⇄ agent process ┤      (your closures)
+//!        send · next · handle   (a process, memory)       └── messages, as they arrive
 //!
-//!   sessions ── the conversations on disk: listed, read, renamed, forked
+//!   sessions ── the sessions on disk: list, read, rename, fork
 //! ```
 //!
-//! [`query()`] asks one thing and gives every message until it is answered; [`Client`] talks
-//! for as long as you like. Messages are the types of [`quipu_message`]: what this build
-//! does not know comes as it is. Whatever the other side does (dies, stalls, floods, talks
-//! nonsense), you get a typed [`Error`] or the work goes on: nothing waits for ever, and
-//! memory is bounded.
+//! ```no_run
+//! # async fn example() -> Result<(), quipu_sdk::Error> {
+//! let result = quipu_sdk::query_result("What is 2 + 2?", quipu_sdk::Options::new()).await?;
+//! println!("{}", result.result.text().unwrap_or_default());
+//! # Ok(())
+//! # }
+//! ```
 //!
-//! Deliberately absent: HTTP and models. Whoever answers is the agent's business.
+//! | I want to … | look at |
+//! |---|---|
+//! | send one prompt and read the messages | [`query()`], [`query_result`] |
+//! | hold a conversation of several turns | [`Client`] |
+//! | interrupt, change model or mode, from any task | [`Handle`] |
+//! | choose model, tools, folder, session | [`Options`] |
+//! | decide about tool calls | [`Options::can_use_tool`], [`Decision`] |
+//! | react to events of the agent | [`Hook`] |
+//! | offer tools to the model | [`mcp::Server`] |
+//! | manage sessions on disk | [`sessions::Sessions`] |
+//! | connect in another way than by a process | [`transport::Transport`] |
+//!
+//! Messages are the types of [`quipu_message`]; those without a type in this version are
+//! [`Entry::Unknown`]. Whatever the agent does (exits, stalls, floods, writes garbage), you
+//! get a typed [`Error`] or the conversation goes on: no request waits for ever, and memory
+//! is bounded.
+//!
+//! Deliberately absent: HTTP and models, which are up to the agent.
 
-// Unwrapping is how a test says what must hold.
+// Tests may unwrap.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod callbacks;
@@ -54,8 +73,8 @@ pub use prompt::{Prompt, user_message};
 pub use query::{Query, query, query_over, query_result};
 pub use received::Received;
 
-/// For the types of tools' arguments and of answers: derive `JsonSchema` of this version,
-/// with `#[schemars(crate = "quipu_sdk::schemars")]` when it is no dependency of yours.
+/// Derive `JsonSchema` for tool arguments and output types with this version; add
+/// `#[schemars(crate = "quipu_sdk::schemars")]` if schemars is not your own dependency.
 pub use schemars;
 
 pub use quipu_message::context_ref::{ContextKind, ContextRef};
@@ -63,7 +82,7 @@ pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfi
 pub use quipu_message::values::{Effort, PermissionMode, SettingSource};
 pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
 
-/// What holds closures and tasks is shown by its name alone.
+/// `Debug` of types that hold closures or tasks shows only their name.
 macro_rules! opaque {
     ($($path:path),+ $(,)?) => { $(
         impl std::fmt::Debug for $path {
@@ -81,3 +100,14 @@ opaque! {
 
 /// Target of the spans and events of this crate.
 const LOG_TARGET: &str = "quipu::sdk";
+
+/// Compiles the Rust examples of the documents.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../README.zh.md")]
+    struct ReadmeZh;
+    #[doc = include_str!("../../../docs/sdk.md")]
+    struct SdkGuide;
+}

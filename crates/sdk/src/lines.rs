@@ -1,4 +1,4 @@
-//! Lines out of what an agent writes, in bounded memory.
+//! Splits the output of an agent into lines, in bounded memory.
 
 use std::io;
 
@@ -6,43 +6,43 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// How much of a line that is too long is kept, to be shown.
+/// Beginning of an overlong line that is kept for the report.
 const MAX_SHOWN_BYTES: usize = 200;
 
-/// What was read.
+/// A line that was read.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReadLine {
-    /// A line, without its end.
+    /// A complete line, without its line end.
     Line(BytesMut),
-    /// A line longer than allowed; its beginning.
+    /// The beginning of a line that exceeds the limit.
     TooLong(BytesMut),
-    /// What stood after the last line end when the agent stopped.
+    /// Bytes after the last line end, at the end of the output.
     Torn(BytesMut),
 }
 
-/// Splits bytes into lines. Dropping a call of `next` loses nothing.
+/// Splits bytes into lines. Cancel-safe: dropping the future of `next` loses nothing.
 pub(crate) struct AsyncLineReader<R> {
     input: R,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// Length of the buffer's beginning that has no line end.
     searched_bytes: usize,
     max_line_bytes: usize,
-    /// The beginning of the line that is being passed over.
+    /// The beginning of the overlong line that is being skipped.
     skipped_line_head: Option<BytesMut>,
 }
 
 impl<R: AsyncRead + Unpin> AsyncLineReader<R> {
-    pub(crate) fn new(input: R, longest: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched_bytes: 0, max_line_bytes: longest, skipped_line_head: None }
+    pub(crate) fn new(input: R, max_line_bytes: usize) -> Self {
+        Self { input, buffer: BytesMut::new(), searched_bytes: 0, max_line_bytes, skipped_line_head: None }
     }
 
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     pub(crate) async fn next(&mut self) -> io::Result<Option<ReadLine>> {
         loop {
             if let Some(piece) = self.next_buffered() {
                 return Ok(Some(piece));
             }
-            // A long line must not keep its memory for ever.
+            // Release the memory of a long line.
             if self.buffer.is_empty() && self.buffer.capacity() > 16 * READ_CHUNK_BYTES {
                 self.buffer = BytesMut::new();
             }
@@ -56,7 +56,7 @@ impl<R: AsyncRead + Unpin> AsyncLineReader<R> {
         }
     }
 
-    /// A line that was read already.
+    /// A line that is in the buffer already; `None` if more must be read.
     pub(crate) fn next_buffered(&mut self) -> Option<ReadLine> {
         let end = memchr::memchr(b'\n', &self.buffer[self.searched_bytes..]).map(|at| self.searched_bytes + at);
         match end {

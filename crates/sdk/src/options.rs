@@ -1,4 +1,4 @@
-//! Everything that can be said about an agent before it begins.
+//! Options of a conversation.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,15 +20,16 @@ use crate::hooks::Hook;
 use crate::mcp::{Server, ServerStarter, server_starter};
 use crate::permission::Decision;
 
-/// Everything that can be said about an agent before it begins. What is not said is left
-/// to the agent, except that its system prompt is empty unless you say otherwise, as in
-/// the SDKs of other languages.
+/// Options of a conversation: model, tools, permissions, session, program, callbacks.
+///
+/// Options that are not set are left to the agent, except that the system prompt is empty,
+/// as in the SDKs of other languages.
 ///
 /// ```
 /// use quipu_sdk::{Options, SystemPrompt};
 /// let options = Options::new()
 ///     .model("claude-haiku-4-5")
-///     .system_prompt(SystemPrompt::Own)
+///     .system_prompt(SystemPrompt::AgentDefault)
 ///     .allow_tools(["Read", "Grep"])
 ///     .max_turns(5);
 /// # let _ = options;
@@ -160,7 +161,7 @@ impl Default for Options {
     }
 }
 
-/// Declares setters: of a value, of a flag, or of one more in a list.
+/// Declares setters: of a value (`set`, `some`), of a flag, or for adding to a list.
 macro_rules! setters {
     ($( $(#[$doc:meta])* $kind:ident $name:ident $(($arg:ident: $ty:ty))? => $field:ident; )+) => {
         $( setters! { @ $kind [$(#[$doc])*] $name ($($arg: $ty)?) $field } )+
@@ -207,17 +208,17 @@ macro_rules! setters {
     };
 }
 
-/// What the model is, knows and may do.
+/// Model, prompt and tools.
 impl Options {
-    /// Nothing said yet.
+    /// Options with nothing set.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// The model.
+        /// ID or alias of the model.
         some model(model: impl Into<String>) => model;
-        /// The model to turn to when that one is overloaded.
+        /// Model to use while that one is overloaded.
         some fallback_model(model: impl Into<String>) => fallback_model;
         /// A beta of the API.
         push beta(name: impl Into<String>) => betas;
@@ -226,15 +227,15 @@ impl Options {
         /// Leaves what changes from run to run out of the agent's own system prompt, so
         /// that the prompt cache serves many.
         flag exclude_dynamic_sections => exclude_dynamic_sections;
-        /// Whether and how far the model thinks.
+        /// Whether the model thinks before it responds, and how much.
         some thinking(thinking: ThinkingMode) => thinking;
-        /// How thinking is told: `summarized` or `omitted`.
+        /// How thinking is returned: `summarized` or `omitted`.
         some thinking_display(display: impl Into<String>) => thinking_display;
-        /// How hard the model works.
+        /// Effort level of the model.
         some effort(effort: impl Into<Effort>) => effort;
-        /// Ends after so many turns of the model.
+        /// Ends the run after this many API calls of one prompt.
         some max_turns(turns: u32) => max_turns;
-        /// Ends when this much was spent.
+        /// Ends the run when it has cost this much.
         some max_budget_usd(dollars: f64) => max_budget_usd;
         /// Tells the model how many tokens it has for the task.
         some task_budget(tokens: u64) => task_budget;
@@ -246,20 +247,20 @@ impl Options {
         push disallow_tool(rule: impl Into<String>) => disallowed_tools;
         /// Tools that must not run.
         extend disallow_tools(rules: impl IntoIterator<Item = impl Into<String>>) => disallowed_tools;
-        /// The skills the model is offered.
+        /// Skills that the model may use.
         some skills(skills: impl Into<Skills>) => skills;
         /// The folder of a plugin: commands, skills, subagents and hooks.
         push plugin(folder: impl Into<PathBuf>) => plugins;
     }
 
-    /// The agent's own tools that the model has; none of them when the list is empty.
+    /// Limits the agent's own tools to these; an empty list removes all.
     #[must_use]
     pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// A subagent.
+    /// Defines a subagent.
     #[must_use]
     pub fn agent(mut self, name: impl Into<String>, agent: AgentDefinition) -> Self {
         self.agents.insert(name.into(), agent);
@@ -309,35 +310,34 @@ impl Options {
     }
 }
 
-/// Who is asked, and who is told.
+/// Permissions, hooks, and what the host is informed of.
 impl Options {
     setters! {
-        /// What may be done without asking.
+        /// Permission mode at the start.
         some permission_mode(mode: impl Into<PermissionMode>) => permission_mode;
-        /// An MCP tool that is asked instead of this program.
+        /// MCP tool that decides permission requests instead of this program.
         some permission_prompt_tool(name: impl Into<String>) => permission_prompt_tool;
         /// After this time without an answer of [`Options::can_use_tool`] the tool may not
-        /// run. A person may take as long as they like unless you say so.
+        /// run. By default there is no limit.
         some permission_timeout(timeout: Duration) => permission_timeout;
-        /// A hook.
+        /// Adds a hook.
         push hook(hook: Hook) => hooks;
-        /// Pieces of answers come as they are written, as `stream_event` messages.
+        /// Also returns partial responses, as `stream_event` messages.
         flag include_partial_messages => partial_messages;
-        /// Hooks that begin and end are told of, as `system` messages.
+        /// Also returns `system` messages when hooks start and end.
         flag include_hook_events => hook_events;
-        /// What subagents say and think is told, not only their calls.
+        /// Also returns text and thinking of subagents, not only their tool calls.
         flag forward_subagent_text => subagent_text;
-        /// Prompts are told back when the agent takes them up.
+        /// Also returns each prompt when the agent starts with it.
         flag replay_prompts => replay_prompts;
-        /// Everything written to the session's file is told too, as `transcript_mirror`
-        /// messages.
+        /// Also returns every entry of the transcript, as `transcript_mirror` messages.
         flag session_mirror => session_mirror;
-        /// Prompts are taken as they are: `@file` and `/command` have no meaning in them.
+        /// Sends prompts verbatim: `@file` and `/command` have no meaning in them.
         flag verbatim_prompts => verbatim_prompts;
     }
 
-    /// Asks whether a tool may run, when no rule says so. Several questions may be open
-    /// at once; one that the agent withdraws is dropped.
+    /// Called for a tool call that no permission rule decides. Several calls may run at once;
+    /// if the agent withdraws one, its future is dropped.
     ///
     /// ```
     /// use quipu_sdk::{Decision, Options};
@@ -359,8 +359,8 @@ impl Options {
         self
     }
 
-    /// Answers whatever else an agent may ask: questions of MCP servers to the person,
-    /// and what this crate has no types for. Without it these are answered with an error.
+    /// Called for all other control requests: questions of MCP servers to the user, and
+    /// requests without a type in this crate. Without it they get an error response.
     #[must_use]
     pub fn on_request<F, R>(mut self, answer: F) -> Self
     where
@@ -371,15 +371,15 @@ impl Options {
         self
     }
 
-    /// Hears what the agent writes to stderr, line by line. The last lines are in
-    /// [`Error::Ended`](crate::Error::Ended) in any case.
+    /// Called for each line that the agent writes to stderr. The last lines are also in
+    /// [`Error::Ended`](crate::Error::Ended).
     #[must_use]
     pub fn on_stderr(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_stderr = Some(Arc::new(hear));
         self
     }
 
-    /// Hears of lines that are no messages. They are passed over; the conversation goes on.
+    /// Called for each line that is not a message; such lines are skipped.
     #[must_use]
     pub fn on_bad_line(mut self, hear: impl Fn(BadLine) + Send + Sync + 'static) -> Self {
         self.on_bad_line = Some(Arc::new(hear));
@@ -387,20 +387,20 @@ impl Options {
     }
 }
 
-/// Which session, and what of it is kept.
+/// Sessions and settings.
 impl Options {
     setters! {
-        /// Goes on with the latest session of the folder.
+        /// Continues the latest session of the folder.
         flag continue_latest => continue_latest;
-        /// Goes on with a session.
+        /// Continues a session by its ID.
         some resume(session: impl Into<String>) => resume;
-        /// Goes on from an earlier message of it.
+        /// Continues the resumed session after this message, given by UUID.
         some resume_at(message: impl Into<String>) => resume_at;
-        /// Refuses to go on from there unless all that is dropped belongs to this prompt.
+        /// Fails unless everything after that message belongs to this prompt.
         some resume_drops_turn(prompt: impl Into<String>) => resume_drops_turn;
-        /// Goes on in a copy, under a new id.
+        /// Continues in a copy with a new session ID.
         flag fork_session => fork;
-        /// The id of the new session.
+        /// ID of the new session.
         some session_id(id: impl Into<String>) => session_id;
         /// Keeps files as they were before each prompt, for
         /// [`rewind_files`](crate::Handle::rewind_files).
@@ -409,14 +409,14 @@ impl Options {
         some settings(file_or_json: impl Into<String>) => settings;
     }
 
-    /// Whose settings are read; an empty list reads none. All of them unless you say so.
+    /// Limits the settings files that are read; an empty list reads none. All by default.
     #[must_use]
     pub fn setting_sources(mut self, sources: impl IntoIterator<Item = SettingSource>) -> Self {
         self.setting_sources = Some(sources.into_iter().collect());
         self
     }
 
-    /// How commands are fenced in: the `sandbox` settings.
+    /// Sandbox of commands, as in the setting `sandbox`.
     #[must_use]
     pub fn sandbox(mut self, sandbox: &impl Serialize) -> Self {
         self.sandbox = Some(Json::from_serialize(sandbox));
@@ -424,50 +424,49 @@ impl Options {
     }
 }
 
-/// The program, and how it is treated.
+/// Program, timeouts and limits.
 impl Options {
     setters! {
-        /// The program. Otherwise: what `QUIPU_CLI` names, `claude` or `quipu-agent` on
-        /// the PATH, `quipu-agent` beside this program.
+        /// Path of the agent program. By default: what `QUIPU_CLI` names, `claude` or
+        /// `quipu-agent` on the PATH, `quipu-agent` in the folder of this program.
         some cli(program: impl Into<PathBuf>) => cli;
-        /// Takes a program of any version.
+        /// Accepts an agent of any version.
         flag skip_version_check => skip_version_check;
-        /// The folder it works in.
+        /// Working directory of the agent.
         some cwd(folder: impl Into<PathBuf>) => cwd;
-        /// Another folder it may work in.
+        /// Additional folder that the agent may work in.
         push add_dir(folder: impl Into<PathBuf>) => add_dirs;
-        /// What your program calls itself to the API, such as `my-app/1.0.0`.
+        /// Name of your program for the API, such as `my-app/1.0.0`.
         some client_app(name: impl Into<String>) => client_app;
-        /// How long to wait for an answer to a control request.
+        /// Time limit for the response to a control request. Default: 60 seconds.
         set response_timeout(timeout: Duration) => response_timeout;
-        /// How long the agent may take to begin, with its MCP servers.
+        /// Time limit for the start of the agent, with its MCP servers. Default: 60 seconds.
         set start_timeout(timeout: Duration) => start_timeout;
-        /// How long the agent may take to end by itself.
+        /// How long the agent may take to exit after its input is closed. Default: 5 seconds.
         set close_timeout(timeout: Duration) => close_timeout;
-        /// The longest line that is read, in bytes; a longer one is passed over. 64 MiB
-        /// unless you say otherwise.
+        /// Longest line that is read; longer ones are skipped. Default: 64 MiB.
         set max_line_bytes(bytes: usize) => max_line_bytes;
-        /// How many bytes of messages may wait for you; then the agent waits. 8 MiB unless
-        /// you say otherwise, and eight times as much while an answer is awaited. Each
-        /// message counts for a kibibyte more than its text.
+        /// Size of the buffer of unread messages; when it is full, the agent's writes block.
+        /// Default: 8 MiB, and eight times as much while a control response is pending. Each
+        /// message counts for 1 KiB more than its text.
         set max_buffered_bytes(bytes: usize) => max_buffered_bytes;
     }
 
-    /// Puts something into the program's environment, beside what is in ours.
+    /// Adds an environment variable to those the agent inherits.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    /// A flag of the program that this crate has no name for, without its dashes.
+    /// Adds a flag that this crate has no method for; `name` is without dashes.
     #[must_use]
     pub fn extra_flag(mut self, name: impl Into<String>) -> Self {
         self.extra_args.push((name.into(), None));
         self
     }
 
-    /// A flag with a value.
+    /// Adds a flag with a value; `name` is without dashes.
     #[must_use]
     pub fn extra_arg(mut self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
         self.extra_args.push((name.into(), Some(value.into())));

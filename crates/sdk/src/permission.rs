@@ -1,10 +1,10 @@
-//! What a host says when an agent asks whether a tool may run.
+//! Decisions on permission requests.
 
 use quipu_message::control::{Allow, Deny, PermissionUpdate};
 use quipu_message::{Json, Maybe};
 use serde::Serialize;
 
-/// Whether a tool may run.
+/// Decision on a permission request: whether a tool call may run.
 ///
 /// ```
 /// use quipu_sdk::Decision;
@@ -15,53 +15,53 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Decision {
-    /// It may.
+    /// The tool call runs.
     Allow {
-        /// What to run it with instead of what the model asked for.
+        /// Input that replaces the model's; `None` keeps it.
         input: Option<Json>,
-        /// Rules to keep, so that nobody need be asked again.
+        /// Permission rules to add, so that the question is not asked again.
         updates: Vec<PermissionUpdate>,
     },
-    /// It may not.
+    /// The tool call does not run.
     Deny {
-        /// What the model is told.
+        /// Reason, which the model gets as the tool result.
         message: String,
-        /// Whether the turn ends too.
+        /// Whether the turn is interrupted, too.
         interrupt: bool,
     },
 }
 
 impl Decision {
-    /// It may run as it is.
+    /// Allows the tool call as it is.
     pub fn allow() -> Self {
         Self::Allow { input: None, updates: Vec::new() }
     }
 
-    /// It may run with another input. The answers to `AskUserQuestion` are given so.
+    /// Allows the tool call with another input. This is how `AskUserQuestion` gets its answers.
     pub fn allow_with(input: &impl Serialize) -> Self {
         Self::Allow { input: Some(Json::from_serialize(input)), updates: Vec::new() }
     }
 
-    /// It may run, and these rules are kept: often the request's own suggestions.
+    /// Allows the tool call and adds permission rules, for example the suggested ones.
     pub fn allow_and_remember(updates: Vec<PermissionUpdate>) -> Self {
         Self::Allow { input: None, updates }
     }
 
-    /// It may not run, and the model is told why.
+    /// Denies the tool call; the model gets the reason.
     pub fn deny(message: impl Into<String>) -> Self {
         Self::Deny { message: message.into(), interrupt: false }
     }
 
-    /// It may not run, and the turn ends.
+    /// Denies the tool call and interrupts the turn.
     pub fn interrupt(message: impl Into<String>) -> Self {
         Self::Deny { message: message.into(), interrupt: true }
     }
 
-    /// The answer on the wire. Older agents want the input even when it is unchanged.
-    pub(crate) fn into_response(self, asked: &Json) -> Json {
+    /// The control response. Older agents need the input even if it is unchanged.
+    pub(crate) fn into_response(self, original_input: &Json) -> Json {
         match self {
             Self::Allow { input, updates } => Json::from_serialize(&Allow {
-                updated_input: Maybe::Value(input.unwrap_or_else(|| asked.clone())),
+                updated_input: Maybe::Value(input.unwrap_or_else(|| original_input.clone())),
                 updated_permissions: (!updates.is_empty()).then(|| Json::from_serialize(&updates)).into(),
                 ..Allow::default()
             }),

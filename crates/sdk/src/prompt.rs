@@ -1,4 +1,4 @@
-//! What is said to an agent.
+//! Prompts for an agent.
 
 use std::pin::Pin;
 
@@ -6,12 +6,11 @@ use futures_util::{Stream, StreamExt as _, stream};
 use quipu_message::user_assistant::User;
 use quipu_message::{Block, Content, Envelope, Maybe, Message, Role, SessionId, Spelling, Uuid};
 
-/// One or more things to say: text, blocks (with pictures and documents), or a stream
-/// of messages.
+/// One or more prompts: text, blocks with images and documents, or a stream of user entries.
 pub struct Prompt(Pin<Box<dyn Stream<Item = User> + Send>>);
 
 impl Prompt {
-    /// Says each message of a stream as it comes.
+    /// Sends each entry of a stream as soon as the stream yields it.
     pub fn stream(messages: impl Stream<Item = User> + Send + 'static) -> Self {
         Self(Box::pin(messages))
     }
@@ -49,8 +48,8 @@ impl From<User> for Prompt {
     }
 }
 
-/// A message of a person with the given content, as agents read it. It has an id, by
-/// which files can be rewound to it.
+/// A user entry with this content and a new UUID, which
+/// [`Handle::rewind_files`](crate::Handle::rewind_files) takes.
 pub fn user_message(content: impl Into<Content>) -> User {
     user_message_with_id(content.into(), Uuid::from(uuid::Uuid::new_v4().to_string()))
 }

@@ -1,4 +1,4 @@
-//! One question, and everything that is said until it is answered.
+//! One prompt, and all messages until its result.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -15,16 +15,16 @@ use crate::received::Received;
 use crate::transport::Transport;
 use crate::{Error, Exit};
 
-/// Asks an agent something and gives every message until it is done. The program is
-/// started when the stream is first asked for a message, and ended when it is dropped.
+/// Sends a prompt to a new agent and streams its messages up to the result. The agent is
+/// started when the stream is first polled, and killed when the stream is dropped.
 ///
-/// A turn that fails ends with a result that says so; the stream ends with an error only
-/// when there is no result.
+/// A turn that fails ends with a result whose `is_error` is true; the stream ends with an
+/// error only if there is no result.
 ///
 /// ```no_run
 /// use futures_util::StreamExt as _;
 /// use quipu_sdk::{Entry, Options, query};
-/// # async fn ask() -> Result<(), quipu_sdk::Error> {
+/// # async fn example() -> Result<(), quipu_sdk::Error> {
 /// let mut messages = query("What is 2 + 2?", Options::new().max_turns(1));
 /// while let Some(message) = messages.next().await {
 ///     if let Entry::Result(result) = message? {
@@ -42,7 +42,7 @@ pub fn query(prompt: impl Into<Prompt>, options: Options) -> Query {
     })
 }
 
-/// The same over a transport.
+/// Like [`query()`], over a transport.
 pub fn query_over(transport: impl Transport, prompt: impl Into<Prompt>, options: Options) -> Query {
     let prompt = prompt.into();
     Query::new(async move { ActiveQuery::start(Client::connect_over(transport, options).await?, prompt) })
@@ -76,7 +76,7 @@ impl Query {
         Self(Box::pin(steps))
     }
 
-    /// The same messages, each with the line that it was read from.
+    /// The messages, each with the line that it was read from.
     pub fn received(self) -> impl Stream<Item = Result<Received, Error>> + Send {
         self.0
     }
@@ -90,34 +90,40 @@ impl Stream for Query {
     }
 }
 
-/// A query under way.
+/// A query whose agent is started.
 struct ActiveQuery {
     client: Client,
-    /// Says the prompts; done when there are no more, with how many there were.
+    /// Sends the prompts; returns their number.
     prompt_task: Option<tokio::task::JoinHandle<Result<usize, Error>>>,
     prompts_sent: Option<usize>,
     results: usize,
-    /// Prompts that the agent has put off.
+    /// Prompts in the queue of the agent.
     queued_prompts: HashSet<Uuid>,
 }
 
 impl ActiveQuery {
     fn start(client: Client, mut prompt: Prompt) -> Result<Self, Error> {
         let handle = client.handle();
-        let saying = tokio::spawn(async move {
-            let mut said = 0;
+        let prompt_task = tokio::spawn(async move {
+            let mut sent = 0;
             while let Some(message) = prompt.next().await {
                 handle.send_message(message).await?;
-                said += 1;
+                sent += 1;
             }
-            Ok(said)
+            Ok(sent)
         });
-        Ok(Self { client, prompt_task: Some(saying), prompts_sent: None, results: 0, queued_prompts: HashSet::new() })
+        Ok(Self {
+            client,
+            prompt_task: Some(prompt_task),
+            prompts_sent: None,
+            results: 0,
+            queued_prompts: HashSet::new(),
+        })
     }
 
     async fn next(&mut self) -> Result<Option<Received>, Error> {
         loop {
-            let Some(saying) = &mut self.prompt_task else {
+            let Some(prompt_task) = &mut self.prompt_task else {
                 let message = self.client.next_received().await?;
                 self.record(message.as_ref().map(|message| &message.entry));
                 return Ok(message);
@@ -129,23 +135,25 @@ impl ActiveQuery {
                     self.record(message.as_ref().map(|message| &message.entry));
                     return Ok(message);
                 }
-                said = saying => {
+                sent = prompt_task => {
                     self.prompt_task = None;
-                    // A panic of the caller's stream is the caller's.
-                    let said = said.unwrap_or_else(|error| match error.try_into_panic() {
+                    // A panic in the caller's stream continues in the caller.
+                    let sent = sent.unwrap_or_else(|error| match error.try_into_panic() {
                         Ok(panic) => std::panic::resume_unwind(panic),
                         Err(_) => Err(Error::Closed),
                     });
-                    self.prompts_sent = Some(said?);
+                    self.prompts_sent = Some(sent?);
                     self.close_when_done();
                 }
             }
         }
     }
 
-    /// Counts results. Answers to an agent's questions travel where prompts do, so the way
-    /// stays open until every prompt has its result. An agent that took two prompts
-    /// together gives one, and says that it is idle.
+    /// Counts results and closes the input when every prompt has one.
+    ///
+    /// Control responses are sent over the same input as prompts, so it must stay open until
+    /// then. An agent that merged two prompts into one turn sends only one result; then its
+    /// report that it is idle counts.
     fn record(&mut self, message: Option<&Entry>) {
         match message {
             Some(Entry::Result(_)) => self.results += 1,
@@ -172,7 +180,7 @@ impl ActiveQuery {
     }
 
     fn close_when_done(&self) {
-        if self.prompts_sent.is_some_and(|said| self.results >= said) {
+        if self.prompts_sent.is_some_and(|sent| self.results >= sent) {
             self.client.close_after_turn();
         }
     }
@@ -180,8 +188,8 @@ impl ActiveQuery {
 
 impl Drop for ActiveQuery {
     fn drop(&mut self) {
-        if let Some(saying) = &self.prompt_task {
-            saying.abort();
+        if let Some(prompt_task) = &self.prompt_task {
+            prompt_task.abort();
         }
     }
 }

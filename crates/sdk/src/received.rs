@@ -1,4 +1,4 @@
-//! A message as it came: what it means, and the line it was read from.
+//! A message with the line it was read from.
 
 use quipu_message::Entry;
 
@@ -6,9 +6,9 @@ use quipu_message::Entry;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Received {
-    /// The line as typed, lossless fields.
+    /// The parsed message.
     pub entry: Entry,
-    /// The line byte for byte, without its line end: what to write to a log or to pass on.
-    /// Lone surrogates, odd spacing and duplicate keys are still in it.
+    /// The line byte for byte, without its line end, for logs and forwarding. It still has
+    /// lone surrogates, unusual spacing and duplicate keys.
     pub line: String,
 }

@@ -8,7 +8,7 @@ use super::recording::Recording;
 use super::response::{IdGenerator, MockResponse};
 use super::rule::Rule;
 
-/// What an answerer answers. `docs/answer.md` says how to write one.
+/// Responses of a [`MockServer`](super::MockServer); `docs/answer.md` describes the format.
 #[derive(Debug, Clone)]
 pub struct Script {
     source: ScriptSource,
@@ -20,35 +20,35 @@ enum ScriptSource {
     Recorded(Recording),
 }
 
-/// Why a script cannot be used.
+/// Why a script is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read {path}")]
     Read {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// A place in the script is wrong.
+    /// The script has an error at this place.
     #[error("line {line}, column {column}: {message}")]
     Invalid {
         /// The line, counted from 1.
         line: u64,
         /// The column, counted from 1.
         column: u64,
-        /// What is wrong there.
+        /// Description of the error.
         message: String,
     },
-    /// There is no rule in it.
+    /// The script has no rules.
     #[error("the script has no rules")]
     Empty,
 }
 
 impl ScriptError {
-    /// A stable name for scripts.
+    /// Stable error code, for `--json` output.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Read { .. } => "answer.cannot_read",
@@ -57,7 +57,7 @@ impl ScriptError {
         }
     }
 
-    /// What to do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Read { .. } => "name a script (YAML or JSON) or a recording (api.jsonl)",
@@ -95,8 +95,8 @@ impl Script {
         }
     }
 
-    /// The answer to a question, the `call`th since the start, and what gave it; none
-    /// when nothing fits.
+    /// Chooses the response to a request, the `call`th since the start, and returns it with
+    /// the name of its rule; `None` if no rule matches.
     pub(crate) fn respond(
         &mut self,
         question: &IncomingRequest,
@@ -117,7 +117,7 @@ impl Script {
                 })
             }
         };
-        // A size is asked for by the way; nobody should have to script that.
+        // Token counts need no rule: an estimate is good enough.
         let counted = || {
             (question.kind == RequestKind::CountTokens)
                 .then(|| ("estimate".to_owned(), MockResponse::from_token_count(question.estimated_tokens)))

@@ -13,7 +13,7 @@ fn status(status: u16) -> ApiError {
 }
 
 #[test]
-fn only_what_may_pass_is_tried_again() {
+fn only_temporary_errors_are_retried() {
     let policy = RetryPolicy::default();
     for again in [408, 409, 429, 500, 502, 503, 529] {
         assert!(policy.retry_delay(&status(again), 2, 0.0).is_some(), "{again}");
@@ -26,7 +26,7 @@ fn only_what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn waits_are_those_of_the_real_program() {
+fn delays_are_those_of_claude_code() {
     let policy = RetryPolicy::default();
     let wait = |attempt, random| policy.retry_delay(&status(500), attempt, random).map(|wait| wait.as_millis());
     assert_eq!((wait(1, 0.0), wait(1, 1.0)), (Some(500), Some(625)));
@@ -36,14 +36,14 @@ fn waits_are_those_of_the_real_program() {
 }
 
 #[test]
-fn chance_stays_between_0_and_1() {
-    let lots: Vec<f64> = (0..64).map(|_| SystemClock.random()).collect();
-    assert!(lots.iter().all(|lot| (0.0..=1.0).contains(lot)));
-    assert!(lots.iter().any(|lot| *lot != lots[0]));
+fn random_numbers_are_between_0_and_1() {
+    let numbers: Vec<f64> = (0..64).map(|_| SystemClock.random()).collect();
+    assert!(numbers.iter().all(|number| (0.0..=1.0).contains(number)));
+    assert!(numbers.iter().any(|number| *number != numbers[0]));
 }
 
 #[test]
-fn a_wait_is_asked_for_in_three_ways() {
+fn a_server_may_ask_for_a_delay_in_three_ways() {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
     let read = |name: &'static str, value: &'static str| {
         retry_after(|asked| (asked == name).then_some(value), now).map(|wait| wait.as_millis())
