@@ -6,7 +6,7 @@ use std::ops::Range;
 use anstyle::Style;
 use unicode_linebreak::linebreaks;
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::sanitize::sanitize;
 
@@ -152,19 +152,26 @@ fn slice_row(row: &[Span], range: Range<usize>) -> Row {
 
 /// Ranges of the text between which a line may be broken; spaces belong to the range before.
 ///
-/// ASCII text is broken at spaces only: the rules of Unicode would also break paths and command
-/// options, after `/` and `-`.
+/// A line may be broken after any space and, by the rules of Unicode, next to a wide character.
+/// Between narrow characters these rules would also break paths, options and ranges of numbers,
+/// after `/`, `-` and `–`, and would keep a path on the line of the word before it.
 fn break_segments(text: &str) -> Vec<Range<usize>> {
-    let mut start = 0;
+    let mut opportunities = linebreaks(text).map(|(at, _)| at).peekable();
+    let (mut start, mut before) = (0, None);
     let mut segments = Vec::new();
-    for (end, _) in linebreaks(text) {
-        let before = text[..end].chars().next_back();
-        let after = text[end..].chars().next();
-        let is_word_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii() && c != ' ');
-        if !(is_word_part(before) && is_word_part(after)) {
-            segments.push(start..end);
-            start = end;
+    for (at, after) in text.char_indices() {
+        while opportunities.next_if(|opportunity| *opportunity < at).is_some() {}
+        let is_wide = |c: Option<char>| c.is_some_and(|c| c.width() == Some(2));
+        let is_after_space = before == Some(' ') && after != ' ';
+        let is_next_to_wide = (is_wide(before) || is_wide(Some(after))) && opportunities.peek() == Some(&at);
+        if at > 0 && (is_after_space || is_next_to_wide) {
+            segments.push(start..at);
+            start = at;
         }
+        before = Some(after);
+    }
+    if start < text.len() {
+        segments.push(start..text.len());
     }
     segments
 }
@@ -208,6 +215,7 @@ mod tests {
     #[test]
     fn paths_and_options_are_not_broken() {
         assert_eq!(texts(wrap(&[Span::plain("run a/b-c --all-targets")], 14)), ["run a/b-c", "--all-targets"]);
+        assert_eq!(texts(wrap(&[Span::plain("in 0–360 at /home/sam")], 11)), ["in 0–360 at", "/home/sam"]);
     }
 
     #[test]
