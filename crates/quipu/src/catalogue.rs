@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use indicatif::{ProgressBar, ProgressStyle};
 use quipu_index::{Catalogue, IndexError, ListedSession};
 use quipu_transcript::error_chain;
@@ -82,24 +83,14 @@ fn with_data_folder(catalogue: Catalogue) -> Catalogue {
     }
 }
 
-/// Where things are kept that cannot be made again.
+/// Folder for data that cannot be rebuilt; `None` without a home folder.
 pub(crate) fn data_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let usual = || {
-        let home = std::env::home_dir()?;
-        Some(home.join(if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" }))
-    };
-    set("XDG_DATA_HOME").or_else(|| set("APPDATA")).or_else(usual).map(|folder| folder.join("quipu"))
+    Some(choose_native_strategy().ok()?.data_dir().join("quipu"))
 }
 
-/// Where things are kept that can be made again.
+/// Folder for data that can be rebuilt, such as the index; `None` without a home folder.
 pub(crate) fn cache_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let usual = || {
-        let home = std::env::home_dir()?;
-        Some(if cfg!(target_os = "macos") { home.join("Library/Caches") } else { home.join(".cache") })
-    };
-    set("XDG_CACHE_HOME").or_else(|| set("LOCALAPPDATA")).or_else(usual).map(|folder| folder.join("quipu"))
+    Some(choose_native_strategy().ok()?.cache_dir().join("quipu"))
 }
 
 /// A progress bar on stderr; hidden with `--quiet` or if stderr is not a terminal.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use etcetera::base_strategy::{BaseStrategy, Xdg};
 
 use crate::error::Failure;
 use crate::global::GlobalArgs;
@@ -14,10 +15,9 @@ pub(crate) fn claude_dirs(global: &GlobalArgs) -> Vec<PathBuf> {
     if let Some(dirs) = named_dirs(global) {
         return dirs.into_iter().map(without_projects_folder).collect();
     }
-    let Some(home) = std::env::home_dir() else { return Vec::new() };
-    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty());
-    let config = config.map_or_else(|| home.join(".config"), PathBuf::from).join("claude");
-    [Some(home.join(".claude")), Some(config).filter(|dir| dir.join("projects").is_dir())]
+    let Ok(xdg) = Xdg::new() else { return Vec::new() };
+    let config = xdg.config_dir().join("claude");
+    [Some(xdg.home_dir().join(".claude")), Some(config).filter(|dir| dir.join("projects").is_dir())]
         .into_iter()
         .flatten()
         .collect()

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use etcetera::base_strategy::{BaseStrategy, Xdg};
 use quipu_conversation::price::Prices;
 
 /// Bundled prices, overridden by `<config>/quipu/prices.toml` if it exists. Fails if that file
@@ -19,7 +20,5 @@ pub(crate) fn load() -> Result<Prices> {
 
 /// Path of the user's own prices; `None` without a home folder.
 pub(crate) fn prices_path() -> Option<PathBuf> {
-    let home = || std::env::home_dir().map(|home| home.join(".config"));
-    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from).or_else(home)?;
-    Some(config.join("quipu/prices.toml"))
+    Some(Xdg::new().ok()?.config_dir().join("quipu/prices.toml"))
 }

@@ -6,7 +6,8 @@
 
 use anstyle::{AnsiColor, Style};
 use quipu_render::sanitize;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use crate::output::Output;
 
@@ -149,12 +150,12 @@ pub(crate) fn truncate(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let (mut used, mut out) = (1, String::new());
-    for c in text.chars() {
-        used += c.width().unwrap_or_default();
+    for grapheme in text.graphemes(true) {
+        used += grapheme.width();
         if used > width {
             break;
         }
-        out.push(c);
+        out.push_str(grapheme);
     }
     out.truncate(out.trim_end().len());
     if width > 0 { out + "…" } else { out }
