@@ -1,4 +1,4 @@
-//! An agent that is not there: it says what a recording says and checks what it is told.
+//! A fake agent: writes the output of a recording and compares its input with the recording.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, ReadHalf, WriteHalf};
 
-/// How long a host may take to say what the recording says.
+/// How long to wait for a line of the host.
 const HOST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One step of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The agent says this.
+    /// The agent writes this line.
     Send(Value),
-    /// The host says something like this.
+    /// The host must write a line like this.
     Expect(Value),
-    /// The agent writes these bytes, whatever they are.
+    /// The agent writes these bytes, which need not be JSON.
     WriteBytes(Vec<u8>),
 }
 
-/// What a host did that the recording does not.
+/// Differences between the host and the recording.
 #[derive(Debug, Default)]
 pub struct PlayReport {
-    /// What the host said otherwise, in words.
+    /// Description of each line that differs.
     pub differences: Vec<String>,
-    /// What it said that no step waited for.
+    /// Lines of the host that no step waited for.
     pub unexpected: Vec<Value>,
 }
 
@@ -36,7 +36,7 @@ pub fn recorded_steps(folder: &Path) -> Vec<Step> {
     parse_steps(&std::fs::read_to_string(folder.join("io.jsonl")).unwrap_or_default())
 }
 
-/// The steps of a recording's text: `in` is what the host said, `out` what the agent did.
+/// Steps of the text of a recording: `in` are lines of the host, `out` lines of the agent.
 pub fn parse_steps(text: &str) -> Vec<Step> {
     let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let step = |mut row: Value| match row["dir"].as_str() {
@@ -44,7 +44,7 @@ pub fn parse_steps(text: &str) -> Vec<Step> {
         _ => Step::Send(row["msg"].take()),
     };
     let mut steps: Vec<Step> = rows.map(step).collect();
-    // Some hosts say their first prompt before they are greeted; others wait for that.
+    // Some hosts send their first prompt before the response to `initialize`, others after it.
     let is_prompt = |step: &Step| matches!(step, Step::Expect(line) if line["type"] == "user");
     while let Some(at) = steps.windows(2).position(|pair| is_prompt(&pair[0]) && is_initialize_response(&pair[1])) {
         steps.swap(at, at + 1);
@@ -57,11 +57,11 @@ fn is_initialize_response(step: &Step) -> bool {
     matches!(step, Step::Send(line) if !line["response"]["response"]["commands"].is_null() && !line["response"]["response"]["pid"].is_null())
 }
 
-/// Plays a script over a connection until its end, then hangs up.
+/// Plays a script over a connection to its end, then closes it.
 ///
-/// A host has its own ids: an answer goes to the id that asked, and a hook is called by
-/// the name that the host has given it. A host that says hello when the recording does
-/// not is answered all the same.
+/// Ids of the recording are replaced by those of the host: a response gets the id of the host's
+/// request, and a hook is called by the name that the host registered. A host that sends
+/// `initialize` when the recording does not still gets a response.
 pub async fn play<S: AsyncRead + AsyncWrite>(steps: Vec<Step>, stream: S) -> io::Result<PlayReport> {
     let (reader, writer) = tokio::io::split(stream);
     let mut agent = FakeAgent {
@@ -97,9 +97,9 @@ pub async fn play<S: AsyncRead + AsyncWrite>(steps: Vec<Step>, stream: S) -> io:
 struct FakeAgent<S> {
     reader: BufReader<ReadHalf<S>>,
     writer: WriteHalf<S>,
-    /// What the host has said that no step has asked for yet.
+    /// Lines of the host that no step has waited for yet.
     received: VecDeque<Value>,
-    /// The host's name for what the recording calls otherwise.
+    /// Names and ids of the host by those of the recording.
     host_ids: HashMap<String, String>,
     report: PlayReport,
 }
@@ -117,7 +117,7 @@ impl<S: AsyncRead + AsyncWrite> FakeAgent<S> {
         self.writer.flush().await
     }
 
-    /// Waits for the line that a step names, whatever comes before it.
+    /// Waits for the line of a step; lines before it are kept for later steps.
     async fn expect(&mut self, wanted: &Value) -> io::Result<()> {
         let line = match self.received.iter().position(|line| is_expected(line, wanted)) {
             Some(at) => self.received.remove(at).unwrap_or_default(),
@@ -149,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite> FakeAgent<S> {
         }
     }
 
-    /// Pairs the recording's names of hooks with the host's, event by event.
+    /// Maps the hook names of the recording to those of the host, event by event.
     fn map_hook_ids(&mut self, theirs: &Value, ours: &Value) {
         for (event, matchers) in theirs.as_object().into_iter().flatten() {
             let names = |matchers: &Value| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! A tree of sessions of any size, with its true totals beside it.
+//! Generates a tree of sessions of any size, with its expected totals.
 //!
 //! Deterministic, and with everything that makes counters wrong: several lines per
 //! message with differing usage, resumed and forked copies, copies cut in the middle of a
@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was used, to the token and the billionth of a dollar.
+/// Tokens, and cost in billionths of a dollar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ExpectedSum {
@@ -40,7 +40,7 @@ impl ExpectedSum {
         self.unpriced.extend(other.unpriced.iter().cloned());
     }
 
-    /// An equal share of it; the first has what is left over.
+    /// One of `n` equal shares; the first one also gets the remainder.
     fn share(&self, parts: u64, is_first: bool) -> Self {
         let share = |n: u64| n / parts + if is_first { n % parts } else { 0 };
         Self {
@@ -57,7 +57,7 @@ impl ExpectedSum {
     }
 }
 
-/// The truth about a generated tree. Days are UTC.
+/// Expected usage of a generated tree. Days are in UTC.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ExpectedUsage {
@@ -74,7 +74,7 @@ pub struct ExpectedUsage {
     pub files: u64,
 }
 
-/// Writes at least `bytes` of sessions under `dir/projects` and says what is true of them.
+/// Writes at least `bytes` of sessions under `dir/projects` and returns their expected usage.
 pub fn generate_tree(dir: &Path, seed: u64, bytes: u64) -> io::Result<ExpectedUsage> {
     let mut maker = Generator { random_state: seed | 1, ..Generator::default() };
     let mut n = 0;
@@ -109,7 +109,7 @@ struct Generator {
     usage_by_time: Vec<(u64, ExpectedSum)>,
 }
 
-/// A message of the session that is being made.
+/// A message of the current session.
 struct GeneratedMessage {
     usage: GeneratedUsage,
     time: u64,
@@ -123,9 +123,9 @@ struct GeneratedMessage {
 /// How the lines of a subagent are kept.
 #[derive(Clone, Copy, PartialEq)]
 enum SubagentStorage {
-    /// There is none.
+    /// No subagent.
     None,
-    /// In a file.
+    /// In a file of its own.
     File,
     /// In a file, and repeated in `progress` lines.
     Both,
@@ -165,7 +165,7 @@ fn pseudo_word(mut number: u64) -> String {
     }
 }
 
-/// What a message used.
+/// Usage of a message.
 struct GeneratedUsage {
     model: &'static str,
     is_priced: bool,
@@ -194,7 +194,7 @@ impl Generator {
         )
     }
 
-    /// What someone says: mostly short.
+    /// A text of the user or the model; mostly short.
     fn short_text(&mut self) -> String {
         let times = match self.random_below(100) {
             0..10 => 10 + self.random_below(30),
@@ -203,7 +203,7 @@ impl Generator {
         self.random_text(times)
     }
 
-    /// What a tool gives back: mostly long, now and then very long. With these sizes
+    /// Output of a tool: mostly long, sometimes very long. With these sizes
     /// half of all lines are below 1 kB, one in a hundred is over 25 kB, and a fifth of
     /// all bytes are in lines that cost something, as in published sessions.
     fn long_text(&mut self) -> String {
@@ -224,7 +224,7 @@ impl Generator {
         out
     }
 
-    /// A phrase as it stands in JSON: prose, code, Chinese, or a program's output.
+    /// A phrase, escaped for JSON: prose, code, Chinese, or the output of a program.
     fn push_phrase(&mut self, kind: u64, out: &mut String) {
         match kind {
             0..3 => {
@@ -490,7 +490,7 @@ impl Generator {
             lines.push('\n');
             parent = format!("\"{uuid}\"");
         }
-        // What the tools gave back stands in the file twice: for the model and for people.
+        // Tool output is in the file twice: as the result for the model and as structured output.
         for _ in 1..blocks.min(2) {
             let (uuid, output) = (self.next_uuid(), self.long_text());
             lines.push_str(&format!(

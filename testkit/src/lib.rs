@@ -1,4 +1,5 @@
-//! What quipu's own tests share: where the fixtures and the big corpus are.
+//! Shared by the tests of all crates: fixtures, the corpus, a fake agent and a generator of
+//! sessions.
 //!
 //! A dev-dependency only; nothing that ships depends on it.
 
@@ -11,8 +12,8 @@ use std::time::Duration;
 pub mod fake_agent;
 pub mod generate;
 
-/// How long this thread has run on a processor: what to time by on a machine that
-/// others use too. Elsewhere than on Unix, the time on the wall.
+/// CPU time of this thread, which does not depend on the load of the machine. On systems other
+/// than Unix, the elapsed time.
 pub fn cpu_time() -> Duration {
     #[cfg(unix)]
     {
@@ -26,7 +27,7 @@ pub fn cpu_time() -> Duration {
     }
 }
 
-/// The repository's root.
+/// Path of the repository.
 pub fn repository_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
@@ -36,8 +37,8 @@ pub fn fixture(path: &str) -> PathBuf {
     repository_root().join("fixtures").join(path)
 }
 
-/// The folder of real recordings and published sessions beside the repository,
-/// or wherever `QUIPU_SHARED` says. Says loudly when it is absent.
+/// Folder of real recordings and published sessions: `$QUIPU_SHARED`, or `../shared` from the
+/// repository. Prints a notice and returns `None` if it does not exist.
 pub fn shared_dir() -> Option<PathBuf> {
     let place = std::env::var_os("QUIPU_SHARED").map_or_else(|| repository_root().join("../shared"), PathBuf::from);
     if place.join("recordings").is_dir() {

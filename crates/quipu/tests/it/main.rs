@@ -1,4 +1,4 @@
-//! The command as a person or a script runs it.
+//! Runs the command as a user or a script does.
 #![allow(clippy::unwrap_used, reason = "a test says what must hold")]
 
 mod agent;

@@ -93,7 +93,7 @@ fn resume_prints_a_command_a_shell_can_run() {
     let json = home.json(&["resume", ID]);
     assert_eq!(json["cwd"], work.display().to_string());
     assert_eq!(json["command"], serde_json::json!(["claude", "--resume", ID]));
-    // Agents look in ~/.claude, unless they are told where to look.
+    // Agents look in ~/.claude, unless CLAUDE_CONFIG_DIR names another folder.
     fs::rename(home.path(".claude"), home.path("kept")).unwrap();
     let kept = home.path("kept").display().to_string();
     assert!(home.run(&["--claude-dir", "kept", "resume", ID]).contains(&format!("&& CLAUDE_CONFIG_DIR={kept} claude")));

@@ -205,7 +205,7 @@ fn left_branches_and_hidden_texts_are_shown_when_asked_for() {
 }
 
 #[test]
-fn a_line_is_opened_with_what_stands_around_it() {
+fn a_line_is_opened_with_the_items_around_it() {
     let dir = kit::fixture("demo");
     let show = |spec: &str, args: &[&str]| {
         let out = quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).args(args).assert().success();

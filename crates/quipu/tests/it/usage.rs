@@ -87,7 +87,7 @@ fn rows_of_sessions_turns_and_models_say_what_they_are() {
     let sessions = usage(&dir, &["session"]);
     let costs: Vec<f64> =
         sessions["rows"].as_array().unwrap().iter().map(|row| row["cost_usd"].as_f64().unwrap()).collect();
-    assert!(costs.is_sorted_by(|a, b| a >= b), "the dearest first: {costs:?}");
+    assert!(costs.is_sorted_by(|a, b| a >= b), "the most expensive first: {costs:?}");
     let first = &sessions["rows"][0];
     assert!(first["session_id"] == first["key"] && first["title"].is_string() && first["last_at"].is_string());
     let split = usage(&dir, &["monthly", "--breakdown"]);

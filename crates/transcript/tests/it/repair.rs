@@ -7,7 +7,7 @@ use quipu_transcript::{Check, Entries, repair};
 use tempfile::tempdir;
 
 #[test]
-fn a_broken_file_is_mended_and_kept() {
+fn a_broken_file_is_repaired_and_its_backup_kept() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let entry = |uuid: &str, parent: &str| {
