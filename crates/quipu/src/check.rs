@@ -129,18 +129,18 @@ fn summary(report: &CheckReport, args: &CheckArgs, global: &GlobalArgs, output: 
         for (kind, n) in kinds {
             let _ = writeln!(text, "  {:width$}  {:>9}", sanitize(kind), thousands(*n));
         }
-        let most = if global.verbose { usize::MAX } else { MAX_PROBLEMS_SHOWN };
+        let max_problems = if global.verbose { usize::MAX } else { MAX_PROBLEMS_SHOWN };
         if !report.problems.is_empty() {
             let _ = writeln!(text, "\n{bold}problems{bold:#}");
         }
-        for problem in report.problems.iter().take(most) {
+        for problem in report.problems.iter().take(max_problems) {
             let place = match problem.line {
                 0 => sanitize(&problem.path).into_owned(),
                 line => format!("{}:{line} (byte {})", sanitize(&problem.path), problem.offset),
             };
             let _ = writeln!(text, "  {dim}{place}{dim:#} {}: {}", problem.kind.code(), sanitize(&problem.message));
         }
-        let hidden = report.problems.len().saturating_sub(most) as u64 + report.problems_not_listed;
+        let hidden = report.problems.len().saturating_sub(max_problems) as u64 + report.problems_not_listed;
         if hidden > 0 {
             let _ = writeln!(text, "  {dim}… and {} more (-v lists up to 1,000, --json too){dim:#}", thousands(hidden));
         }

@@ -49,13 +49,14 @@ fn visible_command() -> clap::Command {
 pub(crate) fn print_sessions(global: &GlobalArgs, output: &Output) -> Result<()> {
     let (sessions, _) = find::list_sessions(&claude_dirs(global));
     let latest = sessions.into_iter().take(MAX_CANDIDATES);
-    let mut outlined: Vec<_> = latest
+    let mut sessions_with_overview: Vec<_> = latest
         .map(|session| (SessionOverview::read_both_ends(&session.path).unwrap_or_default(), session.id))
         .collect();
-    outlined.sort_by_cached_key(|(outline, _)| Reverse(outline.ended_at.as_deref().and_then(parse_timestamp)));
+    sessions_with_overview
+        .sort_by_cached_key(|(overview, _)| Reverse(overview.ended_at.as_deref().and_then(parse_timestamp)));
     let mut text = String::new();
-    for (outline, id) in outlined {
-        let title: String = sanitize(outline.headline().unwrap_or_default()).replace('\t', " ");
+    for (overview, id) in sessions_with_overview {
+        let title: String = sanitize(overview.headline().unwrap_or_default()).replace('\t', " ");
         let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
         text.push_str(&format!("{}\t{title}\n", sanitize(id.as_str())));
     }

@@ -127,9 +127,9 @@ fn check_index(global: &GlobalArgs) -> CheckResult {
     if prices::load().is_err() {
         return CheckResult::new("index", CheckStatus::Missing, "not checked, because the prices cannot be read");
     }
-    let asked =
+    let result =
         catalogue::with_catalogue(global, |catalogue| Ok((catalogue.path().to_owned(), catalogue.check_integrity())));
-    let (path, checked) = match asked {
+    let (path, checked) = match result {
         Ok(answer) => answer,
         Err(error) => {
             let text = format!("{}: {error:#}", folder.display());
@@ -196,8 +196,8 @@ fn check_settings() -> CheckResult {
 fn check_program(name: &'static str, hint: &str) -> CheckResult {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
-    let mut found = env::split_paths(&path).chain(beside).map(|folder| folder.join(&file));
+    let own_folder = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    let mut found = env::split_paths(&path).chain(own_folder).map(|folder| folder.join(&file));
     match found.find(|path| path.is_file()) {
         Some(path) => CheckResult::new(name, CheckStatus::Ok, path.display().to_string()).with_path(path),
         None => CheckResult::new(name, CheckStatus::Missing, "not on your PATH").with_hint(hint),

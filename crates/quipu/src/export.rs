@@ -68,21 +68,21 @@ struct ExportedSession {
 impl ExportedSession {
     fn new(conversation: &Conversation, metrics: &Metrics, args: &ExportArgs, format: ExportFormat) -> Result<Self> {
         let (mut items, left_out) = conversation.for_ui_and_left_out(UiOptions::default());
-        let mut about = session_details(conversation, Some(metrics));
+        let mut details = session_details(conversation, Some(metrics));
         let hidden = hidden_summary(left_out).filter(|_| !args.parts.is_partial());
-        about.not_shown.clone_from(&hidden);
+        details.not_shown.clone_from(&hidden);
         args.parts.select(&mut items, conversation)?;
-        let mut redactor = Redactor::new(&about);
+        let mut redactor = Redactor::new(&details);
         if args.redact {
             items.iter_mut().for_each(|item| redactor.redact_item(item));
-            redactor.redact_details(&mut about);
+            redactor.redact_details(&mut details);
         }
         let text = match format {
             ExportFormat::Html => {
-                Html { details: about.clone(), format_time: format_local_time, ..Html::default() }.render(&items)
+                Html { details: details.clone(), format_time: format_local_time, ..Html::default() }.render(&items)
             }
             ExportFormat::Markdown => Markdown {
-                details: about.clone(),
+                details: details.clone(),
                 show_full: true,
                 format_time: format_local_time,
                 ..Markdown::default()
@@ -90,7 +90,7 @@ impl ExportedSession {
             .render(&items),
             ExportFormat::Json => serde_json::to_string(&items)? + "\n",
         };
-        Ok(Self { text, item_count: items.len(), details: about, hidden, redactor })
+        Ok(Self { text, item_count: items.len(), details, hidden, redactor })
     }
 }
 

@@ -59,19 +59,19 @@ fn follow(
     session.follower.watch(changes);
     print_status(global, &format!("following {}; Ctrl-C to stop", path.display()));
     let recent = session.read_to_end(args.tail)?;
-    let place = Rc::new(SessionContext { base_folder: session.live.cwd().map(str::to_owned), ..session.context() });
+    let context = Rc::new(SessionContext { base_folder: session.live.cwd().map(str::to_owned), ..session.context() });
     let mut view = LiveView::new(output, global.json, args.full);
-    view.show_items(&place, recent, Vec::new())?;
+    view.show_items(&context, recent, Vec::new())?;
     loop {
         let changed = changes.wait(MAX_CHANGE_WAIT);
         while session.read_new_lines()? {
             let items = session.new_items(args.tail)?;
-            view.show_items(&place, items, Vec::new())?;
+            view.show_items(&context, items, Vec::new())?;
         }
         let Some(newer) = &mut newer else { continue };
         let began = newer.poll(&changed, changes);
         if let Some(path) = began.or_else(|| resumed_session(&session, &newer.session_files_for(&changed))) {
-            view.finish(&place)?;
+            view.finish(&context)?;
             return Ok(path);
         }
     }
@@ -160,7 +160,7 @@ impl FollowedSession {
 }
 
 /// Keeps the last items; an updated tool call replaces its earlier version.
-fn keep_last(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
+fn keep_last(list: &mut VecDeque<LiveItem>, change: LiveItem, max_items: usize) {
     let id = |item: &LiveItem| item.item.tool.as_ref().map(|tool| tool.id.clone());
     if change.is_update {
         if let Some(known) = list.iter_mut().find(|item| id(item) == id(&change)) {
@@ -169,7 +169,7 @@ fn keep_last(list: &mut VecDeque<LiveItem>, change: LiveItem, most: usize) {
         return;
     }
     list.push_back(change);
-    if list.len() > most {
+    if list.len() > max_items {
         list.pop_front();
     }
 }

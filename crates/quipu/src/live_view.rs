@@ -62,17 +62,17 @@ impl<'o> LiveView<'o> {
             format_time: format_local_time,
             ..Terminal::default()
         };
-        let (flows, waiting, growing, status) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
+        let (renderers, waiting, partial, status) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
         let rows = if json { None } else { redrawable_rows(output) };
         Self {
             output,
             style,
             json,
             redrawable_rows: rows,
-            renderers: flows,
+            renderers,
             last_channel: None,
             pending: waiting,
-            partial: growing,
+            partial,
             status,
             drawn_rows: String::new(),
         }
@@ -86,21 +86,21 @@ impl<'o> LiveView<'o> {
     /// Prints what is new of a session, and what is being written.
     pub(crate) fn show_items(
         &mut self,
-        place: &Rc<SessionContext>,
+        context: &Rc<SessionContext>,
         changes: Vec<LiveItem>,
-        growing: Vec<ScreenItem>,
+        partial: Vec<ScreenItem>,
     ) -> Result<()> {
         let mut text = String::new();
         for change in changes {
             if self.json {
-                text.push_str(&json_line(place, &change)?);
+                text.push_str(&json_line(context, &change)?);
             } else if self.redrawable_rows.is_none() {
-                self.print_item(place, &change, &mut text);
+                self.print_item(context, &change, &mut text);
             } else {
-                self.print_or_hold(place, change, &mut text);
+                self.print_or_hold(context, change, &mut text);
             }
         }
-        self.partial = growing;
+        self.partial = partial;
         self.redraw(&text)
     }
 
@@ -117,17 +117,17 @@ impl<'o> LiveView<'o> {
     }
 
     /// Prints the items that were still changing, and removes the status rows.
-    pub(crate) fn finish(mut self, place: &Rc<SessionContext>) -> Result<()> {
+    pub(crate) fn finish(mut self, context: &Rc<SessionContext>) -> Result<()> {
         let mut text = String::new();
-        for (place, item) in std::mem::take(&mut self.pending) {
-            self.print_item(&place, &item, &mut text);
+        for (context, item) in std::mem::take(&mut self.pending) {
+            self.print_item(&context, &item, &mut text);
         }
         for item in std::mem::take(&mut self.partial) {
             let item = LiveItem { item, agent: None, is_update: false };
             if self.json {
-                text.push_str(&json_line(place, &item)?);
+                text.push_str(&json_line(context, &item)?);
             } else {
-                self.print_item(place, &item, &mut text);
+                self.print_item(context, &item, &mut text);
             }
         }
         self.status.clear();
@@ -135,33 +135,33 @@ impl<'o> LiveView<'o> {
     }
 
     /// Prints an item, or keeps a pending tool call until its result arrives.
-    fn print_or_hold(&mut self, place: &Rc<SessionContext>, change: LiveItem, text: &mut String) {
+    fn print_or_hold(&mut self, context: &Rc<SessionContext>, change: LiveItem, text: &mut String) {
         let tool = change.item.tool.as_ref();
         if let Some(tool) = tool {
             self.pending.retain(|(_, other)| other.item.tool.as_ref().is_none_or(|other| other.id != tool.id));
         }
         if tool.is_some_and(|tool| tool.status == ToolStatus::Pending) {
-            self.pending.push((Rc::clone(place), change));
+            self.pending.push((Rc::clone(context), change));
         } else {
-            self.print_item(place, &change, text);
+            self.print_item(context, &change, text);
         }
     }
 
     /// Renders an item, with a heading if its session or subagent differs from the last item's.
-    fn print_item(&mut self, place: &SessionContext, change: &LiveItem, text: &mut String) {
-        let channel: ItemChannel = (place.session_id.clone(), change.agent.as_ref().map(agent_key));
+    fn print_item(&mut self, context: &SessionContext, change: &LiveItem, text: &mut String) {
+        let channel: ItemChannel = (context.session_id.clone(), change.agent.as_ref().map(agent_key));
         let moved = self.last_channel.as_ref() != Some(&channel);
         let mut item = String::new();
-        let flow = self.renderer_for(place, &channel);
+        let renderer = self.renderer_for(context, &channel);
         // Writing to a string cannot fail.
-        let _ = flow.render_item(&change.item, &mut item);
+        let _ = renderer.render_item(&change.item, &mut item);
         if item.is_empty() {
             return;
         }
         let dim = self.output.style(Style::new().dimmed());
         if moved {
             let other_session = self.last_channel.as_ref().is_none_or(|(session, _)| *session != channel.0);
-            if let Some(heading) = place.heading.as_ref().filter(|_| other_session) {
+            if let Some(heading) = context.heading.as_ref().filter(|_| other_session) {
                 let gap = if self.last_channel.is_some() { "\n" } else { "" };
                 text.push_str(&format!("{gap}{dim}──{dim:#} {heading}\n"));
                 item = item.trim_start_matches('\n').to_owned();
@@ -180,8 +180,8 @@ impl<'o> LiveView<'o> {
         self.last_channel = Some(channel);
     }
 
-    fn renderer_for(&mut self, place: &SessionContext, channel: &ItemChannel) -> &mut TerminalRenderer {
-        let style = || Terminal { base_folder: place.base_folder.clone(), ..self.style.clone() };
+    fn renderer_for(&mut self, context: &SessionContext, channel: &ItemChannel) -> &mut TerminalRenderer {
+        let style = || Terminal { base_folder: context.base_folder.clone(), ..self.style.clone() };
         self.renderers.entry(channel.clone()).or_insert_with(|| match channel.1 {
             None => style().renderer(),
             Some(_) => style().renderer().for_subagent(style().width.saturating_sub(SUBAGENT_FRAME_COLUMNS)),
@@ -210,20 +210,20 @@ impl<'o> LiveView<'o> {
 
     /// The rows that may change; only the last ones that fit the terminal.
     fn changing_rows(&mut self, rows: usize) -> String {
-        let (flows, last) = (self.renderers.clone(), self.last_channel.clone());
+        let (renderers, last) = (self.renderers.clone(), self.last_channel.clone());
         let mut text = String::new();
-        for (place, item) in std::mem::take(&mut self.pending) {
-            self.print_item(&place, &item, &mut text);
-            self.pending.push((place, item));
+        for (context, item) in std::mem::take(&mut self.pending) {
+            self.print_item(&context, &item, &mut text);
+            self.pending.push((context, item));
         }
         for item in self.partial.clone() {
-            let place = SessionContext {
+            let context = SessionContext {
                 session_id: last.as_ref().and_then(|(id, _)| id.clone()),
                 ..SessionContext::default()
             };
-            self.print_item(&place, &LiveItem { item, agent: None, is_update: false }, &mut text);
+            self.print_item(&context, &LiveItem { item, agent: None, is_update: false }, &mut text);
         }
-        (self.renderers, self.last_channel) = (flows, last);
+        (self.renderers, self.last_channel) = (renderers, last);
         let lines: Vec<&str> = text.lines().chain(self.status.iter().map(String::as_str)).collect();
         lines[lines.len().saturating_sub(rows)..].iter().map(|line| format!("{line}\n")).collect()
     }
@@ -233,7 +233,7 @@ impl<'o> LiveView<'o> {
 pub(crate) fn show_stdin(args: &ShowArgs, output: &Output) -> Result<()> {
     let mut view = LiveView::new(output, false, args.full);
     let mut live = LiveConversation::default();
-    let mut place = Rc::new(SessionContext::default());
+    let mut context = Rc::new(SessionContext::default());
     let mut lines = LineReader::new(io::stdin().lock());
     loop {
         let offset = lines.offset();
@@ -246,19 +246,20 @@ pub(crate) fn show_stdin(args: &ShowArgs, output: &Output) -> Result<()> {
         if lines.has_buffered_line() && live.retained_entries() < MAX_UNSHOWN_ENTRIES {
             continue;
         }
-        if place.base_folder.is_none() && live.cwd().is_some() {
-            place = Rc::new(SessionContext { base_folder: live.cwd().map(str::to_owned), ..SessionContext::default() });
+        if context.base_folder.is_none() && live.cwd().is_some() {
+            context =
+                Rc::new(SessionContext { base_folder: live.cwd().map(str::to_owned), ..SessionContext::default() });
         }
         let wanted = |item: &ScreenItem| {
             !(args.parts.no_thinking && item.kind == ItemKind::Thinking
                 || args.parts.no_tools && item.kind == ItemKind::Tool)
         };
         let changes = live.changes().into_iter().filter(|change| wanted(&change.item)).collect();
-        let growing = if view.can_redraw() { live.partial_items() } else { Vec::new() };
-        view.show_items(&place, changes, growing.into_iter().filter(wanted).collect())?;
+        let partial = if view.can_redraw() { live.partial_items() } else { Vec::new() };
+        view.show_items(&context, changes, partial.into_iter().filter(wanted).collect())?;
     }
     view.partial = live.partial_items();
-    view.finish(&place)
+    view.finish(&context)
 }
 
 /// Entries that may be read without showing them while more input is available.
@@ -295,10 +296,10 @@ struct JsonLine<'a> {
     item: &'a ScreenItem,
 }
 
-fn json_line(place: &SessionContext, change: &LiveItem) -> Result<String> {
+fn json_line(context: &SessionContext, change: &LiveItem) -> Result<String> {
     let agent = change.agent.as_ref();
     let line = JsonLine {
-        session_id: place.session_id.as_deref(),
+        session_id: context.session_id.as_deref(),
         agent_id: agent.and_then(|agent| agent.agent_id.as_ref()).map(|id| id.as_str()),
         parent_tool_use_id: agent.and_then(|agent| agent.tool_use_id.as_ref()).map(|id| id.as_str()),
         item: &change.item,

@@ -94,7 +94,7 @@ fn confirm_deletion(session: &SessionRef, bytes: u64, subagents: usize) -> Resul
         return Err(Failure::usage("rm.not_confirmed", "cannot ask for confirmation: not a terminal", hint));
     }
     let headline =
-        SessionOverview::read_all_lines(&session.path).ok().and_then(|outline| outline.headline().map(str::to_owned));
+        SessionOverview::read_all_lines(&session.path).ok().and_then(|overview| overview.headline().map(str::to_owned));
     let title = headline.map(|title| format!(" '{}'", sanitize(&title))).unwrap_or_default();
     let more = match subagents {
         0 => String::new(),

@@ -148,7 +148,7 @@ pub(crate) fn wrap_items(label: &str, items: &[String], gap: &str, output: &Outp
 /// One bar character for each number, relative to the largest.
 pub(crate) fn bar_chart(numbers: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let most = numbers.iter().copied().fold(0.0, f64::max);
-    let bar = |n: &f64| if most == 0.0 { BARS[0] } else { BARS[((n / most * 7.0).round() as usize).min(7)] };
+    let max = numbers.iter().copied().fold(0.0, f64::max);
+    let bar = |n: &f64| if max == 0.0 { BARS[0] } else { BARS[((n / max * 7.0).round() as usize).min(7)] };
     numbers.iter().map(bar).collect()
 }

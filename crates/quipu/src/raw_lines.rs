@@ -25,7 +25,7 @@ pub(crate) struct LineSelection {
 
 /// Prints the selected lines, sanitized if stdout is a terminal. As text without `tail`, each
 /// line is printed as soon as it is read.
-pub(crate) fn print_raw_lines(path: &Path, form: ShowFormat, output: &Output, wanted: &LineSelection) -> Result<()> {
+pub(crate) fn print_raw_lines(path: &Path, format: ShowFormat, output: &Output, wanted: &LineSelection) -> Result<()> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
@@ -37,12 +37,12 @@ pub(crate) fn print_raw_lines(path: &Path, form: ShowFormat, output: &Output, wa
         true => writeln!(stdout, "{}", sanitize(&String::from_utf8_lossy(bytes))),
         false => stdout.write_all(bytes).and_then(|()| stdout.write_all(ending.bytes())),
     };
-    let is_streamed = form == ShowFormat::Text && wanted.tail.is_none();
+    let is_streamed = format == ShowFormat::Text && wanted.tail.is_none();
     let mut kept: VecDeque<(Vec<u8>, LineEnding)> = VecDeque::new();
     loop {
         let offset = lines.offset();
-        let piece = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset, source })?;
-        match piece {
+        let raw_line = lines.next().map_err(|source| FileError::Read { path: path.to_owned(), offset, source })?;
+        match raw_line {
             None => break,
             Some(RawLine::Line { number, .. } | RawLine::TooLong { number, .. }) if !wanted.lines.contains(&number) => {
             }
@@ -58,20 +58,18 @@ pub(crate) fn print_raw_lines(path: &Path, form: ShowFormat, output: &Output, wa
             }
         }
     }
-    if form == ShowFormat::Text {
+    if format == ShowFormat::Text {
         kept.iter().try_for_each(|(bytes, ending)| print(bytes, *ending))?;
         return Ok(stdout.flush()?);
     }
     let texts: Vec<_> = kept.iter().map(|(bytes, _)| String::from_utf8_lossy(bytes)).collect();
     let texts = texts.iter().map(|text| &**text).filter(|text| !text.trim().is_empty());
-    let about = SessionDetails { title: Some(path.display().to_string()), ..SessionDetails::default() };
-    match form {
+    let details = SessionDetails { title: Some(path.display().to_string()), ..SessionDetails::default() };
+    match format {
         ShowFormat::Markdown => {
-            output.print_bytes(Markdown { details: about, ..Markdown::default() }.render_lines(texts).as_bytes())
+            output.print_bytes(Markdown { details, ..Markdown::default() }.render_lines(texts).as_bytes())
         }
-        ShowFormat::Html => {
-            output.print_bytes(Html { details: about, ..Html::default() }.render_lines(texts).as_bytes())
-        }
+        ShowFormat::Html => output.print_bytes(Html { details, ..Html::default() }.render_lines(texts).as_bytes()),
         ShowFormat::Json | ShowFormat::Text => {
             // JSON lines are printed unchanged; any other line becomes a string in an object.
             let line = |line| {

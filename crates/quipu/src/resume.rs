@@ -47,14 +47,14 @@ pub(crate) fn run(args: &ResumeArgs, global: &GlobalArgs, output: &Output) -> Re
 
 /// File of the latest session of the current folder, or else of all sessions.
 fn latest_session(global: &GlobalArgs) -> Result<PathBuf> {
-    let rows = catalogue::list_sessions(global)?;
+    let sessions = catalogue::list_sessions(global)?;
     let here = std::env::current_dir()?;
     let folders: Vec<PathBuf> = claude_dirs(global).iter().filter_map(|dir| find_project_folder(dir, &here)).collect();
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folders: Vec<PathBuf> = folders.iter().map(|folder| canonical(folder)).collect();
     let is_here = |path: &Path| path.parent().is_some_and(|folder| folders.contains(&canonical(folder)));
-    let row = rows.iter().find(|row| is_here(&row.path)).or_else(|| rows.first());
-    row.map(|row| row.path.clone()).ok_or_else(|| no_sessions_error(global))
+    let session = sessions.iter().find(|session| is_here(&session.path)).or_else(|| sessions.first());
+    session.map(|session| session.path.clone()).ok_or_else(|| no_sessions_error(global))
 }
 
 /// Session id, folder and environment of the command that resumes a session.

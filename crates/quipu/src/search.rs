@@ -126,7 +126,7 @@ fn search_index(terms: SearchTerms, query: &Query, global: &GlobalArgs) -> Resul
     if !terms.has_words() {
         return Ok(search_files(&Pattern::from_terms(terms), query, global));
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     let (found, up_to_date) = catalogue::with_catalogue(global, |catalogue| {
         let bar = progress_bar("indexing (MB)", global);
         let errors = catalogue.index_text(&|done, all| update_progress(&bar, done, all));
@@ -136,7 +136,7 @@ fn search_index(terms: SearchTerms, query: &Query, global: &GlobalArgs) -> Resul
         Ok((catalogue.search(&terms, query)?, up_to_date))
     })?;
     if global.verbose {
-        let (update, search) = (up_to_date - begun, up_to_date.elapsed());
+        let (update, search) = (up_to_date - started, up_to_date.elapsed());
         print_note(
             global,
             &format!("index updated in {:.1} ms, searched in {:.1} ms", milliseconds(update), milliseconds(search)),
@@ -247,8 +247,8 @@ fn title_and_project(hit: &Hit) -> (String, String) {
     let mut folders = hit.path.ancestors().skip(1);
     let own = folders.find(|folder| folder.file_name().is_some_and(|name| *name == *hit.session_id));
     let own = own.unwrap_or(&hit.path).with_file_name(format!("{}.jsonl", hit.session_id));
-    let outline = SessionOverview::read_both_ends(&own).unwrap_or_default();
-    let title = outline.headline().map(|title| truncate(title, 80));
-    let project = format::project(outline.cwd.as_deref(), &hit.project).to_owned();
+    let overview = SessionOverview::read_both_ends(&own).unwrap_or_default();
+    let title = overview.headline().map(|title| truncate(title, 80));
+    let project = format::project(overview.cwd.as_deref(), &hit.project).to_owned();
     (title.unwrap_or_else(|| hit.session_id.clone()), project)
 }

@@ -81,13 +81,13 @@ fn files_to_search(args: &SecretsArgs, global: &GlobalArgs) -> Result<(Vec<Searc
     }
     let dirs = claude_dirs(global);
     let (projects, mut errors) = find::list_project_folders(&dirs);
-    let (histories, more) = find::list_session_files(&projects, &());
+    let (session_files, more) = find::list_session_files(&projects, &());
     errors.extend(more);
     print_warnings(&errors);
-    for history in histories {
-        let own = history.folder.join(format!("{}.jsonl", history.id));
-        let files = history.files.iter().map(|file| file.path.clone()).chain(stored_results(&own));
-        sources.extend(files.map(|path| SearchedFile { session_id: history.id.to_string(), path }));
+    for session in session_files {
+        let own = session.folder.join(format!("{}.jsonl", session.id));
+        let files = session.files.iter().map(|file| file.path.clone()).chain(stored_results(&own));
+        sources.extend(files.map(|path| SearchedFile { session_id: session.id.to_string(), path }));
     }
     if sources.is_empty() {
         return Err(no_sessions_error(global));
@@ -117,8 +117,8 @@ fn search_lines(source: &SearchedFile, findings: &mut Vec<Finding>) -> Result<()
     let mut lines = LineReader::new(file);
     loop {
         let offset = lines.offset();
-        let piece = lines.next().map_err(|source| FileError::Read { path: path.clone(), offset, source })?;
-        match piece {
+        let raw_line = lines.next().map_err(|source| FileError::Read { path: path.clone(), offset, source })?;
+        match raw_line {
             None => return Ok(()),
             Some(RawLine::TooLong { number, len, .. }) => {
                 print_warning(&format!("line {number} of {} has {len} bytes and was not searched", path.display()));

@@ -14,7 +14,7 @@ pub(crate) fn session_details(conversation: &Conversation, metrics: Option<&Metr
     let envelopes = || path.iter().filter_map(|node| node.entry.envelope());
     let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
     let time = |mut stamps: Box<dyn Iterator<Item = &str> + '_>| stamps.next().map(local_time_with_zone);
-    let mut about = SessionDetails {
+    let mut details = SessionDetails {
         title: conversation.headline().map(|line| truncate(&line, 80)),
         session_id: conversation.session_id().map(ToString::to_string),
         cwd: envelopes().find_map(|e| e.cwd.text()).map(str::to_owned),
@@ -24,28 +24,28 @@ pub(crate) fn session_details(conversation: &Conversation, metrics: Option<&Metr
         ended: time(Box::new(path.iter().rev().filter_map(|node| node.timestamp()))),
         ..SessionDetails::default()
     };
-    let Some(metrics) = metrics else { return about };
+    let Some(metrics) = metrics else { return details };
     if !metrics.models.is_empty() {
-        about.model = Some(metrics.models.join(", "));
+        details.model = Some(metrics.models.join(", "));
     }
-    about.started = metrics.started_at.as_deref().map(local_time_with_zone).or(about.started);
-    about.ended = metrics.ended_at.as_deref().map(local_time_with_zone).or(about.ended);
-    about.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
-    about.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
+    details.started = metrics.started_at.as_deref().map(local_time_with_zone).or(details.started);
+    details.ended = metrics.ended_at.as_deref().map(local_time_with_zone).or(details.ended);
+    details.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
+    details.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
     let tokens = &metrics.tokens;
     if tokens.total() > 0 {
-        about.tokens = Some(format!(
+        details.tokens = Some(format!(
             "{} tokens in ({} cached), {} out",
             format::tokens(tokens.prompt()),
             format::tokens(tokens.cache_read),
             format::tokens(tokens.output)
         ));
-        about.cost = Some(cost_with_unpriced(metrics));
+        details.cost = Some(cost_with_unpriced(metrics));
     }
     let tools: Vec<String> = metrics.tools.iter().map(|(name, calls)| format!("{name} {calls}")).collect();
-    about.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
-    about.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
-    about
+    details.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
+    details.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
+    details
 }
 
 /// Describes the number of hidden items; `None` if there are none.

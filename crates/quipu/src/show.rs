@@ -81,23 +81,17 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
     let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
     let is_part = args.parts.is_partial() || args.branch.is_some() || line.is_some();
     let hidden = hidden_summary(left_out).filter(|_| !is_part);
-    let about = SessionDetails { not_shown: hidden, ..session_details(&conversation, metrics.as_ref()) };
+    let details = SessionDetails { not_shown: hidden, ..session_details(&conversation, metrics.as_ref()) };
     let (full, local) = (args.full, format_local_time);
     match form {
         ShowFormat::Markdown => output.print_bytes(
-            Markdown {
-                details: about,
-                show_full: full,
-                show_silent_hooks: full,
-                format_time: local,
-                ..Markdown::default()
-            }
-            .render(&items)
-            .as_bytes(),
+            Markdown { details, show_full: full, show_silent_hooks: full, format_time: local, ..Markdown::default() }
+                .render(&items)
+                .as_bytes(),
         )?,
         ShowFormat::Html => {
             output.print_bytes(
-                Html { details: about, show_silent_hooks: full, format_time: local, ..Html::default() }
+                Html { details, show_silent_hooks: full, format_time: local, ..Html::default() }
                     .render(&items)
                     .as_bytes(),
             )?;
@@ -109,7 +103,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
                 color: output.color,
                 thinking,
                 show_full: full,
-                base_folder: about.cwd.clone(),
+                base_folder: details.cwd.clone(),
                 format_time: local,
                 ..Terminal::default()
             };
@@ -121,8 +115,8 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
                     let parts = [before, whole.render(&items[start..end]), after];
                     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
                 }
-                None if args.view == ShowView::Screen && !is_stdin(&path) && about != SessionDetails::default() => {
-                    format!("{}\n{}", terminal.render_header(&about), terminal.render(&items))
+                None if args.view == ShowView::Screen && !is_stdin(&path) && details != SessionDetails::default() => {
+                    format!("{}\n{}", terminal.render_header(&details), terminal.render(&items))
                 }
                 None => terminal.render(&items),
             };
@@ -131,7 +125,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
                 print_note(global, &empty_note(&path, args));
             }
             if !is_part && args.view == ShowView::Screen {
-                print_left_out(&conversation, global, about.not_shown.as_deref());
+                print_left_out(&conversation, global, details.not_shown.as_deref());
             }
         }
     }

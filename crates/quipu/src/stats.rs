@@ -46,14 +46,14 @@ fn collect_stats(catalogue: &Catalogue, filter: &Filter) -> Result<(Vec<ListedSe
     let cwds: HashMap<_, _> = sessions.iter().map(|row| ((&*row.project, &*row.session_id), &row.cwd)).collect();
     let window = TimeWindow { since: filter.since, until: filter.until, ..TimeWindow::default() };
     let mut messages = MessageStats::default();
-    catalogue.for_each_usage(GroupBy::Turn, &window, |used| {
-        let cwd = || cwds.get(&(used.project, used.session)).and_then(|cwd| cwd.as_ref()).cloned();
-        if !used.is_vanished
-            && filter.matches_model(used.model)
-            && filter.matches_session(used.project, used.session, cwd)
-            && window.contains(used.amounts.span.map(|(first, _)| first))
+    catalogue.for_each_usage(GroupBy::Turn, &window, |usage| {
+        let cwd = || cwds.get(&(usage.project, usage.session)).and_then(|cwd| cwd.as_ref()).cloned();
+        if !usage.is_vanished
+            && filter.matches_model(usage.model)
+            && filter.matches_session(usage.project, usage.session, cwd)
+            && window.contains(usage.amounts.span.map(|(first, _)| first))
         {
-            messages.add(used, &window.zone);
+            messages.add(usage, &window.zone);
         }
     })?;
     Ok((sessions, messages))
@@ -74,24 +74,24 @@ struct MessageStats {
 }
 
 impl MessageStats {
-    fn add(&mut self, used: &UsageRecord<'_>, zone: &TimeZone) {
-        let tokens = &used.amounts.tokens;
+    fn add(&mut self, usage: &UsageRecord<'_>, zone: &TimeZone) {
+        let tokens = &usage.amounts.tokens;
         let context = tokens.prompt();
         if tokens.total() == 0 {
             return;
         }
-        self.total += used.amounts.messages;
-        self.by_subagents += if used.agent == "main" { 0 } else { used.amounts.messages };
-        for tool in used.tools {
+        self.total += usage.amounts.messages;
+        self.by_subagents += if usage.agent == "main" { 0 } else { usage.amounts.messages };
+        for tool in usage.tools {
             *self.tools.entry(tool.to_string()).or_default() += 1;
         }
-        if let Some((time, _)) = used.amounts.span {
+        if let Some((time, _)) = usage.amounts.span {
             let time = time.to_zoned(zone.clone());
-            self.hours[time.hour().unsigned_abs() as usize % 24] += used.amounts.messages;
-            self.weekdays[time.weekday().to_monday_zero_offset().unsigned_abs() as usize % 7] += used.amounts.messages;
+            self.hours[time.hour().unsigned_abs() as usize % 24] += usage.amounts.messages;
+            self.weekdays[time.weekday().to_monday_zero_offset().unsigned_abs() as usize % 7] += usage.amounts.messages;
         }
         if self.largest_context.as_ref().is_none_or(|(largest, _)| context > *largest) {
-            self.largest_context = Some((context, used.session.to_owned()));
+            self.largest_context = Some((context, usage.session.to_owned()));
         }
     }
 }

@@ -90,9 +90,9 @@ fn status_line(status: &StatusInput, global: &GlobalArgs) -> Result<StatusLine> 
     let recent = TimeWindow { since: Some(since), until: Some(now.timestamp()), ..TimeWindow::default() };
     let mut days = UsageCounter::new(GroupBy::Day, &today);
     let mut blocks = UsageCounter::new(GroupBy::Block, &recent);
-    let counted = catalogue.for_each_usage(GroupBy::Block, &recent, |used| {
-        days.add(used);
-        blocks.add(used);
+    let counted = catalogue.for_each_usage(GroupBy::Block, &recent, |usage| {
+        days.add(usage);
+        blocks.add(usage);
     });
     let blocks = blocks.report(now.timestamp()).rows;
     let block = blocks.iter().rev().find(|row| minutes_left(row).is_some());

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &UsageArgs, global: &GlobalArgs, output: &Output) -> Res
 /// Counts the usage of all sessions in the catalogue.
 pub(crate) fn usage_report(catalogue: &Catalogue, by: GroupBy, window: &TimeWindow) -> Result<UsageReport> {
     let mut counter = UsageCounter::new(by, window);
-    catalogue.for_each_usage(by, window, |used| counter.add(used))?;
+    catalogue.for_each_usage(by, window, |usage| counter.add(usage))?;
     Ok(counter.report(now().timestamp()))
 }
 
@@ -91,7 +91,7 @@ fn count_in_catalogue(
         sessions.extend(catalogue.vanished_sessions()?);
     }
     let cwds = sessions.iter().map(|row| ((row.project.clone(), row.session_id.clone()), row.cwd.clone())).collect();
-    catalogue.for_each_usage(by, window, |used| add_selected(&mut counter, used, filter, &cwds))?;
+    catalogue.for_each_usage(by, window, |usage| add_selected(&mut counter, usage, filter, &cwds))?;
     Ok((counter.report(now().timestamp()), sessions))
 }
 
@@ -108,17 +108,17 @@ fn count_in_files(
     let (mut sessions, mut cwds) = (Vec::new(), CwdBySession::new());
     // One project at a time, so that not all lists of files are in memory together.
     for project in &projects {
-        let (histories, unread) = find::list_session_files(std::slice::from_ref(project), &());
+        let (session_files, unread) = find::list_session_files(std::slice::from_ref(project), &());
         errors.extend(unread);
         for (session, broken) in
-            parallel::map_files(&histories, "counting", global, |history| scan_session(history, by))
+            parallel::map_files(&session_files, "counting", global, |files| scan_session(files, by))
         {
             sessions.push(session);
             errors.extend(broken);
         }
-        for history in histories.iter().filter(|_| filter.needs_cwd()) {
-            let cwd = SessionOverview::read_both_ends(&history.main_file().path).ok().and_then(|outline| outline.cwd);
-            cwds.insert((history.project.to_string(), history.id.to_string()), cwd);
+        for files in session_files.iter().filter(|_| filter.needs_cwd()) {
+            let cwd = SessionOverview::read_both_ends(&files.main_file().path).ok().and_then(|overview| overview.cwd);
+            cwds.insert((files.project.to_string(), files.id.to_string()), cwd);
         }
     }
     print_warnings(&errors);
@@ -129,9 +129,9 @@ fn count_in_files(
     }
     let everything = TimeWindow::default();
     let mut vanished = UsageCounter::new(GroupBy::Model, &everything);
-    UsageLedger::new(sessions).for_each_usage(&prices, |used| match used.is_vanished {
-        true => vanished.add(used),
-        false => add_selected(&mut counter, used, filter, &cwds),
+    UsageLedger::new(sessions).for_each_usage(&prices, |usage| match usage.is_vanished {
+        true => vanished.add(usage),
+        false => add_selected(&mut counter, usage, filter, &cwds),
     });
     let vanished = vanished.report(now().timestamp()).totals;
     if vanished.messages > 0 {
@@ -146,10 +146,10 @@ fn count_in_files(
 /// Working directories by project folder and session id.
 type CwdBySession = HashMap<(String, String), Option<String>>;
 
-fn add_selected(counter: &mut UsageCounter<'_>, used: &UsageRecord<'_>, filter: &Filter, cwds: &CwdBySession) {
-    let cwd = || cwds.get(&(used.project.to_owned(), used.session.to_owned())).cloned().flatten();
-    if filter.matches_model(used.model) && filter.matches_session(used.project, used.session, cwd) {
-        counter.add(used);
+fn add_selected(counter: &mut UsageCounter<'_>, usage: &UsageRecord<'_>, filter: &Filter, cwds: &CwdBySession) {
+    let cwd = || cwds.get(&(usage.project.to_owned(), usage.session.to_owned())).cloned().flatten();
+    if filter.matches_model(usage.model) && filter.matches_session(usage.project, usage.session, cwd) {
+        counter.add(usage);
     }
 }
 

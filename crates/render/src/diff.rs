@@ -88,7 +88,7 @@ fn ensure_final_newline(text: &str) -> Cow<'_, str> {
 }
 
 fn plain_line(kind: DiffLineKind, text: &str) -> DiffLine {
-    DiffLine { kind: kind, parts: vec![(false, text.to_owned())] }
+    DiffLine { kind, parts: vec![(false, text.to_owned())] }
 }
 
 fn to_diff_line(tag: ChangeTag, parts: Vec<(bool, &str)>) -> DiffLine {
@@ -102,7 +102,7 @@ fn to_diff_line(tag: ChangeTag, parts: Vec<(bool, &str)>) -> DiffLine {
     let parts = parts
         .into_iter()
         .map(|(is_changed, text)| (is_changed && !whole, text.trim_end_matches(['\n', '\r']).to_owned()));
-    DiffLine { kind: kind, parts: parts.filter(|(_, text)| !text.is_empty()).collect() }
+    DiffLine { kind, parts: parts.filter(|(_, text)| !text.is_empty()).collect() }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Recorder {
     ) -> Result<Self, AppendError> {
         let path = journal.path().to_owned();
         let writer = Writer::new(journal).map_err(|source| AppendError::Open { path: path.clone(), source })?;
-        Ok(Self { writer, recorded_uuids: known, leaf_uuid: head, defaults: defaults, durability, path })
+        Ok(Self { writer, recorded_uuids: known, leaf_uuid: head, defaults, durability, path })
     }
 
     /// Calls `observer` with all lines written from now on.

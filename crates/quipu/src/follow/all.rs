@@ -29,10 +29,10 @@ const SILENCE_BEFORE_WAITING: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let mut changes = ChangeWatcher::new();
-    let mut new = NewSessions::new(global, &mut changes);
+    let mut new_sessions = NewSessions::new(global, &mut changes);
     let mut watched =
         WatchedSessions { sessions: BTreeMap::new(), view: LiveView::new(output, global.json, args.full), output };
-    for file in new.sessions().into_iter().take(MAX_RECENT_SESSIONS) {
+    for file in new_sessions.sessions().into_iter().take(MAX_RECENT_SESSIONS) {
         let silence = SystemTime::now().duration_since(file.modified).unwrap_or_default();
         if silence < RECENT_MAX_AGE {
             // A file that cannot be read now is tried again when it changes.
@@ -43,10 +43,10 @@ pub(super) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Re
     watched.report_activity(global.json)?;
     loop {
         let changed = changes.wait(MAX_CHANGE_WAIT);
-        if let Some(path) = new.poll(&changed, &mut changes) {
+        if let Some(path) = new_sessions.poll(&changed, &mut changes) {
             let _ = watched.open(&path, u64::MAX, Duration::ZERO);
         }
-        let concerned = new.session_files_for(&changed);
+        let concerned = new_sessions.session_files_for(&changed);
         for path in &concerned {
             if !watched.sessions.contains_key(path) {
                 let _ = watched.open(path, TAIL_BYTES, Duration::ZERO);
@@ -88,19 +88,13 @@ impl WatchedSessions<'_> {
         let bold = self.output.style(Style::new().bold());
         let heading = format!("{bold}{}{bold:#} {}", sanitize(short_id(&id)), sanitize(&project));
         let base = session.live.cwd().map(str::to_owned);
-        let place = Rc::new(SessionContext { heading: Some(heading), base_folder: base, ..session.context() });
-        self.view.show_items(&place, recent, Vec::new())?;
-        let heard = Instant::now().checked_sub(silence).unwrap_or_else(Instant::now);
+        let context = Rc::new(SessionContext { heading: Some(heading), base_folder: base, ..session.context() });
+        self.view.show_items(&context, recent, Vec::new())?;
+        let last_line_at = Instant::now().checked_sub(silence).unwrap_or_else(Instant::now);
         let activity = session.live.activity();
         self.sessions.insert(
             path.to_owned(),
-            WatchedSession {
-                session,
-                context: place,
-                activity,
-                last_line_at: heard,
-                reported: (ActivityState::New, None),
-            },
+            WatchedSession { session, context, activity, last_line_at, reported: (ActivityState::New, None) },
         );
         Ok(())
     }
@@ -108,12 +102,12 @@ impl WatchedSessions<'_> {
     /// Shows new items of the sessions that changed, or of all if `changed` is empty.
     fn show_new_items(&mut self, changed: &BTreeSet<PathBuf>) -> Result<()> {
         let mut vanished = Vec::new();
-        for (path, one) in &mut self.sessions {
+        for (path, watched) in &mut self.sessions {
             if !changed.is_empty() && !changed.contains(path) {
                 continue;
             }
             loop {
-                match one.session.read_new_lines() {
+                match watched.session.read_new_lines() {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(_) => {
@@ -121,10 +115,10 @@ impl WatchedSessions<'_> {
                         break;
                     }
                 }
-                one.last_line_at = Instant::now();
-                let items = one.session.new_items(0)?;
-                one.activity = one.session.live.activity();
-                self.view.show_items(&one.context, items, Vec::new())?;
+                watched.last_line_at = Instant::now();
+                let items = watched.session.new_items(0)?;
+                watched.activity = watched.session.live.activity();
+                self.view.show_items(&watched.context, items, Vec::new())?;
             }
             if !path.exists() {
                 vanished.push(path.clone());
@@ -137,29 +131,29 @@ impl WatchedSessions<'_> {
     /// Says which sessions have begun to wait, and on a terminal what all of them do.
     fn report_activity(&mut self, json: bool) -> Result<()> {
         let mut status = Vec::new();
-        for one in self.sessions.values_mut() {
-            let mut activity = one.activity.clone();
-            if one.last_line_at.elapsed() >= SILENCE_BEFORE_WAITING {
+        for watched in self.sessions.values_mut() {
+            let mut activity = watched.activity.clone();
+            if watched.last_line_at.elapsed() >= SILENCE_BEFORE_WAITING {
                 activity = activity.after_silence();
             }
             let now = (activity.state, activity.detail.clone());
-            let is_news = activity.state.is_waiting() && activity.is_certain && one.reported != now;
+            let is_news = activity.state.is_waiting() && activity.is_certain && watched.reported != now;
             if activity.is_certain {
-                one.reported = now;
+                watched.reported = now;
             }
             let words = describe_activity(&activity);
             if is_news && json {
                 let line = json!({
-                    "session_id": one.context.session_id, "uuid": null, "kind": "system", "timestamp": activity.last_timestamp,
-                    "text": words, "waiting_for": activity.state, "title": one.session.live.title(),
+                    "session_id": watched.context.session_id, "uuid": null, "kind": "system", "timestamp": activity.last_timestamp,
+                    "text": words, "waiting_for": activity.state, "title": watched.session.live.title(),
                 });
                 self.view.print_line(&line.to_string())?;
             } else if is_news && !self.view.can_redraw() {
-                let heading = one.context.heading.as_deref().unwrap_or_default();
+                let heading = watched.context.heading.as_deref().unwrap_or_default();
                 self.view.print_line(&format!("\n── {heading} {words}"))?;
             }
             if activity.state != ActivityState::Ended && activity.state != ActivityState::New {
-                status.push(status_row(one, &activity, &words, self.output));
+                status.push(status_row(watched, &activity, &words, self.output));
             }
         }
         // Those that wait come last: they stand lowest on the screen.
@@ -170,13 +164,18 @@ impl WatchedSessions<'_> {
 }
 
 /// A row of the status: what sorts it, and its text.
-fn status_row(one: &WatchedSession, activity: &Activity, words: &str, output: &Output) -> ((bool, bool, u64), String) {
+fn status_row(
+    watched: &WatchedSession,
+    activity: &Activity,
+    words: &str,
+    output: &Output,
+) -> ((bool, bool, u64), String) {
     let waits = activity.state.is_waiting();
     let style = output.style(if waits { AnsiColor::Yellow.on_default() } else { Style::new().dimmed() });
-    let heading = one.context.heading.as_deref().unwrap_or_default();
+    let heading = watched.context.heading.as_deref().unwrap_or_default();
     let room = output.width.saturating_sub(30).max(10);
     let words: String = sanitize(words).chars().take(room).collect();
-    let key = (waits, activity.state != ActivityState::Prompt, u64::MAX - one.last_line_at.elapsed().as_secs());
+    let key = (waits, activity.state != ActivityState::Prompt, u64::MAX - watched.last_line_at.elapsed().as_secs());
     (key, format!("{heading} {style}{words}{style:#}"))
 }
 

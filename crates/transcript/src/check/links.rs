@@ -79,10 +79,8 @@ impl LinkChecker {
             }
             Some(_) => {}
             None => {
-                self.first_by_uuid.insert(
-                    uuid.clone(),
-                    FirstOccurrence { position: position, content_hash: content, parent: parent.cloned() },
-                );
+                self.first_by_uuid
+                    .insert(uuid.clone(), FirstOccurrence { position, content_hash: content, parent: parent.cloned() });
             }
         }
     }
