@@ -50,8 +50,9 @@ fn parse<'a>(limit: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Parsed {
     for piece in pieces {
         for event in parser.push(piece) {
             if let Ok(event) = &event {
-                said.push(answer.push_sse(event).map_err(|e| e.to_string()));
-                answer.so_far();
+                let parsed = serde_json::from_str(&event.data).map_err(|e| e.to_string());
+                said.push(parsed.and_then(|event| answer.push(&event).map_err(|e| e.to_string())));
+                answer.partial_message();
             }
             events.push(event);
         }

@@ -27,25 +27,25 @@ fn scale(c: &mut Criterion) {
     let cases: &[(u64, usize)] =
         if in_earnest { &[(1_000, 1), (10_000, 1), (10_000, 20), (100_000, 1), (1_000_000, 1)] } else { &[(1_000, 2)] };
     for &(size, copies) in cases {
-        let talks: Vec<Conversation> = (0..copies).map(|_| made_up(size)).collect();
+        let conversations: Vec<Conversation> = (0..copies).map(|_| made_up(size)).collect();
         let case = if copies == 1 { size.to_string() } else { format!("{size}x{copies}") };
         eprintln!("memory: {case} entries: held {}", memory("VmRSS:"));
         group.throughput(Throughput::Elements(size));
-        group.bench_function(BenchmarkId::new("for_ui", &case), |b| timed(b, &talks, Conversation::for_ui));
-        group.bench_function(BenchmarkId::new("for_api", &case), |b| timed(b, &talks, Conversation::for_api));
+        group.bench_function(BenchmarkId::new("for_ui", &case), |b| timed(b, &conversations, Conversation::for_ui));
+        group.bench_function(BenchmarkId::new("for_api", &case), |b| timed(b, &conversations, Conversation::for_api));
         eprintln!("memory: {case} entries: peak {}", memory("VmHWM:"));
     }
     group.finish();
 }
 
 /// Times the work on the processor, without the release of what it made.
-fn timed<T>(b: &mut Bencher<'_>, talks: &[Conversation], work: impl Fn(&Conversation) -> T) {
-    let mut turn = talks.iter().cycle();
+fn timed<T>(b: &mut Bencher<'_>, conversations: &[Conversation], work: impl Fn(&Conversation) -> T) {
+    let mut turn = conversations.iter().cycle();
     b.iter_custom(|times| {
         let mut spent = Duration::ZERO;
-        for talk in turn.by_ref().take(times as usize) {
+        for conversation in turn.by_ref().take(times as usize) {
             let start = kit::cpu_time();
-            let made = black_box(work(talk));
+            let made = black_box(work(conversation));
             spent += kit::cpu_time() - start;
             drop(made);
         }
@@ -61,14 +61,14 @@ fn memory(name: &str) -> String {
 
 /// A conversation of so many entries, in turns of eight.
 fn made_up(size: u64) -> Conversation {
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     for n in 0..size {
         let entry = Entry::read(&line(n).to_string()).unwrap();
         assert!(entry.is_known_kind());
-        talk.push(n + 1, entry);
+        conversation.push(n + 1, entry);
     }
-    assert_eq!(talk.path().len() as u64, size);
-    talk
+    assert_eq!(conversation.path().len() as u64, size);
+    conversation
 }
 
 /// One line of a turn: a prompt, an answer of three blocks with two calls, a hook,

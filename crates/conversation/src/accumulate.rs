@@ -1,18 +1,17 @@
-//! The stream accumulator: events of a streamed answer become the message that
-//! the same call would have given without streaming.
+//! Assembles the events of a streamed response into the message that the same request would
+//! return without streaming.
 
 use std::collections::BTreeMap;
 
 use quipu_message::api::{Delta, MessageDelta, StreamEvent};
-use quipu_message::sse;
 use quipu_message::{Block, Content, Json, Maybe, Message, Usage};
 use serde_json::Value;
 
-/// Grows one message, event by event.
+/// Assembles one message from stream events.
 ///
 /// ```
 /// use quipu_conversation::Accumulator;
-/// let mut answer = Accumulator::default();
+/// let mut message = Accumulator::default();
 /// for event in [
 ///     r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}"#,
 ///     r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
@@ -20,9 +19,9 @@ use serde_json::Value;
 ///     r#"{"type":"content_block_stop","index":0}"#,
 ///     r#"{"type":"message_stop"}"#,
 /// ] {
-///     answer.push(&serde_json::from_str(event)?)?;
+///     message.push(&serde_json::from_str(event)?)?;
 /// }
-/// assert_eq!(answer.finish()?.content.to_text(), "hi");
+/// assert_eq!(message.finish()?.content.to_text(), "hi");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -39,63 +38,64 @@ struct PartialBlock {
     is_stopped: bool,
 }
 
-/// Why events do not make a message.
+/// Why events do not form a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccumulateError {
-    /// An event came before its message or block began.
+    /// An event refers to a message or block that has not started.
     #[error("{event} before its start")]
     OutOfOrder {
-        /// The event.
+        /// Type of the event.
         event: String,
     },
-    /// A delta does not fit its block.
+    /// The type of a delta does not fit its block.
     #[error("{delta} on a {block} block")]
     Mismatch {
-        /// The delta.
+        /// Type of the delta.
         delta: String,
-        /// The block.
+        /// Type of the block.
         block: String,
     },
-    /// The pieces of a tool's input are not JSON together.
+    /// The input of a tool call is not valid JSON, usually because the model reached its
+    /// output limit.
     #[error("the input of {tool} is not JSON")]
     BadInput {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
     },
-    /// The server said that it cannot go on.
+    /// The server sent an `error` event.
     #[error("{kind}: {message}")]
     Server {
-        /// The API's word for it.
+        /// Error type, such as `overloaded_error`.
         kind: String,
-        /// In words.
+        /// Description by the server.
         message: String,
     },
-    /// The stream ended before the message did.
+    /// The stream ended before `message_stop`.
     #[error("the stream was cut off")]
     Incomplete,
-    /// An event is not what the API sends.
-    #[error("bad event: {0}")]
-    BadEvent(String),
 }
 
 impl Accumulator {
-    /// Takes one event. Unknown events change nothing.
+    /// Applies one event. Unknown events are ignored; `message_start` discards an earlier
+    /// message.
     pub fn push(&mut self, event: &StreamEvent) -> Result<(), AccumulateError> {
-        let early = || AccumulateError::OutOfOrder { event: event.tag().to_owned() };
+        let out_of_order = || AccumulateError::OutOfOrder { event: event.tag().to_owned() };
         match event {
             StreamEvent::MessageStart(start) => {
                 *self = Self { message: Some(start.message.clone()), ..Self::default() };
             }
             StreamEvent::BlockStart(start) => {
-                let growing =
+                let partial =
                     PartialBlock { block: start.content_block.clone(), input_json: String::new(), is_stopped: false };
-                self.blocks.insert(start.index, growing);
+                self.blocks.insert(start.index, partial);
             }
             StreamEvent::BlockDelta(delta) => {
-                self.blocks.get_mut(&delta.index).ok_or_else(early)?.apply_delta(&delta.delta)?;
+                self.blocks.get_mut(&delta.index).ok_or_else(out_of_order)?.apply_delta(&delta.delta)?;
             }
-            StreamEvent::BlockStop(stop) => self.blocks.get_mut(&stop.index).ok_or_else(early)?.finish()?,
-            StreamEvent::MessageDelta(delta) => apply_message_delta(self.message.as_mut().ok_or_else(early)?, delta),
+            StreamEvent::BlockStop(stop) => self.blocks.get_mut(&stop.index).ok_or_else(out_of_order)?.finish()?,
+            StreamEvent::MessageDelta(delta) => {
+                apply_message_delta(self.message.as_mut().ok_or_else(out_of_order)?, delta)
+            }
             StreamEvent::MessageStop(_) => self.is_stopped = true,
             StreamEvent::Error(error) => {
                 return Err(AccumulateError::Server {
@@ -108,36 +108,31 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Takes one event of a server-sent stream.
-    pub fn push_sse(&mut self, event: &sse::Event) -> Result<(), AccumulateError> {
-        let event = serde_json::from_str(&event.data).map_err(|e| AccumulateError::BadEvent(e.to_string()))?;
-        self.push(&event)
-    }
-
-    /// The message as far as it has come; a tool's unfinished input is left out.
+    /// The message received so far; the input of an unfinished tool call is missing. `None`
+    /// before `message_start`.
     pub fn partial_message(&self) -> Option<Message> {
-        let blocks = self.blocks.values().map(|growing| growing.block.clone()).collect::<Vec<_>>();
+        let blocks = self.blocks.values().map(|partial| partial.block.clone()).collect::<Vec<_>>();
         self.message.as_ref().map(|message| Message { content: Content::Blocks(blocks), ..message.clone() })
     }
 
-    /// One block as far as it has come.
+    /// One block as received so far; `None` if it has not started.
     pub fn partial_block(&self, index: usize) -> Option<&Block> {
-        self.blocks.get(&index).map(|growing| &growing.block)
+        self.blocks.get(&index).map(|partial| &partial.block)
     }
 
-    /// Whether a message has begun.
+    /// Whether `message_start` was received.
     pub fn has_started(&self) -> bool {
         self.message.is_some()
     }
 
-    /// Whether the message has ended.
+    /// Whether `message_stop` was received.
     pub fn is_complete(&self) -> bool {
         self.is_stopped
     }
 
-    /// The finished message.
+    /// Returns the complete message; fails if the message or one of its blocks has not ended.
     pub fn finish(self) -> Result<Message, AccumulateError> {
-        if !self.is_stopped || self.blocks.values().any(|growing| !growing.is_stopped) {
+        if !self.is_stopped || self.blocks.values().any(|partial| !partial.is_stopped) {
             return Err(AccumulateError::Incomplete);
         }
         self.partial_message().ok_or(AccumulateError::Incomplete)
@@ -163,7 +158,7 @@ impl PartialBlock {
             (Delta::InputJson(delta), Block::ToolUse(_) | Block::ServerToolUse(_) | Block::McpToolUse(_)) => {
                 self.input_json.push_str(&delta.partial_json);
             }
-            // A block or a delta from the future: nothing we could apply it to.
+            // A type of block or delta that this build does not know.
             (Delta::Unknown(_), _) | (_, Block::Unknown(_)) => {}
             (delta, block) => {
                 let (delta, block) = (delta.tag().to_owned(), block.tag().to_owned());
@@ -195,7 +190,7 @@ fn set_input(slot: &mut Maybe<Json>, input: serde_json::Result<Json>, name: &str
     Ok(())
 }
 
-/// Writes the end of a message into it; fields left out keep their first value.
+/// Applies a `message_delta` event; absent fields keep their value.
 fn apply_message_delta(message: &mut Message, delta: &MessageDelta) {
     let MessageDelta { delta: change, usage, context_management, .. } = delta;
     replace_if_present(&mut message.stop_reason, &change.stop_reason);

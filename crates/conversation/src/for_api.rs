@@ -1,5 +1,5 @@
-//! The conversation for the API: strictly alternating messages, every tool call
-//! answered, nothing empty.
+//! Builds the messages of the next API request: alternating roles, a result for every tool
+//! call, no empty content.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,29 +18,30 @@ mod media;
 use media::{RejectedMedia, rejected_media};
 
 impl Conversation {
-    /// The messages to send to go on from here.
+    /// The messages that continue the conversation at its active leaf.
     pub fn for_api(&self) -> Vec<Message> {
         for_api(&since_compaction(&self.path()))
     }
 }
 
-/// The messages that some entries make, in stages: collect what is sent, strip
-/// what was too large, bring each call's blocks together, then [`normalise`].
+/// Builds API messages from entries, in stages: collect what is sent, remove media that the
+/// API rejected, join the blocks of each API message, then [`normalise`].
 pub fn for_api(nodes: &[&Node]) -> Vec<Message> {
     let too_large = rejected_media(nodes);
     let cleared = ClearedContent::new(nodes);
     let drafts = nodes.iter().enumerate();
-    let drafts = drafts.filter_map(|(at, node)| draft_message(node, too_large.get(&at).copied(), &cleared)).collect();
+    let drafts = drafts.filter_map(|(i, node)| draft_message(node, too_large.get(&i).copied(), &cleared)).collect();
     normalise(merge_message_parts(drafts))
 }
 
-/// Whether a failed call named images or documents as too large: those are not sent again.
+/// Whether an API error reports that images or documents are too large. They are not sent
+/// again.
 pub fn is_media_too_large_error(line: &Assistant) -> bool {
     RejectedMedia::from_api_error(line).is_some()
 }
 
-/// Takes out of some entries what their microcompactions cleared, for those who make
-/// messages of the entries piece by piece and not of all at once.
+/// Removes the tool results and attachments that microcompactions cleared. For callers that
+/// convert entries in parts; [`for_api`] does it by itself.
 pub fn clear_microcompacted(nodes: &mut Vec<Node>) {
     let cleared = ClearedContent::new(&nodes.iter().collect::<Vec<_>>());
     nodes.retain(|node| node.uuid().is_none_or(|uuid| !cleared.attachments.contains(uuid)));
@@ -53,33 +54,37 @@ pub fn clear_microcompacted(nodes: &mut Vec<Node>) {
     }
 }
 
-/// What is still in the context: everything from the last compaction or cleared
-/// context on, with the kept lines put back after the summary they hang on.
+/// The entries that are still in the context: everything since the last compaction or cleared
+/// context, with the preserved entries inserted after the summary.
+///
+/// Three kinds of entries start a context: a compaction boundary, a reset or notice without a
+/// parent, and, in old files, a prompt without a parent in the middle of a chained file. Only a
+/// boundary preserves earlier entries; its metadata names them by UUID or by first and last.
 pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
     let is_chained = path.iter().any(|node| node.entry.envelope().is_some_and(|e| e.parent_uuid.is_value()));
-    let begun = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
-    let begins = |(i, node): (usize, &&Node)| {
-        is_context_start(node) || is_chained && begun.is_some_and(|begun| begun < i) && is_tree_start(node)
+    let first_message = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
+    let starts_context = |(i, node): (usize, &&Node)| {
+        is_context_start(node) || is_chained && first_message.is_some_and(|first| first < i) && is_tree_start(node)
     };
-    let Some(start) = path.iter().enumerate().rposition(begins) else { return path.to_vec() };
+    let Some(start) = path.iter().enumerate().rposition(starts_context) else { return path.to_vec() };
     let Some(line) = compact_boundary(path[start]) else { return path[start..].to_vec() };
     let mut rest: Vec<&Node> = path[start + 1..].to_vec();
     let kept = preserved_nodes(line, &path[..start]);
     let anchor = anchor_uuid(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
-    let at = anchor.map_or(rest.len().min(1), |at| at + 1);
-    rest.splice(at..at, kept);
+    let insert = anchor.map_or(rest.len().min(1), |i| i + 1);
+    rest.splice(insert..insert, kept);
     rest
 }
 
-/// Whether a prompt without a parent stands here, which the compactions of version 1.0
-/// begin with. What answers something (the model, a tool) begins nothing.
+/// Whether an entry is a prompt without a parent, as the compactions of version 1.0 start
+/// with. Responses and tool results do not start a context.
 fn is_tree_start(node: &Node) -> bool {
     let is_prompt = |line: &User| !line.message.content.blocks().iter().any(|block| block.tool_result().is_some());
     is_root(node) && node.user().is_some_and(is_prompt)
 }
 
-/// Whether the model sees nothing of what came before: a boundary, a reset, or a
-/// notice without a parent.
+/// Whether the entries before this one are not sent: it is a boundary, a reset, or a notice
+/// without a parent.
 fn is_context_start(node: &Node) -> bool {
     let cleared = || {
         let envelope = node.entry.envelope();
@@ -99,14 +104,14 @@ fn compact_boundary(node: &Node) -> Option<&CompactBoundary> {
     }
 }
 
-/// The line after which the kept lines hang.
+/// UUID of the entry that the preserved entries follow.
 fn anchor_uuid(line: &CompactBoundary) -> Option<&Uuid> {
     let meta = line.compact_metadata.get()?;
     let by_list = meta.preserved_messages.get().and_then(|kept| kept.anchor_uuid.get());
     by_list.or_else(|| meta.preserved_segment.get().and_then(|kept| kept.anchor_uuid.get()))
 }
 
-/// The lines before the boundary that the compaction kept.
+/// The entries before the boundary that the compaction preserved.
 fn preserved_nodes<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a Node> {
     let Some(meta) = line.compact_metadata.get() else { return Vec::new() };
     if let Some(list) = meta.preserved_messages.get()
@@ -116,22 +121,22 @@ fn preserved_nodes<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a N
         return before.iter().filter(|node| node.uuid().is_some_and(|uuid| uuids.contains(uuid))).copied().collect();
     }
     let Some(segment) = meta.preserved_segment.get() else { return Vec::new() };
-    let place = |uuid: Option<&Uuid>| before.iter().position(|node| node.uuid().is_some() && node.uuid() == uuid);
-    match (place(segment.head_uuid.get()), place(segment.tail_uuid.get())) {
+    let position = |uuid: Option<&Uuid>| before.iter().position(|node| node.uuid().is_some() && node.uuid() == uuid);
+    match (position(segment.head_uuid.get()), position(segment.tail_uuid.get())) {
         (Some(head), Some(tail)) if head <= tail => before[head..=tail].to_vec(),
         _ => Vec::new(),
     }
 }
 
-/// A message in the making, with the API message it is a part of.
+/// The content of one entry, with the id of its API message.
 struct DraftMessage {
     id: Option<String>,
     role: Role,
     blocks: Vec<Block>,
 }
 
-/// What an entry sends; `None` for progress, what is virtual, failed calls and
-/// everything that is not said to the model.
+/// What an entry contributes to the request; `None` for progress, virtual entries, API errors
+/// and everything else that the model does not see.
 fn draft_message(node: &Node, too_large: Option<RejectedMedia>, cleared: &ClearedContent) -> Option<DraftMessage> {
     let user = |blocks| Some(DraftMessage { id: None, role: Role::User, blocks });
     match &node.entry {
@@ -144,7 +149,7 @@ fn draft_message(node: &Node, too_large: Option<RejectedMedia>, cleared: &Cleare
             if line.is_task_notification() {
                 blocks.iter_mut().for_each(wrap_in_reminder);
             }
-            // The program tells the model so after a search over tools.
+            // Claude Code adds this after a tool search.
             if blocks.iter().any(has_tool_reference) {
                 blocks.push(Block::new_text(TOOL_LOADED_TEXT));
             }
@@ -171,14 +176,14 @@ fn draft_message(node: &Node, too_large: Option<RejectedMedia>, cleared: &Cleare
     }
 }
 
-/// Whether an answer is sent back: not one that only shows a failed call, nor
-/// the output of a local command that the stream dresses up as an answer.
+/// Whether an `assistant` entry is sent: not an API error, nor the output of a local command,
+/// which streams represent as a response.
 fn is_sent(line: &Assistant) -> bool {
     !line.is_virtual.is_true() && !line.is_api_error() && !line.local_command_source.is_value()
 }
 
-/// Whether the model said a block of an answer: old files hold what a local command
-/// printed, and the caveat before it, as text of the model.
+/// Whether a block of a response is from the model. Old files store the output of local
+/// commands, and the caveat before it, as text of the model.
 fn is_model_output(block: &Block) -> bool {
     let Some(text) = block.text() else { return true };
     let parts = tagged_text::split_parts(text);
@@ -189,7 +194,7 @@ fn is_model_output(block: &Block) -> bool {
     parts.is_empty() || !parts.iter().all(is_command)
 }
 
-/// What the real program says after the result of a search over tools.
+/// What Claude Code adds after the result of a tool search.
 const TOOL_LOADED_TEXT: &str = "Tool loaded.";
 
 fn has_tool_reference(block: &Block) -> bool {
@@ -197,17 +202,17 @@ fn has_tool_reference(block: &Block) -> bool {
     result.is_some_and(|result| result.blocks().iter().any(|block| matches!(block, Block::ToolReference(_))))
 }
 
-/// Wraps a text block in `<system-reminder>` tags: the program wrote it, not the user.
+/// Wraps a text block in `<system-reminder>` tags, because the user did not write it.
 fn wrap_in_reminder(block: &mut Block) {
     if let Block::Text(text) = block {
         text.text = system_reminder(&text.text);
     }
 }
 
-/// Replaces a tool result that was cleared from the context.
+/// Text that replaces a tool result cleared from the context.
 const CLEARED_RESULT_TEXT: &str = "[Old tool result cleared from the context]";
 
-/// What microcompactions cleared from the context.
+/// Ids of what microcompactions cleared from the context.
 #[derive(Default)]
 struct ClearedContent {
     tool_calls: HashSet<ToolUseId>,
@@ -228,7 +233,7 @@ impl ClearedContent {
         cleared
     }
 
-    /// Empties the results that were cleared.
+    /// Replaces the content of cleared tool results.
     fn clear_results(&self, blocks: &mut [Block]) {
         for block in blocks.iter_mut().filter(|_| !self.tool_calls.is_empty()) {
             if let Block::ToolResult(result) = block
@@ -240,19 +245,19 @@ impl ClearedContent {
     }
 }
 
-/// Brings the lines of one API message together, even where results of its first
-/// calls came before its last block.
+/// Joins the entries of one API message, even if results of its first tool calls were written
+/// before its last block.
 fn merge_message_parts(drafts: Vec<DraftMessage>) -> Vec<Message> {
     let mut whole: Vec<DraftMessage> = Vec::with_capacity(drafts.len());
-    let mut last_answer: Option<usize> = None;
+    let mut last_response: Option<usize> = None;
     for draft in drafts {
         let same =
-            last_answer.filter(|&at| draft.role == Role::Assistant && draft.id.is_some() && whole[at].id == draft.id);
+            last_response.filter(|&i| draft.role == Role::Assistant && draft.id.is_some() && whole[i].id == draft.id);
         match same {
-            Some(at) => whole[at].blocks.extend(draft.blocks),
+            Some(i) => whole[i].blocks.extend(draft.blocks),
             None => {
                 if draft.role == Role::Assistant {
-                    last_answer = Some(whole.len());
+                    last_response = Some(whole.len());
                 }
                 whole.push(draft);
             }
@@ -261,15 +266,17 @@ fn merge_message_parts(drafts: Vec<DraftMessage>) -> Vec<Message> {
     whole.into_iter().map(|draft| Message::new(draft.role, draft.blocks)).collect()
 }
 
-/// Makes any messages fit to send: system messages and empty content left out,
-/// neighbours of one role merged, each call's result in the message after it,
-/// results first. Doing it twice changes nothing; linear.
+/// Makes messages valid for the API, in linear time. Normalising twice changes nothing.
+///
+/// Removes system messages and empty content, merges neighbours of the same role, and puts the
+/// result of each tool call first in the message after the call. A missing result gets a
+/// placeholder, because the API rejects a tool call without one.
 pub fn normalise(messages: Vec<Message>) -> Vec<Message> {
-    let (answers, mut results) = extract_tool_results(messages);
+    let (messages, mut results) = extract_tool_results(messages);
     let mut out: Vec<(Role, Vec<Block>)> = Vec::new();
-    for (role, blocks) in answers {
-        // The results of an answer's calls open the message after it, in the
-        // order they came.
+    for (role, blocks) in messages {
+        // The results of a response's tool calls start the next message, in the order in
+        // which they were written.
         let calls = blocks.iter().filter_map(Block::tool_use);
         let due: BTreeMap<usize, Block> = calls.filter_map(|call| results.remove(&call.id)).collect();
         match out.last_mut() {
@@ -286,16 +293,16 @@ pub fn normalise(messages: Vec<Message>) -> Vec<Message> {
     out.into_iter().map(|(role, blocks)| Message::new(role, blocks)).collect()
 }
 
-/// Takes the results out of the messages, drops what is empty, and finds for each
-/// call its result: the last one said, or a placeholder that says it is missing.
+/// Separates tool results from the messages and removes empty content. Each tool call gets its
+/// last result, or a placeholder, with its position for sorting.
 #[allow(clippy::type_complexity, reason = "two private halves of one pass")]
 fn extract_tool_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, HashMap<ToolUseId, (usize, Block)>) {
-    // Room for a call in each: growing would hash every id again.
+    // Sized in advance: growing would hash every id again.
     let mut found: HashMap<ToolUseId, (usize, Block)> = HashMap::with_capacity(messages.len());
     let mut called: HashSet<ToolUseId> = HashSet::with_capacity(messages.len());
     let mut missing: Vec<ToolUseId> = Vec::new();
     let mut rest = Vec::with_capacity(messages.len());
-    let mut place = 0;
+    let mut position = 0;
     for message in messages {
         let role = if message.role == Role::Assistant { Role::Assistant } else { Role::User };
         if !matches!(message.role, Role::Assistant | Role::User) {
@@ -303,17 +310,17 @@ fn extract_tool_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, Has
         }
         let mut kept = Vec::new();
         for block in message.content.into_blocks() {
-            place += 1;
+            position += 1;
             match block {
                 Block::ToolResult(mut result) => {
-                    // The API takes a string or blocks.
+                    // The API accepts a string or blocks.
                     if let Maybe::Value(Content::Other(json)) = &result.content {
                         result.content = Maybe::Value(json.text().into());
                     }
-                    found.insert(result.tool_use_id.clone(), (place, Block::ToolResult(result)));
+                    found.insert(result.tool_use_id.clone(), (position, Block::ToolResult(result)));
                 }
                 Block::ToolUse(call) if role == Role::Assistant => {
-                    // The API refuses a second call under the same id.
+                    // The API rejects a second tool call with the same id.
                     if called.insert(call.id.clone()) {
                         missing.push(call.id.clone());
                         kept.push(Block::ToolUse(call));
@@ -330,10 +337,10 @@ fn extract_tool_results(messages: Vec<Message>) -> (Vec<(Role, Vec<Block>)>, Has
     }
     found.retain(|call, _| called.contains(call));
     for call in missing {
-        place += 1;
-        found
-            .entry(call.clone())
-            .or_insert_with(|| (place, Block::new_tool_result(call, Content::from(synthetic::MISSING_RESULT), true)));
+        position += 1;
+        found.entry(call.clone()).or_insert_with(|| {
+            (position, Block::new_tool_result(call, Content::from(synthetic::MISSING_RESULT), true))
+        });
     }
     (rest, found)
 }

@@ -1,19 +1,38 @@
-//! What lines mean together: the pure functions that turn lines into
-//! conversations.
+//! Builds conversations from transcript entries and stream events, without I/O.
 //!
 //! ```text
-//!   entries, events ── Conversation ──┬── path      tree, leaf, branches
-//!                                     ├── for_ui    what people see
-//!                                     ├── for_api   what the model is sent
-//!                                     └── turns     a request to its answer
-//!   lines as they come ── Live ────────── items that are new, what is waited for
-//!   views ───────────── Metrics ────────── tokens, money (Prices), tools
+//!   entries, events ── Conversation ──┬── path, branches    the tree and its active leaf
+//!                                     ├── for_ui            items for a screen
+//!                                     ├── for_api           messages for the next API call
+//!                                     └── turns             prompts with their responses
+//!   lines as they arrive ── LiveConversation ── new items, whether the session waits
+//!   views of lines ──────── MetricsBuilder ──── Metrics: tokens, cost, tools
 //! ```
 //!
-//! Files and the live stream fold through the same reducer. Deliberately absent:
-//! files, clocks, networks and async; the price table is passed in.
+//! Files and live streams use the same reducer. This crate reads no files, no clock and no
+//! network, and is not async; the price table is passed in.
+//!
+//! ```
+//! use quipu_conversation::Conversation;
+//! let mut conversation = Conversation::default();
+//! conversation.push_line(1, r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#);
+//! assert_eq!(conversation.for_ui()[0].text.as_deref(), Some("hi"));
+//! assert!(conversation.problems().is_empty());
+//! ```
+//!
+//! | I want to … | look at |
+//! |---|---|
+//! | show a conversation | [`Conversation::for_ui`], [`ScreenItem`] |
+//! | continue it with an API call | [`Conversation::for_api`], [`normalise`] |
+//! | show it while it runs | [`LiveConversation`], [`Activity`] |
+//! | assemble a streamed response | [`Accumulator`] |
+//! | count tokens and cost of a session | [`MetricsBuilder`], [`price::Prices`] |
+//! | count many sessions | [`usage`], and the crate `quipu-index` |
+//! | find the result of a tool call | [`ToolResults`] |
+//! | know what is wrong with a line | [`Problem`], [`ProblemKind`] |
+//! | verify the request log of a file | [`RequestLog`] |
 
-// Unwrapping is how a test says what must hold.
+// A failed unwrap is a failed test.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accumulate;

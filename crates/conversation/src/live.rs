@@ -1,5 +1,5 @@
-//! A conversation as it happens: which items are new after each line, at a cost that does
-//! not grow with the conversation.
+//! Follows a running session: which items are new after each line, at a cost for each line
+//! that does not depend on the length of the session.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,13 +20,12 @@ mod tests;
 pub use activity::{Activity, ActivityState};
 use recent_entries::RecentEntries;
 
-/// Takes the lines of a session as they come and gives the items that are new.
+/// Takes the lines of a session as they arrive and returns the items that are new.
 ///
-/// It holds the last few dozen entries, the tool calls that have no result yet, and
-/// nothing else, so each line costs the same in a session of any length. What it gives is
-/// what [`Conversation::for_ui`] gives, but in the order in which it came: what a rewind
-/// left behind has been given already, and subagents' items are given on their own instead
-/// of inside the call.
+/// It holds only the last few dozen entries and the tool calls without a result. Its items are
+/// those of [`Conversation::for_ui`] in order of arrival: items that a rewind leaves behind have
+/// been returned already, and items of subagents are returned by themselves, not inside their
+/// tool call.
 ///
 /// ```
 /// use quipu_conversation::{LiveConversation, ToolStatus};
@@ -41,42 +40,42 @@ use recent_entries::RecentEntries;
 #[derive(Debug, Default)]
 pub struct LiveConversation {
     main: RecentEntries,
-    /// The side whose lines are the main conversation: that of a subagent's own file.
+    /// Sidechain shown as the main conversation, if the file is that of a subagent.
     main_sidechain: Option<SidechainKey>,
     sidechains: BTreeMap<SidechainKey, (LiveSubagent, RecentEntries)>,
     sidechain_by_line: HashMap<Uuid, SidechainKey>,
-    /// What subagents were asked, by the call that started them.
+    /// Descriptions of subagents by the tool call that started them.
     task_by_call: HashMap<ToolUseId, String>,
     session_id: Option<SessionId>,
     cwd: Option<String>,
     title: Option<String>,
 }
 
-/// An item that is new, or a tool call whose result has come.
+/// A new item, or a tool call whose status has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveItem {
-    /// The item.
+    /// The item to show.
     pub item: ScreenItem,
-    /// The subagent it belongs to; `None` for the session's own.
+    /// Subagent that the item belongs to; `None` for the main conversation.
     pub agent: Option<LiveSubagent>,
-    /// Whether it was given before: the tool call has changed since.
+    /// Whether the item was returned before and replaces that one.
     pub is_update: bool,
 }
 
 /// The subagent an item belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveSubagent {
-    /// The agent, where it is known.
+    /// Id of the agent; `None` if no line names it.
     pub agent_id: Option<AgentId>,
-    /// The tool call that started it, where it is known.
+    /// Id of the tool call that started it; `None` if no line names it.
     pub tool_use_id: Option<ToolUseId>,
-    /// What it was asked, in a few words, or its type.
+    /// Short description of its task, or its type.
     pub task: Option<String>,
 }
 
 impl LiveConversation {
-    /// Takes one line of the session's file or of a stream; one that cannot be read
-    /// becomes an item of kind `problem`.
+    /// Adds one line of the session file or of a stream. A line that is not an entry becomes
+    /// an item of kind `problem`; a blank line is ignored.
     pub fn push_line(&mut self, line: u64, text: &str) {
         match Entry::read(text) {
             Ok(entry) => self.push(line, entry, text.len()),
@@ -85,13 +84,14 @@ impl LiveConversation {
         }
     }
 
-    /// Takes one line of a subagent's own file.
+    /// Adds one line of the file of a subagent. Ignored if it is not an entry, or if `agent`
+    /// has no id.
     pub fn push_agent_line(&mut self, agent: &LiveSubagent, line: u64, text: &str) {
         let (Ok(entry), Some(id)) = (Entry::read(text), agent.agent_id.clone()) else { return };
         self.push_to_sidechain(SidechainKey::Agent(id), agent.clone(), Node { line, entry }, text.len());
     }
 
-    /// The items that are new since the last call, and the tool calls that have changed.
+    /// Returns the items that are new since the last call, and tool calls whose status changed.
     pub fn changes(&mut self) -> Vec<LiveItem> {
         let mut all = Vec::new();
         for (item, is_update) in self.main.changes() {
@@ -110,32 +110,32 @@ impl LiveConversation {
         all
     }
 
-    /// What the stream is writing and no whole line has brought yet.
+    /// Items of the message that is being streamed, which no complete line holds yet.
     pub fn partial_items(&self) -> Vec<ScreenItem> {
         self.main.partial_items()
     }
 
-    /// How many entries are held: those that wait to be given, and a few dozen.
+    /// Number of entries held in memory.
     pub fn retained_entries(&self) -> usize {
         self.main.node_count()
     }
 
-    /// What the session does, as far as its lines say.
+    /// What the session is doing, as far as its lines show.
     pub fn activity(&self) -> Activity {
         self.main.activity()
     }
 
-    /// The session of the first line that names one.
+    /// Session id of the first entry that has one.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.session_id.as_ref()
     }
 
-    /// The working directory of the first line that names one.
+    /// Working directory of the first entry that has one.
     pub fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
 
-    /// The last title.
+    /// The latest title; `None` if there is none.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
@@ -170,7 +170,8 @@ impl LiveConversation {
         }
     }
 
-    /// A file that begins with a subagent's lines is that subagent's.
+    /// Whether a sidechain is shown as the main conversation: a file that starts with the
+    /// entries of a subagent is the file of that subagent.
     fn is_main_sidechain(&mut self, side: &SidechainKey) -> bool {
         if self.main.is_unused() && matches!(side, SidechainKey::Agent(_)) {
             self.main_sidechain = Some(side.clone());
@@ -195,18 +196,18 @@ fn subagent_from_entry(entry: &Entry) -> LiveSubagent {
     })
 }
 
-/// What a subagent says in a `progress` line.
+/// The entry of a subagent that a `progress` entry repeats.
 fn subagent_progress(entry: &Entry) -> Option<(SidechainKey, LiveSubagent, Entry)> {
     let Entry::Progress(progress) = entry else { return None };
     let ProgressData::Tagged(ProgressKind::Agent(data)) = &progress.data else { return None };
-    let (call, said) = (progress.parent_tool_use_id.get()?, Entry::read(data.message.get()?.text()).ok()?);
+    let (call, entry) = (progress.parent_tool_use_id.get()?, Entry::read(data.message.get()?.text()).ok()?);
     let agent_id = data.agent_id.get().cloned();
-    // With what its own file says, where it has one: lines with the same id are one.
+    // In the same sidechain as its own file: entries with the same UUID are one.
     let side = agent_id.clone().map_or_else(|| SidechainKey::ToolCall(call.clone()), SidechainKey::Agent);
-    Some((side, LiveSubagent { agent_id, tool_use_id: Some(call.clone()), task: None }, said))
+    Some((side, LiveSubagent { agent_id, tool_use_id: Some(call.clone()), task: None }, entry))
 }
 
-/// Keeps what a call asks of a subagent, in a few words.
+/// Stores the description of a tool call that starts a subagent.
 fn remember_task(tasks: &mut HashMap<ToolUseId, String>, item: &ScreenItem) {
     let Some(card) = &item.tool else { return };
     if tasks.contains_key(&card.id) || !matches!(card.name.as_str(), "Agent" | "Task") {

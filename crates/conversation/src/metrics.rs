@@ -1,4 +1,4 @@
-//! Session metrics from views: how long, how many, how much.
+//! Metrics of one session: duration, turns, tokens, cost, tools.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,10 +16,10 @@ use crate::tokens::Tokens;
 use crate::usage::{Attribution, SubagentAttribution, UsageSample, UsageTally};
 use crate::user_text::prompt_from_texts;
 
-/// Gathers the metrics of one session: push its lines, then [`finish`](Self::finish).
+/// Builds the [`Metrics`] of one session: push its lines, then call [`finish`](Self::finish).
 ///
-/// Each API message counts once, by the line with the most output; the lines of
-/// subagents belong to the session that set them to work.
+/// Each API message counts once, by the line with the most output. Subagents count for the
+/// session that started them.
 #[derive(Debug, Default)]
 pub struct MetricsBuilder {
     state: MetricsState,
@@ -27,12 +27,12 @@ pub struct MetricsBuilder {
     errors: u64,
     tools: BTreeMap<String, u64>,
     seen_tool_calls: HashSet<String>,
-    /// The subagent whose file is being read.
+    /// Id of the subagent whose file is being read.
     current_subagent: Option<String>,
 }
 
-/// What is known of a session so far, messages and tools apart; small, to keep and
-/// [go on from](MetricsBuilder::from_state).
+/// The state of a [`MetricsBuilder`] apart from messages and tools. It is small, can be
+/// stored, and [continued from](MetricsBuilder::from_state).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetricsState {
     first_timestamp: Option<String>,
@@ -45,43 +45,43 @@ pub struct MetricsState {
     stream_cost: Option<f64>,
 }
 
-/// The subagent of a file.
+/// The subagent that a transcript file belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct SubagentRef<'a> {
-    /// The subagent.
+    /// Id of the subagent.
     pub id: &'a str,
-    /// The tool call that started it, when the file beside it says so.
+    /// Id of the tool call that started it; `None` if its `.meta.json` does not name it.
     pub tool_use_id: Option<&'a str>,
-    /// Its type, when the file beside it says so.
+    /// Type such as `Explore`; `None` if its `.meta.json` does not name it.
     pub agent_type: Option<&'a str>,
 }
 
-/// What a session says of itself.
+/// Facts that the entries of a session state directly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFacts {
-    /// The session, as its first line says.
+    /// Session id of the first entry that has one.
     pub session_id: Option<String>,
-    /// The working directory it began in.
+    /// Working directory of the first entry that has one.
     pub cwd: Option<String>,
-    /// The person's title, or the one made up.
+    /// Title given by the user, or else the generated one.
     pub title: Option<String>,
-    /// What the user asked first. Local commands without an answer, such as `/clear`, count
-    /// only when nothing else was asked.
+    /// First prompt of the user. A local command without a response, such as `/clear`, is
+    /// used only if there is no other prompt.
     pub first_prompt: Option<String>,
-    /// The git branch it began on.
+    /// Git branch of the first entry that has one.
     pub git_branch: Option<String>,
-    /// The last version that wrote it.
+    /// Version of the agent that wrote it last.
     pub version: Option<String>,
-    /// Whether it was compacted.
+    /// Whether the conversation was compacted.
     pub compacted: bool,
-    /// Its first entry; a fork shares it with the session it was forked from.
+    /// UUID of the first entry; a fork has the same one as its original.
     pub first_uuid: Option<String>,
-    /// The session it says it was forked from, when its entries have ids of their own.
+    /// Id of the session it was forked from, if its entries have new UUIDs.
     pub forked_from: Option<String>,
-    /// Its last entry.
+    /// UUID of the last entry of the main conversation.
     pub last_uuid: Option<String>,
-    /// The last entry of the session it continues, when an old-style compaction
-    /// began this file.
+    /// UUID of the last entry of the session it continues, if an old-style compaction
+    /// started this file.
     pub continues_leaf: Option<String>,
 }
 
@@ -119,48 +119,48 @@ impl SessionFacts {
     }
 }
 
-/// What a session amounts to.
+/// Totals of one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Metrics {
-    /// The earliest timestamp.
+    /// Earliest timestamp, as ISO 8601.
     pub started_at: Option<String>,
-    /// The latest timestamp.
+    /// Latest timestamp, as ISO 8601.
     pub ended_at: Option<String>,
-    /// From the first line to the last, in seconds.
+    /// Seconds from the earliest to the latest timestamp.
     pub duration_secs: f64,
-    /// Requests of the person.
+    /// Number of turns on the active path.
     pub turns: u64,
-    /// API messages.
+    /// Number of API messages.
     pub messages: u64,
-    /// Tokens, each API message once.
+    /// Tokens of all messages.
     pub tokens: Tokens,
-    /// What it cost, by our prices or, where old files say it, as recorded.
+    /// Cost in US dollars: as recorded in old files, otherwise by the price table.
     pub cost_usd: f64,
-    /// How many messages were taken at the cost their file records.
+    /// Number of messages whose cost is taken from the file.
     pub recorded_costs: u64,
-    /// Models without a price: their tokens count, their money is not known.
+    /// Models without a price; their tokens are counted, their cost is not known.
     pub unpriced_models: Vec<String>,
-    /// Models that answered.
+    /// Models that responded.
     pub models: Vec<String>,
-    /// Web searches.
+    /// Number of web searches.
     pub web_searches: u64,
-    /// Calls by tool.
+    /// Number of calls by tool name.
     pub tools: BTreeMap<String, u64>,
-    /// Failed tool calls and failed calls of the API.
+    /// Number of failed tool calls and failed API calls.
     pub errors: u64,
-    /// What the session says of itself.
+    /// Title, working directory and other facts.
     pub facts: SessionFacts,
 }
 
 impl MetricsBuilder {
-    /// Goes on with a session of which this much is known. Tools and errors are
-    /// counted from here.
-    pub fn from_state(story: MetricsState, tally: UsageTally) -> Self {
-        let attribution = story.attribution.clone().restore();
-        Self { state: MetricsState { attribution, ..story }, usage: tally, ..Self::default() }
+    /// Continues a session from stored state. Tools and errors are counted from here on.
+    pub fn from_state(state: MetricsState, usage: UsageTally) -> Self {
+        let attribution = state.attribution.clone().restore();
+        Self { state: MetricsState { attribution, ..state }, usage, ..Self::default() }
     }
 
-    /// The lines that follow are of a subagent's file, or of the session's own again.
+    /// Declares which file the next lines come from: that of a subagent, or the session file
+    /// (`None`).
     pub fn enter_file(&mut self, subagent: Option<SubagentRef<'_>>) {
         self.current_subagent = subagent.map(|subagent| {
             self.state.attribution.record_subagent(subagent.id, subagent.tool_use_id, subagent.agent_type);
@@ -168,45 +168,46 @@ impl MetricsBuilder {
         });
     }
 
-    /// Whether a line hung on one that is not known, as after a rewind to before what
-    /// was [restored](Self::from_state): the turns are right only when all is read again.
+    /// Whether the parent of a line is not known, as after a rewind to before the
+    /// [restored](Self::from_state) state. Turns are then correct only if the session is read
+    /// again from the start.
     pub fn has_unknown_parent(&self) -> bool {
         self.state.attribution.has_unknown_parent()
     }
 
-    /// What is known of the subagents, by their ids and those of their tool calls.
+    /// Type and turn of each subagent, by its id and by the id of its tool call.
     pub fn subagents(&self) -> &BTreeMap<String, SubagentAttribution> {
         self.state.attribution.subagents()
     }
 
-    /// What is known so far.
+    /// The state to store.
     pub fn state(&self) -> &MetricsState {
         &self.state
     }
 
-    /// The messages so far.
+    /// The messages counted so far.
     pub fn usage_mut(&mut self) -> &mut UsageTally {
         &mut self.usage
     }
 
-    /// Takes one line.
+    /// Adds one line.
     pub fn push(&mut self, view: &View<'_>) {
-        let story = &mut self.state;
+        let state = &mut self.state;
         if let Some(time) = view.timestamp.as_deref().map(to_iso8601) {
-            if story.first_timestamp.as_deref().is_none_or(|first| &*time < first) {
-                story.first_timestamp = Some(time.to_string());
+            if state.first_timestamp.as_deref().is_none_or(|first| &*time < first) {
+                state.first_timestamp = Some(time.to_string());
             }
-            if story.last_timestamp.as_deref().is_none_or(|last| &*time > last) {
-                story.last_timestamp = Some(time.into_owned());
+            if state.last_timestamp.as_deref().is_none_or(|last| &*time > last) {
+                state.last_timestamp = Some(time.into_owned());
             }
         }
-        story.facts.push(view);
+        state.facts.push(view);
         if let Some(title) = view.ai_title.as_ref().or(view.summary.as_ref()) {
-            story.generated_title = Some(title.to_string());
+            state.generated_title = Some(title.to_string());
         }
-        let is_main = self.current_subagent.is_none() && story.attribution.subagent_of(view).is_none();
+        let is_main = self.current_subagent.is_none() && state.attribution.subagent_of(view).is_none();
         if is_main {
-            story.attribution.move_to_parent(view);
+            state.attribution.move_to_parent(view);
         }
         match view.kind.as_deref() {
             Some("user") => self.push_user(view),
@@ -214,9 +215,9 @@ impl MetricsBuilder {
             Some("progress") => self.push_progress(view),
             Some("result") => {
                 if let Some(usage) = &view.usage {
-                    story.stream_tokens.get_or_insert_default().add(Tokens::from_usage(usage));
+                    state.stream_tokens.get_or_insert_default().add(Tokens::from_usage(usage));
                 }
-                story.stream_cost = view.total_cost_usd.or(story.stream_cost);
+                state.stream_cost = view.total_cost_usd.or(state.stream_cost);
             }
             _ => {}
         }
@@ -225,8 +226,8 @@ impl MetricsBuilder {
         }
     }
 
-    /// What a subagent said, repeated in the file of its session: older versions kept no
-    /// file of its own.
+    /// Adds a message of a subagent that a `progress` line repeats: older versions wrote no
+    /// file for subagents.
     fn push_progress(&mut self, view: &View<'_>) {
         let Some(data) = &view.data else { return };
         let Some(entry) = data.repeated_entry() else { return };
@@ -263,7 +264,7 @@ impl MetricsBuilder {
         {
             return;
         }
-        let asked = match content {
+        let prompt = match content {
             ContentView::Text(text) => prompt_from_texts([&**text], false),
             ContentView::Blocks(blocks) => {
                 let of_kind = |kind: &'static str| blocks.iter().filter(move |b| b.kind.as_deref() == Some(kind));
@@ -271,10 +272,10 @@ impl MetricsBuilder {
                 prompt_from_texts(of_kind("text").filter_map(|block| block.text.as_deref()), has_media)
             }
         };
-        if let Some(prompt) = asked {
-            let story = &mut self.state;
-            story.attribution.record_prompt(is_local_command(&prompt));
-            story.first_prompt.record_prompt(&prompt);
+        if let Some(prompt) = prompt {
+            let state = &mut self.state;
+            state.attribution.record_prompt(is_local_command(&prompt));
+            state.first_prompt.record_prompt(&prompt);
         }
     }
 
@@ -298,25 +299,25 @@ impl MetricsBuilder {
         if let (Some(agent), Some(kind)) = (&agent, &view.attribution_agent) {
             attribution.record_subagent(agent, None, Some(kind));
         }
-        let at = self.usage.add_sample(UsageSample { is_progress, ..UsageSample::from(view) });
+        let index = self.usage.add_sample(UsageSample { is_progress, ..UsageSample::from(view) });
         let turn = if agent.is_none() { attribution.current_turn() } else { 0 };
-        self.usage.attribute(at, agent.as_deref(), turn);
+        self.usage.attribute(index, agent.as_deref(), turn);
         for block in message.content.iter().flat_map(ContentView::blocks) {
             let (Some("tool_use"), Some(id), Some(name)) = (block.kind.as_deref(), &block.id, &block.name) else {
                 continue;
             };
-            self.usage.record_tool_call(at, name);
+            self.usage.record_tool_call(index, name);
             attribution.record_tool_call(block, agent.as_deref());
             if self.seen_tool_calls.insert(id.to_string()) {
                 *self.tools.entry(name.to_string()).or_default() += 1;
                 if is_web_search_tool(name) {
-                    self.usage.record_search_call(id, at);
+                    self.usage.record_search_call(id, index);
                 }
             }
         }
     }
 
-    /// Adds it all up.
+    /// Computes the metrics of the lines so far.
     pub fn finish(&self, prices: &Prices) -> Metrics {
         let MetricsState {
             first_timestamp: first,
@@ -324,9 +325,9 @@ impl MetricsBuilder {
             attribution,
             facts,
             first_prompt,
-            generated_title: made_up_title,
-            stream_tokens: live,
-            stream_cost: live_cost,
+            generated_title,
+            stream_tokens,
+            stream_cost,
         } = &self.state;
         let (first, last, facts) = (first.clone(), last.clone(), facts.clone());
         let mut metrics = Metrics {
@@ -337,7 +338,7 @@ impl MetricsBuilder {
             tools: self.tools.clone(),
             errors: self.errors,
             facts: SessionFacts {
-                title: facts.title.or_else(|| made_up_title.clone()),
+                title: facts.title.or_else(|| generated_title.clone()),
                 first_prompt: first_prompt.text().map(str::to_owned),
                 ..facts
             },
@@ -361,11 +362,11 @@ impl MetricsBuilder {
             }
         }
         metrics.cost_usd = cost.as_f64();
-        // Live, the sums of the turns are right and the lines are not: they carry
-        // the usage of the moment they began.
-        if let Some(tokens) = live {
+        // Lines of a stream carry the usage at the start of a message; the sums in `result`
+        // lines are complete.
+        if let Some(tokens) = stream_tokens {
             metrics.tokens = *tokens;
-            metrics.cost_usd = live_cost.unwrap_or(metrics.cost_usd);
+            metrics.cost_usd = stream_cost.unwrap_or(metrics.cost_usd);
         }
         metrics.models = models.into_iter().collect();
         metrics.unpriced_models = unpriced.into_iter().collect();

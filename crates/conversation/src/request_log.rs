@@ -1,6 +1,6 @@
-//! Newer session files name every message they sent by hash. Each such message
-//! is either stored in a line of its own or can be rebuilt from the entries, and
-//! the hash proves the rebuild right.
+//! Verifies the request log of newer transcripts, which name every message sent to the API by
+//! its hash. Each message is stored in its own line or can be rebuilt from the entries; the
+//! hash proves that the rebuilt message is correct.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,11 +8,11 @@ use quipu_message::bookkeeping::ApiRequest;
 use quipu_message::hash::message_hash;
 use quipu_message::{Block, Entry, Message, Role, Uuid};
 
-/// A longer run of `user` lines is no one message; hashing each of its beginnings
-/// would take the square of its length.
+/// A run of `user` entries with more blocks is not one message. Every prefix of a run is
+/// hashed, so the cost grows with the square of its length.
 const MAX_USER_RUN_BLOCKS: usize = 256;
 
-/// Collects what a file says of its API calls.
+/// Collects the API requests that a transcript names and the messages it holds.
 #[derive(Debug, Default)]
 pub struct RequestLog {
     stored_hashes: HashSet<String>,
@@ -20,26 +20,26 @@ pub struct RequestLog {
     requests: Vec<(u64, ApiRequest)>,
     rebuilt_hashes: HashSet<String>,
     responses: HashMap<String, Vec<Block>>,
-    /// The lines of answers: one may be written again when its end is known.
+    /// UUIDs of `assistant` entries, which may be written again with a stop reason.
     response_uuids: HashSet<Uuid>,
     user_run: Vec<Block>,
 }
 
-/// What the hashes prove.
+/// Result of [`RequestLog::verify`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HashVerification {
-    /// Messages named by a call and stored in a line of their own.
+    /// Number of messages that are stored in their own line.
     pub stored: usize,
-    /// Messages named by a call and rebuilt from the entries.
+    /// Number of messages that were rebuilt from the entries.
     pub rebuilt: usize,
-    /// Messages named by a call that neither gives: the line and the hash.
+    /// Messages that are neither stored nor can be rebuilt: line of the request, and hash.
     pub missing: Vec<(u64, String)>,
-    /// Stored messages whose hash is not theirs: the line and the hash.
+    /// Stored messages with a wrong hash: line and hash.
     pub mismatched: Vec<(u64, String)>,
 }
 
 impl RequestLog {
-    /// Takes one entry, in the order of the file.
+    /// Adds one entry; entries must come in the order of the file.
     pub fn push(&mut self, line: u64, entry: &Entry) {
         match entry {
             Entry::ApiRequestBlob(blob) => {
@@ -49,12 +49,12 @@ impl RequestLog {
                 self.stored_hashes.insert(blob.hash.clone());
             }
             Entry::ApiRequest(request) => self.requests.push((line, (**request).clone())),
-            Entry::Assistant(answer) => {
+            Entry::Assistant(response) => {
                 self.user_run.clear();
-                let blocks = answer.message.content.clone().into_blocks();
-                let id = answer.message.id.text().unwrap_or_default();
-                let is_again = |uuid: &Uuid| !self.response_uuids.insert(uuid.clone());
-                if answer.envelope.uuid.get().is_some_and(is_again) {
+                let blocks = response.message.content.clone().into_blocks();
+                let id = response.message.id.text().unwrap_or_default();
+                let is_repeated = |uuid: &Uuid| !self.response_uuids.insert(uuid.clone());
+                if response.envelope.uuid.get().is_some_and(is_repeated) {
                     return;
                 }
                 self.responses.entry(id.to_owned()).or_default().extend(blocks);
@@ -73,27 +73,27 @@ impl RequestLog {
         }
     }
 
-    /// Whether the file names its calls at all.
+    /// Whether the transcript has no request log.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// Compares what the calls name with what is there.
+    /// Looks up every message that the requests name.
     pub fn verify(mut self) -> HashVerification {
         self.rebuilt_hashes.extend(self.responses.values().map(|blocks| hash_blocks(Role::Assistant, blocks)));
-        let mut proof = HashVerification { mismatched: self.mismatched, ..HashVerification::default() };
+        let mut result = HashVerification { mismatched: self.mismatched, ..HashVerification::default() };
         for (line, request) in self.requests {
             for name in request.tail {
                 if self.stored_hashes.contains(&name) {
-                    proof.stored += 1;
+                    result.stored += 1;
                 } else if self.rebuilt_hashes.contains(&name) {
-                    proof.rebuilt += 1;
+                    result.rebuilt += 1;
                 } else {
-                    proof.missing.push((line, name));
+                    result.missing.push((line, name));
                 }
             }
         }
-        proof
+        result
     }
 }
 

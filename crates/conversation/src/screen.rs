@@ -1,5 +1,5 @@
-//! The conversation for people: one item per block, each tool call with its
-//! result, nothing shown twice, nothing meant for the model alone.
+//! Builds the items that a screen shows: one for each block, a tool call with its result,
+//! nothing twice, nothing that is meant for the model only.
 
 use quipu_message::context_ref::ContextRef;
 use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolUseId, Uuid};
@@ -19,7 +19,7 @@ mod notice;
 use builder::ScreenBuilder;
 pub use line_lookup::standalone_notice;
 
-/// What an item is.
+/// Kinds of screen items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -38,121 +38,120 @@ pub enum ItemKind {
     Problem,
 }
 
-/// One thing on the screen.
+/// One item on the screen. Serialises as one element of `quipu show --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScreenItem {
-    /// The line's id, or one derived from it.
+    /// UUID of the entry, or one derived from it if the entry has several items.
     pub uuid: Option<Uuid>,
-    /// What it is.
+    /// Kind of the item.
     pub kind: ItemKind,
-    /// When.
+    /// Timestamp of the entry, as ISO 8601.
     pub timestamp: Option<String>,
-    /// Its words.
+    /// Text to show; `None` for tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What the person attached.
+    /// What the user attached to the prompt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<ContextRef>,
-    /// The tool call.
+    /// The tool call, if the kind is `Tool`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolCard>,
-    /// The line's own id, when `uuid` is derived.
+    /// UUID of the entry, if `uuid` is derived from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<Uuid>,
-    /// The model that said it.
+    /// Model that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The bytes of a picture or document.
+    /// Data of an image or document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<MediaSource>,
     /// Whether it reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Whether it is a hook that succeeded without output, which readers rarely want.
+    /// Whether it is a hook that succeeded without output, which is usually not shown.
     #[serde(skip)]
     pub is_silent: bool,
-    /// Whether it was meant for the model or the program alone. Such items are there
-    /// only when [`UiOptions::include_hidden`] asks for them.
+    /// Whether it is meant for the model or the program only. Such items exist only with
+    /// [`UiOptions::include_hidden`].
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// The left branch that it announces or belongs to, counted from 1 in the order of
-    /// the file; `None` on the path.
+    /// Number of the branch that it announces or belongs to, counted from 1 in the order of
+    /// the file; `None` on the active path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<usize>,
-    /// How many items the announced branch holds.
+    /// Number of items in the announced branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<usize>,
-    /// The line it came in, counted from 1.
+    /// Line number, counted from 1; `u64::MAX` if it is not part of a line yet.
     pub line: u64,
 }
 
 /// A tool call with its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCard {
-    /// Joins call and result.
+    /// Id that links call and result.
     pub id: ToolUseId,
-    /// The tool; empty when a result has no call.
+    /// Name of the tool; empty for a result without a call.
     pub name: String,
-    /// What it was called with.
+    /// Input of the tool call.
     pub input: Json,
-    /// How it stands.
+    /// Whether there is a result, and which.
     pub status: ToolStatus,
-    /// What the model was given.
+    /// Result as sent to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Content>,
-    /// Whether no result was recorded and a placeholder stands in its place; `result` is
-    /// then absent.
+    /// Whether the result was lost and a placeholder was recorded; `result` is then `None`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub result_missing: bool,
-    /// What the tool gave, in its own form.
+    /// Structured output of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
-    /// The subagent that worked for it.
+    /// Conversation of the subagent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<SubagentCard>,
 }
 
-/// A subagent's conversation, seen from the call.
+/// The conversation of a subagent, shown below its tool call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubagentCard {
-    /// The agent.
+    /// Id of the agent, if known.
     pub agent_id: Option<AgentId>,
-    /// What it said and did.
+    /// Items of its conversation.
     pub items: Vec<ScreenItem>,
 }
 
-/// What [`Conversation::for_ui_with`] shows beside the conversation as it stands.
+/// What [`Conversation::for_ui_with`] shows in addition to the active path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UiOptions {
-    /// Also what was meant for the model or the program alone: meta texts such as those of
-    /// skills, reminders, and measurements. Such items say [`ScreenItem::hidden`].
+    /// Also show what is meant for the model or the program only: meta texts such as those of
+    /// skills, reminders, and measurements. Such items are [`ScreenItem::hidden`].
     pub include_hidden: bool,
-    /// Also the items of each left branch, after the item that announces it; also of
-    /// answers that broke and were asked for again.
+    /// Also show the items of each branch, after the item that announces it, including
+    /// responses that broke off.
     pub include_branches: bool,
 }
 
 impl Conversation {
-    /// The conversation for people, in order. Each branch that the user left is announced by
-    /// an item of kind [`ItemKind::Branch`] with the count of its items. Two passes, linear.
+    /// The items of the active path, in order. Each branch that the user left by a rewind is
+    /// announced by an item of kind [`ItemKind::Branch`] with the number of its items. Linear.
     pub fn for_ui(&self) -> Vec<ScreenItem> {
         self.for_ui_with(UiOptions::default())
     }
 
-    /// The conversation for people with more in it.
+    /// The items of the active path, and more as `options` say.
     pub fn for_ui_with(&self, options: UiOptions) -> Vec<ScreenItem> {
         self.screen(options, 0).items
     }
 
-    /// The conversation for people, and how many items are left out of it and of its branches
-    /// because they were not meant for the user.
+    /// The items as of [`for_ui_with`](Self::for_ui_with), and the number of hidden items that
+    /// were left out.
     pub fn for_ui_and_left_out(&self, options: UiOptions) -> (Vec<ScreenItem>, usize) {
         let Shown { items, left_out } = self.screen(options, 0);
         (items, left_out)
     }
 
-    /// The items of the left branch with this number, counted from 1 in the order of the
-    /// file; `None` if there are fewer branches.
+    /// The items of the branch with this number, counted from 1 in the order of the file;
+    /// `None` if there are fewer branches.
     pub fn branch_for_ui(&self, number: usize, options: UiOptions) -> Option<Vec<ScreenItem>> {
         let branches = self.branches();
         let branch = branches.get(number.checked_sub(1)?)?;
@@ -161,37 +160,37 @@ impl Conversation {
 
     fn screen(&self, options: UiOptions, depth: usize) -> Shown {
         let (path, branches) = (self.path(), self.branches());
-        // What stands beside the path, by the line before which it is shown.
-        let mut asides: Vec<(u64, Vec<ScreenItem>)> =
+        // Problems and branches, by the line that they are shown before.
+        let mut inserts: Vec<(u64, Vec<ScreenItem>)> =
             self.problems().iter().map(problem_item).map(|item| (item.line, vec![item])).collect();
         let mut left_out = 0;
         let announced = |branch: &Branch<'_>| options.include_branches || !branch.is_incomplete_response();
         for (number, branch) in (1..).zip(&branches).filter(|(_, branch)| announced(branch)) {
             let shown = self.announce_branch(branch, number, options, depth);
             left_out += shown.left_out;
-            asides.push((shown.items[0].line, shown.items));
+            inserts.push((shown.items[0].line, shown.items));
         }
-        asides.sort_by_key(|(line, _)| *line);
-        let mut asides = asides.into_iter().peekable();
-        let writing = self.partial_message();
-        let blocks = writing.as_ref().map_or(&[][..], |message| message.content.blocks());
+        inserts.sort_by_key(|(line, _)| *line);
+        let mut inserts = inserts.into_iter().peekable();
+        let partial = self.partial_message();
+        let blocks = partial.as_ref().map_or(&[][..], |message| message.content.blocks());
         let mut screen = ScreenBuilder::new(self, &path, blocks, options, depth);
         for node in &path {
-            while let Some((_, items)) = asides.next_if(|(line, _)| *line < node.line) {
+            while let Some((_, items)) = inserts.next_if(|(line, _)| *line < node.line) {
                 screen.items.extend(items);
             }
             screen.push_node(node);
         }
-        screen.items.extend(asides.flat_map(|(_, items)| items));
-        if let Some(message) = &writing {
+        screen.items.extend(inserts.flat_map(|(_, items)| items));
+        if let Some(message) = &partial {
             screen.push_partial_message(message, &path);
         }
         Shown { items: screen.items, left_out: left_out + screen.left_out }
     }
 
-    /// The item that announces a branch and, if they are wanted, the branch's items.
+    /// The item that announces a branch, followed by its items if `options` include them.
     fn announce_branch(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
-        // Where the items are only counted, what subagents did is not looked at.
+        // If the items are only counted, those of subagents are not built.
         let depth = if options.include_branches { depth } else { MAX_SUBAGENT_DEPTH };
         let Shown { items: inside, left_out } = self.branch_items(branch, number, options, depth);
         let first = branch.nodes.first();
@@ -202,8 +201,8 @@ impl Conversation {
             ..empty_item(ItemKind::Branch)
         };
         let count = inside.iter().filter(|item| !item.hidden).count();
-        let words = if count == 1 { "1 item" } else { &format!("{count} items") };
-        let text = format!("Branch {number} was left here: {words}");
+        let items_label = if count == 1 { "1 item" } else { &format!("{count} items") };
+        let text = format!("Branch {number} was left here: {items_label}");
         let mut items = vec![ScreenItem { text: Some(text), items: Some(count), ..about.clone() }];
         if options.include_branches {
             items.extend(inside);
@@ -221,14 +220,14 @@ impl Conversation {
     }
 }
 
-/// Items, and how many hidden ones are left out.
+/// Items, and the number of hidden items that were left out.
 struct Shown {
     items: Vec<ScreenItem>,
     left_out: usize,
 }
 
-/// Messages of the API as items, with nothing hidden: reminders and meta texts are
-/// there, and each result stands with its call.
+/// Converts API messages to items. Nothing is hidden: reminders and meta texts are included.
+/// Each tool result is shown with its call.
 pub fn messages_for_ui(messages: &[Message]) -> Vec<ScreenItem> {
     let results = ToolResults::default().with_blocks(messages.iter().flat_map(|message| message.content.blocks()));
     let mut items = Vec::new();
@@ -261,7 +260,7 @@ fn empty_item(kind: ItemKind) -> ScreenItem {
     }
 }
 
-/// An item with the line's own id and nothing to say yet.
+/// An item of an entry, without content.
 fn item_for_node(node: &Node, kind: ItemKind) -> ScreenItem {
     ScreenItem { uuid: node.uuid().cloned(), timestamp: iso_timestamp(node), line: node.line, ..empty_item(kind) }
 }
@@ -270,7 +269,7 @@ fn iso_timestamp(node: &Node) -> Option<String> {
     node.timestamp().map(|time| to_iso8601(time).into_owned())
 }
 
-/// A line that could not be read, where it stands.
+/// The item of a problem, at its line.
 fn problem_item(problem: &Problem) -> ScreenItem {
     let place = if problem.line == 0 { String::new() } else { format!("line {}: ", problem.line) };
     let line = if problem.line == 0 { u64::MAX } else { problem.line };

@@ -1,4 +1,4 @@
-//! Tool calls joined to their results, wherever the results are.
+//! Finds the result of each tool call.
 
 use std::collections::HashMap;
 
@@ -8,39 +8,39 @@ use serde::Serialize;
 
 use crate::Node;
 
-/// How a tool call stands.
+/// Whether a tool call has a result, and which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// No result yet.
+    /// There is no result yet.
     Pending,
-    /// A result that is no error.
+    /// The result is not an error.
     Success,
-    /// A result that is an error.
+    /// The result is an error, or was lost.
     Failed,
 }
 
-/// The results of some entries, by the call they answer.
+/// Tool results by the id of their tool call.
 #[derive(Debug, Default)]
 pub struct ToolResults<'a> {
     by_call: HashMap<&'a ToolUseId, PairedResult<'a>>,
 }
 
-/// A result and what came with it.
+/// A tool result with its structured output.
 #[derive(Debug, Clone, Copy)]
 pub struct PairedResult<'a> {
-    /// The block that holds it.
+    /// Block that holds the result.
     pub block: &'a Block,
-    /// What the tool gave, in its own form.
+    /// Structured output of the tool (`toolUseResult`); `None` if there is none.
     pub output: Option<&'a Json>,
 }
 
 impl<'a> ToolResults<'a> {
-    /// Collects the results of all tools, the agent's and the server's, in `user` and
-    /// `assistant` entries; of several for one call the last wins.
+    /// Collects the results in `user` and `assistant` entries, of tools that the agent runs and
+    /// of those the server runs. If a call has several results, the last one counts.
     pub fn new(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
         let nodes = nodes.into_iter();
-        // Room for a result in every other: growing would hash every id again.
+        // Sized in advance, one result for two entries: growing would hash every id again.
         let mut by_call = HashMap::with_capacity(nodes.size_hint().0 / 2);
         for node in nodes {
             for block in node.blocks() {
@@ -52,15 +52,15 @@ impl<'a> ToolResults<'a> {
         Self { by_call }
     }
 
-    /// Also the results in blocks of no entry: of a request, or of an answer that is being
-    /// written.
+    /// Adds the results in blocks that are not part of an entry: those of an API request, or
+    /// of a message that is being streamed.
     pub(crate) fn with_blocks(mut self, blocks: impl IntoIterator<Item = &'a Block>) -> Self {
         let found = |block: &'a Block| Some((block.result_tool_use_id()?, PairedResult { block, output: None }));
         self.by_call.extend(blocks.into_iter().filter_map(found));
         self
     }
 
-    /// The result of a call.
+    /// The result of a tool call; `None` if there is none yet.
     pub fn get(&self, call: &ToolUseId) -> Option<&PairedResult<'a>> {
         self.by_call.get(call)
     }
@@ -75,19 +75,19 @@ impl Node {
     }
 }
 
-/// What a tool card says of a result.
+/// A result in the form that a tool card shows.
 pub(crate) struct PairedOutcome {
     pub(crate) status: ToolStatus,
-    /// Whether the result is only a placeholder for one that was lost.
+    /// Whether the result is a placeholder for one that was lost.
     pub(crate) is_missing: bool,
     pub(crate) result: Option<Content>,
     pub(crate) output: Option<Json>,
 }
 
 impl PairedOutcome {
-    /// Reads a result; none yet is a pending call.
-    pub(crate) fn from_paired(answer: Option<&PairedResult<'_>>) -> Self {
-        let Some((answer, outcome)) = answer.and_then(|answer| Some((answer, answer.block.tool_call_result()?))) else {
+    /// Reads a result; without one the call is pending.
+    pub(crate) fn from_paired(paired: Option<&PairedResult<'_>>) -> Self {
+        let Some((paired, outcome)) = paired.and_then(|paired| Some((paired, paired.block.tool_call_result()?))) else {
             return Self { status: ToolStatus::Pending, is_missing: false, result: None, output: None };
         };
         let ToolCallResult { is_error, content, raw } = outcome;
@@ -96,7 +96,7 @@ impl PairedOutcome {
             status: if is_error || is_missing { ToolStatus::Failed } else { ToolStatus::Success },
             is_missing,
             result: content.filter(|_| !is_missing),
-            output: answer.output.or(raw).cloned(),
+            output: paired.output.or(raw).cloned(),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Which entries belong to the conversation as it stands: the tree of parents,
-//! the leaf a resume goes on from, and the path that leads to it.
+//! The tree of entries by parent, the leaf that a resume continues from, and the path to it.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -16,7 +15,7 @@ use children::Children;
 pub use parents::circles;
 pub(crate) use parents::is_root;
 
-/// The tree over some nodes, by position in their list.
+/// The tree of a list of nodes. All methods use positions in that list.
 #[derive(Debug)]
 pub struct Tree {
     parents: Vec<Option<usize>>,
@@ -27,10 +26,10 @@ pub struct Tree {
 impl Tree {
     /// Links nodes to their parents.
     ///
-    /// A line of the stream names no parent: it follows the one before it. So does a
-    /// line whose parent is missing. A line that begins a tree of its own goes on from
-    /// the leaf before it, because old versions compacted that way; but where it repeats
-    /// an earlier tree, it takes that tree's place.
+    /// An entry without a parent, as on a stream, or with a parent that is not in the list
+    /// follows the entry before it. A root (a message whose parent is `null`) continues from
+    /// the leaf before it, because old versions compacted that way; but if its tree repeats
+    /// an earlier one, it replaces that tree.
     pub fn new(nodes: &[&Node]) -> Self {
         let parents = parents::link_parents(nodes);
         let children = Children::new(&parents);
@@ -38,27 +37,33 @@ impl Tree {
         Self { parents, children, leaf }
     }
 
-    /// The node a resume goes on from.
+    /// The node that a resume continues from: the last one that is not `progress`. `None` if
+    /// there is none.
     pub fn leaf(&self) -> Option<usize> {
         self.leaf
     }
 
-    /// The chain from a root to `leaf`.
+    /// The chain of parents from a root to `leaf`.
     pub fn chain(&self, leaf: usize) -> Vec<usize> {
         let mut seen = vec![false; self.parents.len()];
         let mut chain = Vec::new();
-        let mut at = Some(leaf);
-        while let Some(i) = at.filter(|&i| !mem::replace(&mut seen[i], true)) {
+        let mut next = Some(leaf);
+        while let Some(i) = next.filter(|&i| !mem::replace(&mut seen[i], true)) {
             chain.push(i);
-            at = self.parents[i];
+            next = self.parents[i];
         }
         chain.reverse();
         chain
     }
 
-    /// The conversation that ends in `leaf`: its chain, and what hangs beside
-    /// the chain without being another branch (results of parallel calls, hooks,
-    /// progress, notices). In the order of the file.
+    /// The conversation that ends in `leaf`, in the order of the file.
+    ///
+    /// A chain of parents alone is not the whole conversation: of several parallel tool calls
+    /// each result has its own call as parent, so only one of them is on the chain, and hooks,
+    /// progress and notices are children beside it. This walks down from the chain and adds
+    /// children that belong to it; the others start another branch. If the chain goes back in
+    /// the file (a parent written after its child), each added node stays with the chain node
+    /// it hangs on instead.
     pub fn path(&self, nodes: &[&Node], leaf: usize) -> Vec<usize> {
         let chain = self.chain(leaf);
         let mut rank = vec![None; nodes.len()];
@@ -91,8 +96,8 @@ impl Tree {
         path
     }
 
-    /// The branches that a rewind left: for each place where another branch leaves the
-    /// path or stands beside it, all its nodes in the order of the file.
+    /// All nodes that are not on `path`, grouped by the child or root where they leave it,
+    /// each group in the order of the file. Groups of `progress` alone are omitted.
     pub fn branches(&self, nodes: &[&Node], path: &[usize]) -> Vec<Vec<usize>> {
         let mut taken = vec![false; nodes.len()];
         path.iter().for_each(|&i| taken[i] = true);
@@ -119,11 +124,11 @@ impl Tree {
     }
 }
 
-/// With how many blocks of a message another is compared: all of a real message, not all
-/// of a file that has one message.
+/// A block is compared with at most this many others of its message. Real messages have fewer;
+/// the limit keeps a damaged file with a single message id linear.
 const MAX_COMPARED_BLOCKS: usize = 64;
 
-/// The API messages of the path, each with the nodes that hold its blocks.
+/// Nodes of the path by the id of the API message they hold a block of.
 type NodesByMessage<'a> = HashMap<&'a str, Vec<usize>>;
 
 fn record_message<'a>(node: &'a Node, i: usize, messages: &mut NodesByMessage<'a>) {
@@ -132,13 +137,13 @@ fn record_message<'a>(node: &'a Node, i: usize, messages: &mut NodesByMessage<'a
     }
 }
 
-/// Whether a node beside the chain belongs to it.
+/// Whether a node beside the chain belongs to the same conversation.
 fn belongs_to_path(nodes: &[&Node], child: usize, messages: &NodesByMessage<'_>, calls: &HashSet<&ToolUseId>) -> bool {
     let node = nodes[child];
     match &node.entry {
         Entry::Progress(_) | Entry::Attachment(_) => true,
         Entry::System(system) => !matches!(system.as_ref(), System::CompactBoundary(_)),
-        // Another block of the same message; the same block again is a copy of it.
+        // Another block of a message on the path; the same block again is a copy.
         Entry::Assistant(line) => {
             let others = node.message_id().and_then(|id| messages.get(id));
             let is_copy = |&i: &usize| nodes[i].assistant().is_some_and(|o| o.message.content == line.message.content);

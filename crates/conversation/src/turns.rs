@@ -1,4 +1,4 @@
-//! Turns: a person's request until the final answer.
+//! Turns: a prompt of the user with everything until the next prompt.
 
 use quipu_message::synthetic::SYNTHETIC_MODEL;
 
@@ -6,19 +6,18 @@ use crate::conversation::{Conversation, Node};
 use crate::headline::{headline, is_local_command};
 use crate::user_text::user_prompt;
 
-/// One turn: what was asked, and the nodes from there to the next request.
+/// One turn: a prompt and the nodes up to the next prompt.
 #[derive(Debug, Clone)]
 pub struct Turn<'a> {
-    /// What the person asked.
+    /// Text of the prompt.
     pub prompt: String,
-    /// The request and all that followed from it.
+    /// The entry of the prompt and all entries that follow it.
     pub nodes: Vec<&'a Node>,
 }
 
 impl Conversation {
-    /// The turns of the conversation as it stands, as many as [`Metrics::turns`]. A local
-    /// command that the model never answered is no turn of its own: it belongs to the turn
-    /// before it, or to the first.
+    /// The turns of the active path; their number is [`Metrics::turns`]. A local command
+    /// without a response is not a turn: it belongs to the turn before it, or to the first.
     ///
     /// [`Metrics::turns`]: crate::Metrics::turns
     pub fn turns(&self) -> Vec<Turn<'_>> {
@@ -42,19 +41,20 @@ impl Conversation {
         turns
     }
 
-    /// What to call the conversation: its title, or what was asked first.
+    /// One line that names the conversation: the title, or the first prompt. `None` if it has
+    /// neither.
     pub fn headline(&self) -> Option<String> {
         let turns = self.turns();
         headline(self.title(), turns.first().map(|turn| turn.prompt.as_str())).map(str::to_owned)
     }
 }
 
-/// Gives the nodes of a last turn that is a local command without an answer to the turn
-/// before it, or to those `before` all turns.
+/// If the last turn is a local command without a response, moves its nodes to the turn before
+/// it, or to `before` if there is none.
 fn merge_unanswered_command<'a>(turns: &mut Vec<Turn<'a>>, before: &mut Vec<&'a Node>) {
-    let is_answer =
+    let is_response =
         |node: &&Node| node.assistant().is_some_and(|line| line.message.model.text() != Some(SYNTHETIC_MODEL));
-    if turns.last().is_some_and(|turn| is_local_command(&turn.prompt) && !turn.nodes.iter().any(is_answer))
+    if turns.last().is_some_and(|turn| is_local_command(&turn.prompt) && !turn.nodes.iter().any(is_response))
         && let Some(command) = turns.pop()
     {
         turns.last_mut().map_or(before, |turn| &mut turn.nodes).extend(command.nodes);

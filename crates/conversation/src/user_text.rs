@@ -1,4 +1,4 @@
-//! Telling what the person said from what the program said for them.
+//! Separates what the user typed from what the program wrote into `user` entries.
 
 use quipu_message::context_ref::{self, ContextRef};
 use quipu_message::synthetic::{NO_CONTENT, is_synthetic};
@@ -6,30 +6,30 @@ use quipu_message::tagged_text::{self, TextPart, TextTag};
 use quipu_message::user_assistant::User;
 use quipu_message::{Block, Content};
 
-/// One text of a `user` line, seen for what it is.
+/// What one text of a `user` entry is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserText {
-    /// Words or a command of the person, with what they attached.
+    /// Typed by the user: a prompt or a command.
     Prompt {
-        /// What was typed.
+        /// The typed text, without tags and attachments.
         text: String,
-        /// What was attached.
+        /// Attached files, selections and other references.
         contexts: Vec<ContextRef>,
     },
-    /// What a local command printed, or a notice.
+    /// Output of a local command, or a notice.
     Notice(String),
-    /// Nothing for people's eyes.
+    /// Meant for the model only.
     Hidden,
 }
 
-/// Looks at one text of a `user` line.
+/// Classifies one text of a `user` entry.
 pub fn classify_user_text(text: &str) -> UserText {
     if is_synthetic(text) {
         return UserText::Notice(text.to_owned());
     }
     let typed = tagged_text::typed_text(text).trim();
     if !typed.is_empty() && typed != NO_CONTENT {
-        // Compared whole: a context block stands at the very start.
+        // Not trimmed: a context block is at the very start.
         return match context_ref::split_block(tagged_text::typed_text(text)) {
             Some(split) => UserText::Prompt { text: split.rest.to_owned(), contexts: split.contexts },
             None => UserText::Prompt { text: typed.to_owned(), contexts: Vec::new() },
@@ -55,11 +55,11 @@ pub fn classify_user_text(text: &str) -> UserText {
 
 /// The user's prompt in a `user` entry; `None` if the entry holds none.
 pub fn user_prompt(user: &User) -> Option<String> {
-    let unspoken = user.is_meta.is_true()
+    let is_generated = user.is_meta.is_true()
         || user.is_compact_summary.is_true()
         || user.is_virtual.is_true()
         || user.is_synthetic.is_true();
-    if unspoken {
+    if is_generated {
         return None;
     }
     match &user.message.content {
@@ -71,8 +71,8 @@ pub fn user_prompt(user: &User) -> Option<String> {
     }
 }
 
-/// What the user asked with some texts and perhaps pictures or documents; `None` if none of
-/// it is theirs.
+/// Joins the prompts in some texts. Empty if there are only images or documents; `None` if
+/// nothing was typed or attached by the user.
 pub(crate) fn prompt_from_texts<'a>(texts: impl IntoIterator<Item = &'a str>, has_media: bool) -> Option<String> {
     let prompts = texts.into_iter().filter_map(|text| match classify_user_text(text) {
         UserText::Prompt { text, .. } => Some(text),

@@ -1,5 +1,4 @@
-//! What is known of every session file, kept in a database and brought up to date by
-//! reading only what is new.
+//! The database of all sessions. A refresh reads only new lines.
 //!
 //! ```text
 //!   files ─ find ─┬─ unchanged ── nothing to do
@@ -35,10 +34,10 @@ mod vanished;
 pub(crate) use fold::fold_session;
 pub use usage_query::SessionStatus;
 
-/// How far the work is: done, and all of it.
+/// Called with the work done and the total work, in sessions or megabytes.
 pub type ProgressCallback<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// The catalogue of the sessions of some config folders.
+/// The index of the sessions in some config folders.
 #[derive(Debug)]
 pub struct Catalogue {
     pub(crate) store: Store,
@@ -49,16 +48,16 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Opens the catalogue of these config folders under a cache folder.
+    /// Opens or creates the database of these config folders in the folder `cache`.
     pub fn open(cache: &Path, dirs: &[PathBuf], prices: Prices) -> Result<Self, IndexError> {
         let dirs = canonical_dirs(dirs);
-        // Each set of folders has a database of its own, so that none sees another's.
+        // Each set of folders has its own database, so that reports do not mix.
         let name = dirs.iter().fold(0, |name, dir| mix_bits(name ^ stable_hash(dir.as_os_str().as_encoded_bytes())));
         let store = Store::open(&cache.join(format!("index-{name:016x}.sqlite")))?;
         Ok(Self { store, config_dirs: dirs, prices, archive: None, archive_error: None })
     }
 
-    /// A catalogue in memory, for when no folder can be written. It has to read every
+    /// Creates a catalogue in memory, if no folder is writable. Its first refresh reads every
     /// session.
     pub fn in_memory(dirs: &[PathBuf], prices: Prices) -> Result<Self, IndexError> {
         Ok(Self {
@@ -70,31 +69,31 @@ impl Catalogue {
         })
     }
 
-    /// Keeps what was counted of files that vanish in a data folder, and counts what is
-    /// kept there.
+    /// Archives the usage of deleted files in `usage.jsonl` in this folder, and counts the
+    /// usage archived there.
     pub fn with_data_folder(self, folder: &Path) -> Self {
         Self { archive: Some(UsageArchive::new(folder)), ..self }
     }
 
-    /// Why the usage of files that vanished could not be kept or read, and where; it is
-    /// then only in the index.
+    /// Path and error if the archive could not be read or written; the usage of deleted files
+    /// is then only in the index.
     pub fn archive_error(&self) -> Option<(&Path, &io::Error)> {
         self.archive_error.as_ref().map(|(path, error)| (&**path, error))
     }
 
-    /// Sets the database aside as broken and begins another: for when an answer failed
-    /// with [`IndexError::is_corrupt`]. A [refresh](Self::refresh) fills it.
+    /// Renames the database and creates an empty one. Call it if a query failed with
+    /// [`IndexError::is_corrupt`], then [refresh](Self::refresh).
     pub fn rebuild(&mut self) -> Result<(), IndexError> {
         self.store = Store::recreate(&self.store.path.clone())?;
         Ok(())
     }
 
-    /// The database.
+    /// Path of the database.
     pub fn path(&self) -> &Path {
         &self.store.path
     }
 
-    /// Looks through the whole database for damage. Reads all of it.
+    /// Checks the whole database for damage; reads all of it.
     pub fn check_integrity(&self) -> Result<(), IndexError> {
         let check = || {
             let found: String = self.store.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -104,19 +103,19 @@ impl Catalogue {
         check().map_err(|source| self.store.database_error(source))
     }
 
-    /// Where a broken database was put when this one was made in its place.
+    /// Path of a damaged database that this one replaced; `None` if there was none.
     pub fn broken_database(&self) -> Option<&Path> {
         self.store.broken_database.as_deref()
     }
 
-    /// Brings the catalogue up to date. Files and folders that cannot be read are
-    /// named; the rest goes on.
+    /// Brings the index up to date. Returns the files and folders that cannot be read; all
+    /// others are indexed. A damaged database is replaced.
     pub fn refresh(&mut self, progress: ProgressCallback<'_>) -> Result<Vec<FileError>, IndexError> {
         let path = self.store.path.clone();
         let _span = tracing::debug_span!(target: "quipu::index", "refresh", path = %path.display()).entered();
         let fail = |source| IndexError::Database { path: path.clone(), source };
         match refresh::refresh(self, progress).map_err(fail) {
-            // Broken where opening it does not look.
+            // Damage that opening the database does not notice.
             Err(error) if error.is_corrupt() => {
                 self.store = Store::recreate(&path)?;
                 refresh::refresh(self, progress).map_err(fail)
@@ -125,31 +124,32 @@ impl Catalogue {
         }
     }
 
-    /// Makes all that is said findable, after a [refresh](Self::refresh).
+    /// Brings the full-text index up to date; call it after [`refresh`](Self::refresh).
     pub fn index_text(&mut self, progress: ProgressCallback<'_>) -> Result<Vec<FileError>, IndexError> {
         let path = self.store.path.clone();
         let _span = tracing::debug_span!(target: "quipu::index", "index_text", path = %path.display()).entered();
         text_index::update_text_index(self, progress).map_err(|source| IndexError::Database { path, source })
     }
 
-    /// Finds what was said, best first, after [`index_text`](Self::index_text). Nothing if
-    /// the terms [have no words](SearchTerms::has_words).
+    /// Searches the full-text index, best hits first; call it after
+    /// [`index_text`](Self::index_text). Empty if the terms [have no
+    /// words](SearchTerms::has_words).
     pub fn search(&self, terms: &SearchTerms, query: &Query) -> Result<SearchHits, IndexError> {
         index_search::search_index(&self.store.db, terms, query).map_err(|source| self.store.database_error(source))
     }
 
-    /// Hands out what was used in a window, as credited: message by message when the
-    /// grouping needs it, added up otherwise.
+    /// Passes the credited usage in a window to `visit`: message by message if the grouping
+    /// needs it, otherwise in sums.
     pub fn for_each_usage(
         &self,
-        by: GroupBy,
+        group_by: GroupBy,
         window: &TimeWindow,
-        take: impl FnMut(&UsageRecord<'_>),
+        visit: impl FnMut(&UsageRecord<'_>),
     ) -> Result<(), IndexError> {
-        let read = if by.needs_messages() {
-            usage_query::for_each_credited_message(&self.store.db, &self.prices, take)
+        let read = if group_by.needs_messages() {
+            usage_query::for_each_credited_message(&self.store.db, &self.prices, visit)
         } else {
-            usage_query::for_each_credited_sum(&self.store.db, &self.prices, window, take)
+            usage_query::for_each_credited_sum(&self.store.db, &self.prices, window, visit)
         };
         read.map_err(|source| self.store.database_error(source))
     }
@@ -159,21 +159,21 @@ impl Catalogue {
         self.config_dirs.iter().any(|dir| path.starts_with(dir.join("projects")))
     }
 
-    /// Brings one session up to date, unless another command is at it, and returns what is
-    /// known of it; `None` when there is no such file. Other sessions are not looked at.
+    /// Brings one session up to date and returns its status; `None` if there is no such file.
+    /// Reads no other session. If another command is refreshing, returns the stored status.
     pub fn session_status(&mut self, file: &Path) -> Result<Option<SessionStatus>, IndexError> {
-        let Some(history) = find::find_session_files(file) else { return Ok(None) };
-        let status = refresh::refresh_session(self, &history)
-            .and_then(|()| usage_query::session_status(&self.store.db, &history));
+        let Some(session_files) = find::find_session_files(file) else { return Ok(None) };
+        let status = refresh::refresh_session(self, &session_files)
+            .and_then(|()| usage_query::session_status(&self.store.db, &session_files));
         status.map_err(|source| self.store.database_error(source))
     }
 
-    /// Every session of which files vanished, as `ls` listed it; latest first.
+    /// Sessions whose files were deleted, latest first.
     pub fn vanished_sessions(&self) -> Result<Vec<ListedSession>, IndexError> {
         list::list_sessions(&self.store.db, true).map_err(|source| self.store.database_error(source))
     }
 
-    /// Every session that is there, as `ls` lists it; latest first.
+    /// Existing sessions, latest first.
     pub fn sessions(&self) -> Result<Vec<ListedSession>, IndexError> {
         list::list_sessions(&self.store.db, false).map_err(|source| self.store.database_error(source))
     }

@@ -1,13 +1,14 @@
-//! Numbers that stand for things: the same in every run, for the index keeps them.
+//! Hashing of numbers.
 
 use std::hash::Hasher;
 
+/// Spreads the bits of a number. The name of the database depends on it, so it must not change.
 pub(crate) fn mix_bits(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 32
 }
 
-/// For tables whose keys are numbers, most of them hashes already.
+/// Hasher for integer keys, most of which are hashes already.
 #[derive(Debug, Default)]
 pub(crate) struct IntegerHasher(u64);
 

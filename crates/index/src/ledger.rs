@@ -1,4 +1,4 @@
-//! All messages of all sessions, small enough to hold, each credited once.
+//! Usage without a database: all messages of all sessions in memory, each credited once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasherDefault;
@@ -14,14 +14,14 @@ use crate::message_copies::{self, Credit};
 use crate::packed_messages::PackedMessages;
 use crate::usage::{UNKNOWN_AGENT, UsageRecord};
 
-/// A session and what its messages used.
+/// The usage of one session.
 #[derive(Debug)]
 pub struct SessionUsage {
-    /// The session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// The name of the project's folder.
+    /// Name of the project folder.
     pub project: Arc<str>,
-    /// When its file begins: the first time it says.
+    /// First timestamp in its file.
     pub started_at: Option<Timestamp>,
     messages: PackedMessages,
     subagents: BTreeMap<String, SubagentAttribution>,
@@ -29,64 +29,70 @@ pub struct SessionUsage {
 }
 
 impl SessionUsage {
-    /// Packs what was gathered, but for messages that do not say what they used.
-    pub fn new(session_id: SessionId, project: Arc<str>, begins: Option<Timestamp>, messages: &[MessageUsage]) -> Self {
+    /// Packs the messages that have usage.
+    pub fn new(
+        session_id: SessionId,
+        project: Arc<str>,
+        started_at: Option<Timestamp>,
+        messages: &[MessageUsage],
+    ) -> Self {
         let messages = PackedMessages::new(messages.iter().filter(|m| m.has_usage));
-        Self { session_id, project, started_at: begins, messages, subagents: BTreeMap::new(), is_vanished: false }
+        Self { session_id, project, started_at, messages, subagents: BTreeMap::new(), is_vanished: false }
     }
 
-    /// The same, of files that no longer exist.
+    /// Marks the usage as that of deleted files.
     pub(crate) fn into_vanished(self) -> Self {
         Self { is_vanished: true, ..self }
     }
 
-    /// With what is known of its subagents.
+    /// Adds the types and turns of its subagents.
     pub(crate) fn with_subagents(self, agents: BTreeMap<String, SubagentAttribution>) -> Self {
         Self { subagents: agents, ..self }
     }
 }
 
-/// All messages of all sessions, each credited to the earliest session that holds it, one
-/// that still exists before one that does not:
-/// resumed, forked and backgrounded sessions hold copies of earlier ones.
+/// The messages of all sessions, each credited to one.
+///
+/// Resumed and forked sessions hold copies of earlier messages. A message is credited to the
+/// earliest session that holds it, existing sessions before deleted ones.
 #[derive(Debug)]
 pub struct UsageLedger {
     sessions: Vec<SessionUsage>,
-    /// Copies: session and message.
+    /// Messages that count in another session, as session and message index.
     copies: HashSet<(u32, u32)>,
-    /// Messages that count with the figures of a fuller copy.
+    /// Messages that count with the joined usage of their copies.
     merged: HashMap<(u32, u32), MessageUsage>,
 }
 
-/// Messages compared at a time, which bounds the memory it takes.
+/// Number of messages unpacked and compared at a time, which bounds memory.
 const MAX_MESSAGES_PER_PASS: usize = 25_000;
 
 impl UsageLedger {
-    /// Finds the copies.
+    /// Finds the copies among the sessions.
     pub fn new(mut sessions: Vec<SessionUsage>) -> Self {
         let order = |s: &SessionUsage| (s.is_vanished, s.started_at.map(Timestamp::as_millisecond));
         sessions.sort_by(|a, b| (order(a), &a.session_id).cmp(&(order(b), &b.session_id)));
         let mut keys = Vec::with_capacity(sessions.iter().map(|session| session.messages.keys().len()).sum());
         keys.extend(sessions.iter().flat_map(|session| session.messages.keys()));
-        // Only keys that occur again can be copies.
-        let (again, holders) = repeated_keys(keys);
+        // Only keys that occur more than once can be copies.
+        let (repeated, holders) = repeated_keys(keys);
         let portions = 1 + (holders / MAX_MESSAGES_PER_PASS) as u64;
         let mut ledger = Self { sessions, copies: HashSet::new(), merged: HashMap::new() };
         for portion in 0..portions {
-            ledger.find_copies(|key| key % portions == portion && again.contains(key));
+            ledger.find_copies(|key| key % portions == portion && repeated.contains(key));
         }
         ledger
     }
 
-    /// Finds the copies among the messages with some of the keys.
-    fn find_copies(&mut self, concerns: impl Fn(&MessageKey) -> bool) {
+    /// Credits the messages with the selected keys.
+    fn find_copies(&mut self, is_selected: impl Fn(&MessageKey) -> bool) {
         let mut holders = Vec::new();
         for (s, session) in (0..).zip(&self.sessions) {
-            if !session.messages.keys().any(|key| concerns(&key)) {
+            if !session.messages.keys().any(|key| is_selected(&key)) {
                 continue;
             }
             for (m, message) in (0..).zip(session.messages.iter()) {
-                if let Some(key) = message.key.filter(&concerns) {
+                if let Some(key) = message.key.filter(&is_selected) {
                     holders.push((key, (session.is_vanished, message.is_progress), (s, m), message));
                 }
             }
@@ -104,28 +110,28 @@ impl UsageLedger {
         }
     }
 
-    /// Hands out every message with its price, by session; copies left out.
-    pub fn for_each_usage(&self, prices: &Prices, mut take: impl FnMut(&UsageRecord<'_>)) {
+    /// Passes every credited message to `visit`, by session.
+    pub fn for_each_usage(&self, prices: &Prices, mut visit: impl FnMut(&UsageRecord<'_>)) {
         for (s, session) in (0..).zip(&self.sessions) {
             for (m, message) in (0..).zip(session.messages.iter()) {
                 if !self.copies.contains(&(s, m)) {
                     let message = self.merged.get(&(s, m)).unwrap_or(&message);
-                    let mut used =
+                    let mut record =
                         UsageRecord::from_message(session.session_id.as_str(), &session.project, message, prices);
-                    used.is_vanished = session.is_vanished;
+                    record.is_vanished = session.is_vanished;
                     if let Some(agent) = &message.agent {
                         let agent = session.subagents.get(&**agent);
-                        used.agent = agent.and_then(|agent| agent.agent_type.as_deref()).unwrap_or(UNKNOWN_AGENT);
-                        used.turn = agent.map_or(message.turn, |agent| agent.turn.max(message.turn));
+                        record.agent = agent.and_then(|agent| agent.agent_type.as_deref()).unwrap_or(UNKNOWN_AGENT);
+                        record.turn = agent.map_or(message.turn, |agent| agent.turn.max(message.turn));
                     }
-                    take(&used);
+                    visit(&record);
                 }
             }
         }
     }
 }
 
-/// The keys that occur more than once, and how many messages have one of them.
+/// The keys that occur more than once, and the number of messages with such a key.
 fn repeated_keys(mut keys: Vec<MessageKey>) -> (HashSet<MessageKey, BuildHasherDefault<IntegerHasher>>, usize) {
     keys.sort_unstable();
     let groups = keys.chunk_by(|a, b| a == b).filter(|group| group.len() > 1 && group[0] != 0);

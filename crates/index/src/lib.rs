@@ -1,14 +1,37 @@
-//! How lines are counted and found over gigabytes.
+//! Usage reports and full-text search over many sessions.
 //!
 //! ```text
-//!   session files ─┬─ Catalogue ── what is new, folded and kept ─┬─ Counter ── Report
-//!                  │                    └── words ── search      │
-//!                  └─ scan ── Ledger ── the same, nothing kept ──┘
+//!   session files ─┬─ Catalogue (SQLite) ─┬─ UsageCounter ── UsageReport
+//!                  │                      └─ search, sessions
+//!                  └─ scan_session ── UsageLedger ── UsageCounter   (without a database)
 //! ```
 //!
-//! Deliberately absent: writing session files, and the price table, which is passed in.
+//! This crate does not write session files, and the price table is passed in.
+//!
+//! ```
+//! use quipu_conversation::price::Prices;
+//! use quipu_index::{Catalogue, GroupBy, TimeWindow, UsageCounter};
+//! # let dir = std::env::temp_dir();
+//! let mut catalogue = Catalogue::in_memory(&[dir], Prices::bundled())?;
+//! catalogue.refresh(&|_, _| ())?;
+//! let window = TimeWindow::default();
+//! let mut counter = UsageCounter::new(GroupBy::Day, &window);
+//! catalogue.for_each_usage(GroupBy::Day, &window, |record| counter.add(record))?;
+//! let report = counter.report(jiff::Timestamp::UNIX_EPOCH);
+//! assert_eq!(report.totals.messages, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | I want to … | look at |
+//! |---|---|
+//! | keep usage and text of all sessions up to date | [`Catalogue::refresh`], [`Catalogue::index_text`] |
+//! | report usage | [`UsageCounter`], [`UsageReport`] |
+//! | report usage without a database | [`scan_session`], [`UsageLedger`] |
+//! | list sessions | [`Catalogue::sessions`] |
+//! | search for words | [`SearchTerms`], [`Catalogue::search`] |
+//! | search for exact text or a regex | [`Pattern`], [`matching_lines`] |
 
-// Unwrapping is how a test says what must hold.
+// A failed unwrap is a failed test.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod catalogue;

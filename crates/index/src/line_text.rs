@@ -1,13 +1,11 @@
-//! What a line says, text by text, for searching: all that the screen shows of it.
+//! The searchable texts of a line: everything the screen shows of it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use quipu_conversation::{
-    Conversation, ItemKind, ScreenItem, UserText as Typed, classify_user_text as typed, standalone_notice,
-};
+use quipu_conversation::{Conversation, ItemKind, ScreenItem, UserText, classify_user_text, standalone_notice};
 use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::view::{BlockView, ContentView};
 use quipu_message::{Entry, View};
@@ -15,22 +13,22 @@ use quipu_transcript::find;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Who says it, and how. The index keeps these numbers.
+/// Kinds of text. The index stores these numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextKind {
-    /// What the user typed.
+    /// Typed by the user.
     Prompt = 0,
-    /// What the model answers; also what it asks a subagent.
+    /// Response of the model, or its prompt to a subagent.
     Response = 1,
-    /// What the model thinks.
+    /// Thinking of the model.
     Thinking = 2,
-    /// What a tool is called with.
+    /// Name and input of a tool call.
     ToolCall = 3,
-    /// What a tool returned.
+    /// Result of a tool call.
     ToolResult = 4,
-    /// What the program says: notices, hooks, summaries, texts for the model alone.
+    /// Written by the program: notices, hooks, summaries, texts for the model only.
     Notice = 5,
-    /// A title of the session.
+    /// Title of the session.
     Title = 6,
 }
 
@@ -53,76 +51,76 @@ impl TextKind {
 #[derive(Debug)]
 pub(crate) struct LineText<'a> {
     pub(crate) kind: TextKind,
-    /// The tool that is called or that returned it.
+    /// Name of the tool, for tool calls and results.
     pub(crate) tool: Option<String>,
     pub(crate) text: Cow<'a, str>,
 }
 
-/// Names of tools that were called, by the id of the call.
+/// Tool names by tool call id.
 pub(crate) type ToolNameByCall = HashMap<String, String>;
 
-/// Reads the lines of one file.
+/// Extracts the texts of the lines of one file.
 #[derive(Debug)]
 pub(crate) struct TextExtractor {
-    /// Calls without a result so far.
+    /// Tool calls without a result so far.
     pub(crate) tool_names: ToolNameByCall,
     path: PathBuf,
-    /// Names of the files of the session's subagents, once someone asks for them.
+    /// Names of the session's subagent files; listed on first use.
     subagent_files: Option<HashSet<OsString>>,
 }
 
 impl TextExtractor {
-    /// Begins or goes on to read a file; `calls` are those that the lines before left open.
+    /// Starts or continues a file; `calls` are the tool calls without a result so far.
     pub(crate) fn new(path: &Path, calls: ToolNameByCall) -> Self {
         Self { tool_names: calls, path: path.to_owned(), subagent_files: None }
     }
 
-    /// What a line says. `line` is the text that `view` was read from.
+    /// The texts of a line. `line` is the text that `view` was read from.
     pub(crate) fn line_texts<'a>(&mut self, view: &'a View<'_>, line: &str) -> Vec<LineText<'a>> {
-        let mut said = Vec::new();
+        let mut texts = Vec::new();
         match view.kind.as_deref().unwrap_or_default() {
-            "user" | "assistant" => self.push_message(view, line, &mut said),
+            "user" | "assistant" => self.push_message(view, line, &mut texts),
             // Titles are shown above the conversation, not in it.
             "ai-title" | "custom-title" | "summary" => {
                 let titles = [&view.custom_title, &view.ai_title, &view.summary].into_iter().flatten();
-                said.extend(titles.map(|title| LineText {
+                texts.extend(titles.map(|title| LineText {
                     kind: TextKind::Title,
                     tool: None,
                     text: Cow::Borrowed(title),
                 }));
             }
-            "progress" => self.push_progress(line, &mut said),
+            "progress" => self.push_progress(line, &mut texts),
             kind if HIDDEN_ENTRY_TYPES.contains(&kind) => {}
-            _ => said.extend(Entry::read(line).ok().and_then(standalone_notice).and_then(item_text)),
+            _ => texts.extend(Entry::read(line).ok().and_then(standalone_notice).and_then(item_text)),
         }
-        said.retain(|said| !said.text.trim().is_empty());
-        said
+        texts.retain(|text| !text.text.trim().is_empty());
+        texts
     }
 
-    fn push_message<'a>(&mut self, view: &'a View<'_>, line: &str, said: &mut Vec<LineText<'a>>) {
+    fn push_message<'a>(&mut self, view: &'a View<'_>, line: &str, texts: &mut Vec<LineText<'a>>) {
         let is_user = view.kind.as_deref() == Some("user");
         let is_hidden = [view.is_meta, view.is_compact_summary, view.is_synthetic].contains(&Some(true));
-        let words = |text: &'a str, said: &mut Vec<LineText<'a>>| match (is_hidden, is_user) {
-            (true, _) => said.push(notice_text(Cow::Borrowed(text))),
-            (false, false) => said.push(LineText { kind: TextKind::Response, tool: None, text: Cow::Borrowed(text) }),
-            // A subagent's prompt is what the model asks of it.
+        let words = |text: &'a str, texts: &mut Vec<LineText<'a>>| match (is_hidden, is_user) {
+            (true, _) => texts.push(notice_text(Cow::Borrowed(text))),
+            (false, false) => texts.push(LineText { kind: TextKind::Response, tool: None, text: Cow::Borrowed(text) }),
+            // The prompt of a subagent is written by the model.
             (false, true) if view.is_sidechain == Some(true) => {
-                said.push(LineText { kind: TextKind::Response, tool: None, text: Cow::Borrowed(text) });
+                texts.push(LineText { kind: TextKind::Response, tool: None, text: Cow::Borrowed(text) });
             }
-            (false, true) => push_user_text(text, said),
+            (false, true) => push_user_text(text, texts),
         };
         match view.message.as_ref().and_then(|message| message.content.as_ref()) {
             None => {}
-            Some(ContentView::Text(text)) => words(text, said),
+            Some(ContentView::Text(text)) => words(text, texts),
             Some(ContentView::Blocks(blocks)) => {
                 for block in blocks {
                     match (block.kind.as_deref(), block.text.as_deref()) {
-                        (Some("text"), Some(text)) => words(text, said),
-                        _ => said.extend(self.block_text(block, view)),
+                        (Some("text"), Some(text)) => words(text, texts),
+                        _ => texts.extend(self.block_text(block, view)),
                     }
                 }
                 if blocks.iter().any(is_rare_block) {
-                    said.extend(rare_block_texts(line));
+                    texts.extend(rare_block_texts(line));
                 }
             }
         }
@@ -155,8 +153,8 @@ impl TextExtractor {
         }
     }
 
-    /// A hook that runs, or what a subagent says whose own file is not there.
-    fn push_progress(&mut self, line: &str, said: &mut Vec<LineText<'_>>) {
+    /// Adds the text of a hook, or of a subagent that has no file of its own.
+    fn push_progress(&mut self, line: &str, texts: &mut Vec<LineText<'_>>) {
         let Ok(entry) = Entry::read(line) else { return };
         let Entry::Progress(progress) = &entry else { return };
         match &progress.data {
@@ -167,13 +165,13 @@ impl TextExtractor {
                 view.is_sidechain = Some(true);
                 let mut inner = Vec::new();
                 self.push_message(&view, message.text(), &mut inner);
-                said.extend(inner.into_iter().map(|said| LineText { text: said.text.into_owned().into(), ..said }));
+                texts.extend(inner.into_iter().map(|inner| LineText { text: inner.text.into_owned().into(), ..inner }));
             }
-            _ => said.extend(standalone_notice(entry).and_then(item_text)),
+            _ => texts.extend(standalone_notice(entry).and_then(item_text)),
         }
     }
 
-    /// Whether a subagent has a file of its own.
+    /// Whether a subagent has its own file.
     fn has_own_file(&mut self, agent: &str) -> bool {
         let name = format!("agent-{agent}.jsonl");
         let subagents = self.subagent_files.get_or_insert_with(|| {
@@ -184,7 +182,7 @@ impl TextExtractor {
     }
 }
 
-/// Types of lines that no screen shows and that are many or large.
+/// Types of entries that are not shown and are many or large.
 const HIDDEN_ENTRY_TYPES: [&str; 8] = [
     "file-history-snapshot",
     "file-history-delta",
@@ -200,24 +198,24 @@ fn notice_text(text: Cow<'_, str>) -> LineText<'_> {
     LineText { kind: TextKind::Notice, tool: None, text }
 }
 
-/// What is typed in a text of a `user` line, and apart from it what the program wrote there.
-fn push_user_text<'a>(text: &'a str, said: &mut Vec<LineText<'a>>) {
-    match typed(text) {
-        Typed::Prompt { text: shown, .. } => {
+/// Adds the typed part of a `user` text, and what the program wrote around it as a notice.
+fn push_user_text<'a>(text: &'a str, texts: &mut Vec<LineText<'a>>) {
+    match classify_user_text(text) {
+        UserText::Prompt { text: shown, .. } => {
             let is_all = shown.trim() == text.trim();
             let rest = text.replacen(&shown, " ", 1);
             let shown = if is_all { Cow::Borrowed(text) } else { Cow::Owned(shown) };
-            said.push(LineText { kind: TextKind::Prompt, tool: None, text: shown });
+            texts.push(LineText { kind: TextKind::Prompt, tool: None, text: shown });
             if !is_all {
-                said.push(notice_text(rest.into()));
+                texts.push(notice_text(rest.into()));
             }
         }
-        Typed::Notice(shown) => said.push(notice_text(shown.into())),
-        Typed::Hidden => said.push(notice_text(text.into())),
+        UserText::Notice(shown) => texts.push(notice_text(shown.into())),
+        UserText::Hidden => texts.push(notice_text(text.into())),
     }
 }
 
-/// What the screen shows of the rare blocks of a message: documents and unknown blocks.
+/// The texts of documents and unknown blocks, as the screen shows them.
 fn rare_block_texts(line: &str) -> Vec<LineText<'static>> {
     let mut alone = Conversation::default();
     alone.push_line(1, line);
@@ -231,7 +229,7 @@ fn item_text(item: ScreenItem) -> Option<LineText<'static>> {
     Some(LineText { kind, tool: None, text: item.text?.into() })
 }
 
-/// Whether a block is of a type that only the screen knows how to show.
+/// Whether the text of a block must be taken from its screen item.
 fn is_rare_block(block: &BlockView<'_>) -> bool {
     let is_common = matches!(
         block.kind.as_deref(),
@@ -240,15 +238,15 @@ fn is_rare_block(block: &BlockView<'_>) -> bool {
     !is_common && block.tool_use_id.is_none()
 }
 
-/// ASCII strings of more bytes without white space are data: pictures, signatures, ciphers.
-/// Chinese and Japanese are written without white space.
+/// Longer ASCII strings without white space are data (images, signatures) and not indexed.
+/// Chinese and Japanese, which have no spaces, are not ASCII.
 const MAX_STRING_BYTES: usize = 400;
 
 fn is_data(text: &str) -> bool {
     text.len() > MAX_STRING_BYTES && text.is_ascii() && !text.contains(char::is_whitespace)
 }
 
-/// Appends the strings and numbers in a JSON value, a line each.
+/// Appends the strings and numbers of a JSON value, each on a line.
 fn append_strings(raw: &RawValue, out: &mut String) {
     fn collect(value: &Value, out: &mut String) {
         match value {
@@ -265,7 +263,7 @@ fn append_strings(raw: &RawValue, out: &mut String) {
     }
 }
 
-/// Appends what a result says: a string, the texts of its blocks, or whatever strings it has.
+/// Appends the text of a tool result: a string, the texts of its blocks, or all its strings.
 fn append_result_text(raw: &RawValue, out: &mut String) {
     if let Ok(text) = serde_json::from_str::<Cow<'_, str>>(raw.get()) {
         out.push_str(&text);

@@ -1,4 +1,4 @@
-//! Messages in few bytes: a history holds hundreds of thousands.
+//! Packs messages into about fifty bytes each: a user may have hundreds of thousands.
 
 use std::sync::Arc;
 
@@ -9,16 +9,15 @@ use quipu_conversation::usage::{MessageKey, MessageUsage, ServingInfo};
 /// The messages of one session, packed.
 #[derive(Debug, Default)]
 pub(crate) struct PackedMessages {
-    /// How many messages there are.
+    /// Number of messages.
     len: u32,
-    /// Where their keys begin, after how they were served and the names of tools and
-    /// subagents; then come the messages.
+    /// Offset of the keys. Before them are the serving infos and the names of tools and
+    /// subagents, after them the messages.
     keys_offset: u32,
     bytes: Box<[u8]>,
 }
 
-/// Of a line's id so many bytes are kept: enough to tell the lines of two messages
-/// apart that share a key.
+/// Bytes kept of a line hash: enough to distinguish the lines of messages with the same key.
 const LINE_HASH_BYTES: usize = 6;
 
 impl PackedMessages {
@@ -40,7 +39,7 @@ impl PackedMessages {
         write_varint(&mut bytes, served.len() as u64);
         for ServingInfo { model, speed, geo } in served.into_iter().map(|served| &**served) {
             for text in [Some(&**model), speed.as_deref(), geo.as_deref()] {
-                // None, or one more than the length.
+                // 0 for `None`, otherwise the length plus one.
                 write_varint(&mut bytes, text.map_or(0, |text| text.len() as u64 + 1));
                 bytes.extend(text.unwrap_or_default().as_bytes());
             }
@@ -54,13 +53,13 @@ impl PackedMessages {
         Self { len, keys_offset: at, bytes: [bytes, keys, body].concat().into() }
     }
 
-    /// The keys of the messages, 0 where there is none.
+    /// The keys of the messages; 0 for a message without one.
     pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = MessageKey> {
         let (keys, _) = self.bytes[self.keys_offset as usize..].as_chunks();
         keys.iter().take(self.len as usize).map(|key| MessageKey::from_le_bytes(*key))
     }
 
-    /// The messages, in their order.
+    /// Unpacks the messages in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = MessageUsage> {
         let mut head = PackedReader(&self.bytes);
         let served: Vec<Arc<ServingInfo>> =
@@ -78,7 +77,7 @@ impl PackedMessages {
     }
 }
 
-/// Flags before a message.
+// Flags at the start of a message.
 const FLAG_RECORDED_COST: usize = 1;
 const FLAG_PROGRESS: usize = 2;
 const FLAG_ATTRIBUTED: usize = 4;
@@ -129,7 +128,7 @@ fn pack_message<'a>(
     }
 }
 
-/// Seven bits a byte, lowest first.
+/// Appends a number with seven bits in each byte, lowest first.
 pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -138,12 +137,12 @@ pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Zigzag: small numbers are short on both sides of zero.
+/// Appends a signed number so that small positive and negative numbers are short.
 pub(crate) fn write_zigzag(out: &mut Vec<u8>, value: i64) {
     write_varint(out, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// Reads what was packed; what is missing at the end reads as zero.
+/// Reads packed values; missing bytes at the end read as zero.
 pub(crate) struct PackedReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> PackedReader<'a> {
@@ -222,7 +221,7 @@ impl<'a> PackedReader<'a> {
         value
     }
 
-    /// A number that may be below zero.
+    /// Reads a signed number.
     pub(crate) fn read_zigzag(&mut self) -> i64 {
         let value = self.read_varint();
         (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
@@ -240,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_back() {
+    fn packed_messages_unpack_unchanged() {
         let served =
             |model: &str| Arc::new(ServingInfo { model: model.to_owned(), geo: Some("us".into()), speed: None });
         let mut messages = [

@@ -1,4 +1,4 @@
-//! One session's files: what its messages used. Lines that cannot matter are not
+//! Counts the usage of one session without a database. Lines that cannot contribute are not
 //! parsed.
 
 use std::fs::File;
@@ -19,28 +19,28 @@ use crate::catalogue::fold_session;
 use crate::ledger::SessionUsage;
 use crate::usage::GroupBy;
 
-/// Counts a session's file and those of its subagents. Unless the grouping depends on
-/// what the messages did, lines that cannot cost anything are not parsed.
-pub fn scan_session(history: &SessionFiles, by: GroupBy) -> (SessionUsage, Vec<FileError>) {
+/// Counts the usage of a session and its subagents; also returns the files that could not be
+/// read. Unless the grouping needs single messages, only lines with usage are parsed.
+pub fn scan_session(session_files: &SessionFiles, group_by: GroupBy) -> (SessionUsage, Vec<FileError>) {
     let session = |begins, messages: &[MessageUsage]| {
-        SessionUsage::new(history.id.clone(), Arc::clone(&history.project), begins, messages)
+        SessionUsage::new(session_files.id.clone(), Arc::clone(&session_files.project), begins, messages)
     };
-    if by.needs_messages() {
-        let mut folded = fold_session(history, None);
+    if group_by.needs_messages() {
+        let mut folded = fold_session(session_files, None);
         let agents = folded.metrics.subagents().clone();
         let used = session(folded.started_at, folded.metrics.usage_mut().messages()).with_subagents(agents);
         return (used, folded.errors);
     }
     let mut scan = UsageScanner::new();
     let mut errors = Vec::new();
-    for file in &history.files {
+    for file in &session_files.files {
         errors.extend(scan.scan_file(&file.path).err());
     }
     (session(scan.started_at, scan.usage.messages()), errors)
 }
 
-/// Whether a word stands near an end of a line. A cost without usage, as only old files
-/// have it, is a field of the line itself: what is said lies between it and one end.
+/// Whether a line contains a word near one of its ends. Only old files have a cost without
+/// usage; it is a field of the line itself, so it is before or after the message.
 fn is_near_line_end(bytes: &[u8], word: &Finder<'_>) -> bool {
     const MAX_DISTANCE_BYTES: usize = 1024;
     match bytes.len() {
@@ -85,22 +85,22 @@ impl UsageScanner {
 
     fn scan_line(&mut self, bytes: &[u8]) {
         let [usage, cost] = &self.usage_finders;
-        let costs = usage.find(bytes).is_some() || is_near_line_end(bytes, cost);
-        // Only an answer asks, and an answer costs.
-        let asks = costs && self.search_finder.find(bytes).is_some();
-        let answers = self.usage.has_pending_searches() && self.result_finder.find(bytes).is_some();
+        let has_usage = usage.find(bytes).is_some() || is_near_line_end(bytes, cost);
+        // Only responses call a search, and responses have usage.
+        let calls_search = has_usage && self.search_finder.find(bytes).is_some();
+        let may_answer = self.usage.has_pending_searches() && self.result_finder.find(bytes).is_some();
         if self.started_at.is_none() {
             let text = String::from_utf8_lossy(bytes);
             let head = replace_lone_surrogates(&text);
             self.started_at =
                 Head::read(&head).ok().and_then(|head| head.timestamp.as_deref().and_then(parse_timestamp));
         }
-        if asks || answers {
+        if calls_search || may_answer {
             let text = String::from_utf8_lossy(bytes);
             if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
                 self.scan_searches(&view);
             }
-        } else if costs && let Ok(line) = UsageLineView::read(bytes) {
+        } else if has_usage && let Ok(line) = UsageLineView::read(bytes) {
             if line.is_assistant() {
                 self.usage.add_sample(UsageSample::from(&line));
             } else if let Some(line) = line.repeated_assistant_line() {
@@ -109,7 +109,7 @@ impl UsageScanner {
         }
     }
 
-    /// A line that asks for a search of the web, or may answer one.
+    /// Counts a line that calls a web search or may hold the result of one.
     fn scan_searches(&mut self, view: &View<'_>) {
         if let Some(entry) = view.data.as_ref().and_then(ProgressView::repeated_entry) {
             return self.record_searches(&entry, true);
@@ -118,14 +118,14 @@ impl UsageScanner {
     }
 
     fn record_searches(&mut self, view: &View<'_>, is_progress: bool) {
-        let spent = || UsageSample { is_progress, ..UsageSample::from(view) };
-        let at = view.is_assistant().then(|| self.usage.add_sample(spent()));
+        let sample = || UsageSample { is_progress, ..UsageSample::from(view) };
+        let index = view.is_assistant().then(|| self.usage.add_sample(sample()));
         let content = view.message.as_ref().and_then(|message| message.content.as_ref());
         for block in content.into_iter().flat_map(ContentView::blocks) {
             match (&block.id, &block.name, &block.tool_use_id) {
                 (Some(id), Some(name), _) if is_web_search_tool(name) => {
-                    if let Some(at) = at {
-                        self.usage.record_search_call(id, at);
+                    if let Some(index) = index {
+                        self.usage.record_search_call(id, index);
                     }
                 }
                 (_, _, Some(call)) if block.is_error != Some(true) => self.usage.record_search_result(call),

@@ -1,4 +1,4 @@
-//! Searching what was said: what to look for, and what was found.
+//! Search queries and hits.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,22 +16,22 @@ mod file_search;
 
 pub use file_search::{MatchingLine, Pattern, hits_in_line, matching_lines};
 
-/// Where to look, and how much to return.
+/// Filters and limits of a search.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Only in these sessions; `None` is all.
+    /// Only these sessions; `None` for all.
     pub sessions: Option<HashSet<SessionKey>>,
-    /// Only what these say.
+    /// Only texts of this role.
     pub role: Option<SearchRole>,
-    /// Only calls and results of this tool, in any case.
+    /// Only calls and results of this tool; the case of letters is ignored.
     pub tool: Option<String>,
-    /// Only messages from this time on.
+    /// Only messages at or after this time.
     pub since: Option<Timestamp>,
     /// Only messages before this time.
     pub until: Option<Timestamp>,
-    /// At most this many hits.
+    /// Largest number of hits.
     pub limit: usize,
-    /// At most this many of them in one session.
+    /// Largest number of hits in one session.
     pub limit_per_session: usize,
 }
 
@@ -45,24 +45,24 @@ impl Default for Query {
 /// A session among all projects: the same id may be found in several of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {
-    /// The name of the project's folder.
+    /// Name of the project folder.
     pub project: String,
-    /// The session's id.
+    /// Id of the session.
     pub id: String,
 }
 
-/// Who says it.
+/// Whose texts to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchRole {
-    /// The user: what was typed, also while the agent worked.
+    /// The user: everything typed, including prompts queued while the agent worked.
     User,
-    /// The model: its answers, its thinking and its tool calls.
+    /// The model: responses, thinking and tool calls.
     Assistant,
-    /// The model's thinking alone.
+    /// Thinking of the model only.
     Thinking,
-    /// Tools: their calls and their results.
+    /// Tool calls and tool results.
     Tool,
-    /// The program: notices, hooks, summaries, titles, texts for the model alone.
+    /// The program: notices, hooks, summaries, titles and texts for the model only.
     System,
 }
 
@@ -86,13 +86,13 @@ impl Query {
             && self.until.is_none_or(|until| time.is_some_and(|time| time < until))
     }
 
-    /// Whether a session is to be searched, given the name of its project's folder.
+    /// Whether the filters include a session; `project` is the name of its project folder.
     pub fn includes_session(&self, project: &str, id: &str) -> bool {
         let key = || SessionKey { project: project.to_owned(), id: id.to_owned() };
         self.sessions.as_ref().is_none_or(|sessions| sessions.contains(&key()))
     }
 
-    /// Whether anything narrows the search.
+    /// Whether any filter is set.
     pub(crate) fn is_filtered(&self) -> bool {
         self.sessions.is_some()
             || self.role.is_some()
@@ -102,57 +102,57 @@ impl Query {
     }
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub struct SearchHits {
     /// The hits, best first.
     pub hits: Vec<Hit>,
     /// Sessions with more hits than [`Query::limit_per_session`] allows.
     pub capped_sessions: HashSet<SessionKey>,
-    /// Whether there may be more hits that were not looked at, because too many candidates
-    /// of the index do not have the signs that were asked for.
+    /// Whether there may be more hits: too many candidates lacked the punctuation of the query
+    /// to test them all.
     pub is_incomplete: bool,
 }
 
-/// A place where a text was found. The shape of `quipu search --json`.
+/// A text that matches, in the shape of `quipu search --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hit {
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// UUID of the entry; `None` if it has none.
     pub uuid: Option<String>,
-    /// The file.
+    /// Path of the file.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
-    /// The number of the line in that file, from 1.
+    /// Line number in that file, counted from 1.
     pub line: u64,
-    /// When it was said, as written in the file.
+    /// Timestamp of the entry, as written.
     pub timestamp: Option<String>,
     /// `user`, `assistant`, `tool` or `system`.
     pub role: &'static str,
-    /// The tool that is called or that returned it.
+    /// Name of the tool, for tool calls and results.
     pub tool: Option<String>,
     /// The text around the first match, on one line, with the matches in «».
     pub snippet: String,
-    /// How well it matches; higher is better.
+    /// Score; higher is better.
     pub score: f64,
-    /// The name of the project's folder.
+    /// Name of the project folder.
     pub project: String,
-    /// The name that `quipu show` opens the file by, if it is a subagent's: `agent-ID`.
+    /// Name of a subagent file for `quipu show`, such as `agent-ID`; `None` for session files.
     pub agent: Option<String>,
-    /// Whether it is a title of the session, which is no part of the conversation.
+    /// Whether it is a title of the session rather than part of the conversation.
     #[serde(skip)]
     pub is_title: bool,
 }
 
 impl Hit {
-    /// The session that it is in.
+    /// Key of its session.
     pub fn session(&self) -> SessionKey {
         SessionKey { project: self.project.clone(), id: self.session_id.clone() }
     }
 
-    /// What hits share that need to be shown only once: those on copies of an entry in
-    /// forks, and on a title, which is written to a file again and again.
+    /// Hits with the same key are shown once: copies of an entry in forks, and titles, which
+    /// are written repeatedly.
     pub fn dedup_key(&self) -> (String, &str) {
         let entry = match &self.uuid {
             Some(uuid) => uuid.clone(),
@@ -163,32 +163,31 @@ impl Hit {
     }
 }
 
-/// JSON has no way to write a path that is not Unicode.
+/// Serialises a path; characters that are not Unicode are replaced.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// The name of a subagent's file; `None` for a session's own.
+/// Name of a subagent file; `None` for a session file.
 pub(crate) fn agent_name(path: &Path) -> Option<String> {
     path.file_stem()?.to_str().filter(|name| name.starts_with("agent-")).map(str::to_owned)
 }
 
-/// The line of a file that begins at an offset.
+/// Reads the line of a file that starts at an offset.
 pub(crate) fn read_line_at(path: &Path, offset: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut line = Vec::new();
-    // Most lines fit: a larger buffer takes longer to fill than they to read.
+    // Most lines fit into this buffer; a larger one takes longer to fill.
     BufReader::with_capacity(8 << 10, file).read_until(b'\n', &mut line)?;
     Ok(String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned())
 }
 
-/// About this many characters before and after a match are shown.
+/// Number of characters shown before and after a match.
 const SNIPPET_CONTEXT_CHARS: usize = 70;
 
-/// A piece of a text that holds as many different terms as possible, on one line, with the
-/// matches marked.
-pub(crate) fn snippet(text: &str, marks: &[TermMatch]) -> String {
+/// The part of a text with the most different terms, on one line, with the matches in «».
+pub(crate) fn snippet(text: &str, matches: &[TermMatch]) -> String {
     let around = |found: &Range<usize>| {
         let from = text[..found.start].char_indices().rev().nth(SNIPPET_CONTEXT_CHARS - 1).map_or(0, |(at, _)| at);
         let to =
@@ -198,18 +197,18 @@ pub(crate) fn snippet(text: &str, marks: &[TermMatch]) -> String {
     let is_inside =
         |found: &Range<usize>, window: &Range<usize>| found.start >= window.start && found.end <= window.end;
     let terms = |window: &Range<usize>| {
-        let inside = marks.iter().filter(|(_, found)| is_inside(found, window));
+        let inside = matches.iter().filter(|(_, found)| is_inside(found, window));
         inside.map(|(term, _)| *term).collect::<HashSet<_>>().len()
     };
     // The first of the best: `max_by_key` takes the last.
-    let windows = marks.iter().map(|(_, found)| around(found));
+    let windows = matches.iter().map(|(_, found)| around(found));
     let window = windows.rev().max_by_key(|window| terms(window)).unwrap_or_else(|| around(&(0..0)));
     let mut out = String::new();
     if window.start > 0 {
         out.push('…');
     }
     let mut at = window.start;
-    for (_, found) in marks.iter().filter(|(_, found)| is_inside(found, &window)) {
+    for (_, found) in matches.iter().filter(|(_, found)| is_inside(found, &window)) {
         if found.start >= at {
             out.push_str(&text[at..found.start]);
             out.extend(["«", &text[found.clone()], "»"]);

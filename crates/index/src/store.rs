@@ -1,5 +1,5 @@
-//! The database file: opened, built again when its shape is old, set aside when it is
-//! broken. It can be deleted at any time; nothing in it is the only copy.
+//! Opens the database file, rebuilds it if its schema is old and replaces it if it is damaged.
+//! The file can be deleted at any time; it never holds the only copy of anything.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,27 +9,27 @@ use std::time::{Duration, SystemTime};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 
-/// Raised whenever the tables or the meaning of what they hold change.
+/// Increased whenever the tables, or the meaning of their values, change.
 const SCHEMA_VERSION: i64 = 10;
 
-/// Why the index could not be used.
+/// Why the index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The folder or a file in it cannot be made.
+    /// The folder, or a file in it, cannot be created.
     #[error("cannot create {}", path.display())]
     Create {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The database answered with an error.
+    /// SQLite reported an error.
     #[error("cannot use the index {}", path.display())]
     Database {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// What it said.
+        /// Error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
@@ -44,8 +44,8 @@ impl IndexError {
         }
     }
 
-    /// Whether the file is no database or a damaged one: it, or a row that is not what
-    /// was written there.
+    /// Whether the file is not a database, or is damaged. Includes rows with values that were
+    /// never written.
     pub fn is_corrupt(&self) -> bool {
         use rusqlite::Error;
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
@@ -61,8 +61,8 @@ impl IndexError {
         is_wrong_row || matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
     }
 
-    /// Whether the index cannot be written where it is: the disk is full, read-only or
-    /// broken, or the folder cannot be made.
+    /// Whether the index cannot be stored: the disk is full, read-only or failing, or the
+    /// folder cannot be created.
     pub fn is_storage_error(&self) -> bool {
         use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure};
         match self {
@@ -75,17 +75,17 @@ impl IndexError {
     }
 }
 
-/// The open database, and where it is.
+/// The open database and its path.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) db: Connection,
     pub(crate) path: PathBuf,
-    /// Where a broken database was put.
+    /// Path of a damaged database that this one replaced.
     pub(crate) broken_database: Option<PathBuf>,
 }
 
 impl Store {
-    /// A database in memory, gone with the program.
+    /// Creates a database in memory.
     pub(crate) fn in_memory() -> Result<Self, IndexError> {
         let path = PathBuf::from(IN_MEMORY);
         let fail = |source| IndexError::Database { path: path.clone(), source };
@@ -94,11 +94,11 @@ impl Store {
         Ok(Self { db, path, broken_database: None })
     }
 
-    /// Opens the database, or makes it.
+    /// Opens or creates the database; replaces a damaged one.
     pub(crate) fn open(path: &Path) -> Result<Self, IndexError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|source| IndexError::Create { path: folder.to_owned(), source })?;
-        // Readable by its owner alone, like the sessions it was made from.
+        // Readable by its owner only, like session files.
         open_private(path).map_err(|source| IndexError::Create { path: path.to_owned(), source })?;
         delete_unused_indexes(path);
         match Self::try_open(path) {
@@ -107,7 +107,7 @@ impl Store {
         }
     }
 
-    /// Sets a broken database aside and makes another in its place.
+    /// Renames a damaged database to `.broken` and creates an empty one.
     pub(crate) fn recreate(path: &Path) -> Result<Self, IndexError> {
         if path == Path::new(IN_MEMORY) {
             return Self::in_memory();
@@ -123,8 +123,8 @@ impl Store {
 
     fn try_open(path: &Path) -> Result<Self, IndexError> {
         let fail = |source| IndexError::Database { path: path.to_owned(), source };
-        // One at a time: of two commands that switch a new database to WAL one fails at once,
-        // whatever the timeout, because each would wait for the other to stop reading.
+        // Under a lock: if two commands switch a new database to WAL, one fails at once whatever
+        // the timeout, because each would wait for the other to stop reading.
         let opening = path.with_extension("opening");
         let lock = open_private(&opening).and_then(|file| file.lock().map(|()| file));
         let _lock = lock.map_err(|source| IndexError::Create { path: opening, source })?;
@@ -132,7 +132,7 @@ impl Store {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let mut db = Connection::open_with_flags(path, flags)?;
             db.busy_timeout(Duration::from_secs(60))?;
-            // What a power cut breaks is built again: nothing here waits for the disk.
+            // No syncs: after a power failure the database is rebuilt.
             db.execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
                  PRAGMA cache_size = -16000; PRAGMA mmap_size = 0;",
@@ -148,12 +148,13 @@ impl Store {
         IndexError::Database { path: self.path.clone(), source }
     }
 
-    /// Waits until no other command updates this database; the lock goes with the file.
+    /// Waits until no other command holds the lock. Dropping the file releases it; `None` for
+    /// a database in memory.
     pub(crate) fn lock(&self, what: &str) -> rusqlite::Result<Option<File>> {
         self.lock_file(what, |file| file.lock().map(|()| true))
     }
 
-    /// The same without waiting: `Err` when another command holds the lock.
+    /// Like [`lock`](Self::lock) without waiting; fails if another command holds the lock.
     pub(crate) fn try_lock(&self, what: &str) -> rusqlite::Result<Option<File>> {
         self.lock_file(what, |file| Ok(file.try_lock().is_ok()))
     }
@@ -170,15 +171,15 @@ impl Store {
     }
 }
 
-/// Stands for the path of a database in memory.
+/// Path of a database in memory.
 const IN_MEMORY: &str = ":memory:";
-/// An index that no command opened for so long is deleted.
+/// Databases that no command opened for this long are deleted.
 const UNUSED_INDEX_MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How often an index is marked as used.
+/// How often the modification time of a used database is updated.
 const MARK_USED_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
-/// Marks an index as used, and deletes those of other folders that were not for long.
-/// Nothing is lost: what an index holds is in the sessions, or in the data folder.
+/// Updates the modification time of a database and deletes unused ones beside it. Nothing is
+/// lost: their content is in the session files or in the archive.
 fn delete_unused_indexes(path: &Path) {
     let age = |path: &Path| {
         let modified = fs::metadata(path).and_then(|meta| meta.modified());
@@ -192,7 +193,7 @@ fn delete_unused_indexes(path: &Path) {
     let folder = path.parent().unwrap_or(Path::new("."));
     let is_unused = |other: &PathBuf| {
         let is_index = other.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("index-"));
-        // The companions of a database go with it; a broken one goes by itself.
+        // Files beside a database are deleted with it; a damaged one by its own age.
         let database = other.with_extension("sqlite");
         let is_broken = other.extension().is_some_and(|ext| ext == "broken");
         let dated = if database.exists() && !is_broken { &database } else { other };
@@ -212,26 +213,26 @@ fn open_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes the tables, or drops those of another shape first.
+/// Creates the tables; drops those of another schema version first.
 fn ensure_schema(db: &mut Connection) -> rusqlite::Result<()> {
-    let shape = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    if shape(db)? == SCHEMA_VERSION {
+    let version = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    if version(db)? == SCHEMA_VERSION {
         return Ok(());
     }
-    // Whoever comes second finds the work done.
-    let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    if shape(&change)? != SCHEMA_VERSION {
-        let tables: Vec<String> = change
+    // Another command may have done it meanwhile.
+    let transaction = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    if version(&transaction)? != SCHEMA_VERSION {
+        let tables: Vec<String> = transaction
             .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'text\\_%' ESCAPE '\\'")?
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for table in tables {
-            change.execute_batch(&format!("DROP TABLE IF EXISTS \"{table}\""))?;
+            transaction.execute_batch(&format!("DROP TABLE IF EXISTS \"{table}\""))?;
         }
-        change.execute_batch(&SCHEMA_SQL.replace("{message}", MESSAGE_COLUMN_DEFS))?;
-        change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.execute_batch(&SCHEMA_SQL.replace("{message}", MESSAGE_COLUMN_DEFS))?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
-    change.commit()
+    transaction.commit()
 }
 
 /// Config folders with links resolved, sorted, without duplicates.
@@ -262,7 +263,7 @@ pub(crate) fn path_from_sql(value: ValueRef<'_>) -> PathBuf {
     }
 }
 
-/// The columns of a message; `tools` and `agent` are numbers of labels.
+/// Columns of a message; `tools` and `agent` are row ids in `label`.
 const MESSAGE_COLUMN_DEFS: &str = "
     session INTEGER NOT NULL, n INTEGER NOT NULL,
     key INTEGER, served INTEGER NOT NULL, is_told INTEGER NOT NULL, is_progress INTEGER NOT NULL, time INTEGER,

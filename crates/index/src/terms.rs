@@ -1,15 +1,14 @@
-//! What a user looks for: words, phrases and signs, as a question to the index and as a
-//! test of a text.
+//! Search terms: words, phrases and punctuation, as an FTS5 expression and as a test of a text.
 //!
-//! The index knows words only. It finds candidates; each is read again and tested, which
-//! also says where the matches are. Terms are separated by spaces and must all be there:
+//! The index holds words only. It finds candidates; each is read again and tested, which also
+//! gives the positions of the matches. Terms are separated by spaces and must all match:
 //!
 //! - `tide` is this word, or this part of an identifier, in any case
 //! - `user_id`, `userId` and `userid` are the same identifier
-//! - `C++`, `#104`, `src/tide.rs` have signs, which must be there too
-//! - `har*` is every word that begins so
-//! - `"the tide turns"` are these words one after the other
-//! - `tide OR ebb` is one of both, `-harbour` must not be there
+//! - `C++`, `#104`, `src/tide.rs` have punctuation, which must match too
+//! - `har*` is every word with this prefix
+//! - `"the tide turns"` is this sequence of words
+//! - `tide OR ebb` is either word; texts with `-harbour` are excluded
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -67,23 +66,23 @@ fn abbreviate(text: &str) -> String {
 /// Queries with more terms are rejected.
 const MAX_TERMS: usize = 100;
 
-/// What a user looks for, parsed.
+/// A parsed query.
 #[derive(Debug)]
 pub struct SearchTerms {
-    /// Of each group one term must be there.
+    /// At least one term of each group must match.
     groups: Vec<Vec<SearchTerm>>,
-    /// None of these may be there.
+    /// None of these may match.
     excluded: Vec<SearchTerm>,
 }
 
-/// A match: which group of the query, and where in the text.
+/// A match: index of the group in the query, and byte range in the text.
 pub(crate) type TermMatch = (usize, Range<usize>);
 
-/// At most this many matches of a term in one text are marked.
+/// Largest number of matches of a term marked in one text.
 const MAX_MATCHES_PER_TERM: usize = 64;
 
 impl SearchTerms {
-    /// Parses a query. Fails if nothing is looked for, or too much.
+    /// Parses a query. Fails if it has no terms or too many.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let mut terms = Self { groups: Vec::new(), excluded: Vec::new() };
         let mut seen = HashSet::new();
@@ -114,17 +113,17 @@ impl SearchTerms {
         if terms.groups.is_empty() { Err(PatternError::Empty) } else { Ok(terms) }
     }
 
-    /// Whether the index can be asked: a query of signs alone has no words.
+    /// Whether the index can be searched: a query of punctuation only has no words.
     pub fn has_words(&self) -> bool {
         self.candidate_expression().is_some()
     }
 
-    /// Whether any term has signs, which the index does not know.
+    /// Whether any term has punctuation, which is not in the index.
     pub fn has_punctuation(&self) -> bool {
         self.groups.iter().flatten().any(|term| term.has_punctuation)
     }
 
-    /// The expression for FTS5 that finds every text that may match; `None` without words.
+    /// The FTS5 expression that finds every text that may match; `None` without words.
     pub(crate) fn candidate_expression(&self) -> Option<String> {
         let all = |group: &Vec<SearchTerm>| {
             let each: Option<Vec<String>> = group.iter().map(SearchTerm::fts_expression).collect();
@@ -134,8 +133,9 @@ impl SearchTerms {
         (!groups.is_empty()).then(|| self.exclude_negatives(groups.join(" AND ")))
     }
 
-    /// The expression that finds all words of the query in its order, side by side. `None`
-    /// if that is no narrower question than [`candidates`](Self::candidate_expression).
+    /// The FTS5 expression that finds all words of the query next to each other, in order.
+    /// `None` if it is not narrower than
+    /// [`candidate_expression`](Self::candidate_expression).
     pub(crate) fn adjacent_expression(&self) -> Option<String> {
         let single: Option<Vec<&SearchTerm>> =
             self.groups.iter().map(|group| if let [term] = &group[..] { Some(term) } else { None }).collect();
@@ -147,39 +147,39 @@ impl SearchTerms {
     }
 
     fn exclude_negatives(&self, expression: String) -> String {
-        // What signs decide is decided when the text is read.
+        // Terms with punctuation are excluded when the text is tested.
         let not: Vec<String> =
             self.excluded.iter().filter(|term| !term.has_punctuation).filter_map(SearchTerm::fts_expression).collect();
         if not.is_empty() { expression } else { format!("({expression}) NOT ({})", not.join(" OR ")) }
     }
 
-    /// Where the terms are in a text, in order; `None` if it is not what was looked for.
+    /// Matches of the terms in a text, in order; `None` if the text does not match.
     pub(crate) fn find_matches(&self, text: &str) -> Option<Vec<TermMatch>> {
         if self.excluded.iter().any(|term| term.is_match(text)) {
             return None;
         }
-        let mut marks = Vec::new();
+        let mut matches = Vec::new();
         for (n, group) in self.groups.iter().enumerate() {
-            let before = marks.len();
-            marks.extend(
+            let before = matches.len();
+            matches.extend(
                 group.iter().flat_map(|term| term.find_iter(text).take(MAX_MATCHES_PER_TERM)).map(|found| (n, found)),
             );
-            if marks.len() == before {
+            if matches.len() == before {
                 return None;
             }
         }
-        marks.sort_by_key(|(_, found)| found.start);
-        Some(marks)
+        matches.sort_by_key(|(_, found)| found.start);
+        Some(matches)
     }
 
-    /// The longest text that every match holds, in any case.
+    /// The longest text that every match contains, ignoring case; `None` if there is none.
     pub(crate) fn longest_required_text(&self) -> Option<&str> {
         let single = self.groups.iter().filter(|group| group.len() == 1).flatten();
         single.filter(|term| term.has_punctuation).map(|term| term.text.as_str()).max_by_key(|text| text.len())
     }
 }
 
-/// A piece of a query as it was typed.
+/// A term as typed.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct QueryPiece<'q> {
     text: &'q str,
@@ -216,7 +216,7 @@ fn split_query(query: &str) -> Vec<QueryPiece<'_>> {
 struct SearchTerm {
     /// As typed, without quotes and the star.
     text: String,
-    /// The words of the index that it is made of, in order.
+    /// Words of the index that it consists of, in order.
     words: Vec<String>,
     is_phrase: bool,
     is_prefix: bool,
@@ -232,7 +232,7 @@ impl SearchTerm {
         if is_prefix {
             text = text.trim_end_matches('*');
         } else if !piece.is_quoted {
-            // The mark at the end of a sentence or a clause is no part of a word.
+            // Punctuation at the end of a sentence or clause is not part of the word.
             let bare = text.strip_suffix([',', '.', ';', '\u{ff0c}', '。', '\u{ff1b}']);
             text = bare.filter(|bare| bare.ends_with(char::is_alphanumeric)).unwrap_or(text);
         }
@@ -240,19 +240,19 @@ impl SearchTerm {
         let is_data =
             text.split(|c| CharClass::from_char(c) == CharClass::Separator).any(|run| run.len() > MAX_WORD_BYTES);
         let has_word = text.chars().any(|c| CharClass::from_char(c) != CharClass::Separator);
-        let has_signs = is_data || !has_word || !text.chars().all(is_word);
-        let pattern = if has_signs { literal_pattern(text) } else { spelling_pattern(text) };
+        let has_punctuation = is_data || !has_word || !text.chars().all(is_word);
+        let pattern = if has_punctuation { literal_pattern(text) } else { spelling_pattern(text) };
         let matcher = RegexBuilder::new(&pattern)
             .case_insensitive(true)
             .size_limit(64 << 20)
             .build()
             .map_err(|source| PatternError::Syntax { pattern: text.to_owned(), source })?;
         let words = split_identifiers(text).concat();
-        let is_phrase = piece.is_quoted && !has_signs;
-        Ok(Self { text: text.to_owned(), words, is_phrase, is_prefix, has_punctuation: has_signs, matcher })
+        let is_phrase = piece.is_quoted && !has_punctuation;
+        Ok(Self { text: text.to_owned(), words, is_phrase, is_prefix, has_punctuation, matcher })
     }
 
-    /// The expression for FTS5 that finds every text that may hold it; `None` without words.
+    /// The FTS5 expression that finds every text that may contain it; `None` without words.
     fn fts_expression(&self) -> Option<String> {
         let star = if self.is_prefix { "*" } else { "" };
         let identifiers = split_identifiers(&self.text);
@@ -276,7 +276,7 @@ impl SearchTerm {
         self.find_iter(text).next().is_some()
     }
 
-    /// Where it is in a text: as whole words, if it begins and ends with letters or digits.
+    /// Matches in a text; only whole words if it starts and ends with letters or digits.
     fn find_iter<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let is_letter = |c: Option<char>| c.is_some_and(|c| CharClass::from_char(c) == CharClass::Word);
         let mut from = 0;
@@ -308,11 +308,11 @@ fn has_ideograph(word: &str) -> bool {
     word.chars().any(|c| CharClass::from_char(c) == CharClass::Ideograph)
 }
 
-/// The expression that finds an identifier, by its parts or as a whole.
+/// The FTS5 expression that finds an identifier by its parts or as a whole.
 fn anywhere(parts: &[String], star: &str) -> String {
     let quoted = |text: String| format!("\"{text}\"{star}");
     match parts {
-        // It may stand before another, in a pair.
+        // It may be the first of a pair.
         [word] if word.chars().count() == 1 && has_ideograph(word) => format!("\"{word}\"*"),
         [_] => quoted(parts.concat()),
         _ if parts.iter().any(|part| has_ideograph(part)) => quoted(parts.join(" ")),
@@ -320,18 +320,19 @@ fn anywhere(parts: &[String], star: &str) -> String {
     }
 }
 
-/// A term of more identifiers, or of more that have several parts, is looked for by each of
-/// them alone.
+/// Limits of [`side_by_side`]: identifiers in a term, and those of them with several parts. The
+/// expression grows exponentially with them.
 const MAX_SIDE_BY_SIDE: (usize, usize) = (6, 3);
 
-/// The expression that finds identifiers side by side, such as those of a path, whose words
-/// alone are everywhere. `None` for one identifier, for many, and with ideographs, whose words
+/// The FTS5 expression that finds adjacent identifiers, such as those of a path, whose single
+/// words occur everywhere. `None` for one identifier, for many, and with ideographs, whose words
 /// overlap.
 ///
-/// Written with other capitals than in the query an identifier may have other parts, `tiDe`
-/// those of *ti de*. Then its neighbours do not stand beside the word of the query, but its
-/// whole is in the column `wholes`. So a text matches if all stand side by side, or if one
-/// or more do not: those before the first of these, and those after the last of them.
+/// With other capitals than in the query an identifier may have other parts: `tiDe` is indexed
+/// as *ti de*. Its neighbours are then not adjacent to the word of the query, but the whole
+/// identifier is in the column `wholes`. So a text matches if all identifiers are adjacent, or
+/// if, for some first and last identifier found in `wholes`, those before the first and those
+/// after the last are adjacent.
 fn side_by_side(identifiers: &[Vec<String>], star: &str) -> Option<String> {
     let count = identifiers.len();
     let of_parts = identifiers.iter().filter(|parts| parts.len() > 1).count();
@@ -370,7 +371,7 @@ fn side_by_side(identifiers: &[Vec<String>], star: &str) -> Option<String> {
     Some(format!("({})", ways.join(" OR ")))
 }
 
-/// The identifiers of a text, each as its words of the index.
+/// Splits a text into identifiers, each as a list of index words.
 fn split_identifiers(text: &str) -> Vec<Vec<String>> {
     let mut found: Vec<Vec<String>> = Vec::new();
     let mut is_open = false;
@@ -394,7 +395,7 @@ fn split_identifiers(text: &str) -> Vec<Vec<String>> {
             let mut out = String::new();
             append_pairs(run, &mut out);
             let mut words: Vec<String> = out.split_whitespace().map(str::to_owned).collect();
-            // The last character stands alone only where the run ends, which a longer one may not.
+            // The last character is a word only at the end of a run, which may be longer in a text.
             if words.len() > 1 {
                 words.pop();
             }
@@ -405,13 +406,13 @@ fn split_identifiers(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// A pattern that matches a text as it is; white space matches any.
+/// A regex that matches a text literally; white space matches any white space.
 fn literal_pattern(text: &str) -> String {
     text.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+")
 }
 
-/// A pattern that matches every spelling of the words of a text that the index takes for the
-/// same: with signs between them, and identifiers with and without underscores.
+/// A regex that matches every spelling with the same index words: with punctuation between
+/// words, and identifiers with and without underscores.
 fn spelling_pattern(text: &str) -> String {
     const NON_ALPHANUMERIC: &str = r"[^\p{L}\p{N}]*";
     let text = text.trim_matches('_');

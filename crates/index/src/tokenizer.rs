@@ -1,4 +1,4 @@
-//! Text as words of the index.
+//! Splits text into the words of the index.
 //!
 //! A word is letters and digits in lower case. An identifier gives its parts, and as one
 //! word the whole of it: `getUserById` and `get_user_by_id` are *get user by id* and
@@ -10,28 +10,28 @@ use std::collections::HashSet;
 
 use quipu_conversation::usage::stable_hash;
 
-/// Words of more bytes are data, not words.
+/// Longer words are data and not indexed.
 pub(crate) const MAX_WORD_BYTES: usize = 64;
 
-/// The words of a text, a space after each.
+/// The words of a text, each followed by a space.
 pub(crate) struct Words {
     /// Words and parts of identifiers, in the order of the text.
     pub(crate) parts: String,
-    /// Identifiers of several parts as one word.
+    /// Identifiers of several parts, each as one word.
     pub(crate) wholes: String,
 }
 
 impl Words {
-    /// How many bytes they are.
+    /// Total size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.parts.len() + self.wholes.len()
     }
 }
 
-/// The words of a text.
+/// Splits a text into words.
 pub(crate) fn append_words(text: &str) -> Words {
     let (mut out, mut wholes, mut seen) = (String::new(), String::new(), HashSet::new());
-    // Where the identifier that is being read begins in `out`, and how many parts it has.
+    // Start of the current identifier in `out`, and the number of its parts.
     let (mut start, mut parts) = (0, 0);
     let mut close = |out: &String, start: usize, parts: usize| {
         if parts > 1 {
@@ -69,19 +69,19 @@ pub(crate) fn append_words(text: &str) -> Words {
     Words { parts: out, wholes }
 }
 
-/// Hands out the longest runs of one kind of character.
-pub(crate) fn for_each_run<'t>(text: &'t str, mut hand: impl FnMut(CharClass, &'t str)) {
+/// Calls `visit` with each maximal run of characters of one class.
+pub(crate) fn for_each_run<'t>(text: &'t str, mut visit: impl FnMut(CharClass, &'t str)) {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let kind = CharClass::from_char(first);
         let end = rest.find(|c| CharClass::from_char(c) != kind).unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
-        hand(kind, run);
+        visit(kind, run);
         rest = after;
     }
 }
 
-/// What a character is to the index.
+/// Class of a character in the index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CharClass {
     Word,
@@ -107,20 +107,20 @@ impl CharClass {
     }
 }
 
-/// Hands out the parts of a run of letters and digits.
-pub(crate) fn for_each_part(run: &str, mut hand: impl FnMut(&str)) {
+/// Calls `visit` with each part of a run of letters and digits.
+pub(crate) fn for_each_part(run: &str, mut visit: impl FnMut(&str)) {
     let mut start = 0;
     for (at, _) in run.char_indices().skip(1) {
         if is_part_boundary(run, at) {
-            hand(&run[start..at]);
+            visit(&run[start..at]);
             start = at;
         }
     }
-    hand(&run[start..]);
+    visit(&run[start..]);
 }
 
-/// Whether a word ends or begins at an offset of a text: at its ends, beside anything but
-/// letters and digits, and where the parts of an identifier meet.
+/// Whether a word starts or ends at an offset of a text: at its ends, next to characters other
+/// than letters and digits, and between the parts of an identifier.
 pub(crate) fn is_word_boundary(text: &str, at: usize) -> bool {
     let kind = |c: Option<char>| c.map(CharClass::from_char);
     let is_inside = kind(text[..at].chars().next_back()) == Some(CharClass::Word)
@@ -128,9 +128,9 @@ pub(crate) fn is_word_boundary(text: &str, at: usize) -> bool {
     !is_inside || is_part_boundary(text, at)
 }
 
-/// Whether two parts of an identifier meet between two letters or digits: before a capital
-/// that follows a small letter (`userId`) or begins a word (`HTTPServer`, `v2Client`), and
-/// around the `T` of a time (`2026-02-12T22:40`).
+/// Whether an offset between two letters or digits separates parts of an identifier: before a
+/// capital after a small letter (`userId`) or at the start of a word (`HTTPServer`,
+/// `v2Client`), and around the `T` of a time (`2026-02-12T22:40`).
 fn is_part_boundary(text: &str, at: usize) -> bool {
     let (mut left, mut right) = (text[..at].chars(), text[at..].chars());
     let (Some(before), Some(c)) = (left.next_back(), right.next()) else { return false };

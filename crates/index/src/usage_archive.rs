@@ -1,8 +1,8 @@
-//! What was counted of session files that no longer exist, in the user's data folder.
+//! The archive of usage of deleted session files, in the user's data folder.
 //!
-//! `usage.jsonl` is only ever appended to: one JSON line for a session each time files of
-//! it are found to be gone. It outlives the index, so its fields are never renamed and
-//! those a reader does not know are ignored.
+//! `usage.jsonl` is only appended to: one JSON line for a session each time a refresh finds
+//! that files of it were deleted. It outlives the index, so its fields are never renamed and
+//! unknown fields are ignored.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -19,19 +19,19 @@ use crate::ledger::SessionUsage;
 use crate::listed_session::ListedSession;
 use crate::store::canonical_dirs;
 
-/// One session of which files vanished.
+/// One session with deleted files: a line of the archive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct VanishedSession {
-    /// The config folder it was in.
+    /// Config folder of the session.
     pub(crate) dir: PathBuf,
-    /// The first time its file says, in milliseconds since 1970.
+    /// First timestamp of its file, in milliseconds since 1970.
     pub(crate) begins: Option<i64>,
-    /// What `ls` showed of it.
+    /// The values that `quipu ls` showed.
     pub(crate) session: ListedSession,
     pub(crate) messages: Vec<VanishedMessage>,
 }
 
-/// One API message; fields that say nothing are left out.
+/// One API message; fields with default values are omitted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct VanishedMessage {
@@ -45,11 +45,11 @@ pub(crate) struct VanishedMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<i64>,
     tokens: Tokens,
-    /// Web searches by the counter on the answer.
+    /// Web searches by the counter in `usage`.
     #[serde(skip_serializing_if = "is_zero")]
     searches: u64,
-    /// Web searches that have a result in the files. Kept apart from the counter: a copy
-    /// of the message in another session may lack the result.
+    /// Web searches that have a result. Stored apart from the counter, because a copy of the
+    /// message in another session may lack the result.
     #[serde(skip_serializing_if = "is_zero")]
     searches_found: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ fn is_false(is: &bool) -> bool {
 }
 
 impl VanishedMessage {
-    /// A message, with the type and the turn of its subagent.
+    /// Converts a message; `agent` has the type and turn of its subagent.
     pub(crate) fn new(message: &MessageUsage, agent: Option<&SubagentAttribution>) -> Self {
         let ServingInfo { model, speed, geo } = &*message.serving;
         let kind = agent.and_then(|agent| agent.agent_type.as_deref()).unwrap_or(crate::usage::UNKNOWN_AGENT);
@@ -98,7 +98,7 @@ impl VanishedMessage {
         }
     }
 
-    /// As it was counted; the type of the subagent stands for its id.
+    /// Converts back. The `agent` of the result is the type of the subagent instead of its id.
     pub(crate) fn into_usage(self) -> MessageUsage {
         MessageUsage {
             key: self.key,
@@ -119,14 +119,14 @@ impl VanishedMessage {
     }
 }
 
-/// The file with the kept usage.
+/// The file `usage.jsonl`.
 #[derive(Debug, Clone)]
 pub(crate) struct UsageArchive {
     path: PathBuf,
 }
 
 impl UsageArchive {
-    /// The file in a data folder; it need not exist.
+    /// The archive in a data folder; the file need not exist.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { path: folder.join("usage.jsonl") }
     }
@@ -135,12 +135,12 @@ impl UsageArchive {
         &self.path
     }
 
-    /// How large it is; 0 when there is none.
+    /// Size in bytes; 0 if there is no file.
     pub(crate) fn len(&self) -> u64 {
         fs::metadata(&self.path).map_or(0, |meta| meta.len())
     }
 
-    /// Appends sessions and waits until they are on disk: it is the only copy.
+    /// Appends sessions and syncs the file, because it will be the only copy.
     pub(crate) fn append(&self, sessions: &[VanishedSession]) -> io::Result<()> {
         let mut text = Vec::new();
         for session in sessions {
@@ -156,7 +156,7 @@ impl UsageArchive {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&self.path)?;
         file.lock()?;
-        // A line that a crash cut short is ended, so that it costs only itself.
+        // Ends a line that a crash cut off, so that only this line is lost.
         if file.seek(SeekFrom::End(0))? > 0 {
             file.seek(SeekFrom::End(-1))?;
             let mut last = [0];
@@ -169,8 +169,8 @@ impl UsageArchive {
         file.sync_all()
     }
 
-    /// The sessions of some config folders from an offset on; lines that cannot be read
-    /// are passed over.
+    /// Reads the sessions of some config folders from an offset on. Lines that cannot be
+    /// parsed are skipped.
     pub(crate) fn read(&self, from: u64, dirs: &[PathBuf]) -> io::Result<Vec<VanishedSession>> {
         let mut file = match fs::File::open(&self.path) {
             Ok(file) => file,
@@ -180,8 +180,8 @@ impl UsageArchive {
         file.seek(SeekFrom::Start(from))?;
         let mut lines = LineReader::new(file);
         let mut sessions = Vec::new();
-        while let Some(piece) = lines.next()? {
-            let RawLine::Line { bytes, .. } = piece else { continue };
+        while let Some(line) = lines.next()? {
+            let RawLine::Line { bytes, .. } = line else { continue };
             let session = serde_json::from_slice::<VanishedSession>(bytes);
             sessions.extend(session.ok().filter(|session| dirs.contains(&session.dir)));
         }
@@ -189,14 +189,14 @@ impl UsageArchive {
     }
 }
 
-/// What was counted of deleted session files of some config folders, to add to a
+/// Reads the archived usage of deleted session files in some config folders, for a
 /// [`UsageLedger`](crate::UsageLedger). `folder` is the data folder.
 pub fn archived_usage(folder: &Path, dirs: &[PathBuf]) -> io::Result<Vec<SessionUsage>> {
     let kept = UsageArchive::new(folder).read(0, &canonical_dirs(dirs))?;
     let sessions = kept.into_iter().map(|kept| {
         let messages: Vec<MessageUsage> = kept.messages.into_iter().map(VanishedMessage::into_usage).collect();
         let begins = kept.begins.and_then(|begins| Timestamp::from_millisecond(begins).ok());
-        // The type of a subagent stands for its id.
+        // Messages name the type of the subagent instead of its id.
         let kinds = messages.iter().filter_map(|message| message.agent.as_deref()).map(str::to_owned);
         let agents =
             kinds.map(|kind| (kind.clone(), SubagentAttribution { agent_type: Some(kind), turn: 0 })).collect();

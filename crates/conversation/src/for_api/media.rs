@@ -1,4 +1,4 @@
-//! Images and documents that the API refused as too large.
+//! Images and documents that the API rejected as too large.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use quipu_message::{Block, Content, Entry, Maybe};
 use super::is_sent;
 use crate::conversation::Node;
 
-/// Which pictures or documents were too large to send.
+/// Which kinds of media an API error reports as too large.
 #[derive(Clone, Copy)]
 pub(super) struct RejectedMedia {
     images: bool,
@@ -17,7 +17,7 @@ pub(super) struct RejectedMedia {
 }
 
 impl RejectedMedia {
-    /// What a failed call complained of.
+    /// Reads an API error; `None` if it is not about the size of media.
     pub(super) fn from_api_error(line: &Assistant) -> Option<Self> {
         if !line.is_api_error() {
             return None;
@@ -39,12 +39,12 @@ impl RejectedMedia {
         }
     }
 
-    /// Whether an entry holds such media, also in a tool result.
+    /// Whether an entry holds such media, directly or in a tool result.
     fn occurs_in(self, node: &Node) -> bool {
         any_in(node, |block| self.matches_block(block))
     }
 
-    /// Whether an entry holds such media that no API takes.
+    /// Whether an entry holds such media above the limit of the API.
     fn is_oversized_in(self, node: &Node) -> bool {
         let is_oversized = |block: &Block| match block {
             Block::Image(image) => image.source.data.text().is_some_and(|data| data.len() > MAX_IMAGE_BASE64_BYTES),
@@ -53,7 +53,7 @@ impl RejectedMedia {
         any_in(node, |block| self.matches_block(block) && is_oversized(block))
     }
 
-    /// Takes the media out; where the user or a tool put them, a note says so.
+    /// Removes the media; with a note in their place, or without if the program added them.
     pub(super) fn remove_from(self, blocks: &mut Vec<Block>, with_note: bool) {
         if !with_note {
             blocks.retain(|block| !self.matches_block(block));
@@ -71,12 +71,12 @@ impl RejectedMedia {
     }
 }
 
-/// Whether a block of an entry, or one inside a tool result of it, is such.
-fn any_in(node: &Node, is_such: impl Fn(&Block) -> bool) -> bool {
-    blocks_of(node).iter().any(|block| is_such(block) || result_blocks(block).iter().any(&is_such))
+/// Whether any block of an entry, or inside one of its tool results, matches.
+fn any_in(node: &Node, matches: impl Fn(&Block) -> bool) -> bool {
+    blocks_of(node).iter().any(|block| matches(block) || result_blocks(block).iter().any(&matches))
 }
 
-/// The blocks of an entry that may hold media.
+/// Blocks of an entry that may hold media.
 fn blocks_of(node: &Node) -> Cow<'_, [Block]> {
     match &node.entry {
         Entry::User(line) => Cow::Borrowed(line.message.content.blocks()),
@@ -85,34 +85,36 @@ fn blocks_of(node: &Node) -> Cow<'_, [Block]> {
     }
 }
 
-/// The blocks inside a tool result.
+/// Blocks inside a tool result.
 fn result_blocks(block: &Block) -> &[Block] {
     block.tool_result().map_or(&[], |result| result.blocks())
 }
 
-/// The longest image the API takes, in base64.
+/// Largest image that the API accepts, in base64.
 const MAX_IMAGE_BASE64_BYTES: usize = 5 << 20;
 
-/// Stands for an image or a document that the API refused.
+/// Text that replaces an image or document that the API rejected.
 const REMOVED_MEDIA_TEXT: &str =
     "[An image or document was here. The API refused it as too large, so it is no longer sent.]";
 
-/// The entries, by position, whose media a later failure named as too large: of those that
-/// came since the last answer the oversized ones, or else all; or else the nearest message
-/// of the program that holds any.
+/// The entries, by position, whose media must not be sent again.
+///
+/// An API error does not name the media it rejects. Candidates are the entries since the last
+/// response: those with media above the limit, or all with such media if none is above it. If
+/// there are none, the media were in the nearest earlier meta entry.
 pub(super) fn rejected_media(nodes: &[&Node]) -> HashMap<usize, RejectedMedia> {
     let mut strip = HashMap::new();
-    for (at, node) in nodes.iter().enumerate() {
+    for (index, node) in nodes.iter().enumerate() {
         let Some(media) = node.assistant().and_then(RejectedMedia::from_api_error) else { continue };
-        let answered = nodes[..at].iter().rposition(|node| node.assistant().is_some_and(is_sent));
-        let new = answered.map_or(0, |answered| answered + 1);
-        let suspects: Vec<usize> = (new..at).filter(|&i| media.occurs_in(nodes[i])).collect();
-        let oversized: Vec<usize> = suspects.iter().copied().filter(|&i| media.is_oversized_in(nodes[i])).collect();
-        let guilty = if oversized.is_empty() { suspects } else { oversized };
+        let last_response = nodes[..index].iter().rposition(|node| node.assistant().is_some_and(is_sent));
+        let start = last_response.map_or(0, |i| i + 1);
+        let candidates: Vec<usize> = (start..index).filter(|&i| media.occurs_in(nodes[i])).collect();
+        let oversized: Vec<usize> = candidates.iter().copied().filter(|&i| media.is_oversized_in(nodes[i])).collect();
+        let rejected = if oversized.is_empty() { candidates } else { oversized };
         let is_meta = |node: &&Node| node.user().is_some_and(|line| line.is_meta.is_true() && media.occurs_in(node));
-        let earlier = || nodes[..at].iter().rposition(is_meta);
-        let guilty = if guilty.is_empty() { earlier().into_iter().collect() } else { guilty };
-        strip.extend(guilty.into_iter().map(|i| (i, media)));
+        let earlier = || nodes[..index].iter().rposition(is_meta);
+        let rejected = if rejected.is_empty() { earlier().into_iter().collect() } else { rejected };
+        strip.extend(rejected.into_iter().map(|i| (i, media)));
     }
     strip
 }

@@ -1,4 +1,4 @@
-//! What a session does, and whether it waits for its user.
+//! What a session is doing, and whether it waits for the user.
 
 use quipu_message::synthetic::{INTERRUPT, INTERRUPT_FOR_TOOL_USE};
 use quipu_message::system::System;
@@ -11,54 +11,54 @@ use crate::conversation::Node;
 use crate::tool_results::ToolResults;
 use crate::user_text::{UserText, classify_user_text, user_prompt};
 
-/// What a session does, as far as its lines say.
+/// What a session is doing, as far as its lines show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// What it does.
+    /// Kind of activity.
     pub state: ActivityState,
-    /// The question, the plan's first line, or the tool that runs.
+    /// Text of the question, first line of the plan, or name of the running tool.
     pub detail: Option<String>,
-    /// Whether the lines leave no doubt. An answer without a stop reason may go on, and a
-    /// tool call may wait for a permission: a reader with a clock knows more after some
-    /// seconds of silence.
+    /// Whether the lines prove the state. A response without a stop reason may continue, and
+    /// a tool call may wait for a permission; if no line arrives for some seconds, use
+    /// [`after_silence`](Self::after_silence).
     pub is_certain: bool,
-    /// The time of the last line.
+    /// Timestamp of the last entry, as written.
     pub last_timestamp: Option<String>,
 }
 
-/// What a session does.
+/// Kinds of activity of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityState {
-    /// It has not begun.
+    /// There is no prompt yet.
     #[default]
     New,
-    /// The model works.
+    /// The model is working.
     Working,
-    /// A tool runs.
+    /// A tool is running.
     Tool,
     /// A tool call needs the user's permission.
     Permission,
-    /// The model has asked the user something.
+    /// The model asked the user a question.
     Question,
-    /// The user is to approve a plan.
+    /// A plan needs the user's approval.
     Plan,
-    /// The turn is over: the next prompt is the user's.
+    /// The turn is over; the session waits for a prompt.
     Prompt,
-    /// The user has left.
+    /// The user ended the session.
     Ended,
 }
 
 impl ActivityState {
-    /// Whether it goes on only when the user does something.
+    /// Whether the session waits for the user.
     pub fn is_waiting(self) -> bool {
         matches!(self, Self::Permission | Self::Question | Self::Plan | Self::Prompt)
     }
 }
 
 impl Activity {
-    /// The activity after the session has been silent for some seconds: tools that take no
-    /// time wait for a permission, and an answer that seemed to be the last one was.
+    /// The activity if no line arrived for some seconds: a tool that normally returns at once
+    /// waits for a permission, and a response without a stop reason was the last one.
     pub fn after_silence(mut self) -> Self {
         if self.state == ActivityState::Tool && !self.is_certain {
             self.state = ActivityState::Permission;
@@ -68,15 +68,16 @@ impl Activity {
     }
 }
 
-/// What the session with this path does.
+/// The activity of a session with this active path.
 pub(super) fn activity_from_path(path: &[&Node]) -> Activity {
-    let since = path.iter().rev().find_map(|node| node.timestamp()).map(str::to_owned);
+    let last_timestamp = path.iter().rev().find_map(|node| node.timestamp()).map(str::to_owned);
     let activity =
         activity_from_pending_calls(path).or_else(|| path.iter().rev().find_map(|node| activity_from_entry(node)));
-    Activity { last_timestamp: since, ..activity.unwrap_or_default() }
+    Activity { last_timestamp, ..activity.unwrap_or_default() }
 }
 
-/// The tool calls of this turn that have no result: a question before others.
+/// The activity of the tool calls of this turn without a result, those that wait for the user
+/// first; `None` if all calls have results.
 fn activity_from_pending_calls(path: &[&Node]) -> Option<Activity> {
     let turn = path.iter().rposition(|node| node.user().and_then(user_prompt).is_some()).unwrap_or(0);
     let results = ToolResults::new(path[turn..].iter().copied());
@@ -102,12 +103,12 @@ fn activity_from_call(call: &ToolUse) -> Activity {
     Activity { state, detail, is_certain, last_timestamp: None }
 }
 
-/// Tools that end at once, unless they have to wait for a permission.
+/// Whether a tool returns at once unless it waits for a permission.
 fn is_instant_tool(tool: &str) -> bool {
     matches!(tool, "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Glob" | "LS" | "TodoWrite")
 }
 
-/// What the last entry says; `None` for those that say nothing about it.
+/// The activity after an entry; `None` if the entry does not tell.
 fn activity_from_entry(node: &Node) -> Option<Activity> {
     let state = |state| Some(Activity { state, is_certain: true, ..Activity::default() });
     match &node.entry {
@@ -137,7 +138,7 @@ fn state_from_user(user: &User) -> Option<ActivityState> {
     match user_prompt(user).as_deref().map(str::trim) {
         Some("/exit" | "/quit") => Some(ActivityState::Ended),
         Some(_) => Some(ActivityState::Working),
-        // What a local command printed; the model is not asked.
+        // Output of a local command, which does not call the model.
         None if texts.iter().any(|text| matches!(classify_user_text(text), UserText::Notice(_))) => {
             Some(ActivityState::Prompt)
         }
@@ -149,12 +150,12 @@ fn state_from_user(user: &User) -> Option<ActivityState> {
 fn activity_from_assistant(line: &Assistant) -> Activity {
     let content = &line.message.content;
     let calls = content.blocks().iter().any(|block| block.tool_use().is_some());
-    let says = matches!(content, Content::Text(_)) || content.blocks().iter().any(|block| block.text().is_some());
+    let has_text = matches!(content, Content::Text(_)) || content.blocks().iter().any(|block| block.text().is_some());
     let (state, is_certain) = match line.message.stop_reason.text() {
         _ if line.is_api_error() => (ActivityState::Prompt, true),
         Some("tool_use" | "pause_turn") => (ActivityState::Working, true),
         Some(_) => (ActivityState::Prompt, true),
-        None if says && !calls => (ActivityState::Prompt, false),
+        None if has_text && !calls => (ActivityState::Prompt, false),
         None => (ActivityState::Working, true),
     };
     Activity { state, is_certain, ..Activity::default() }

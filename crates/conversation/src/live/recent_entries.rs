@@ -1,4 +1,4 @@
-//! The last entries of a conversation, and those that still wait for something.
+//! The window of entries that a live view holds: the latest ones and pending tool calls.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -11,26 +11,26 @@ use crate::problem::Problem;
 use crate::screen::{ItemKind, ScreenItem};
 use crate::tool_results::{ToolResults, ToolStatus};
 
-/// With more entries than this, or more bytes, the older ones are dropped.
+/// Older entries are dropped when there are more entries, or more bytes, than these.
 const MAX_RETAINED_NODES: usize = 48;
 const MAX_RETAINED_BYTES: usize = 1 << 20;
-/// So many of the latest are always kept: lines that belong together are close together.
+/// The latest entries that are always kept: related entries are close together.
 const MIN_RETAINED_NODES: usize = 16;
-/// So many tool calls without a result are kept; a crash can leave some without one forever.
+/// The latest tool calls without a result that are kept. After a crash some never get one.
 const MAX_PENDING_CALLS: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct RecentEntries {
     conversation: Conversation,
-    /// Bytes taken since entries were last dropped.
+    /// Bytes of lines added since entries were last dropped.
     bytes: usize,
-    /// Which items have been given, with their status then.
+    /// Items that were returned, with their status at that time.
     emitted: HashMap<ItemKey, Option<ToolStatus>>,
     has_changed: bool,
     is_used: bool,
 }
 
-/// What tells an item from others: its line, and which of the line's items it is.
+/// Identifies an item: its entry, and its index among the items of that entry.
 type ItemKey = (ItemOrigin, usize);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,19 +40,19 @@ enum ItemOrigin {
 }
 
 impl RecentEntries {
-    /// Whether nothing has come yet that could be shown.
+    /// Whether no entry has been added yet.
     pub(super) fn is_unused(&self) -> bool {
         !self.is_used
     }
 
-    /// How many entries are held.
+    /// Number of entries held.
     pub(super) fn node_count(&self) -> usize {
         self.conversation.nodes.len()
     }
 
-    /// Takes an entry or event.
+    /// Adds an entry or stream event.
     pub(super) fn push(&mut self, line: u64, entry: Entry, bytes: usize) {
-        // Pieces of an answer change nothing but what is being written.
+        // Stream events change only the partial message.
         let is_piece = matches!(entry, Entry::StreamEvent(_));
         let nodes = self.conversation.nodes.len();
         self.conversation.push(line, entry);
@@ -61,11 +61,11 @@ impl RecentEntries {
         self.has_changed |= !is_piece;
     }
 
-    /// Takes a node as part of this conversation, whatever its entry says.
+    /// Adds a node without looking for a sidechain.
     pub(super) fn add_node(&mut self, node: Node, bytes: usize) {
         self.bytes += bytes;
         (self.is_used, self.has_changed) = (true, true);
-        // Pieces of a subagent's answer are not shown: its lines come soon enough.
+        // Stream events of subagents are not shown; their complete entries follow.
         if !matches!(node.entry, Entry::StreamEvent(_)) {
             self.conversation.add_node(node);
         }
@@ -76,7 +76,7 @@ impl RecentEntries {
         self.has_changed = true;
     }
 
-    /// The items that are new, and the changed ones with `true`.
+    /// Returns new items, and changed items with `true`.
     pub(super) fn changes(&mut self) -> Vec<(ScreenItem, bool)> {
         if !mem::take(&mut self.has_changed) {
             return Vec::new();
@@ -101,7 +101,7 @@ impl RecentEntries {
         changes
     }
 
-    /// The items of an answer that is being written.
+    /// Items of the message that is being streamed.
     pub(super) fn partial_items(&self) -> Vec<ScreenItem> {
         if self.conversation.partial_message().is_none() {
             return Vec::new();
@@ -113,23 +113,27 @@ impl RecentEntries {
         activity::activity_from_path(&self.conversation.path())
     }
 
-    /// Drops what nothing later can refer to.
+    /// Drops old entries that later ones cannot refer to.
+    ///
+    /// The latest entries, pending tool calls and one split message stay. Rebuilding the
+    /// conversation costs as much as the entries that stay, and happens once for each
+    /// `MAX_RETAINED_NODES - MIN_RETAINED_NODES` lines.
     fn drop_old_nodes(&mut self) {
         let count = self.conversation.nodes.len();
         let is_large = count > MAX_RETAINED_NODES || self.bytes > MAX_RETAINED_BYTES;
-        // How much of an answer has come as lines is counted in them.
+        // The blocks of a partial message that already arrived as lines are counted here.
         if !is_large || count <= MIN_RETAINED_NODES || self.conversation.partial_message().is_some() {
             return;
         }
         let old = mem::take(&mut self.conversation);
-        let waiting = pending_calls(&old.nodes);
-        // Once a message was split, all later ids are derived: one split message is kept.
+        let pending = pending_calls(&old.nodes);
+        // After a message with several blocks all item ids are derived, so one of them is kept.
         let split = old.nodes.iter().position(has_several_blocks);
         self.conversation.tombstoned = old.tombstoned;
         let mut kept = HashSet::new();
         for (i, node) in old.nodes.into_iter().enumerate() {
-            let waits = node.tool_uses().any(|call| waiting.contains(&call.id));
-            if i + MIN_RETAINED_NODES >= count || waits || Some(i) == split {
+            let is_pending = node.tool_uses().any(|call| pending.contains(&call.id));
+            if i + MIN_RETAINED_NODES >= count || is_pending || Some(i) == split {
                 kept.extend([node.uuid().cloned().map(ItemOrigin::Entry), Some(ItemOrigin::Line(node.line))]);
                 self.conversation.add_node(node);
             }
@@ -139,7 +143,7 @@ impl RecentEntries {
     }
 }
 
-/// Whether a line has not brought the item yet.
+/// Whether an item belongs to the partial message.
 fn is_partial(item: &ScreenItem) -> bool {
     item.line == u64::MAX
 }
@@ -160,7 +164,7 @@ fn has_several_blocks(node: &Node) -> bool {
     content.blocks().len() > 1
 }
 
-/// The latest calls that have no result.
+/// The latest tool calls without a result.
 fn pending_calls(nodes: &[Node]) -> HashSet<ToolUseId> {
     let results = ToolResults::new(nodes);
     let calls = nodes.iter().rev().flat_map(|node| node.tool_uses());

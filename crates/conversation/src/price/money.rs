@@ -1,4 +1,4 @@
-//! Exact decimal arithmetic, so that the order of a sum never shows in its cents.
+//! Exact decimal arithmetic, so that sums do not depend on their order.
 
 use std::fmt;
 use std::iter::Sum;
@@ -14,7 +14,7 @@ pub struct Decimal(u64);
 impl Decimal {
     pub(super) const ONE: Self = Self(1_000_000);
 
-    /// The value as a float, for showing.
+    /// The nearest float, for display.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -54,11 +54,11 @@ pub struct Usd(
 );
 
 impl Usd {
-    /// No money.
+    /// Zero US dollars.
     pub const ZERO: Self = Self(0);
 
-    /// Reads a figure that another program recorded, to the nearest 10⁻¹² dollars:
-    /// what lies below is the noise of its floats.
+    /// Converts a float that another program recorded, rounded to 10⁻¹² dollars to remove its
+    /// rounding error.
     pub fn from_f64(dollars: f64) -> Self {
         Self(((dollars * 1e12).round() as i128).saturating_mul(1_000_000_000_000))
     }
@@ -77,12 +77,12 @@ impl Usd {
         Self(self.0 / parts + if is_first { self.0 % parts } else { 0 })
     }
 
-    /// The exact amount as bytes, to keep.
+    /// The exact amount as bytes, for storage.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
-    /// An amount that was kept.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(i128::from_le_bytes(bytes))
     }

@@ -1,4 +1,4 @@
-//! The price file: its format, and what can be wrong with one.
+//! Parses price files.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use toml::Spanned;
 
 use super::money::Decimal;
 
-/// Why a price file could not be used.
+/// Why a price file was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The text is not TOML, or a field is missing, misspelt or out of range.
     #[error("cannot read prices from {origin}, line {line} (`{text}`): {message}")]
     Format {
-        /// Where the text came from.
+        /// Name of the file.
         origin: String,
-        /// The line, counted from one.
+        /// Line number, counted from 1.
         line: usize,
-        /// What that line says.
+        /// Text of that line.
         text: String,
-        /// What is wrong with it.
+        /// What the parser reported.
         message: String,
     },
     /// Two rows of one file price a model from the same day.
     #[error("cannot read prices from {origin}, line {line}: `{model}` already has a row from {from}")]
     Duplicate {
-        /// Where the text came from.
+        /// Name of the file.
         origin: String,
-        /// The line of the second row, counted from one.
+        /// Line number of the second row, counted from 1.
         line: usize,
-        /// The model priced twice.
+        /// Model that has two rows.
         model: String,
-        /// The day both rows start.
+        /// Day on which both rows take effect.
         from: Date,
     },
 }
@@ -46,7 +46,7 @@ impl PriceError {
         }
     }
 
-    /// What to do about it.
+    /// How to correct the file, for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Format { .. } => {
@@ -58,44 +58,44 @@ impl PriceError {
     }
 }
 
-/// The price of a model from one day on.
+/// Price of a model from one day on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// The first day (UTC) it holds.
+    /// First day in UTC on which it applies.
     pub effective_from: Date,
-    /// Where the figures come from.
+    /// Where the rates were published.
     pub source: String,
-    /// The rates of a prompt that is in no band.
+    /// Rates of prompts below all bands.
     pub rates: Rates,
-    /// The rates of larger prompts, smallest band first.
+    /// Rates of larger prompts, smallest band first.
     pub bands: Vec<RateBand>,
-    /// What fast mode multiplies the rates by, where it is offered.
+    /// Factor for fast mode; `None` if the model has no fast mode.
     pub fast_multiplier: Option<Decimal>,
 }
 
 impl Price {
-    /// The one set of rates for a request with a prompt of this size.
+    /// The rates of a request with a prompt of this size; they apply to all its tokens.
     pub fn rates_for(&self, prompt_tokens: u64) -> &Rates {
         let mut bands = self.bands.iter().rev();
         bands.find(|band| prompt_tokens > band.above_prompt_tokens).map_or(&self.rates, |band| &band.rates)
     }
 }
 
-/// The rates of prompts larger than a limit.
+/// Rates of prompts above a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateBand {
-    /// The largest prompt, in tokens, that is not yet in the band.
+    /// The band applies to prompts with more tokens than this.
     pub above_prompt_tokens: u64,
-    /// What every token of such a request costs.
+    /// Rates of all tokens of such a request.
     pub rates: Rates,
 }
 
-/// USD per million tokens; what is `None` is unknown.
+/// Rates in US dollars per million tokens; `None` if a rate is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Prompt tokens outside the cache.
     pub input: Decimal,
-    /// Answer tokens.
+    /// Tokens the model writes.
     pub output: Decimal,
     /// Prompt tokens written to the five-minute cache.
     pub write_5m: Option<Decimal>,

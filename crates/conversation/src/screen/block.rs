@@ -1,11 +1,12 @@
-//! One block as an item.
+//! Converts one content block to an item.
 
 use quipu_message::{Block, Json, MediaSource, ToolCall, ToolUseId};
 
 use super::{ItemKind, ScreenItem, ToolCard};
 use crate::tool_results::{PairedOutcome, PairedResult, ToolResults};
 
-/// A block of a request as an item; `None` for a result, which stands with its call.
+/// The item of a block of an API message; `None` for a tool result, which is shown with its
+/// call.
 pub(super) fn request_block_item(block: &Block, results: &ToolResults<'_>, item: ScreenItem) -> Option<ScreenItem> {
     if let Some(call) = block.tool_call() {
         let card = tool_card(call, results.get(call.id));
@@ -18,10 +19,10 @@ pub(super) fn request_block_item(block: &Block, results: &ToolResults<'_>, item:
     }
 }
 
-/// A call with its result, without the subagent that worked for it.
-pub(super) fn tool_card(call: ToolCall<'_>, answer: Option<&PairedResult<'_>>) -> ToolCard {
-    let PairedOutcome { status, is_missing, result, output } = PairedOutcome::from_paired(answer);
-    // Named as MCP tools of the agent are.
+/// The card of a tool call with its result, without its subagent.
+pub(super) fn tool_card(call: ToolCall<'_>, paired: Option<&PairedResult<'_>>) -> ToolCard {
+    let PairedOutcome { status, is_missing, result, output } = PairedOutcome::from_paired(paired);
+    // Named like the MCP tools of the agent.
     let name = match call.server {
         Some(server) => format!("mcp__{server}__{}", call.name),
         None => call.name.to_owned(),
@@ -38,13 +39,13 @@ pub(super) fn tool_card(call: ToolCall<'_>, answer: Option<&PairedResult<'_>>) -
     }
 }
 
-/// The call of a result whose call is not there.
+/// A placeholder call for a result without one.
 pub(super) fn unnamed_tool_call(id: &ToolUseId) -> ToolCall<'_> {
     ToolCall { id, name: "", server: None, input: None }
 }
 
-/// A block that is neither text nor part of a tool call: thinking, pictures, documents,
-/// and blocks without a model.
+/// The item of a block that is neither text nor part of a tool call: thinking, images,
+/// documents and unknown blocks. `None` if it has nothing to show.
 pub(super) fn other_block_item(block: &Block, item: ScreenItem) -> Option<ScreenItem> {
     let (kind, text) = match block {
         Block::Thinking(block) if block.thinking.trim().is_empty() => return None,

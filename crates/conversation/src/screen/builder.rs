@@ -1,4 +1,4 @@
-//! Items of entries, one after another.
+//! Builds items from entries in their order.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,41 +13,41 @@ use crate::conversation::{Conversation, MAX_SUBAGENT_DEPTH, Node};
 use crate::tool_results::{PairedResult, ToolResults};
 use crate::user_text::{UserText, classify_user_text};
 
-/// The items so far, and what must be known of all entries to make the next.
+/// Builds the items of a list of entries.
 pub(super) struct ScreenBuilder<'a> {
     conversation: &'a Conversation,
     results: ToolResults<'a>,
     tool_calls: HashSet<&'a ToolUseId>,
     hooks: HooksByCall<'a>,
-    /// Old side conversations by the words they began with.
+    /// Sidechains of old files by their first prompt.
     sidechains_by_prompt: HashMap<String, &'a Conversation>,
-    /// Whether a message has been split: from then on ids are derived.
+    /// Whether an entry had several blocks; from then on the UUIDs of items are derived.
     has_split_message: bool,
     options: UiOptions,
     depth: usize,
     pub(super) items: Vec<ScreenItem>,
-    /// How many hidden items are left out.
+    /// Number of hidden items that were left out.
     pub(super) left_out: usize,
 }
 
 impl<'a> ScreenBuilder<'a> {
-    /// Nothing yet. `writing` are the blocks of the answer that is being written: they may hold
-    /// results of calls that are in `nodes`.
+    /// Creates a builder for `nodes`. `partial_blocks` are those of the message that is being
+    /// streamed; they may hold results of tool calls in `nodes`.
     pub(super) fn new(
-        talk: &'a Conversation,
+        conversation: &'a Conversation,
         nodes: &[&'a Node],
-        writing: &'a [Block],
+        partial_blocks: &'a [Block],
         options: UiOptions,
         depth: usize,
     ) -> Self {
         let mut calls: HashSet<&ToolUseId> = HashSet::with_capacity(nodes.len() / 2);
         calls.extend(nodes.iter().flat_map(|node| node.blocks()).filter_map(|block| Some(block.tool_call()?.id)));
         Self {
-            conversation: talk,
-            results: ToolResults::new(nodes.iter().copied()).with_blocks(writing),
+            conversation,
+            results: ToolResults::new(nodes.iter().copied()).with_blocks(partial_blocks),
             hooks: HooksByCall::new(nodes, &calls),
             tool_calls: calls,
-            sidechains_by_prompt: talk.sidechains_by_prompt(),
+            sidechains_by_prompt: conversation.sidechains_by_prompt(),
             has_split_message: false,
             options,
             depth,
@@ -70,11 +70,12 @@ impl<'a> ScreenBuilder<'a> {
         }
     }
 
-    /// What the stream is writing and no whole line has brought yet.
+    /// Adds the blocks of a streamed message that no complete entry holds yet.
     pub(super) fn push_partial_message(&mut self, message: &Message, path: &[&'a Node]) {
-        let written = path.iter().filter(|n| n.message_id().is_some() && n.message_id() == message.id.text()).count();
+        let complete_blocks =
+            path.iter().filter(|n| n.message_id().is_some() && n.message_id() == message.id.text()).count();
         let line = Assistant { message: message.clone(), ..Assistant::default() };
-        for block in message.content.clone().into_blocks().into_iter().skip(written) {
+        for block in message.content.clone().into_blocks().into_iter().skip(complete_blocks) {
             let item =
                 ScreenItem { model: line.message.model.text().map(str::to_owned), ..empty_item(ItemKind::Assistant) };
             match &block {
@@ -84,7 +85,7 @@ impl<'a> ScreenBuilder<'a> {
         }
     }
 
-    /// Adds an item; one that is hidden only where hidden ones are wanted.
+    /// Adds an item, unless it is hidden and hidden items are left out.
     fn push_item(&mut self, item: ScreenItem) {
         self.push_visible(Some(item));
     }
@@ -133,7 +134,7 @@ impl<'a> ScreenBuilder<'a> {
                 if let Some(structured) = user.contexts.get().filter(|list| !list.is_empty()) {
                     contexts = structured.clone();
                 }
-                // The user's own words, unless the program spoke for them.
+                // Typed by the user, unless the program generated it.
                 let kind = if user.is_synthetic.is_true() { ItemKind::System } else { item.kind };
                 self.push_item(ScreenItem { kind, text: Some(text), contexts, ..item });
             }
@@ -167,9 +168,9 @@ impl<'a> ScreenBuilder<'a> {
         }
         let is_error = line.is_api_error();
         let hidden = item.hidden || text == NO_RESPONSE_REQUESTED;
-        // The stream carries a local command's output as if the model had said it.
+        // Streams represent the output of a local command as a response of the model.
         let local = line.local_command_source.is_value();
-        // Old files confirm a local command in the model's name.
+        // Old files store the output of a local command as a response of the model.
         let printed = command_output(text).filter(|_| typed_text(text).trim().is_empty());
         let (kind, text) = match (classify_user_text(text), printed) {
             (_, Some(printed)) => {
@@ -182,8 +183,7 @@ impl<'a> ScreenBuilder<'a> {
         self.push_item(ScreenItem { kind, text: Some(text), is_error, hidden, ..item });
     }
 
-    /// A tool call with its hooks and result, a result without its call, or a block that
-    /// is neither.
+    /// Adds a tool call with its hooks and result, a result without its call, or another block.
     fn push_other_block(&mut self, block: &'a Block, node: &'a Node, item: ScreenItem) {
         if let Some(call) = block.tool_call() {
             let (before, after) = self.hooks.items_for_call(call.id);
@@ -193,8 +193,8 @@ impl<'a> ScreenBuilder<'a> {
             self.items.extend(after);
         } else if let Some(call) = block.result_tool_use_id() {
             if !self.tool_calls.contains(call) {
-                let answer = PairedResult { block, output: node.tool_output() };
-                let card = block::tool_card(block::unnamed_tool_call(call), Some(&answer));
+                let paired = PairedResult { block, output: node.tool_output() };
+                let card = block::tool_card(block::unnamed_tool_call(call), Some(&paired));
                 self.push_item(ScreenItem { kind: ItemKind::Tool, tool: Some(card), ..item });
             }
         } else {
@@ -204,18 +204,18 @@ impl<'a> ScreenBuilder<'a> {
     }
 
     fn tool_card(&self, call: ToolCall<'_>, block: &Block) -> super::ToolCard {
-        let side = block.tool_use().filter(|_| self.depth < MAX_SUBAGENT_DEPTH).and_then(|call| {
-            let asked = || self.sidechains_by_prompt.get(&Conversation::subagent_prompt(call)?).copied();
-            self.conversation.subagent_conversation(&call.id).or_else(asked)
+        let sidechain = block.tool_use().filter(|_| self.depth < MAX_SUBAGENT_DEPTH).and_then(|call| {
+            let by_prompt = || self.sidechains_by_prompt.get(&Conversation::subagent_prompt(call)?).copied();
+            self.conversation.subagent_conversation(&call.id).or_else(by_prompt)
         });
-        let subagent = side.map(|talk| SubagentCard {
+        let subagent = sidechain.map(|sidechain| SubagentCard {
             agent_id: self.conversation.agent_for_call(call.id).cloned(),
-            items: talk.screen(self.options, self.depth + 1).items,
+            items: sidechain.screen(self.options, self.depth + 1).items,
         });
         super::ToolCard { subagent, ..block::tool_card(call, self.results.get(call.id)) }
     }
 
-    /// The ids of a line's items.
+    /// The UUIDs of the items of an entry.
     fn item_ids(&mut self, node: &Node, blocks: usize) -> ItemIds {
         self.has_split_message |= blocks > 1;
         let uuid = node.uuid().cloned();

@@ -1,4 +1,4 @@
-//! Hooks, each with the tool call it ran for.
+//! Shows hooks next to the tool call they ran for.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use quipu_message::{Entry, ToolUseId};
 use super::{ItemKind, ScreenItem, item_for_node, notice};
 use crate::conversation::Node;
 
-/// The hooks of calls, to stand with them: before and after the result.
+/// Hook entries by tool call: those that ran before it and those after it.
 pub(super) struct HooksByCall<'a> {
     by_call: HashMap<&'a ToolUseId, (Vec<&'a Node>, Vec<&'a Node>)>,
     shown_lines: HashSet<u64>,
@@ -32,7 +32,7 @@ impl<'a> HooksByCall<'a> {
         hooks
     }
 
-    /// The hooks that ran before and after a call.
+    /// The items of hooks that ran before and after a tool call.
     pub(super) fn items_for_call(&self, call: &ToolUseId) -> (Vec<ScreenItem>, Vec<ScreenItem>) {
         let Some((before, after)) = self.by_call.get(call) else { return Default::default() };
         let items = |nodes: &[&Node]| nodes.iter().filter_map(|node| hook_item(node)).collect();
@@ -44,7 +44,7 @@ impl<'a> HooksByCall<'a> {
     }
 }
 
-/// The call and event of a hook's line.
+/// Tool call and event of a hook entry; `None` for other entries.
 fn hook_call_and_event(node: &Node) -> Option<(&ToolUseId, &str)> {
     match &node.entry {
         Entry::Attachment(line) => line.attachment.hook_tool_use_and_event(),
@@ -58,7 +58,7 @@ fn hook_call_and_event(node: &Node) -> Option<(&ToolUseId, &str)> {
     }
 }
 
-/// A hook's line as an item; `None` for other progress, which its tool card replaces.
+/// The item of a hook entry; `None` for other progress, which the tool card shows.
 pub(super) fn hook_item(node: &Node) -> Option<ScreenItem> {
     match &node.entry {
         Entry::Progress(line) => match &line.data {
@@ -68,7 +68,7 @@ pub(super) fn hook_item(node: &Node) -> Option<ScreenItem> {
                     Some(command) => format!("{name}: {command}"),
                     None => name.to_owned(),
                 };
-                // It says that the hook runs; its output, if any, has an entry of its own.
+                // The hook has started; its output, if any, is in another entry.
                 Some(ScreenItem { text: Some(text), is_silent: true, ..item_for_node(node, ItemKind::Hook) })
             }
             ProgressData::Tagged(ProgressKind::Unknown(unknown)) => Some(ScreenItem {

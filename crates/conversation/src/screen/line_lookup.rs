@@ -1,4 +1,4 @@
-//! From a line of a file to its place on the screen.
+//! Finds the items that show a line of the file.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::conversation::{Conversation, Node};
 impl Conversation {
     /// The indices of the items that show a line of the session's own file.
     ///
-    /// A tool result and a subagent's progress are shown by their tool call. A line that
-    /// no item shows (a title, a text for the model alone) gives the item before it, or
-    /// the first one. Empty if there are no items. `items` are this conversation's, some of
-    /// them perhaps left out.
+    /// A tool result and the progress of a subagent are shown by their tool call. For a line
+    /// that no item shows (a title, a text for the model only) this is the item before it, or
+    /// the first one. Empty if there are no items. `items` are items of this conversation;
+    /// some may be missing.
     pub fn items_at_line(&self, items: &[ScreenItem], line: u64) -> Range<usize> {
         let nodes = self.effective_nodes();
         let calls: Vec<&ToolUseId> =
@@ -27,15 +27,15 @@ impl Conversation {
     }
 }
 
-/// From the first to the last item of a kind.
+/// The range from the first to the last matching item.
 fn item_range(items: &[ScreenItem], is_wanted: impl Fn(&ScreenItem) -> bool) -> Option<Range<usize>> {
     let first = items.iter().position(&is_wanted)?;
     let last = items.iter().rposition(&is_wanted)?;
     Some(first..last + 1)
 }
 
-/// What an entry that is neither the user's nor the model's shows by itself: a notice, a
-/// hook, an attachment, a summary. `None` if no screen shows it. The item's line is 0.
+/// The item of an entry that needs no other entry: a notice, hook, attachment or summary.
+/// `None` for messages and for entries that are not shown. The line of the item is 0.
 pub fn standalone_notice(entry: Entry) -> Option<ScreenItem> {
     let node = Node { line: 0, entry };
     match &node.entry {
@@ -45,7 +45,7 @@ pub fn standalone_notice(entry: Entry) -> Option<ScreenItem> {
     }
 }
 
-/// The tool calls that an entry tells something of.
+/// Ids of the tool calls that an entry holds a result or progress of.
 fn related_calls(node: &Node) -> Vec<&ToolUseId> {
     match &node.entry {
         Entry::User(_) | Entry::Assistant(_) => node.blocks().iter().filter_map(Block::result_tool_use_id).collect(),
@@ -54,8 +54,8 @@ fn related_calls(node: &Node) -> Vec<&ToolUseId> {
     }
 }
 
-/// Whether a line is shown within an item's subagent.
+/// Whether the subagent below an item shows a line.
 fn contains_line(item: &ScreenItem, line: u64) -> bool {
-    let side = item.tool.as_ref().and_then(|tool| tool.subagent.as_ref());
-    side.is_some_and(|side| side.items.iter().any(|item| item.line == line || contains_line(item, line)))
+    let subagent = item.tool.as_ref().and_then(|tool| tool.subagent.as_ref());
+    subagent.is_some_and(|subagent| subagent.items.iter().any(|item| item.line == line || contains_line(item, line)))
 }

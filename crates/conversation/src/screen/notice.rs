@@ -1,4 +1,4 @@
-//! What people see of lines that are neither the person's nor the model's.
+//! Items of entries that are neither prompts nor responses.
 
 use quipu_message::attachment::Attachment;
 use quipu_message::system::System;
@@ -8,8 +8,8 @@ use super::{ItemKind, ScreenItem, item_for_node};
 use crate::conversation::Node;
 use crate::user_text::{UserText, classify_user_text};
 
-/// The item of a system line, an attachment, a summary or an unknown line; none
-/// when it has nothing to tell a person.
+/// The item of a system entry, an attachment, a summary or an unknown entry; `None` if there
+/// is nothing to show.
 pub(super) fn notice_item(node: &Node) -> Option<ScreenItem> {
     match &node.entry {
         Entry::System(system) => {
@@ -50,9 +50,9 @@ fn system_item(node: &Node, system: &System) -> Option<ScreenItem> {
     let text = match system {
         System::CompactBoundary(line) => {
             let tokens = line.compact_metadata.get().and_then(|meta| meta.pre_tokens.get());
-            let how = line.compact_metadata.get().and_then(|meta| meta.trigger.text()).unwrap_or("manual");
+            let trigger = line.compact_metadata.get().and_then(|meta| meta.trigger.text()).unwrap_or("manual");
             Some(match tokens {
-                Some(tokens) => format!("Conversation compacted ({how}, {tokens} tokens before)"),
+                Some(tokens) => format!("Conversation compacted ({trigger}, {tokens} tokens before)"),
                 None => content(&line.content).unwrap_or_else(|| "Conversation compacted".to_owned()),
             })
         }
@@ -66,16 +66,16 @@ fn system_item(node: &Node, system: &System) -> Option<ScreenItem> {
             content(&line.content)
         }
         System::TurnDuration(line) => {
-            let took = format_duration(line.duration_ms.get()?.as_f64()?);
-            let text = Some(format!("The turn took {took}"));
+            let elapsed = format_duration(line.duration_ms.get()?.as_f64()?);
+            let text = Some(format!("The turn took {elapsed}"));
             return Some(ScreenItem { text, hidden: true, ..item_for_node(node, ItemKind::System) });
         }
         System::ApiMetrics(line) => {
             let first =
                 line.ttft_ms.get().and_then(|n| Some(format!("first token after {}", format_duration(n.as_f64()?))));
             let speed = line.otps.get().map(|n| format!("{n} output tokens a second"));
-            let facts: Vec<String> = [first, speed].into_iter().flatten().collect();
-            let text = (!facts.is_empty()).then(|| format!("API call: {}", facts.join(", ")));
+            let parts: Vec<String> = [first, speed].into_iter().flatten().collect();
+            let text = (!parts.is_empty()).then(|| format!("API call: {}", parts.join(", ")));
             return text.is_some().then(|| ScreenItem { text, hidden: true, ..item_for_node(node, ItemKind::System) });
         }
         System::LocalCommand(line) => return local_command_item(node, line.content.text()?),
@@ -84,15 +84,15 @@ fn system_item(node: &Node, system: &System) -> Option<ScreenItem> {
             is_error = true;
             let status = line.error.get().map(Json::extract_text).unwrap_or_default();
             let attempt = line.retry_attempt.get().copied().unwrap_or_default();
-            let most = line.max_retries.get().copied().unwrap_or_default();
-            Some(format!("API error, attempt {attempt} of {most}: {status}"))
+            let max = line.max_retries.get().copied().unwrap_or_default();
+            Some(format!("API error, attempt {attempt} of {max}: {status}"))
         }
         System::ApiRetry(line) => {
             is_error = true;
             let attempt = line.attempt.get().copied().unwrap_or_default();
-            let most = line.max_retries.get().copied().unwrap_or_default();
+            let max = line.max_retries.get().copied().unwrap_or_default();
             let status = line.error_status.get().map(|n| format!("{n} ")).unwrap_or_default();
-            Some(format!("API error, attempt {attempt} of {most}: {status}{}", line.error.text().unwrap_or_default()))
+            Some(format!("API error, attempt {attempt} of {max}: {status}{}", line.error.text().unwrap_or_default()))
         }
         System::Informational(line) => content(&line.content),
         System::MemorySaved(line) => content(&line.content).or_else(|| Some("Memory saved".to_owned())),
@@ -138,7 +138,7 @@ fn format_duration(ms: f64) -> String {
     }
 }
 
-/// A local command's words: what was typed, or what it printed.
+/// The item of a local command: what was typed, or its output.
 fn local_command_item(node: &Node, content: &str) -> Option<ScreenItem> {
     let (kind, text) = match classify_user_text(content) {
         UserText::Prompt { text, .. } => (ItemKind::User, text),
@@ -148,38 +148,38 @@ fn local_command_item(node: &Node, content: &str) -> Option<ScreenItem> {
     Some(ScreenItem { text: Some(text), ..item_for_node(node, kind) })
 }
 
-/// A hook's attachment as an item.
+/// The item of a hook attachment; `None` for other attachments.
 pub(super) fn hook_attachment_item(node: &Node, attachment: &Attachment) -> Option<ScreenItem> {
     let line = |event: &Maybe<String>, name: &Maybe<String>, what: String| {
         let name = name.text().or(event.text()).unwrap_or("hook");
         if what.is_empty() { name.to_owned() } else { format!("{name}: {what}") }
     };
-    let says = |json: &Maybe<Json>| json.get().map(Json::extract_text).unwrap_or_default();
+    let text_of = |json: &Maybe<Json>| json.get().map(Json::extract_text).unwrap_or_default();
     let mut is_silent = false;
     let (text, is_error) = match attachment {
-        Attachment::HookContext(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
-        Attachment::HookMessage(a) => (line(&a.hook_event, &a.hook_name, says(&a.content)), false),
+        Attachment::HookContext(a) => (line(&a.hook_event, &a.hook_name, text_of(&a.content)), false),
+        Attachment::HookMessage(a) => (line(&a.hook_event, &a.hook_name, text_of(&a.content)), false),
         Attachment::HookSucceeded(a) => {
             let outputs =
-                [a.stdout.text().map(str::to_owned), Some(says(&a.content)), a.stderr.text().map(str::to_owned)];
+                [a.stdout.text().map(str::to_owned), Some(text_of(&a.content)), a.stderr.text().map(str::to_owned)];
             let mut outputs = outputs.into_iter().flatten().map(|output| output.trim().to_owned());
-            let said = outputs.find(|output| !output.is_empty());
-            is_silent = said.is_none();
-            (line(&a.hook_event, &a.hook_name, said.unwrap_or_default()), false)
+            let output = outputs.find(|output| !output.is_empty());
+            is_silent = output.is_none();
+            (line(&a.hook_event, &a.hook_name, output.unwrap_or_default()), false)
         }
-        Attachment::HookBlocked(a) => (line(&a.hook_event, &a.hook_name, says(&a.blocking_error)), true),
+        Attachment::HookBlocked(a) => (line(&a.hook_event, &a.hook_name, text_of(&a.blocking_error)), true),
         Attachment::HookFailed(a) => {
-            let said = a.stderr.text().map(str::trim).unwrap_or_default().to_owned();
-            (line(&a.hook_event, &a.hook_name, said), true)
+            let output = a.stderr.text().map(str::trim).unwrap_or_default().to_owned();
+            (line(&a.hook_event, &a.hook_name, output), true)
         }
-        Attachment::HookStopped(a) => (line(&a.hook_event, &a.hook_name, says(&a.message)), true),
+        Attachment::HookStopped(a) => (line(&a.hook_event, &a.hook_name, text_of(&a.message)), true),
         Attachment::HookCancelled(a) => (line(&a.hook_event, &a.hook_name, "cancelled".to_owned()), true),
         _ => return None,
     };
     Some(ScreenItem { text: Some(text), is_error, is_silent, ..item_for_node(node, ItemKind::Hook) })
 }
 
-/// What people see of an attachment; `None` for what only the model needs.
+/// Kind and text of the item for an attachment; `None` for those that only the model needs.
 pub(super) fn describe_attachment(attachment: &Attachment) -> Option<(ItemKind, String)> {
     let named =
         |what: &str, name: &Maybe<String>| name.text().map(|name| (ItemKind::Attachment, format!("{what} {name}")));
@@ -198,8 +198,8 @@ pub(super) fn describe_attachment(attachment: &Attachment) -> Option<(ItemKind, 
             }
         }
         Attachment::MaxTurnsReached(a) => {
-            let most = a.max_turns.get().copied().unwrap_or_default();
-            Some((ItemKind::System, format!("The limit of {most} turns was reached")))
+            let max = a.max_turns.get().copied().unwrap_or_default();
+            Some((ItemKind::System, format!("The limit of {max} turns was reached")))
         }
         Attachment::PlanMode(_) => Some((ItemKind::System, "Plan mode on".to_owned())),
         Attachment::PlanModeExit(_) => Some((ItemKind::System, "Plan mode off".to_owned())),

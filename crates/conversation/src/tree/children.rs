@@ -1,7 +1,7 @@
-//! The children of every node.
+//! Child lists of a tree.
 
-/// The children of every node, in the order of the file: those of all nodes in
-/// one list, and where each node's begin.
+/// The children of every node, in the order of the file. They are stored in one list with
+/// the offset of each node's part, which needs two allocations instead of one for each node.
 #[derive(Debug)]
 pub(super) struct Children {
     offsets: Vec<usize>,

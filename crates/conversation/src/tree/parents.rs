@@ -1,4 +1,4 @@
-//! The parent of each node.
+//! Finds the parent of each node.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use quipu_message::{Block, Entry, Maybe, Uuid};
 
 use crate::Node;
 
-/// The parent of each node, by position. No circles: where lines name each other in
-/// one, those that name a later line follow the line before them instead.
+/// The parent of each node, by position. The result has no circles: if entries name each
+/// other in one, those that name a later entry follow the entry before them instead.
 pub(super) fn link_parents(nodes: &[&Node]) -> Vec<Option<usize>> {
-    // A file in which no line names a parent has no tree; its lines follow each other.
+    // If no entry names a parent, as on a stream, each follows the one before it.
     let is_chained = nodes.iter().any(|node| named_parent(node).is_some());
-    // Room for all: growing would hash every id again.
+    // Sized in advance: growing would hash every UUID again.
     let mut latest: HashMap<&Uuid, usize> = HashMap::with_capacity(nodes.len());
     let mut parents = vec![None; nodes.len()];
     let (mut roots, mut unseen) = (Vec::new(), Vec::new());
@@ -20,7 +20,7 @@ pub(super) fn link_parents(nodes: &[&Node]) -> Vec<Option<usize>> {
     for (i, node) in nodes.iter().enumerate() {
         parents[i] = i.checked_sub(1);
         if let Some(uuid) = named_parent(node) {
-            // An id that was used twice means its latest line.
+            // If a UUID was used twice, its latest entry is meant.
             match latest.get(uuid) {
                 Some(&parent) => parents[i] = Some(parent),
                 None => unseen.push((i, uuid)),
@@ -29,7 +29,7 @@ pub(super) fn link_parents(nodes: &[&Node]) -> Vec<Option<usize>> {
             parents[i] = leaf;
             roots.push(i);
         }
-        // The old layout of a compaction: the new file begins with the summary.
+        // Old compactions start a new file with the summary; it is not a root.
         only_summary &= matches!(node.entry, Entry::Summary(_) | Entry::System(_));
         if !matches!(node.entry, Entry::Progress(_)) {
             leaf = Some(i);
@@ -48,45 +48,45 @@ pub(super) fn link_parents(nodes: &[&Node]) -> Vec<Option<usize>> {
     parents
 }
 
-/// The parent that a node names.
+/// UUID of the parent that an entry names.
 fn named_parent(node: &Node) -> Option<&Uuid> {
     let envelope = node.entry.envelope()?;
     envelope.parent_uuid.get().or(envelope.logical_parent_uuid.get().filter(|_| envelope.parent_uuid == Maybe::Null))
 }
 
-/// Whether a line of a file begins a tree: a message without a parent. A hook or a
-/// notice without one begins a cleared context in the same tree.
+/// Whether an entry starts a tree: a message whose parent is `null`. A hook or notice without a
+/// parent starts a cleared context in the same tree.
 pub(crate) fn is_root(node: &Node) -> bool {
     let is_message = matches!(node.entry, Entry::User(_) | Entry::Assistant(_));
     is_message && named_parent(node).is_none() && node.entry.envelope().is_some_and(|e| e.parent_uuid == Maybe::Null)
 }
 
-/// The circles that following parents leads into, each once, as the positions in it.
+/// Finds the circles in a list of parents; each circle once, as a list of positions.
 pub fn circles(parents: &[Option<usize>]) -> Vec<Vec<usize>> {
     let mut circles = Vec::new();
-    // The walk in which a node was met first; meeting it again in the same is a circle.
+    // The walk that visited a node first; visiting it twice in one walk is a circle.
     let mut walk = vec![usize::MAX; parents.len()];
     for start in 0..parents.len() {
-        let mut at = Some(start);
-        while let Some(i) = at.filter(|&i| walk[i] == usize::MAX) {
+        let mut next = Some(start);
+        while let Some(i) = next.filter(|&i| walk[i] == usize::MAX) {
             walk[i] = start;
-            at = parents[i];
+            next = parents[i];
         }
-        if let Some(met) = at.filter(|&i| walk[i] == start) {
-            let next = |&i: &usize| parents[i].filter(|&parent| parent != met);
-            circles.push(std::iter::successors(Some(met), next).collect());
+        if let Some(met) = next.filter(|&i| walk[i] == start) {
+            let parent = |&i: &usize| parents[i].filter(|&parent| parent != met);
+            circles.push(std::iter::successors(Some(met), parent).collect());
         }
     }
     circles
 }
 
-/// Puts each root that repeats an earlier tree (editors copy the conversation so far
-/// under new ids) in that tree's place. A tree is repeated when it holds the same API
-/// message, or begins with the same words at the same time.
+/// Gives each root that repeats an earlier tree the parent of that tree, so that it replaces
+/// it. Editor extensions copy the conversation so far under new UUIDs. A tree repeats an earlier
+/// one if it holds the same API message, or starts with the same text at the same time.
 fn replace_repeated_trees(nodes: &[&Node], parents: &mut [Option<usize>], roots: &[usize]) {
     let tops = tree_roots(parents, roots);
     let mut first_in: HashMap<&str, usize> = HashMap::new();
-    let mut began: HashMap<(&str, String), usize> = HashMap::new();
+    let mut root_by_start: HashMap<(&str, String), usize> = HashMap::new();
     let mut repeats: HashMap<usize, usize> = HashMap::new();
     let mut repeat = |top: usize, earlier: usize| {
         if earlier < top {
@@ -95,8 +95,8 @@ fn replace_repeated_trees(nodes: &[&Node], parents: &mut [Option<usize>], roots:
     };
     for &root in roots {
         if let Some(time) = nodes[root].timestamp() {
-            let words = nodes[root].blocks().first().and_then(Block::text).unwrap_or_default();
-            repeat(root, *began.entry((time, words.to_owned())).or_insert(root));
+            let text = nodes[root].blocks().first().and_then(Block::text).unwrap_or_default();
+            repeat(root, *root_by_start.entry((time, text.to_owned())).or_insert(root));
         }
     }
     for (i, node) in nodes.iter().enumerate() {
@@ -111,7 +111,7 @@ fn replace_repeated_trees(nodes: &[&Node], parents: &mut [Option<usize>], roots:
     }
 }
 
-/// The root of the tree that each node stands in.
+/// The root of the tree that each node is in.
 fn tree_roots(parents: &[Option<usize>], roots: &[usize]) -> Vec<usize> {
     let mut tops = vec![usize::MAX; parents.len()];
     roots.iter().for_each(|&root| tops[root] = root);

@@ -13,8 +13,8 @@ fn attached(uuid: &str, parent: &str, attachment: Value) -> Value {
 
 /// The texts of the last user message for one attachment after a prompt.
 fn texts(attachment: Value) -> Vec<String> {
-    let talk = conversation_from(&[user_entry("p", None, json!("go")), attached("a", "p", attachment)]);
-    let messages = talk.for_api();
+    let conversation = conversation_from(&[user_entry("p", None, json!("go")), attached("a", "p", attachment)]);
+    let messages = conversation.for_api();
     messages[0].content.blocks()[1..].iter().map(|b| b.text().unwrap_or("(media)").to_owned()).collect()
 }
 
@@ -85,13 +85,13 @@ fn what_a_hook_said_in_the_systems_voice_is_sent_again() {
     let mut date = attached("d", "a", json!({"type": "date", "date": "2026-11-15"}));
     date["rendered"] = json!([{"content": "Today is Sunday"}]);
     date["renderedRole"] = json!("system");
-    let talk = conversation_from(&[user_entry("p", None, json!("go")), line, date]);
-    assert_eq!(talk.for_api()[0].content.to_text(), "go\n<system-reminder>\nfrom a hook\n</system-reminder>");
+    let conversation = conversation_from(&[user_entry("p", None, json!("go")), line, date]);
+    assert_eq!(conversation.for_api()[0].content.to_text(), "go\n<system-reminder>\nfrom a hook\n</system-reminder>");
 }
 
 #[test]
 fn results_and_attachments_that_were_cleared_are_not_sent() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         attached("f", "p", json!({"type": "critical_system_reminder", "content": "old"})),
         assistant_entry("a", "f", "m1", tool_use("t1")),
@@ -102,13 +102,13 @@ fn results_and_attachments_that_were_cleared_are_not_sent() {
             "microcompactMetadata": {"trigger": "auto", "preTokens": 9, "tokensSaved": 3, "compactedToolIds": ["t1"], "clearedAttachmentUUIDs": ["f"]}}),
         user_entry("q", Some("c"), json!("more")),
     ]);
-    let sent = serde_json::to_value(talk.for_api()).unwrap();
+    let sent = serde_json::to_value(conversation.for_api()).unwrap();
     assert_eq!(sent[0]["content"].as_array().unwrap().len(), 1);
     assert_eq!(sent[2]["content"][0]["content"], "[Old tool result cleared from the context]");
     assert_eq!(sent[4]["content"][0]["content"], "from t2");
-    assert!(screen_texts(&talk).contains(&"Context cleared of 1 old tool result".to_owned()));
+    assert!(screen_texts(&conversation).contains(&"Context cleared of 1 old tool result".to_owned()));
     // An agent makes messages of one turn after another.
-    let mut nodes: Vec<_> = talk.path().into_iter().cloned().collect();
+    let mut nodes: Vec<_> = conversation.path().into_iter().cloned().collect();
     clear_microcompacted(&mut nodes);
     let first: Vec<_> = nodes.iter().take(3).collect();
     assert_eq!(serde_json::to_value(for_api(&first)).unwrap().as_array().unwrap()[..], sent.as_array().unwrap()[..3]);
@@ -118,14 +118,14 @@ fn results_and_attachments_that_were_cleared_are_not_sent() {
 fn confirmations_of_old_commands_are_not_the_models_words() {
     let confirmation = "<local-command>\n<command-name>/compact</command-name>\n<local-command-stdout>Compacted.</local-command-stdout>\n</local-command>";
     let caveat = "<local-command-caveat>Caveat: not for the model</local-command-caveat>";
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m1", text_block("done")),
         assistant_entry("b", "a", "m2", text_block(confirmation)),
         assistant_entry("c", "b", "m3", text_block(caveat)),
         user_entry("q", Some("c"), json!("more")),
     ]);
-    let sent: Vec<String> = talk.for_api().iter().map(|m| m.content.to_text()).collect();
+    let sent: Vec<String> = conversation.for_api().iter().map(|m| m.content.to_text()).collect();
     assert_eq!(sent, ["go", "done", "more"]);
 }
 
@@ -133,7 +133,7 @@ fn confirmations_of_old_commands_are_not_the_models_words() {
 fn fields_nested_in_data_are_read_by_all() {
     let nested = json!({"type": "system", "subtype": "local_command", "uuid": "c", "parentUuid": "p",
         "data": {"content": "<local-command-stdout>$1</local-command-stdout>"}});
-    let talk = conversation_from(&[user_entry("p", None, json!("go")), nested]);
-    assert_eq!(screen_texts(&talk), ["go", "$1"]);
-    assert!(talk.for_api()[0].content.to_text().contains("$1"));
+    let conversation = conversation_from(&[user_entry("p", None, json!("go")), nested]);
+    assert_eq!(screen_texts(&conversation), ["go", "$1"]);
+    assert!(conversation.for_api()[0].content.to_text().contains("$1"));
 }

@@ -7,8 +7,8 @@ use crate::scenarios::{
     assistant_entry, conversation_from, screen_texts, text_block, tool_result, tool_use, user_entry,
 };
 
-fn full(talk: &Conversation) -> Vec<(bool, String)> {
-    let items = talk.for_ui_with(UiOptions { include_hidden: true, ..UiOptions::default() });
+fn full(conversation: &Conversation) -> Vec<(bool, String)> {
+    let items = conversation.for_ui_with(UiOptions { include_hidden: true, ..UiOptions::default() });
     items.into_iter().map(|item| (item.hidden, item.text.unwrap_or_default())).collect()
 }
 
@@ -24,13 +24,13 @@ fn texts_for_the_model_alone_are_shown_when_asked_for() {
         json!({"type": "system", "subtype": "turn_duration", "uuid": "d", "parentUuid": "i", "durationMs": 83_000});
     let speed =
         json!({"type": "system", "subtype": "api_metrics", "uuid": "e", "parentUuid": "d", "ttftMs": 900, "otps": 50});
-    let talk =
+    let conversation =
         conversation_from(&[user_entry("p", None, json!("go")), skill, seen_later, reminder, notice, took, speed]);
-    assert_eq!(screen_texts(&talk), ["go"]);
-    assert_eq!(talk.for_ui_and_left_out(UiOptions::default()).1, 6);
+    assert_eq!(screen_texts(&conversation), ["go"]);
+    assert_eq!(conversation.for_ui_and_left_out(UiOptions::default()).1, 6);
     let hidden = |text: &str| (true, text.to_owned());
     assert_eq!(
-        full(&talk)[1..],
+        full(&conversation)[1..],
         [
             hidden("Base directory for this skill: /x"),
             hidden("only in the transcript"),
@@ -44,36 +44,36 @@ fn texts_for_the_model_alone_are_shown_when_asked_for() {
 
 #[test]
 fn notices_without_a_subtype_and_summaries_of_tool_calls_are_shown() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         json!({"type": "system", "uuid": "n", "parentUuid": "p", "content": "limit reached, now using Sonnet 4", "level": "warning"}),
         json!({"type": "tool_use_summary", "uuid": "t", "session_id": "s", "summary": "Read 3 files", "preceding_tool_use_ids": ["t1"]}),
     ]);
-    assert_eq!(screen_texts(&talk), ["go", "limit reached, now using Sonnet 4", "Read 3 files"]);
+    assert_eq!(screen_texts(&conversation), ["go", "limit reached, now using Sonnet 4", "Read 3 files"]);
 }
 
 #[test]
 fn a_time_that_is_a_number_is_shown_as_a_time() {
     let mut line = user_entry("p", None, json!("go"));
     line["timestamp"] = json!(1_731_600_000_000_u64);
-    let talk = conversation_from(&[line]);
-    assert_eq!(talk.for_ui()[0].timestamp.as_deref(), Some("2024-11-14T16:00:00.000Z"));
-    assert!(talk.problems().is_empty());
+    let conversation = conversation_from(&[line]);
+    assert_eq!(conversation.for_ui()[0].timestamp.as_deref(), Some("2024-11-14T16:00:00.000Z"));
+    assert!(conversation.problems().is_empty());
 }
 
-fn tools(talk: &Conversation) -> Vec<(String, ToolStatus, String)> {
+fn tools(conversation: &Conversation) -> Vec<(String, ToolStatus, String)> {
     let tool = |item: quipu_conversation::ScreenItem| {
         let tool = item.tool?;
         Some((tool.name, tool.status, tool.result.map(|result| result.to_text()).unwrap_or_default()))
     };
-    talk.for_ui().into_iter().filter_map(tool).collect()
+    conversation.for_ui().into_iter().filter_map(tool).collect()
 }
 
 #[test]
 fn tools_of_the_server_are_paired_across_lines_and_say_how_they_ended() {
     let server = |id: &str, name: &str| json!({"type": "server_tool_use", "id": id, "name": name, "input": {}});
     let line = |uuid: &str, parent: &str, block: Value| assistant_entry(uuid, parent, "m", block);
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         line("a", "p", server("s1", "bash_code_execution")),
         line(
@@ -108,7 +108,7 @@ fn tools_of_the_server_are_paired_across_lines_and_say_how_they_ended() {
     ]);
     let tool = |name: &str, status, text: &str| (name.to_owned(), status, text.to_owned());
     assert_eq!(
-        tools(&talk),
+        tools(&conversation),
         [
             tool("bash_code_execution", ToolStatus::Success, "hi"),
             tool("web_search", ToolStatus::Failed, "unavailable"),
@@ -121,7 +121,7 @@ fn tools_of_the_server_are_paired_across_lines_and_say_how_they_ended() {
 
 #[test]
 fn calls_and_results_are_shown_whoever_holds_them() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m1", tool_use("t1")),
         assistant_entry("b", "a", "m2", tool_result("t1")[0].clone()),
@@ -129,13 +129,13 @@ fn calls_and_results_are_shown_whoever_holds_them() {
         user_entry("d", Some("c"), tool_result("t2")),
     ]);
     let done = |id: &str| ("Bash".to_owned(), ToolStatus::Success, format!("from {id}"));
-    assert_eq!(tools(&talk), [done("t1"), done("t2")]);
+    assert_eq!(tools(&conversation), [done("t1"), done("t2")]);
 }
 
 #[test]
 fn a_result_that_is_an_object_is_shown_and_sent_as_its_json() {
     let content = json!({"rows": [1, 2]});
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m1", tool_use("t1")),
         user_entry(
@@ -144,11 +144,11 @@ fn a_result_that_is_an_object_is_shown_and_sent_as_its_json() {
             json!([{"type": "tool_result", "tool_use_id": "t1", "content": content}, text_block("and?")]),
         ),
     ]);
-    assert!(talk.problems().is_empty());
-    let items = serde_json::to_value(talk.for_ui()).unwrap();
+    assert!(conversation.problems().is_empty());
+    let items = serde_json::to_value(conversation.for_ui()).unwrap();
     assert_eq!(items[1]["tool"]["result"], content);
     assert_eq!(items[2]["text"], "and?");
-    let sent = serde_json::to_value(talk.for_api()).unwrap();
+    let sent = serde_json::to_value(conversation.for_api()).unwrap();
     assert_eq!(sent[2]["content"][0]["content"], content.to_string());
 }
 
@@ -161,8 +161,8 @@ fn the_placeholder_of_a_lost_result_is_no_result() {
         assistant_entry("a", "p", "m1", tool_use("t1")),
         user_entry("r", Some("a"), lost),
     ];
-    let talk = conversation_from(&lines);
-    for items in [talk.for_ui(), messages_for_ui(&talk.for_api())] {
+    let conversation = conversation_from(&lines);
+    for items in [conversation.for_ui(), messages_for_ui(&conversation.for_api())] {
         let tool = items.into_iter().find_map(|item| item.tool).unwrap();
         assert_eq!((tool.status, tool.result, tool.result_missing), (ToolStatus::Failed, None, true));
     }
@@ -170,7 +170,7 @@ fn the_placeholder_of_a_lost_result_is_no_result() {
 
 #[test]
 fn the_view_of_a_request_shows_every_block() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m", json!({"type": "redacted_thinking", "data": "x"})),
         assistant_entry(
@@ -182,7 +182,7 @@ fn the_view_of_a_request_shows_every_block() {
         assistant_entry("c", "b", "m", json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []})),
         assistant_entry("d", "c", "m", text_block("found")),
     ]);
-    let kinds: Vec<ItemKind> = messages_for_ui(&talk.for_api()).into_iter().map(|item| item.kind).collect();
+    let kinds: Vec<ItemKind> = messages_for_ui(&conversation.for_api()).into_iter().map(|item| item.kind).collect();
     assert_eq!(kinds, [ItemKind::User, ItemKind::Thinking, ItemKind::Tool, ItemKind::Assistant]);
 }
 
@@ -192,7 +192,7 @@ fn problems_keep_hooks_with_their_call() {
         json!({"type": "progress", "uuid": uuid, "parentUuid": parent, "toolUseID": "t1",
             "data": {"type": "hook_progress", "hookEvent": event, "hookName": format!("{event}:Bash")}})
     };
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     let lines = [
         user_entry("p", None, json!("go")).to_string(),
         assistant_entry("a", "p", "m", tool_use("t1")).to_string(),
@@ -202,8 +202,8 @@ fn problems_keep_hooks_with_their_call() {
         hook("h2", "r", "PostToolUse").to_string(),
         assistant_entry("b", "h2", "m2", text_block("done")).to_string(),
     ];
-    (1..).zip(&lines).for_each(|(n, line)| talk.push_line(n, line));
-    let shown = screen_texts(&talk);
+    (1..).zip(&lines).for_each(|(n, line)| conversation.push_line(n, line));
+    let shown = screen_texts(&conversation);
     assert_eq!(shown[..4], ["go", "PreToolUse:Bash", "t1 Success", "PostToolUse:Bash"]);
     assert!(shown[4].starts_with("line 3: not JSON") && shown[5] == "done", "{shown:?}");
 }
@@ -266,15 +266,15 @@ fn an_answer_that_broke_and_was_asked_for_again_is_not_shown() {
 fn a_hidden_text_in_a_left_branch_counts_as_left_out() {
     let mut skill = user_entry("s", Some("a"), json!("Base directory for this skill: /x"));
     skill["isMeta"] = true.into();
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m1", text_block("left")),
         skill,
         user_entry("q", Some("p"), json!("on")),
     ]);
-    let (items, left_out) = talk.for_ui_and_left_out(UiOptions::default());
+    let (items, left_out) = conversation.for_ui_and_left_out(UiOptions::default());
     assert_eq!((items[1].items, left_out), (Some(1), 1));
-    assert_eq!(talk.for_ui_and_left_out(UiOptions { include_hidden: true, ..UiOptions::default() }).1, 0);
+    assert_eq!(conversation.for_ui_and_left_out(UiOptions { include_hidden: true, ..UiOptions::default() }).1, 0);
 }
 
 #[test]

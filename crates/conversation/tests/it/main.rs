@@ -19,13 +19,13 @@ use quipu_conversation::Conversation;
 
 /// Folds the lines of a file.
 fn fold(paths: &[&Path]) -> Conversation {
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     let mut n = 0;
     for path in paths {
         for line in fs::read_to_string(path).unwrap().lines() {
             n += 1;
-            talk.push_line(n, line);
+            conversation.push_line(n, line);
         }
     }
-    talk
+    conversation
 }

@@ -163,9 +163,9 @@ fn for_api_gives_the_request_that_was_sent() {
                 // A call that was tried again is the same call.
                 calls.iter_mut().filter(|call| call.hashes == hashes).for_each(|call| call.used = true);
                 compared += 1;
-                let mut talk = Conversation::default();
-                entries.iter().filter(|(l, _)| *l < line).for_each(|(l, e)| talk.push(*l, e.clone()));
-                let (ours, theirs) = (essence(&talk.for_api()), essence(&calls[call].messages));
+                let mut conversation = Conversation::default();
+                entries.iter().filter(|(l, _)| *l < line).for_each(|(l, e)| conversation.push(*l, e.clone()));
+                let (ours, theirs) = (essence(&conversation.for_api()), essence(&calls[call].messages));
                 if ours == theirs {
                     same += 1;
                 } else {

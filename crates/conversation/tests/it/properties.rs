@@ -71,9 +71,9 @@ fn is_fit_to_send(messages: &[Message]) -> Result<(), TestCaseError> {
 }
 
 fn fold(lines: &[Value]) -> Conversation {
-    let mut talk = Conversation::default();
-    lines.iter().enumerate().for_each(|(i, line)| talk.push_line(i as u64 + 1, &line.to_string()));
-    talk
+    let mut conversation = Conversation::default();
+    lines.iter().enumerate().for_each(|(i, line)| conversation.push_line(i as u64 + 1, &line.to_string()));
+    conversation
 }
 
 /// A streamed answer as bytes, and the message it makes.
@@ -139,9 +139,9 @@ proptest! {
         for (i, line) in lines.iter_mut().enumerate() {
             line["uuid"] = format!("u{i}").into();
         }
-        let talk = fold(&lines);
-        let items = talk.for_ui();
-        prop_assert_eq!(&talk.for_ui(), &items);
+        let conversation = fold(&lines);
+        let items = conversation.for_ui();
+        prop_assert_eq!(&conversation.for_ui(), &items);
         let ids: Vec<&Uuid> = items.iter().filter_map(|item| item.uuid.as_ref()).collect();
         let distinct: HashSet<&Uuid> = ids.iter().copied().collect();
         prop_assert_eq!(ids.len(), distinct.len(), "{:?}", ids);
@@ -156,7 +156,7 @@ proptest! {
         let mut answer = Accumulator::default();
         for pair in places.windows(2) {
             for event in parser.push(&bytes.as_bytes()[pair[0]..pair[1]]) {
-                answer.push_sse(&event.unwrap()).unwrap();
+                answer.push(&serde_json::from_str(&event.unwrap().data).unwrap()).unwrap();
             }
         }
         parser.finish().unwrap();

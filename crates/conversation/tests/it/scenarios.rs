@@ -6,9 +6,9 @@ use quipu_message::View;
 use serde_json::{Value, json};
 
 pub(crate) fn conversation_from(lines: &[Value]) -> Conversation {
-    let mut talk = Conversation::default();
-    lines.iter().enumerate().for_each(|(i, line)| talk.push_line(i as u64 + 1, &line.to_string()));
-    talk
+    let mut conversation = Conversation::default();
+    lines.iter().enumerate().for_each(|(i, line)| conversation.push_line(i as u64 + 1, &line.to_string()));
+    conversation
 }
 
 pub(crate) fn user_entry(uuid: &str, parent: Option<&str>, content: Value) -> Value {
@@ -32,26 +32,26 @@ pub(crate) fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-pub(crate) fn screen_texts(talk: &Conversation) -> Vec<String> {
+pub(crate) fn screen_texts(conversation: &Conversation) -> Vec<String> {
     let show = |item: quipu_conversation::ScreenItem| match item.tool {
         Some(tool) => format!("{} {:?}", tool.id, tool.status),
         None => item.text.unwrap_or_default(),
     };
-    talk.for_ui().into_iter().map(show).collect()
+    conversation.for_ui().into_iter().map(show).collect()
 }
 
 #[test]
 fn progress_about_progress_without_end_is_read_as_far_as_anyone_looks() {
     let open = r#"{"type":"progress","parentToolUseID":"t","data":{"type":"agent_progress","message":"#;
     let text = open.repeat(2000) + &user_entry("u", None, json!("hi")).to_string() + &"}}".repeat(2000);
-    let mut talk = conversation_from(&[user_entry("p", None, json!("go"))]);
-    talk.push_line(2, &text);
-    assert_eq!((screen_texts(&talk), talk.problems().len()), (vec!["go".to_owned()], 0));
+    let mut conversation = conversation_from(&[user_entry("p", None, json!("go"))]);
+    conversation.push_line(2, &text);
+    assert_eq!((screen_texts(&conversation), conversation.problems().len()), (vec!["go".to_owned()], 0));
 }
 
 #[test]
 fn parallel_calls_are_no_branches_and_a_rewind_is() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a1", "p", "m1", tool_use("t1")),
         assistant_entry("a2", "a1", "m1", tool_use("t2")),
@@ -62,23 +62,24 @@ fn parallel_calls_are_no_branches_and_a_rewind_is() {
         assistant_entry("a4", "q", "m3", text_block("kept")),
     ]);
     assert_eq!(
-        screen_texts(&talk),
+        screen_texts(&conversation),
         ["go", "t1 Success", "t2 Success", "Branch 1 was left here: 1 item", "again", "kept"]
     );
-    let branches: Vec<_> = talk.branches().iter().filter_map(|b| b.nodes[0].uuid()).map(|u| u.to_string()).collect();
+    let branches: Vec<_> =
+        conversation.branches().iter().filter_map(|b| b.nodes[0].uuid()).map(|u| u.to_string()).collect();
     assert_eq!(branches, ["a3"]);
 }
 
 #[test]
 fn results_may_come_first_or_late_or_never() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("r", None, tool_result("t1")),
         assistant_entry("a", "r", "m", tool_use("t1")),
         assistant_entry("b", "a", "m", tool_use("t2")),
         user_entry("q", Some("b"), json!("and?")),
     ]);
-    assert_eq!(screen_texts(&talk), ["t1 Success", "t2 Pending", "and?"]);
-    let sent = serde_json::to_value(talk.for_api()).unwrap();
+    assert_eq!(screen_texts(&conversation), ["t1 Success", "t2 Pending", "and?"]);
+    let sent = serde_json::to_value(conversation.for_api()).unwrap();
     assert_eq!(sent[2]["content"][0]["content"], "from t1");
     assert_eq!(sent[2]["content"][1]["content"], "[Tool result missing due to internal error]");
     assert_eq!(sent[2]["content"][1]["is_error"], true);
@@ -89,32 +90,32 @@ fn results_may_come_first_or_late_or_never() {
 fn of_several_results_the_last_wins() {
     let mut late = user_entry("r2", Some("r1"), tool_result("t1"));
     late["message"]["content"][0]["is_error"] = true.into();
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m", tool_use("t1")),
         user_entry("r1", Some("a"), tool_result("t1")),
         late,
     ]);
-    assert_eq!(talk.for_ui()[1].tool.as_ref().unwrap().status, ToolStatus::Failed);
+    assert_eq!(conversation.for_ui()[1].tool.as_ref().unwrap().status, ToolStatus::Failed);
 }
 
 #[test]
 fn a_tombstone_withdraws_what_was_shown() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m1", text_block("half an ans")),
         json!({"type": "tombstone", "message": {"uuid": "a"}}),
         assistant_entry("b", "p", "m2", text_block("whole answer")),
     ]);
-    assert_eq!(screen_texts(&talk), ["go", "whole answer"]);
-    assert_eq!(talk.for_api().len(), 2);
+    assert_eq!(screen_texts(&conversation), ["go", "whole answer"]);
+    assert_eq!(conversation.for_api().len(), 2);
 }
 
 #[test]
 fn after_a_compaction_the_kept_lines_hang_after_the_summary() {
     let mut summary = user_entry("s", Some("b"), json!("In short."));
     summary["isCompactSummary"] = true.into();
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("one")),
         assistant_entry("a", "p", "m1", text_block("first")),
         user_entry("q", Some("a"), json!("two")),
@@ -124,10 +125,10 @@ fn after_a_compaction_the_kept_lines_hang_after_the_summary() {
         summary,
         user_entry("r", Some("s"), json!("three")),
     ]);
-    let sent: Vec<String> = talk.for_api().iter().map(|m| m.content.to_text()).collect();
+    let sent: Vec<String> = conversation.for_api().iter().map(|m| m.content.to_text()).collect();
     assert_eq!(sent, ["In short.\ntwo", "second", "three"]);
     assert_eq!(
-        screen_texts(&talk),
+        screen_texts(&conversation),
         ["one", "first", "two", "second", "Conversation compacted (manual, 9 tokens before)", "In short.", "three"]
     );
 }
@@ -136,27 +137,27 @@ fn after_a_compaction_the_kept_lines_hang_after_the_summary() {
 fn a_cleared_context_is_shown_on_and_not_sent_on() {
     let hook = json!({"type": "progress", "uuid": "h", "parentUuid": null, "toolUseID": "x",
         "data": {"type": "hook_progress", "hookEvent": "SessionStart", "hookName": "SessionStart:clear"}});
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("plan it")),
         assistant_entry("a", "p", "m1", text_block("a plan")),
         hook,
         user_entry("q", Some("h"), json!("do it")),
         assistant_entry("b", "q", "m2", text_block("done")),
     ]);
-    assert_eq!(screen_texts(&talk), ["plan it", "a plan", "SessionStart:clear", "do it", "done"]);
-    assert_eq!(talk.for_api().len(), 2);
-    assert!(talk.branches().is_empty());
+    assert_eq!(screen_texts(&conversation), ["plan it", "a plan", "SessionStart:clear", "do it", "done"]);
+    assert_eq!(conversation.for_api().len(), 2);
+    assert!(conversation.branches().is_empty());
 }
 
 #[test]
 fn the_old_layout_of_a_compaction_begins_with_its_summary() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         json!({"type": "summary", "summary": "What was done.", "leafUuid": "old", "isCompactSummary": true}),
         json!({"type": "system", "subtype": "init", "model": "m"}),
         user_entry("q", None, json!("go on")),
     ]);
-    assert_eq!(screen_texts(&talk), ["What was done.", "go on"]);
-    assert_eq!(talk.for_api()[0].content.to_text(), "What was done.\ngo on");
+    assert_eq!(screen_texts(&conversation), ["What was done.", "go on"]);
+    assert_eq!(conversation.for_api()[0].content.to_text(), "What was done.\ngo on");
 }
 
 #[test]
@@ -164,13 +165,13 @@ fn once_a_message_is_split_all_later_ids_are_derived() {
     let a = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
     let b = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
     let already = "cccccccc-cccc-4ccc-8ccc-000000000001";
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("first", None, json!("go")),
         user_entry(a, Some("first"), json!([text_block("x"), text_block("y")])),
         user_entry(b, Some(a), json!([text_block("z")])),
         user_entry(already, Some(b), json!([text_block("w")])),
     ]);
-    let ids: Vec<String> = talk.for_ui().iter().map(|item| item.uuid.as_ref().unwrap().to_string()).collect();
+    let ids: Vec<String> = conversation.for_ui().iter().map(|item| item.uuid.as_ref().unwrap().to_string()).collect();
     assert_eq!(
         ids,
         [
@@ -189,7 +190,7 @@ fn hooks_stand_with_their_call() {
         json!({"type": "progress", "uuid": uuid, "parentUuid": parent, "toolUseID": "t1",
         "data": {"type": "hook_progress", "hookEvent": event, "hookName": format!("{event}:Bash")}})
     };
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m", tool_use("t1")),
         assistant_entry("b", "a", "m", text_block("meanwhile")),
@@ -197,7 +198,7 @@ fn hooks_stand_with_their_call() {
         hook("h1", "h2", "PreToolUse"),
         user_entry("r", Some("h1"), tool_result("t1")),
     ]);
-    assert_eq!(screen_texts(&talk), ["go", "PreToolUse:Bash", "t1 Success", "PostToolUse:Bash", "meanwhile"]);
+    assert_eq!(screen_texts(&conversation), ["go", "PreToolUse:Bash", "t1 Success", "PostToolUse:Bash", "meanwhile"]);
 }
 
 #[test]
@@ -210,14 +211,14 @@ fn what_a_subagent_says_stands_under_its_call() {
     asked["agentId"] = "a1".into();
     let mut answer = user_entry("r", Some("a"), tool_result("t1"));
     answer["toolUseResult"] = json!({"agentId": "a1"});
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m", tool_use("t1")),
         asked,
         inner,
         answer,
     ]);
-    let items = talk.for_ui();
+    let items = conversation.for_ui();
     let side = items[1].tool.as_ref().unwrap().subagent.as_ref().unwrap();
     assert_eq!(side.items.last().unwrap().text.as_deref(), Some("found it"));
     assert_eq!(items.len(), 2);
@@ -233,13 +234,13 @@ fn a_picture_that_was_too_large_is_not_sent_again() {
     picture["isMeta"] = true.into();
     let mut error = assistant_entry("e", "i", "x", text_block("API Error: image was too large"));
     error["isApiErrorMessage"] = true.into();
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("look")),
         picture,
         error,
         user_entry("q", Some("e"), json!("go on")),
     ]);
-    let sent = serde_json::to_string(&talk.for_api()).unwrap();
+    let sent = serde_json::to_string(&conversation.for_api()).unwrap();
     assert!(!sent.contains("image") && sent.contains("see") && sent.contains("go on"), "{sent}");
 }
 
@@ -249,13 +250,13 @@ fn a_large_picture_does_not_excuse_other_documents() {
     let large = json!({"type": "image", "source": {"type": "base64", "data": "A".repeat(6 << 20)}});
     let mut error = assistant_entry("e", "q", "x", text_block("API Error: PDF too large"));
     error["isApiErrorMessage"] = true.into();
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!([large, document])),
         user_entry("q", Some("p"), json!([document])),
         error,
         user_entry("r", Some("e"), json!("go on")),
     ]);
-    let sent = serde_json::to_string(&talk.for_api()).unwrap();
+    let sent = serde_json::to_string(&conversation.for_api()).unwrap();
     assert_eq!((sent.matches("\"document\"").count(), sent.matches("\"image\"").count()), (0, 1));
 }
 
@@ -274,7 +275,7 @@ fn what_the_stream_is_writing_is_shown_until_it_comes_whole() {
 
 #[test]
 fn synthetic_texts_and_local_commands_are_not_the_persons_turns() {
-    let talk = conversation_from(&[
+    let conversation = conversation_from(&[
         user_entry("p", None, json!("do it")),
         assistant_entry("a", "p", "m", text_block("done")),
         user_entry("i", Some("a"), json!("[Request interrupted by user]")),
@@ -282,9 +283,9 @@ fn synthetic_texts_and_local_commands_are_not_the_persons_turns() {
         user_entry("o", Some("c"), json!("<local-command-stdout>$1</local-command-stdout>")),
         user_entry("q", Some("o"), json!("more")),
     ]);
-    let turns: Vec<_> = talk.turns().into_iter().map(|turn| turn.prompt).collect();
+    let turns: Vec<_> = conversation.turns().into_iter().map(|turn| turn.prompt).collect();
     assert_eq!(turns, ["do it", "more"]);
-    let kinds: Vec<_> = talk.for_ui().into_iter().map(|item| item.kind).collect();
+    let kinds: Vec<_> = conversation.for_ui().into_iter().map(|item| item.kind).collect();
     assert_eq!(
         kinds,
         [ItemKind::User, ItemKind::Assistant, ItemKind::System, ItemKind::User, ItemKind::System, ItemKind::User]

@@ -30,7 +30,7 @@ fn written(lines: &[(u64, Entry)]) -> BTreeMap<u64, usize> {
         let said = blocks.iter().filter(|text| !text.trim().is_empty()).count();
         let said = if is_summary { said.min(1) } else { said };
         if let Some(uuid) = entry.envelope().and_then(|e| e.uuid.text()) {
-            // The same line again stands in the first one's place.
+            // The same line again is in the first one's place.
             let content = serde_json::to_string(&message.content.clone().into_blocks()).unwrap();
             if let Some((earlier, same)) = by_uuid.insert(uuid.to_owned(), (*line, content.clone()))
                 && same == content
@@ -65,9 +65,9 @@ fn look(path: &Path) -> (usize, usize, usize) {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<(u64, Entry)> =
         (1..).zip(text.lines()).filter_map(|(n, line)| Some((n, Entry::read(line).ok()?))).collect();
-    let mut talk = Conversation::default();
-    lines.iter().for_each(|(line, entry)| talk.push(*line, entry.clone()));
-    let full = talk.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
+    let mut conversation = Conversation::default();
+    lines.iter().for_each(|(line, entry)| conversation.push(*line, entry.clone()));
+    let full = conversation.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
 
     let expected = written(&lines);
     let mut found = BTreeMap::new();
@@ -75,17 +75,17 @@ fn look(path: &Path) -> (usize, usize, usize) {
     assert_eq!(found, expected, "{}", path.display());
 
     // What the ordinary view leaves out, it announces.
-    let usual = talk.for_ui();
+    let usual = conversation.for_ui();
     let is_marker = |item: &&ScreenItem| item.kind == ItemKind::Branch;
     let left = full.iter().filter(|item| !is_marker(item) && item.branch.is_some() && !item.hidden).count();
     let announced: usize = usual.iter().filter(is_marker).filter_map(|item| item.items).sum();
     let hidden = full.iter().filter(|item| item.hidden).count();
     let shown = usual.iter().filter(|item| !is_marker(item)).count();
     assert_eq!(announced, left, "{}", path.display());
-    assert_eq!(talk.for_ui_and_left_out(UiOptions::default()).1, hidden, "{}", path.display());
+    assert_eq!(conversation.for_ui_and_left_out(UiOptions::default()).1, hidden, "{}", path.display());
     assert_eq!(shown + announced + hidden, full.iter().filter(|item| !is_marker(item)).count(), "{}", path.display());
-    for (number, _) in (1..).zip(talk.branches()) {
-        let branch = talk.branch_for_ui(number, UiOptions::default()).unwrap();
+    for (number, _) in (1..).zip(conversation.branches()) {
+        let branch = conversation.branch_for_ui(number, UiOptions::default()).unwrap();
         let announced = usual.iter().find(|item| is_marker(item) && item.branch == Some(number)).unwrap();
         assert_eq!(announced.items, Some(branch.len()), "{}", path.display());
     }

@@ -1,4 +1,4 @@
-//! One session's files, read from where they were read to before.
+//! Reads the new lines of one session into its stored state.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,20 +13,20 @@ use quipu_transcript::{FileError, LineEnding, LineReader, RawLine};
 
 use quipu_conversation::usage::stable_hash;
 
-/// How far a file was read, and what stood before that.
+/// How far a file was read, and a hash of the bytes before that offset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReadPosition {
     pub(crate) offset: u64,
     pub(crate) tail_hash: u64,
 }
 
-/// Where counting a session goes on.
+/// The stored state of a session, to continue from.
 #[derive(Debug, Default)]
 pub(crate) struct FoldState {
     pub(super) metrics: MetricsState,
     pub(super) usage: UsageTally,
     pub(super) started_at: Option<Timestamp>,
-    /// How far each file was read, in the order of the files.
+    /// Read position of each file, in the order of the files.
     pub(super) positions: Vec<ReadPosition>,
 }
 
@@ -35,48 +35,52 @@ pub(crate) struct FoldState {
 pub(crate) struct FoldedSession {
     pub(crate) metrics: MetricsBuilder,
     pub(crate) started_at: Option<Timestamp>,
-    /// How far each file was read; `None` if it could not be.
+    /// New read position of each file; `None` if the file could not be read.
     pub(crate) positions: Vec<Option<ReadPosition>>,
-    /// Whether it was read from the start, whatever was known of it.
+    /// Whether all files were read from the start.
     pub(crate) is_full_read: bool,
     pub(crate) errors: Vec<FileError>,
 }
 
-/// Reads what is new in a session's files; all of them when one of them is not what
-/// it was.
-pub(crate) fn fold_session(history: &SessionFiles, state: Option<FoldState>) -> FoldedSession {
-    let goes_on = |state: &FoldState| {
-        state.positions.len() == history.files.len()
-            && history.files.iter().zip(&state.positions).all(|(file, mark)| is_unchanged_up_to(file, *mark))
+/// Reads the new lines of a session.
+///
+/// Continues from `state` if every file still starts with the bytes that were read. Otherwise,
+/// and if a new line has a parent older than the stored state (turns are counted along the path
+/// of each line), reads all files from the start.
+pub(crate) fn fold_session(session_files: &SessionFiles, state: Option<FoldState>) -> FoldedSession {
+    let can_continue = |state: &FoldState| {
+        state.positions.len() == session_files.files.len()
+            && session_files
+                .files
+                .iter()
+                .zip(&state.positions)
+                .all(|(file, position)| is_unchanged_up_to(file, *position))
     };
-    let state = state.filter(goes_on);
-    let is_whole = state.is_none();
-    let folded = fold_from(history, state);
-    // Turns are counted along the path of each line; what is needed of it may lie
-    // further back than what was kept.
-    if !is_whole && folded.metrics.has_unknown_parent() {
-        return fold_from(history, None);
+    let state = state.filter(can_continue);
+    let is_full_read = state.is_none();
+    let folded = fold_from(session_files, state);
+    if !is_full_read && folded.metrics.has_unknown_parent() {
+        return fold_from(session_files, None);
     }
     folded
 }
 
-fn fold_from(history: &SessionFiles, state: Option<FoldState>) -> FoldedSession {
-    let is_whole = state.is_none();
-    let FoldState { metrics: story, usage: tally, started_at: mut begins, positions: mut marks } =
-        state.unwrap_or_default();
-    marks.resize(history.files.len(), ReadPosition::default());
-    let mut session = MetricsBuilder::from_state(story, tally);
+fn fold_from(session_files: &SessionFiles, state: Option<FoldState>) -> FoldedSession {
+    let is_full_read = state.is_none();
+    let FoldState { metrics, usage, mut started_at, mut positions } = state.unwrap_or_default();
+    positions.resize(session_files.files.len(), ReadPosition::default());
+    let mut session = MetricsBuilder::from_state(metrics, usage);
     let mut errors = Vec::new();
-    let read = history.files.iter().zip(marks).map(|(file, mark)| {
+    let read = session_files.files.iter().zip(positions).map(|(file, position)| {
         enter_file(file, &mut session);
-        let read = read_new_lines(file, mark, &mut session, &mut begins);
+        let read = read_new_lines(file, position, &mut session, &mut started_at);
         read.map_err(|error| errors.push(error)).ok()
     });
-    let marks = read.collect();
-    FoldedSession { metrics: session, started_at: begins, positions: marks, is_full_read: is_whole, errors }
+    let positions = read.collect();
+    FoldedSession { metrics: session, started_at, positions, is_full_read, errors }
 }
 
-/// Has a session know whose file comes next.
+/// Passes the subagent of the next file to the builder.
 fn enter_file(file: &TranscriptFile, session: &mut MetricsBuilder) {
     let subagent = file.is_subagent.then(|| find::subagent_file(&file.path)).flatten();
     session.enter_file(subagent.as_ref().map(|subagent| SubagentRef {
@@ -86,13 +90,15 @@ fn enter_file(file: &TranscriptFile, session: &mut MetricsBuilder) {
     }));
 }
 
-/// Whether the file still holds what was read of it.
-fn is_unchanged_up_to(file: &TranscriptFile, mark: ReadPosition) -> bool {
-    file.bytes >= mark.offset
-        && File::open(&file.path).and_then(|mut f| hash_tail(&mut f, mark.offset)).is_ok_and(|t| t == mark.tail_hash)
+/// Whether the bytes before the read position are unchanged, by the hash of the last ones.
+fn is_unchanged_up_to(file: &TranscriptFile, position: ReadPosition) -> bool {
+    file.bytes >= position.offset
+        && File::open(&file.path)
+            .and_then(|mut f| hash_tail(&mut f, position.offset))
+            .is_ok_and(|t| t == position.tail_hash)
 }
 
-/// The last bytes before an offset, as a number.
+/// Hashes the last 64 bytes before an offset.
 pub(crate) fn hash_tail(file: &mut File, offset: u64) -> io::Result<u64> {
     let from = offset.saturating_sub(64);
     file.seek(SeekFrom::Start(from))?;
@@ -104,36 +110,36 @@ pub(crate) fn hash_tail(file: &mut File, offset: u64) -> io::Result<u64> {
 
 fn read_new_lines(
     file: &TranscriptFile,
-    mark: ReadPosition,
+    position: ReadPosition,
     session: &mut MetricsBuilder,
-    begins: &mut Option<Timestamp>,
+    started_at: &mut Option<Timestamp>,
 ) -> Result<ReadPosition, FileError> {
     let path = &file.path;
     let open = |source| FileError::Open { path: path.clone(), source };
     let mut input = File::open(path).map_err(open)?;
-    input.seek(SeekFrom::Start(mark.offset)).map_err(open)?;
+    input.seek(SeekFrom::Start(position.offset)).map_err(open)?;
     let mut lines = LineReader::new(&input);
-    let mut end = mark.offset;
+    let mut end = position.offset;
     loop {
         let failed = |source| FileError::Read { path: path.clone(), offset: end, source };
-        let Some(piece) = lines.next().map_err(failed)? else { break };
-        let whole = end + piece.byte_len();
-        let RawLine::Line { bytes, ending, .. } = piece else {
+        let Some(line) = lines.next().map_err(failed)? else { break };
+        let whole = end + line.byte_len();
+        let RawLine::Line { bytes, ending, .. } = line else {
             end = whole;
             continue;
         };
-        // What is not UTF-8 is shown as such; the rest of the line counts.
+        // Bytes that are not UTF-8 are replaced; the rest of the line counts.
         let text = String::from_utf8_lossy(bytes);
         let text = replace_lone_surrogates(&text);
         let view = View::read(&text).ok();
-        // Half a line waits for its end; a whole one may lack its line end for ever.
+        // A partial line is read again later; a complete one may never get a line end.
         if ending == LineEnding::None && view.is_none() {
             break;
         }
         end = whole;
         if let Some(view) = view {
-            if begins.is_none() {
-                *begins = view.timestamp.as_deref().and_then(parse_timestamp);
+            if started_at.is_none() {
+                *started_at = view.timestamp.as_deref().and_then(parse_timestamp);
             }
             session.push(&view);
         }

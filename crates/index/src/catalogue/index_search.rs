@@ -1,4 +1,4 @@
-//! Asking the index.
+//! Searches the full-text index.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::search::{Hit, Query, SearchHits, SessionKey, agent_name, read_line_at
 use crate::store::path_from_sql;
 use crate::terms::SearchTerms;
 
-/// A text that may match, without the text.
+/// Position of a text that may match; the text itself is read from its file.
 struct Candidate {
     path: PathBuf,
     session: String,
@@ -25,29 +25,29 @@ struct Candidate {
     tool: Option<String>,
 }
 
-/// This many of the latest candidates are ranked: a common word stands in hundreds of
+/// Number of latest candidates that are ranked first. A common word occurs in hundreds of
 /// thousands of texts.
 const INITIAL_CANDIDATES: usize = 500;
-/// Without filters, no more candidates than this are looked at, unless more hits are wanted.
+/// Largest number of candidates without filters, unless more hits are requested.
 const MAX_CANDIDATES: usize = 10_000;
-/// Added to the score of texts that hold the words side by side, so that they come first.
+/// Added to the score of texts in which the words are adjacent, so that they rank first.
 const ADJACENT_BONUS: f64 = 100.0;
 
 pub(super) fn search_index(db: &Connection, terms: &SearchTerms, query: &Query) -> rusqlite::Result<SearchHits> {
     let Some(all) = terms.candidate_expression() else { return Ok(SearchHits::default()) };
     let adjacent = terms.adjacent_expression();
-    // Of the latest, the best: more are looked at only when these give too few hits.
-    let mut looked = INITIAL_CANDIDATES;
+    // Ranks the latest candidates; takes more only if these give too few hits.
+    let mut candidate_limit = INITIAL_CANDIDATES;
     loop {
         let mut ranked: HashMap<i64, f64> = HashMap::new();
         let mut is_all = true;
         for (expression, bonus) in adjacent.iter().map(|it| (it, ADJACENT_BONUS)).chain([(&all, 0.0)]) {
-            let latest = latest_candidates(db, expression, looked)?;
-            is_all &= latest.len() < looked;
+            let latest = latest_candidates(db, expression, candidate_limit)?;
+            is_all &= latest.len() < candidate_limit;
             for (id, score) in latest {
                 ranked.entry(id).or_insert(score + bonus);
             }
-            if ranked.len() >= looked {
+            if ranked.len() >= candidate_limit {
                 is_all = false;
                 break;
             }
@@ -56,18 +56,18 @@ pub(super) fn search_index(db: &Connection, terms: &SearchTerms, query: &Query) 
         if is_all || found.hits.len() >= query.limit {
             return Ok(found);
         }
-        // Reading candidate after candidate for a rare sign takes longer than scanning files.
+        // Testing many candidates for rare punctuation takes longer than scanning the files.
         if terms.has_punctuation() {
             return Ok(SearchHits { is_incomplete: true, ..found });
         }
-        if looked >= MAX_CANDIDATES.max(query.limit) && !query.is_filtered() {
+        if candidate_limit >= MAX_CANDIDATES.max(query.limit) && !query.is_filtered() {
             return Ok(found);
         }
-        looked = looked.saturating_mul(20);
+        candidate_limit = candidate_limit.saturating_mul(20);
     }
 }
 
-/// The latest texts that an expression finds, each with its score.
+/// The latest texts that match an expression, with their scores.
 fn latest_candidates(db: &Connection, expression: &str, count: usize) -> rusqlite::Result<Vec<(i64, f64)>> {
     let mut select =
         db.prepare_cached("SELECT rowid, -bm25(text) FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?")?;
@@ -75,7 +75,7 @@ fn latest_candidates(db: &Connection, expression: &str, count: usize) -> rusqlit
     select.query_map(params![expression, count], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// The best candidates that are what was looked for, best first.
+/// The candidates that match, best first, up to the limits of the query.
 fn best_hits(
     db: &Connection,
     ranked: HashMap<i64, f64>,
@@ -83,7 +83,7 @@ fn best_hits(
     query: &Query,
 ) -> rusqlite::Result<SearchHits> {
     let mut ranked: Vec<(i64, f64)> = ranked.into_iter().collect();
-    // Of equals the later comes first.
+    // The later of equal scores comes first.
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     let mut found = SearchHits::default();
     let (mut seen, mut counts) = (HashSet::new(), HashMap::<SessionKey, usize>::new());
@@ -141,28 +141,28 @@ fn load_candidate(db: &Connection, id: i64, query: &Query) -> rusqlite::Result<O
     Ok(found.optional()?.filter(wanted).map(|(found, _)| found))
 }
 
-/// Reads a candidate's line again; `None` if it does not say what was looked for.
-fn read_hit(place: Candidate, terms: &SearchTerms, score: f64) -> Option<Hit> {
-    let line = read_line_at(&place.path, place.offset).ok()?;
+/// Reads the line of a candidate and tests it; `None` if it does not match.
+fn read_hit(candidate: Candidate, terms: &SearchTerms, score: f64) -> Option<Hit> {
+    let line = read_line_at(&candidate.path, candidate.offset).ok()?;
     let line = replace_lone_surrogates(&line);
     let view = View::read(&line).ok()?;
-    let said = TextExtractor::new(&place.path, ToolNameByCall::new())
+    let said = TextExtractor::new(&candidate.path, ToolNameByCall::new())
         .line_texts(&view, &line)
         .into_iter()
-        .nth(place.text_index)?;
-    let marks = terms.find_matches(&said.text)?;
+        .nth(candidate.text_index)?;
+    let matches = terms.find_matches(&said.text)?;
     Some(Hit {
-        session_id: place.session,
+        session_id: candidate.session,
         uuid: view.uuid.as_deref().map(str::to_owned),
-        line: place.line,
+        line: candidate.line,
         timestamp: view.timestamp.as_deref().map(str::to_owned),
-        role: place.kind.role_name(),
-        tool: place.tool,
-        snippet: snippet(&said.text, &marks),
+        role: candidate.kind.role_name(),
+        tool: candidate.tool,
+        snippet: snippet(&said.text, &matches),
         score,
-        project: place.project,
-        agent: agent_name(&place.path),
-        is_title: place.kind == TextKind::Title,
-        path: place.path,
+        project: candidate.project,
+        agent: agent_name(&candidate.path),
+        is_title: candidate.kind == TextKind::Title,
+        path: candidate.path,
     })
 }

@@ -1,4 +1,4 @@
-//! Rows of the database, in and out.
+//! Reads and writes the rows of messages.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -11,20 +11,20 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::hashing::IntegerHasher;
 
-/// What is credited is added up by so many milliseconds: days, weeks and blocks begin
+/// Length of the periods that usage is summed by, in milliseconds: days, weeks and blocks start
 /// at a full quarter of an hour in every time zone.
 pub(super) const QUARTER_MS: i64 = 15 * 60 * 1000;
 
-/// The quarter of an hour that a moment falls into the middle of.
+/// The quarter of an hour that a time cuts; `None` if it is at the start of one.
 pub(super) fn partial_quarter(edge: Timestamp) -> Option<i64> {
     let time = edge.as_millisecond();
     (time.rem_euclid(QUARTER_MS) != 0).then(|| time.div_euclid(QUARTER_MS))
 }
 
-/// Things by their number in the database.
+/// Values by row id.
 pub(super) type ById<T> = HashMap<i64, T, BuildHasherDefault<IntegerHasher>>;
 
-/// How messages were served, and the names of tools and subagents, by number.
+/// The tables `served` and `label` in memory. Load once and use for all sessions.
 pub(super) struct InternedTexts {
     pub(super) serving_infos: ById<Arc<ServingInfo>>,
     labels: ById<Arc<str>>,
@@ -46,55 +46,55 @@ impl InternedTexts {
 
     fn read_row(&self, row: &Row<'_>) -> rusqlite::Result<MessageRow> {
         let label = |at: usize| row.get::<_, Option<i64>>(at).map(|id| id.and_then(|id| self.labels.get(&id)));
-        let served = row.get(3)?;
+        let serving_id = row.get(3)?;
         let tools = label(18)?.map(|tools| tools.split('\n').map(Arc::from).collect());
         let message = MessageUsage {
-            serving: self.serving_infos.get(&served).map(Arc::clone).unwrap_or_default(),
+            serving: self.serving_infos.get(&serving_id).map(Arc::clone).unwrap_or_default(),
             tools: tools.unwrap_or_default(),
             agent: label(19)?.cloned(),
             ..read_message(row)?
         };
-        Ok(MessageRow { session_row_id: row.get(0)?, position: row.get(1)?, serving_id: served, usage: message })
+        Ok(MessageRow { session_row_id: row.get(0)?, position: row.get(1)?, serving_id, usage: message })
     }
 }
 
-/// A message as the database has it.
+/// A message with its row ids.
 pub(super) struct MessageRow {
     pub(super) session_row_id: i64,
     pub(super) position: i64,
-    /// The number of the way of serving.
+    /// Row id in the table `served`.
     pub(super) serving_id: i64,
     pub(super) usage: MessageUsage,
 }
 
-/// How a message counts.
+/// Values of the column `credit`: how a message counts.
 pub(super) mod credit_state {
-    /// With its own figures.
+    /// With its own usage.
     pub(in crate::catalogue) const OWN: i64 = 0;
     /// Not at all: it is a copy.
     pub(in crate::catalogue) const COPY: i64 = 1;
-    /// With the figures of a fuller copy, which are in the table `credited`.
+    /// With the joined usage of its copies, which is in the table `credited`.
     pub(in crate::catalogue) const MERGED: i64 = 2;
 }
 
 const MESSAGE_COLUMNS: &str = "session, n, key, served, is_told, is_progress, time, input, output, cache_write_5m,
     cache_write_1h, cache_read, searches_told, searches_found, recorded, times, first_line, last_line, tools, agent, turn";
 
-/// The messages of a session, in their order, as its files say.
+/// The messages of a session in their order, with their own usage.
 pub(super) fn session_messages(
     db: &Connection,
-    texts: &InternedTexts,
+    interned: &InternedTexts,
     session: i64,
 ) -> rusqlite::Result<Vec<MessageRow>> {
     let mut select =
         db.prepare_cached(&format!("SELECT {MESSAGE_COLUMNS} FROM message WHERE session = ? ORDER BY n"))?;
-    select.query_map([session], |row| texts.read_row(row))?.collect()
+    select.query_map([session], |row| interned.read_row(row))?.collect()
 }
 
-/// The messages that a session is credited with, and what each counts with.
+/// The messages that a session is credited with, with the usage they count with.
 pub(super) fn credited_messages(
     db: &Connection,
-    texts: &InternedTexts,
+    interned: &InternedTexts,
     session: i64,
 ) -> rusqlite::Result<Vec<MessageRow>> {
     let select = format!(
@@ -103,52 +103,53 @@ pub(super) fn credited_messages(
     );
     let mut select = db.prepare_cached(&select)?;
     let mut found: Vec<MessageRow> =
-        select.query_map([session], |row| texts.read_row(row))?.collect::<rusqlite::Result<_>>()?;
+        select.query_map([session], |row| interned.read_row(row))?.collect::<rusqlite::Result<_>>()?;
     let mut select = db.prepare_cached(&format!("SELECT {MESSAGE_COLUMNS} FROM credited WHERE session = ?"))?;
-    for merged in select.query_map([session], |row| texts.read_row(row))? {
+    for merged in select.query_map([session], |row| interned.read_row(row))? {
         found.push(merged?);
     }
     Ok(found)
 }
 
-/// The last message of a session's main conversation that says what it used.
+/// The last message of the main conversation that has usage.
 pub(super) fn last_main_message(
     db: &Connection,
-    texts: &InternedTexts,
+    interned: &InternedTexts,
     session: i64,
 ) -> rusqlite::Result<Option<MessageUsage>> {
     let mut select = db.prepare_cached(&format!(
         "SELECT {MESSAGE_COLUMNS} FROM message WHERE session = ? AND is_told AND agent IS NULL AND input + cache_read > 0
          ORDER BY n DESC LIMIT 1"
     ))?;
-    Ok(select.query_row([session], |row| texts.read_row(row)).optional()?.map(|kept| kept.usage))
+    Ok(select.query_row([session], |row| interned.read_row(row)).optional()?.map(|row| row.usage))
 }
 
-/// All sessions' copies of a message, those to credit first, with how each counts now.
+/// All holders of a key in the order of precedence for credit, each with its present credit
+/// state.
 pub(super) fn message_copies(
     db: &Connection,
-    texts: &InternedTexts,
+    interned: &InternedTexts,
     key: i64,
 ) -> rusqlite::Result<Vec<(MessageRow, i64)>> {
     let mut select = db.prepare_cached(&format!(
         "SELECT {MESSAGE_COLUMNS}, credit FROM message JOIN session ON session.id = session
          WHERE key = ? AND is_told AND NOT gone ORDER BY vanished, is_progress, begins, name, place, n"
     ))?;
-    select.query_map([key], |row| Ok((texts.read_row(row)?, row.get(21)?)))?.collect()
+    select.query_map([key], |row| Ok((interned.read_row(row)?, row.get(21)?)))?.collect()
 }
 
-/// Has a message count in another way.
-pub(super) fn set_credit(db: &Connection, kept: &MessageRow, credit: i64) -> rusqlite::Result<()> {
-    let place = params![credit, kept.session_row_id, kept.position];
+/// Changes the credit state of a message.
+pub(super) fn set_credit(db: &Connection, row: &MessageRow, credit: i64) -> rusqlite::Result<()> {
+    let place = params![credit, row.session_row_id, row.position];
     db.prepare_cached("UPDATE message SET credit = ? WHERE session = ? AND n = ?")?.execute(place)?;
     if credit != credit_state::MERGED {
-        let place = params![kept.session_row_id, kept.position];
+        let place = params![row.session_row_id, row.position];
         db.prepare_cached("DELETE FROM credited WHERE session = ? AND n = ?")?.execute(place)?;
     }
     Ok(())
 }
 
-/// Counts beyond what the database holds, which only nonsense reaches, stay there.
+/// Converts a count for SQLite; counts above `i64::MAX`, which are never real, are capped.
 fn to_signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -180,7 +181,7 @@ fn read_message(row: &Row<'_>) -> rusqlite::Result<MessageUsage> {
     })
 }
 
-/// Puts a message in its place, and remembers that its key is to be credited anew.
+/// Writes a message and queues its key for crediting.
 pub(super) fn write_message(db: &Connection, session: i64, n: usize, message: &MessageUsage) -> rusqlite::Result<()> {
     upsert_message(db, "message", session, to_signed(n as u64), message)?;
     if let Some(key) = message.key.map(u64::cast_signed) {
@@ -189,9 +190,9 @@ pub(super) fn write_message(db: &Connection, session: i64, n: usize, message: &M
     Ok(())
 }
 
-/// Puts what a message counts with.
-pub(super) fn write_credited(db: &Connection, kept: &MessageRow, merged: &MessageUsage) -> rusqlite::Result<()> {
-    upsert_message(db, "credited", kept.session_row_id, kept.position, merged)
+/// Writes the joined usage that a message counts with.
+pub(super) fn write_credited(db: &Connection, row: &MessageRow, merged: &MessageUsage) -> rusqlite::Result<()> {
+    upsert_message(db, "credited", row.session_row_id, row.position, merged)
 }
 
 fn upsert_message(db: &Connection, table: &str, session: i64, n: i64, message: &MessageUsage) -> rusqlite::Result<()> {
@@ -201,7 +202,7 @@ fn upsert_message(db: &Connection, table: &str, session: i64, n: i64, message: &
     let agent = message.agent.as_deref().map(|agent| label_id(db, agent)).transpose()?;
     let times: Vec<u8> = message.line_times_ms.iter().flat_map(|time| time.to_le_bytes()).collect();
     let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read } = message.tokens;
-    // How it counts stays as it is until its key is credited anew.
+    // The column `credit` is row until the key is credited again.
     db.prepare_cached(&format!(
         "INSERT INTO {table} ({MESSAGE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET (served, is_told, is_progress, time, input, output, cache_write_5m, cache_write_1h,
@@ -237,9 +238,9 @@ fn upsert_message(db: &Connection, table: &str, session: i64, n: i64, message: &
     Ok(())
 }
 
-/// The number of a way of serving.
-fn serving_id(db: &Connection, served: &ServingInfo) -> rusqlite::Result<i64> {
-    let ServingInfo { model, speed, geo } = served;
+/// Row id of a `served` row, which is inserted if it is new.
+fn serving_id(db: &Connection, serving: &ServingInfo) -> rusqlite::Result<i64> {
+    let ServingInfo { model, speed, geo } = serving;
     let key: [&dyn ToSql; 3] = [model, &speed.as_deref().unwrap_or_default(), &geo.as_deref().unwrap_or_default()];
     find_or_insert_id(
         db,
@@ -249,7 +250,7 @@ fn serving_id(db: &Connection, served: &ServingInfo) -> rusqlite::Result<i64> {
     )
 }
 
-/// The number of a name.
+/// Row id of a `label` row, which is inserted if it is new.
 fn label_id(db: &Connection, text: &str) -> rusqlite::Result<i64> {
     let (known, new) = ("SELECT id FROM label WHERE text = ?", "INSERT INTO label (text) VALUES (?) RETURNING id");
     find_or_insert_id(db, known, new, &[&text])

@@ -1,4 +1,4 @@
-//! What changed since the last time, read and written.
+//! Brings the database up to date with the files.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
@@ -24,55 +24,60 @@ use crate::listed_session::ListedSession;
 use crate::store::{path_from_sql, path_to_sql};
 use crate::usage_archive::{UsageArchive, VanishedSession};
 
-/// Work is kept at least this often, and whenever nothing comes for a while.
+/// A transaction is committed after this time, or when no result arrives for
+/// `RECEIVE_TIMEOUT`.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(400);
 const RECEIVE_TIMEOUT: Duration = Duration::from_millis(2);
 
 pub(super) fn refresh(catalogue: &mut Catalogue, progress: ProgressCallback<'_>) -> rusqlite::Result<Vec<FileError>> {
     let (projects, mut errors) = find::list_project_folders(&catalogue.config_dirs);
-    let known = IndexedFiles::load(&catalogue.store.db)?;
-    let (histories, unread) = find::list_session_files(&projects, &known);
+    let indexed = IndexedFiles::load(&catalogue.store.db)?;
+    let (all_session_files, unread) = find::list_session_files(&projects, &indexed);
     errors.extend(unread);
     let target = RefreshTarget {
-        session_files: &histories,
+        session_files: &all_session_files,
         price_fingerprint: catalogue.prices.fingerprint(),
         archive_bytes: catalogue.archive.as_ref().map_or(0, UsageArchive::len),
         unlisted_files: unlisted_files(&catalogue.store.db, &errors)?,
     };
-    if known.pending_changes(&target).is_none() {
+    if indexed.pending_changes(&target).is_none() {
         return Ok(errors);
     }
-    // Someone else may be at it: afterwards there is less to do.
+    // Another command may be refreshing; afterwards there is less to do.
     let _lock = catalogue.store.lock("lock")?;
-    let known = IndexedFiles::load(&catalogue.store.db)?;
-    if let Some(changes) = known.pending_changes(&target) {
-        errors.extend(apply_changes(catalogue, &known, changes, progress)?);
+    let indexed = IndexedFiles::load(&catalogue.store.db)?;
+    if let Some(changes) = indexed.pending_changes(&target) {
+        errors.extend(apply_changes(catalogue, &indexed, changes, progress)?);
     }
     Ok(errors)
 }
 
-/// Brings one session up to date and nothing else, unless another command is at it.
-pub(super) fn refresh_session(catalogue: &mut Catalogue, history: &SessionFiles) -> rusqlite::Result<()> {
+/// Brings one session up to date. Does nothing if another command is refreshing.
+pub(super) fn refresh_session(catalogue: &mut Catalogue, session_files: &SessionFiles) -> rusqlite::Result<()> {
     let Ok(_lock) = catalogue.store.try_lock("lock") else { return Ok(()) };
-    let known = IndexedFiles::load_session(&catalogue.store.db, history)?;
+    let indexed = IndexedFiles::load_session(&catalogue.store.db, session_files)?;
     let is_same =
-        |file: &TranscriptFile| known.files.get(&path_hash(&file.path)).is_some_and(|known| known.is_unchanged(file));
-    if history.files.iter().all(is_same) {
+        |file: &TranscriptFile| indexed.files.get(&path_hash(&file.path)).is_some_and(|known| known.is_unchanged(file));
+    if session_files.files.iter().all(is_same) {
         return Ok(());
     }
-    let changes =
-        PendingChanges { sessions: vec![history], gone_files: Vec::new(), must_reprice: false, archive_offset: None };
-    apply_changes(catalogue, &known, changes, &|_, _| ())?;
+    let changes = PendingChanges {
+        sessions: vec![session_files],
+        gone_files: Vec::new(),
+        must_reprice: false,
+        archive_offset: None,
+    };
+    apply_changes(catalogue, &indexed, changes, &|_, _| ())?;
     Ok(())
 }
 
-/// What the catalogue is to be like.
+/// The state of the file system that the database is compared with.
 struct RefreshTarget<'a> {
     session_files: &'a [SessionFiles],
     price_fingerprint: u64,
-    /// How much usage of vanished files is kept.
+    /// Size of the archive in bytes.
     archive_bytes: u64,
-    /// Files in folders that cannot be listed: they have not vanished.
+    /// Files in folders that cannot be listed; they are not deleted.
     unlisted_files: HashSet<i64>,
 }
 
@@ -130,7 +135,7 @@ struct PendingChanges<'a> {
     sessions: Vec<&'a SessionFiles>,
     /// Files that are gone.
     gone_files: Vec<i64>,
-    /// Whether all money is to be counted anew.
+    /// Whether all money is to be counted again.
     must_reprice: bool,
     /// Where to begin reading the kept usage of vanished files.
     archive_offset: Option<u64>,
@@ -172,11 +177,11 @@ impl IndexedFiles {
     }
 
     /// What is known of the files of one session.
-    fn load_session(db: &Connection, history: &SessionFiles) -> rusqlite::Result<Self> {
+    fn load_session(db: &Connection, session_files: &SessionFiles) -> rusqlite::Result<Self> {
         let mut select =
             db.prepare_cached("SELECT id, session, inode, bytes, modified, gone FROM file WHERE id = ?")?;
         let mut files = HashMap::default();
-        for file in &history.files {
+        for file in &session_files.files {
             files.extend(select.query_row([path_hash(&file.path)], read_known_file).optional()?);
         }
         let (owners, folders) = (HashMap::new(), HashMap::default());
@@ -191,7 +196,7 @@ impl IndexedFiles {
     }
 
     fn pending_changes<'a>(&self, target: &RefreshTarget<'a>) -> Option<PendingChanges<'a>> {
-        let histories = target.session_files;
+        let all_session_files = target.session_files;
         let mut seen = 0;
         let mut is_same = |file: &TranscriptFile| {
             let known = self.files.get(&path_hash(&file.path));
@@ -199,24 +204,27 @@ impl IndexedFiles {
             known.is_some_and(|known| known.is_unchanged(file))
         };
         // Every file is looked at, also after the first that changed.
-        let changed: Vec<bool> =
-            histories.iter().map(|history| history.files.iter().filter(|file| !is_same(file)).count() > 0).collect();
+        let changed: Vec<bool> = all_session_files
+            .iter()
+            .map(|session_files| session_files.files.iter().filter(|file| !is_same(file)).count() > 0)
+            .collect();
         let there = self.files.iter().filter(|(_, file)| !file.is_gone);
         let mut unseen: HashSet<i64> = HashSet::new();
         if seen < there.clone().count() {
             unseen.extend(there.map(|(id, _)| id));
-            for file in histories.iter().flat_map(|history| &history.files) {
+            for file in all_session_files.iter().flat_map(|session_files| &session_files.files) {
                 unseen.remove(&path_hash(&file.path));
             }
             unseen.retain(|id| !target.unlisted_files.contains(id));
         }
-        // A session that lost a file is read anew.
+        // A session that lost a file is read again.
         let lost: HashSet<i64> = unseen.iter().filter_map(|id| Some(self.files.get(id)?.session_row_id)).collect();
-        let lost = |history: &SessionFiles| {
-            !lost.is_empty() && self.session_row_id(history).is_some_and(|n| lost.contains(&n))
+        let lost = |session_files: &SessionFiles| {
+            !lost.is_empty() && self.session_row_id(session_files).is_some_and(|n| lost.contains(&n))
         };
-        let sessions = histories.iter().zip(changed).filter(|(history, changed)| *changed || lost(history));
-        let sessions: Vec<&SessionFiles> = sessions.map(|(history, _)| history).collect();
+        let sessions =
+            all_session_files.iter().zip(changed).filter(|(session_files, changed)| *changed || lost(session_files));
+        let sessions: Vec<&SessionFiles> = sessions.map(|(session_files, _)| session_files).collect();
         let gone: Vec<i64> = unseen.into_iter().collect();
         let reprice = self.price_fingerprint != Some(target.price_fingerprint.cast_signed());
         let kept = self.archive_bytes.unwrap_or_default().cast_unsigned();
@@ -243,14 +251,14 @@ impl ListingHints for IndexedFiles {
     }
 }
 
-/// A path as a number.
+/// Hashes a path to its row id.
 fn path_hash(path: &Path) -> i64 {
     stable_hash(path.as_os_str().as_encoded_bytes()).cast_signed()
 }
 
 fn apply_changes(
     catalogue: &mut Catalogue,
-    known: &IndexedFiles,
+    indexed: &IndexedFiles,
     changes: PendingChanges<'_>,
     progress: ProgressCallback<'_>,
 ) -> rusqlite::Result<Vec<FileError>> {
@@ -260,24 +268,24 @@ fn apply_changes(
     let mut errors = Vec::new();
     {
         let mut db = lock(&db);
-        let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for file in &changes.gone_files {
-            mark_file_gone(&change, *file)?;
+            mark_file_gone(&transaction, *file)?;
         }
         for session in kept.sessions {
-            vanished::import_session(&change, session)?;
+            vanished::import_session(&transaction, session)?;
         }
         if let Some(read) = kept.read_to {
             let value = read.cast_signed();
-            change.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('kept', ?)", [value])?;
+            transaction.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('kept', ?)", [value])?;
         }
         if changes.must_reprice {
-            change.execute("INSERT OR IGNORE INTO changed (session) SELECT id FROM session WHERE NOT gone", [])?;
+            transaction.execute("INSERT OR IGNORE INTO changed (session) SELECT id FROM session WHERE NOT gone", [])?;
             let value = prices.fingerprint().cast_signed();
-            change.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('prices', ?)", [value])?;
-            reprice_sessions(&change, &prices)?;
+            transaction.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('prices', ?)", [value])?;
+            reprice_sessions(&transaction, &prices)?;
         }
-        change.commit()?;
+        transaction.commit()?;
     }
     // Sessions are resumed from rows of earlier passes, so names written in this pass are not
     // needed.
@@ -285,17 +293,17 @@ fn apply_changes(
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::sync_channel::<(&SessionFiles, rusqlite::Result<(FoldedSession, Metrics)>)>(32);
     let work = |send: mpsc::SyncSender<_>| {
-        while let Some(history) = changes.sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let state = match known.resumable_session(history, &changes.gone_files) {
-                Some(session) => load_fold_state(&lock(&db), &interned, session, history),
+        while let Some(session_files) = changes.sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let state = match indexed.resumable_session(session_files, &changes.gone_files) {
+                Some(session) => load_fold_state(&lock(&db), &interned, session, session_files),
                 None => Ok(None),
             };
             let folded = state.map(|state| {
-                let folded = fold_session(history, state);
+                let folded = fold_session(session_files, state);
                 let metrics = folded.metrics.finish(&prices);
                 (folded, metrics)
             });
-            if send.send((*history, folded)).is_err() {
+            if send.send((*session_files, folded)).is_err() {
                 return;
             }
         }
@@ -307,50 +315,50 @@ fn apply_changes(
             scope.spawn(|| work(send));
         }
         drop(send);
-        // Dropped at an error, so that no worker waits for ever.
+        // Dropped on an error, so that no worker blocks on the channel.
         let receive = receive;
         let mut done = 0;
         while let Ok(first) = receive.recv() {
             let mut db = lock(&db);
-            let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let begun = Instant::now();
+            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let started = Instant::now();
             let mut more = Some(first);
-            while let Some((history, folded)) = more {
+            while let Some((session_files, folded)) = more {
                 let (mut folded, metrics) = folded?;
                 errors.append(&mut folded.errors);
-                write_session(&change, history, folded, metrics)?;
+                write_session(&transaction, session_files, folded, metrics)?;
                 done += 1;
                 progress(done, changes.sessions.len());
-                // A worker may wait for the database: let it have its turn.
+                // Commit soon: a worker may wait for the connection.
                 more =
-                    if begun.elapsed() < COMMIT_INTERVAL { receive.recv_timeout(RECEIVE_TIMEOUT).ok() } else { None };
+                    if started.elapsed() < COMMIT_INTERVAL { receive.recv_timeout(RECEIVE_TIMEOUT).ok() } else { None };
             }
-            change.commit()?;
+            transaction.commit()?;
         }
         let mut db = lock(&db);
-        let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        crediting::credit_changed(&change, &prices)?;
-        change.commit()
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        crediting::credit_changed(&transaction, &prices)?;
+        transaction.commit()
     })?;
     Ok(errors)
 }
 
-/// What is kept of vanished files and not yet in the database.
+/// Usage of deleted files that is not in the database yet.
 struct ArchivedUsage {
     sessions: Vec<VanishedSession>,
-    /// How far the kept usage was read.
+    /// Offset up to which the archive was read; `None` if it was not read.
     read_to: Option<u64>,
 }
 
-/// Keeps what was counted of the files that are gone, and reads what is kept. Done before
-/// the files are forgotten, so that a command killed in between loses nothing.
+/// Archives the usage of deleted files and reads what others archived. This happens before the
+/// files are removed from the database, so that a killed command loses nothing.
 fn archive_vanished(catalogue: &mut Catalogue, changes: &PendingChanges<'_>) -> rusqlite::Result<ArchivedUsage> {
     let lost = vanished::sessions_to_archive(&catalogue.store.db, &changes.gone_files, &catalogue.config_dirs)?;
     let Some(usage) = &catalogue.archive else { return Ok(ArchivedUsage { sessions: lost, read_to: None }) };
     if lost.is_empty() && changes.archive_offset.is_none() {
         return Ok(ArchivedUsage { sessions: Vec::new(), read_to: None });
     }
-    // What others appended meanwhile is read the next time.
+    // What others append from here on is read by the next refresh.
     let len = usage.len();
     let appended = if lost.is_empty() { Ok(()) } else { usage.append(&lost) };
     let read = match changes.archive_offset {
@@ -373,35 +381,35 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl IndexedFiles {
-    /// The session's number.
-    fn session_row_id(&self, history: &SessionFiles) -> Option<i64> {
-        history.files.iter().find_map(|file| Some(self.files.get(&path_hash(&file.path))?.session_row_id))
+    /// Row id of the session; `None` if it is new.
+    fn session_row_id(&self, session_files: &SessionFiles) -> Option<i64> {
+        session_files.files.iter().find_map(|file| Some(self.files.get(&path_hash(&file.path))?.session_row_id))
     }
 
-    /// The session's number, when nothing speaks against going on with it: its files
-    /// are the same, longer or new.
-    fn resumable_session(&self, history: &SessionFiles, gone: &[i64]) -> Option<i64> {
-        let number = self.session_row_id(history)?;
+    /// Row id of the session if it can be continued: each of its files is unchanged, longer
+    /// or new. `None` if it must be read from the start.
+    fn resumable_session(&self, session_files: &SessionFiles, gone: &[i64]) -> Option<i64> {
+        let number = self.session_row_id(session_files)?;
         let goes_on = |file: &TranscriptFile| match self.files.get(&path_hash(&file.path)) {
             None => true,
             Some(known) if known.session_row_id != number || known.is_gone => false,
-            // As large as before but written later: what was read may be other words now.
+            // A file of the same size that was modified may have other content.
             Some(known) => {
                 let is_longer = known.bytes < file.bytes.cast_signed() && known.bytes >= 0;
                 known.is_unchanged(file) || is_longer && known.inode == file.inode.cast_signed()
             }
         };
         let lost = gone.iter().any(|id| self.files.get(id).is_some_and(|file| file.session_row_id == number));
-        (!lost && history.files.iter().all(goes_on)).then_some(number)
+        (!lost && session_files.files.iter().all(goes_on)).then_some(number)
     }
 }
 
-/// Where counting a session goes on.
+/// Loads the stored state of a session; `None` if it is missing or damaged.
 fn load_fold_state(
     db: &Connection,
     interned: &message_rows::InternedTexts,
     session: i64,
-    history: &SessionFiles,
+    session_files: &SessionFiles,
 ) -> rusqlite::Result<Option<FoldState>> {
     let known = db
         .prepare_cached("SELECT story, searches, begins FROM session JOIN story ON session = id WHERE id = ?")?
@@ -414,10 +422,10 @@ fn load_fold_state(
         return Ok(None);
     };
     let kept = message_rows::session_messages(db, interned, session)?;
-    let messages = kept.into_iter().map(|kept| kept.usage).collect();
+    let messages = kept.into_iter().map(|row| row.usage).collect();
     let mut marks = Vec::new();
     let mut select = db.prepare_cached("SELECT counted, tail FROM file WHERE id = ? AND session = ?")?;
-    for file in &history.files {
+    for file in &session_files.files {
         let mark = select.query_row(params![path_hash(&file.path), session], |row| {
             let [offset, tail] = [row.get::<_, i64>(0)?, row.get(1)?].map(i64::cast_unsigned);
             Ok(ReadPosition { offset, tail_hash: tail })
@@ -433,16 +441,20 @@ fn load_fold_state(
     }))
 }
 
-/// Writes a session as it is now.
+/// Writes a session after reading its new lines.
+///
+/// Only changed messages are written. If the session was read from the start, its old rows are
+/// deleted first and their keys queued for crediting, because other sessions may hold copies.
+/// A file that could not be read gets a size of -1, so that the next refresh reads it again.
 fn write_session(
     db: &Connection,
-    history: &SessionFiles,
+    session_files: &SessionFiles,
     folded: FoldedSession,
     metrics: Metrics,
 ) -> rusqlite::Result<()> {
     let FoldedSession { metrics: mut session, started_at: begins, positions: marks, is_full_read: is_whole, .. } =
         folded;
-    let whose = session_location(history);
+    let whose = session_location(session_files);
     let json = |value: serde_json::Result<String>| value.unwrap_or_else(|_| "{}".to_owned());
     let number: i64 = db
         .prepare_cached(
@@ -450,7 +462,7 @@ fn write_session(
              ON CONFLICT (place) DO UPDATE SET (begins, gone) = (excluded.begins, 0) RETURNING id",
         )?
         .query_row(
-            params![whose, history.id.as_str(), &*history.project, begins.map(Timestamp::as_millisecond)],
+            params![whose, session_files.id.as_str(), &*session_files.project, begins.map(Timestamp::as_millisecond)],
             |row| row.get(0),
         )?;
     db.prepare_cached("INSERT OR REPLACE INTO story (session, story, searches, listed) VALUES (?, ?, ?, ?)")?.execute(
@@ -458,20 +470,21 @@ fn write_session(
             number,
             json(serde_json::to_string(session.state())),
             json(serde_json::to_string(session.usage_mut().searches())),
-            ListedSession::new(history, metrics).to_stored(),
+            ListedSession::new(session_files, metrics).to_stored(),
         ],
     )?;
     if is_whole {
         queue_recredit(db, number)?;
         delete_messages(db, number)?;
     }
-    let mut learn = db.prepare_cached("INSERT OR REPLACE INTO agent (session, id, kind, turn) VALUES (?, ?, ?, ?)")?;
+    let mut insert_subagent =
+        db.prepare_cached("INSERT OR REPLACE INTO agent (session, id, kind, turn) VALUES (?, ?, ?, ?)")?;
     for (id, agent) in session.subagents() {
-        learn.execute(params![number, id, agent.agent_type, agent.turn])?;
+        insert_subagent.execute(params![number, id, agent.agent_type, agent.turn])?;
     }
-    let tally = session.usage_mut();
-    for at in tally.changed_messages().to_vec() {
-        message_rows::write_message(db, number, at, &tally.messages()[at])?;
+    let usage = session.usage_mut();
+    for index in usage.changed_messages().to_vec() {
+        message_rows::write_message(db, number, index, &usage.messages()[index])?;
     }
     db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?.execute([number])?;
     let mut upsert = db.prepare_cached(
@@ -481,8 +494,8 @@ fn write_session(
          = (excluded.session, excluded.inode, excluded.bytes, excluded.modified, excluded.counted, excluded.tail, 0,
             CASE WHEN ? AND indexed <> 0 THEN -1 ELSE indexed END)",
     )?;
-    for (file, mark) in history.files.iter().zip(marks) {
-        // What could not be read is tried again the next time.
+    for (file, mark) in session_files.files.iter().zip(marks) {
+        // -1: read again by the next refresh.
         let bytes = mark.map_or(-1, |_| file.bytes.cast_signed());
         let ReadPosition { offset, tail_hash: tail } = mark.unwrap_or_default();
         let [inode, offset, tail] = [file.inode, offset, tail].map(u64::cast_signed);
@@ -490,19 +503,19 @@ fn write_session(
             path_hash(&file.path),
             path_to_sql(&file.path),
             number,
-            file.is_subagent && file.path.parent() == Some(&*history.folder),
+            file.is_subagent && file.path.parent() == Some(&*session_files.folder),
             inode,
             bytes,
             file.modified,
             offset,
             tail,
-            // What was read from the start may say something else now.
+            // A file that was read from the start may have other content.
             is_whole,
         ])?;
     }
-    if let Some(modified) = history.subagents_modified {
-        let folder = history.subagents_folder();
-        let inside = history.files.iter().filter(|file| file.path.parent() == Some(&folder));
+    if let Some(modified) = session_files.subagents_modified {
+        let folder = session_files.subagents_folder();
+        let inside = session_files.files.iter().filter(|file| file.path.parent() == Some(&folder));
         let names: Vec<_> = inside.filter_map(|file| file.path.file_name()?.to_str()).collect();
         db.prepare_cached("INSERT OR REPLACE INTO folder (id, modified, names) VALUES (?, ?, ?)")?.execute(params![
             path_hash(&folder),
@@ -513,12 +526,12 @@ fn write_session(
     Ok(())
 }
 
-/// What tells a session from one of the same id in another folder.
-pub(super) fn session_location(history: &SessionFiles) -> String {
-    format!("{}\0{}", history.folder.to_string_lossy(), history.id)
+/// Identifies a session: the same id may occur in several folders.
+pub(super) fn session_location(session_files: &SessionFiles) -> String {
+    format!("{}\0{}", session_files.folder.to_string_lossy(), session_files.id)
 }
 
-/// Has the keys of a session credited anew.
+/// Queues the keys of a session for crediting.
 fn queue_recredit(db: &Connection, session: i64) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT OR IGNORE INTO touched (key) SELECT key FROM message WHERE session = ? AND key IS NOT NULL",
@@ -527,7 +540,7 @@ fn queue_recredit(db: &Connection, session: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Marks a file that is gone, and its session when that was the last.
+/// Marks a file as deleted, and its session if that was its last file.
 fn mark_file_gone(db: &Connection, file: i64) -> rusqlite::Result<()> {
     let session: i64 = db
         .prepare_cached("UPDATE file SET gone = 1 WHERE id = ? RETURNING session")?
@@ -539,7 +552,7 @@ fn mark_file_gone(db: &Connection, file: i64) -> rusqlite::Result<()> {
     }
     queue_recredit(db, session)?;
     if !is_left {
-        // What was counted of it is kept beside.
+        // Its usage is in the archive.
         delete_messages(db, session)?;
     }
     db.prepare_cached("INSERT OR IGNORE INTO changed (session) VALUES (?)")?.execute([session])?;
@@ -554,7 +567,7 @@ fn delete_messages(db: &Connection, session: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Counts the money of every session anew.
+/// Computes the cost of every session with new prices.
 fn reprice_sessions(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
     let texts = message_rows::InternedTexts::load(db)?;
     let mut select = db.prepare("SELECT session, story, listed FROM story")?;
@@ -562,7 +575,7 @@ fn reprice_sessions(db: &Connection, prices: &Prices) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         let Ok(story) = serde_json::from_str(row.get_ref(1)?.as_str()?) else { continue };
-        let messages = message_rows::session_messages(db, &texts, id)?.into_iter().map(|kept| kept.usage).collect();
+        let messages = message_rows::session_messages(db, &texts, id)?.into_iter().map(|row| row.usage).collect();
         let metrics =
             MetricsBuilder::from_state(story, UsageTally::from_messages(messages, HashMap::new())).finish(prices);
         if let Some(listed) = ListedSession::from_stored(row.get_ref(2)?.as_str()?, Some(metrics)) {

@@ -17,10 +17,10 @@ use crate::line_text::{TextExtractor, ToolNameByCall};
 use crate::store::path_from_sql;
 use crate::tokenizer::{Words, append_words};
 
-/// So many bytes of words are kept at a time.
+/// Bytes of words written in one transaction.
 const MAX_BATCH_BYTES: usize = 16 << 20;
 
-/// A file with words that are not yet indexed.
+/// A file with lines that are not indexed yet.
 struct IndexingJob {
     file: i64,
     path: PathBuf,
@@ -28,17 +28,17 @@ struct IndexingJob {
     end_offset: u64,
     lines_before: u64,
     tool_names: ToolNameByCall,
-    /// Whether what was indexed of it is no longer what it says.
+    /// Whether the file was rewritten, so that its indexed text must be deleted.
     is_stale: bool,
 }
 
-/// Some lines of a file, as words.
+/// The words of some lines of a file.
 #[derive(Default)]
 struct TextBatch {
     file: i64,
     is_stale: bool,
     documents: Vec<TextDocument>,
-    /// How many bytes of the file these lines are, and where they end.
+    /// Size of these lines in bytes; `end_offset` is where they end.
     bytes: u64,
     end_offset: u64,
     last_line: u64,
@@ -55,7 +55,7 @@ struct TextDocument {
     words: Words,
 }
 
-/// Indexes what is new.
+/// Indexes new lines: one thread reads, this one writes.
 pub(super) fn update_text_index(
     catalogue: &mut Catalogue,
     progress: ProgressCallback<'_>,
@@ -70,7 +70,7 @@ pub(super) fn update_text_index(
     let (send, receive) = mpsc::sync_channel::<Result<TextBatch, FileError>>(4);
     let work = |send: mpsc::SyncSender<_>| {
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let read = read_batches(job, |portion| send.send(Ok(portion)).is_ok());
+            let read = read_batches(job, |batch| send.send(Ok(batch)).is_ok());
             if let Err(error) = read
                 && send.send(Err(error)).is_err()
             {
@@ -80,29 +80,29 @@ pub(super) fn update_text_index(
     };
     let mut errors = Vec::new();
     std::thread::scope(|scope| {
-        // Reading is quick; writing is what takes long, and one does that.
+        // One reader is enough, because writing takes longer.
         let send = send;
         scope.spawn(|| work(send));
-        // Dropped at an error, so that the reader does not wait for ever.
+        // Dropped on an error, so that the reader does not block on the channel.
         let receive = receive;
         let mut done = 0;
         let db = &mut catalogue.store.db;
         while let Ok(first) = receive.recv() {
-            let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let (mut bytes, mut more) = (0, Some(first));
-            while let Some(portion) = more {
-                match portion {
-                    Ok(portion) => {
-                        bytes += portion.documents.iter().map(|doc| doc.words.len()).sum::<usize>();
-                        done += portion.bytes;
-                        write_batch(&change, portion)?;
+            while let Some(batch) = more {
+                match batch {
+                    Ok(batch) => {
+                        bytes += batch.documents.iter().map(|doc| doc.words.len()).sum::<usize>();
+                        done += batch.bytes;
+                        write_batch(&transaction, batch)?;
                         progress(done as usize / 1_000_000, (all / 1_000_000) as usize + 1);
                     }
                     Err(error) => errors.push(error),
                 }
                 more = if bytes < MAX_BATCH_BYTES { receive.recv().ok() } else { None };
             }
-            change.commit()?;
+            transaction.commit()?;
         }
         Ok::<(), rusqlite::Error>(())
     })?;
@@ -133,15 +133,15 @@ fn pending_jobs(db: &Connection) -> rusqlite::Result<Vec<IndexingJob>> {
     jobs.collect()
 }
 
-/// Reads the words of a file, a portion at a time.
-fn read_batches(job: &IndexingJob, mut hand: impl FnMut(TextBatch) -> bool) -> Result<(), FileError> {
+/// Reads the words of a file in batches; stops if `visit` returns false.
+fn read_batches(job: &IndexingJob, mut visit: impl FnMut(TextBatch) -> bool) -> Result<(), FileError> {
     let open = |source| FileError::Open { path: job.path.clone(), source };
     let mut input = File::open(&job.path).map_err(open)?;
     input.seek(SeekFrom::Start(job.start_offset)).map_err(open)?;
     let mut lines = LineReader::new(input.take(job.end_offset.saturating_sub(job.start_offset)));
     let mut reader = TextExtractor::new(&job.path, job.tool_names.clone());
     let start = |is_stale| TextBatch { file: job.file, is_stale, ..TextBatch::default() };
-    let mut portion = start(job.is_stale);
+    let mut batch = start(job.is_stale);
     let (mut bytes, mut line, mut since) = (0, job.lines_before, job.start_offset);
     loop {
         let offset = job.start_offset + lines.offset();
@@ -154,19 +154,19 @@ fn read_batches(job: &IndexingJob, mut hand: impl FnMut(TextBatch) -> bool) -> R
             let text = replace_lone_surrogates(&text);
             if let Ok(view) = View::read(&text) {
                 let time = view.timestamp.as_deref().and_then(parse_timestamp).map(|time| time.as_millisecond());
-                for (block, said) in reader.line_texts(&view, &text).into_iter().enumerate() {
-                    let words = append_words(&said.text);
+                for (block, text) in reader.line_texts(&view, &text).into_iter().enumerate() {
+                    let words = append_words(&text.text);
                     bytes += words.len();
-                    let (kind, tool) = (said.kind as i64, said.tool);
-                    portion.documents.push(TextDocument { line, offset, text_index: block, kind, tool, time, words });
+                    let (kind, tool) = (text.kind as i64, text.tool);
+                    batch.documents.push(TextDocument { line, offset, text_index: block, kind, tool, time, words });
                 }
             }
         }
         if is_end || bytes >= MAX_BATCH_BYTES {
             let to = if is_end { job.end_offset } else { job.start_offset + lines.offset() };
-            let full = std::mem::replace(&mut portion, start(false));
+            let full = std::mem::replace(&mut batch, start(false));
             let calls = reader.tool_names.clone();
-            if !hand(TextBatch { bytes: to - since, end_offset: to, last_line: line, tool_names: calls, ..full })
+            if !visit(TextBatch { bytes: to - since, end_offset: to, last_line: line, tool_names: calls, ..full })
                 || is_end
             {
                 return Ok(());
@@ -176,24 +176,24 @@ fn read_batches(job: &IndexingJob, mut hand: impl FnMut(TextBatch) -> bool) -> R
     }
 }
 
-fn write_batch(db: &Connection, portion: TextBatch) -> rusqlite::Result<()> {
-    let TextBatch { file, is_stale, documents: docs, end_offset: to, last_line: line, tool_names: calls, .. } = portion;
+fn write_batch(db: &Connection, batch: TextBatch) -> rusqlite::Result<()> {
+    let TextBatch { file, is_stale, documents: docs, end_offset: to, last_line: line, tool_names: calls, .. } = batch;
     if is_stale {
         let old = "SELECT id FROM said WHERE file = ?";
         db.prepare_cached(&format!("DELETE FROM text WHERE rowid IN ({old})"))?.execute([file])?;
         db.prepare_cached("DELETE FROM said WHERE file = ?")?.execute([file])?;
     }
-    // Numbered here: a statement that returns a row makes the index sort in what it
-    // has gathered, each time.
+    // Ids are assigned here, because a statement that returns a row makes FTS5 flush its
+    // buffer each time.
     let last: Option<i64> = db.prepare_cached("SELECT max(id) FROM said")?.query_row([], |row| row.get(0))?;
-    let mut place = db.prepare_cached(
+    let mut insert = db.prepare_cached(
         "INSERT INTO said (id, file, line, offset, block, kind, tool, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     let mut index = db.prepare_cached("INSERT INTO text (rowid, words, wholes) VALUES (?, ?, ?)")?;
     for (id, doc) in (last.unwrap_or_default() + 1..).zip(docs) {
         let TextDocument { line, offset, text_index: block, kind, tool, time, words } = doc;
         let [line, offset, block] = [line, offset, block as u64].map(u64::cast_signed);
-        place.execute(params![id, file, line, offset, block, kind, tool, time])?;
+        insert.execute(params![id, file, line, offset, block, kind, tool, time])?;
         index.execute(params![id, words.parts, words.wholes])?;
     }
     let calls = serde_json::to_string(&calls).unwrap_or_default();

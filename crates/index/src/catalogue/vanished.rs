@@ -1,4 +1,4 @@
-//! Sessions whose files are gone: what was counted of them stays.
+//! Sessions with deleted files: their usage is archived and counted on.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -11,9 +11,8 @@ use crate::listed_session::ListedSession;
 use crate::message_copies;
 use crate::usage_archive::{VanishedMessage, VanishedSession};
 
-/// What was counted of the sessions that lose these files. Of a session that keeps some
-/// of its files all messages are returned: those that are still in a file are credited
-/// to that.
+/// The usage to archive when these files are deleted. If a session keeps some of its files, all
+/// its messages are archived; those still in a file are credited to that file.
 pub(super) fn sessions_to_archive(
     db: &Connection,
     files: &[i64],
@@ -24,17 +23,17 @@ pub(super) fn sessions_to_archive(
         let mut select = db.prepare_cached("SELECT session FROM file WHERE id = ?")?;
         sessions.extend(select.query_row([file], |row| row.get::<_, i64>(0)).optional()?);
     }
-    let texts = InternedTexts::load(db)?;
-    let mut lost = Vec::new();
+    let interned = InternedTexts::load(db)?;
+    let mut sessions_to_archive = Vec::new();
     for session in sessions {
-        lost.extend(session_to_archive(db, &texts, session, dirs)?);
+        sessions_to_archive.extend(session_to_archive(db, &interned, session, dirs)?);
     }
-    Ok(lost)
+    Ok(sessions_to_archive)
 }
 
 fn session_to_archive(
     db: &Connection,
-    texts: &InternedTexts,
+    interned: &InternedTexts,
     session: i64,
     dirs: &[PathBuf],
 ) -> rusqlite::Result<Option<VanishedSession>> {
@@ -49,12 +48,12 @@ fn session_to_archive(
     let agents = load_subagents(db, session)?;
     let kept = match session_row_id(db, &vanished_location(dir, &listed))? {
         Some(vanished) => {
-            message_rows::session_messages(db, texts, vanished)?.into_iter().map(|kept| kept.usage).collect()
+            message_rows::session_messages(db, interned, vanished)?.into_iter().map(|kept| kept.usage).collect()
         }
         None => Vec::new(),
     };
     let known = KnownMessages::new(&kept);
-    let messages: Vec<VanishedMessage> = message_rows::session_messages(db, texts, session)?
+    let messages: Vec<VanishedMessage> = message_rows::session_messages(db, interned, session)?
         .iter()
         .map(|kept| &kept.usage)
         .filter(|message| message.has_usage && !known.contains(message))
@@ -80,8 +79,8 @@ fn load_subagents(db: &Connection, session: i64) -> rusqlite::Result<HashMap<Str
         .collect()
 }
 
-/// Puts what was kept of a session beside the others; messages that are there already,
-/// or in a file, add nothing.
+/// Imports an archived session. Messages that were imported before are skipped; those that are
+/// also in a file are credited to the file.
 pub(super) fn import_session(db: &Connection, kept: VanishedSession) -> rusqlite::Result<()> {
     let listed = &kept.session;
     let session: i64 = db
@@ -103,10 +102,10 @@ pub(super) fn import_session(db: &Connection, kept: VanishedSession) -> rusqlite
     let new = kept.messages.into_iter().map(VanishedMessage::into_usage).filter(|message| !known.contains(message));
     for (n, message) in (there.len()..).zip(new) {
         if let Some(kind) = &message.agent {
-            // The type stands for the id; the turn is the message's.
-            let mut learn =
+            // The message names the type instead of an id, and has its own turn.
+            let mut insert_subagent =
                 db.prepare_cached("INSERT OR IGNORE INTO agent (session, id, kind, turn) VALUES (?1, ?2, ?2, 0)")?;
-            learn.execute(params![session, &**kind])?;
+            insert_subagent.execute(params![session, &**kind])?;
         }
         message_rows::write_message(db, session, n, &message)?;
     }
@@ -114,7 +113,7 @@ pub(super) fn import_session(db: &Connection, kept: VanishedSession) -> rusqlite
     Ok(())
 }
 
-/// What tells a session's deleted part from the session, in a database.
+/// Value of `place` for the deleted part of a session.
 fn vanished_location(dir: &std::path::Path, listed: &ListedSession) -> String {
     format!("{}\0{}\0{}\0vanished", dir.to_string_lossy(), listed.project, listed.session_id)
 }
@@ -123,17 +122,17 @@ fn session_row_id(db: &Connection, place: &str) -> rusqlite::Result<Option<i64>>
     db.prepare_cached("SELECT id FROM session WHERE place = ?")?.query_row([place], |row| row.get(0)).optional()
 }
 
-/// Messages that are known, by key and marks.
+/// Known messages by key and copy mark.
 struct KnownMessages<'a>(HashMap<(Option<u64>, u64), &'a MessageUsage>);
 
 impl<'a> KnownMessages<'a> {
-    /// Where a message is known in several versions, the last counts.
+    /// If a message is known in several versions, the last one counts.
     fn new(messages: &'a [MessageUsage]) -> Self {
         Self(messages.iter().flat_map(|known| known.copy_marks().map(move |mark| ((known.key, mark), known))).collect())
     }
 
-    /// Whether a message is known with all that is said of it here: a file may have said
-    /// more after part of its session was kept.
+    /// Whether a message is known with the same usage. A file may have grown after part of its
+    /// session was archived.
     fn contains(&self, message: &MessageUsage) -> bool {
         let mut known = message.copy_marks().filter_map(|mark| self.0.get(&(message.key, mark)));
         known.any(|known| !message_copies::differs_from_own(known, &MessageUsage::merge_copies(&[known, message])))

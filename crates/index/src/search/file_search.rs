@@ -1,4 +1,4 @@
-//! Searching the files themselves, without the index.
+//! Searches the files without the index.
 
 use std::fs::File;
 use std::io;
@@ -18,11 +18,11 @@ use super::{Hit, Query, agent_name, read_line_at, snippet};
 use crate::line_text::{LineText, TextExtractor, TextKind, ToolNameByCall};
 use crate::terms::{PatternError, SearchTerms, TermMatch};
 
-/// What to look for in the files themselves.
+/// A pattern to search files for.
 #[derive(Debug)]
 pub struct Pattern {
     text_pattern: TextPattern,
-    /// Matches the bytes of every line that may hold it; `None` if any line may.
+    /// Matches the bytes of lines that may match; `None` if every line must be parsed.
     line_matcher: Option<RegexMatcher>,
 }
 
@@ -32,11 +32,11 @@ enum TextPattern {
     Terms(SearchTerms),
 }
 
-/// No more than this many matches are marked in one text.
+/// Largest number of matches marked in one text.
 const MAX_MATCHES_PER_TEXT: usize = 64;
 
 impl Pattern {
-    /// This very text, with its case.
+    /// Matches exactly this text, with its case.
     pub fn exact(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);
@@ -46,8 +46,8 @@ impl Pattern {
         Ok(Self { text_pattern: TextPattern::Regex(said), line_matcher: json_line_matcher(text, false) })
     }
 
-    /// Whatever a regular expression matches in what was said. `^` and `$` match at the
-    /// lines of a text.
+    /// Matches a regular expression in the texts of lines. `^` and `$` match at line breaks of
+    /// a text.
     pub fn regex(pattern: &str) -> Result<Self, PatternError> {
         if pattern.is_empty() {
             return Err(PatternError::Empty);
@@ -57,13 +57,13 @@ impl Pattern {
         Ok(Self { text_pattern: TextPattern::Regex(said), line_matcher: None })
     }
 
-    /// What the index is asked for, found without it.
+    /// Matches the same texts as a search of the index.
     pub fn from_terms(terms: SearchTerms) -> Self {
         let line = terms.longest_required_text().and_then(|text| json_line_matcher(text, true));
         Self { text_pattern: TextPattern::Terms(terms), line_matcher: line }
     }
 
-    /// Where it is in a text; `None` if it is not there.
+    /// Matches in a text; `None` if there are none.
     fn find_matches(&self, text: &str) -> Option<Vec<TermMatch>> {
         match &self.text_pattern {
             TextPattern::Terms(terms) => terms.find_matches(text),
@@ -75,8 +75,8 @@ impl Pattern {
     }
 }
 
-/// Matches a text as it may be written in JSON: characters as they are or escaped. Only its
-/// longest piece without white space counts, which is enough to choose lines.
+/// Matches a text as JSON may write it, plain or escaped. Uses only its longest part without
+/// white space, which is enough to select lines.
 fn json_line_matcher(text: &str, any_case: bool) -> Option<RegexMatcher> {
     const MAX_CHARS: usize = 64;
     let mut pattern = String::new();
@@ -97,17 +97,17 @@ fn json_line_matcher(text: &str, any_case: bool) -> Option<RegexMatcher> {
     RegexMatcherBuilder::new().case_insensitive(any_case).line_terminator(Some(b'\n')).build(&pattern).ok()
 }
 
-/// A line of a session's files that may hold what is looked for.
+/// A line of a session that may match.
 #[derive(Debug, Clone)]
 pub struct MatchingLine {
-    /// Which of the session's files.
+    /// Index of the file in the session.
     file_index: usize,
     line: u64,
     offset: u64,
 }
 
-/// Looks for a pattern in the files of a session. Where it can be, lines are only looked
-/// at, not parsed: [`hits_in_line`] says what they hold.
+/// Finds lines of a session that may match, without parsing them if possible; also returns the
+/// files that could not be read. [`hits_in_line`] then tests each line.
 pub fn matching_lines(history: &SessionFiles, pattern: &Pattern) -> (Vec<MatchingLine>, Vec<FileError>) {
     let (mut places, mut errors) = (Vec::new(), Vec::new());
     for (file, found) in history.files.iter().enumerate() {
@@ -121,7 +121,7 @@ pub fn matching_lines(history: &SessionFiles, pattern: &Pattern) -> (Vec<Matchin
     (places, errors)
 }
 
-/// What a place holds of what is looked for.
+/// The hits in a line; empty if it does not match.
 pub fn hits_in_line(history: &SessionFiles, place: &MatchingLine, pattern: &Pattern, query: &Query) -> Vec<Hit> {
     let path = &history.files[place.file_index].path;
     let Ok(line) = read_line_at(path, place.offset) else { return Vec::new() };
@@ -156,14 +156,14 @@ fn new_searcher() -> Searcher {
     SearcherBuilder::new().binary_detection(BinaryDetection::none()).line_number(true).build()
 }
 
-/// Gathers the lines that match.
+/// Collects matching lines.
 struct MatchCollector<'a> {
     file: usize,
     places: &'a mut Vec<MatchingLine>,
 }
 
 impl MatchCollector<'_> {
-    /// Reads every line: what is said may look quite different in its file.
+    /// Parses every line, because JSON may write a text in many ways.
     fn scan_all_lines(&mut self, path: &Path, pattern: &Pattern) -> io::Result<()> {
         let mut lines = LineReader::new(File::open(path)?);
         let mut reader = TextExtractor::new(path, ToolNameByCall::new());
@@ -190,7 +190,7 @@ impl Sink for &mut MatchCollector<'_> {
     }
 }
 
-/// The tool that a result answers: its call stands above it in the file.
+/// Name of the tool that a result belongs to, from its call earlier in the file.
 fn tool_name_for_result(path: &Path, view: &View<'_>) -> Option<String> {
     let content = view.message.as_ref()?.content.as_ref()?;
     let call = content.blocks().iter().find_map(|block| block.tool_use_id.as_deref())?;

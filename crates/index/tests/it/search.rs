@@ -316,7 +316,7 @@ fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
         exact(text, &["e2"]);
     }
     exact("\\bdiv\\b", &[]);
-    // Bytes of the line that nobody said.
+    // Bytes of the line that no one said.
     exact("tool_result", &[]);
     scan(Pattern::regex("^two").unwrap(), Query::default(), &["e1"]);
     scan(Pattern::regex(r"get\w+ById").unwrap(), Query::default(), &["a2", "u2"]);

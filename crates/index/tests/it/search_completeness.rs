@@ -150,30 +150,37 @@ fn compare(dir: &Path, cache: &Path, queries: &[&'static str]) -> BTreeSet<&'sta
     let mut catalogue = Catalogue::open(cache, &[dir.to_owned()], Prices::bundled()).unwrap();
     catalogue.refresh(&|_, _| ()).unwrap();
     catalogue.index_text(&|_, _| ()).unwrap();
-    let talks = searched_sessions(dir);
+    let conversations = searched_sessions(dir);
     let mut shown = BTreeSet::new();
     for query in queries {
         let hits = search(&catalogue, dir, query).hits;
         assert!(hits.iter().all(|hit| hit.snippet.contains('«')), "{query}");
         let mut opened: HashMap<&Path, HashSet<usize>> = HashMap::new();
         for hit in &hits {
-            let talk = talks.iter().find(|talk| talk.path == hit.path).unwrap();
-            opened.entry(&talk.path).or_default().extend(talk.talk.items_at_line(&talk.items, hit.line));
+            let conversation = conversations.iter().find(|conversation| conversation.path == hit.path).unwrap();
+            opened
+                .entry(&conversation.path)
+                .or_default()
+                .extend(conversation.conversation.items_at_line(&conversation.items, hit.line));
         }
         let (mut found, mut missing) = (HashSet::new(), Vec::new());
-        for talk in &talks {
-            for (n, item) in talk.items.iter().enumerate() {
-                let texts = texts(item, &talk.agents);
+        for conversation in &conversations {
+            for (n, item) in conversation.items.iter().enumerate() {
+                let texts = texts(item, &conversation.agents);
                 let Some(text) = texts.into_iter().find(|text| is_shown(query, text)) else { continue };
                 shown.insert(*query);
-                if opened.get(&*talk.path).is_some_and(|items| items.contains(&n)) {
+                if opened.get(&*conversation.path).is_some_and(|items| items.contains(&n)) {
                     found.insert(text);
                 } else {
-                    missing.push((text, format!("{}:{}", talk.path.display(), item.line)));
+                    missing.push((text, format!("{}:{}", conversation.path.display(), item.line)));
                 }
             }
-            if talk.talk.title().is_some_and(|title| is_shown(query, title)) {
-                assert!(hits.iter().any(|hit| hit.path == talk.path), "{query} is a title of {}", talk.path.display());
+            if conversation.conversation.title().is_some_and(|title| is_shown(query, title)) {
+                assert!(
+                    hits.iter().any(|hit| hit.path == conversation.path),
+                    "{query} is a title of {}",
+                    conversation.path.display()
+                );
                 shown.insert(*query);
             }
         }
@@ -201,7 +208,7 @@ fn search(catalogue: &Catalogue, dir: &Path, text: &str) -> SearchHits {
 
 struct SearchedSession {
     path: PathBuf,
-    talk: Conversation,
+    conversation: Conversation,
     items: Vec<ScreenItem>,
     /// Subagents with files of their own, which are read by themselves.
     agents: HashSet<String>,
@@ -211,9 +218,9 @@ fn searched_sessions(dir: &Path) -> Vec<SearchedSession> {
     let (histories, _) = find::list_session_files(&find::list_project_folders(&[dir.to_owned()]).0, &());
     let files = histories.into_iter().flat_map(|history| history.files);
     let read = files.map(|file| {
-        let talk = load_session(&file.path).unwrap();
+        let conversation = load_session(&file.path).unwrap();
         let agents = find::list_subagents(&file.path).into_iter().map(|agent| agent.agent_id.to_string()).collect();
-        SearchedSession { items: talk.for_ui(), talk, path: file.path, agents }
+        SearchedSession { items: conversation.for_ui(), conversation, path: file.path, agents }
     });
     read.collect()
 }

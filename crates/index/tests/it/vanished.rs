@@ -232,7 +232,7 @@ fn deleting_files_of_a_generated_tree_changes_no_total() {
     });
 }
 
-/// Whoever may read everything sees no folder that cannot be listed.
+/// Any caller that may read everything sees no folder that cannot be listed.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_cannot_be_listed_has_not_vanished_and_hides_no_deletion_elsewhere() {
