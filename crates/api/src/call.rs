@@ -58,12 +58,12 @@ impl ApiCall {
             }
             match self.receiver.recv().await? {
                 Ok(TaskEvent::Forward(event)) => {
-                    match &event {
+                    match &*event {
                         ApiEvent::Withdrawn => self.accumulator = Accumulator::default(),
                         ApiEvent::Completed(response) => self.log_response(response),
                         _ => {}
                     }
-                    return Some(Ok(event));
+                    return Some(Ok(*event));
                 }
                 Ok(TaskEvent::StreamOpened { request_id }) => self.request_id = request_id,
                 Ok(TaskEvent::Stream(event)) => self.handle_stream_event(event),

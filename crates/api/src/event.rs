@@ -73,7 +73,7 @@ pub(crate) enum TaskEvent {
     /// One event of the streamed response.
     Stream(StreamEvent),
     /// An event for the caller as it is.
-    Forward(ApiEvent),
+    Forward(Box<ApiEvent>),
 }
 
 /// Receives the events of the task.
@@ -102,7 +102,7 @@ impl EventSender {
 
     pub(crate) async fn send(&mut self, event: ApiEvent) -> Result<(), ReceiverDropped> {
         self.response_started |= matches!(event, ApiEvent::Started { .. });
-        self.send_task_event(TaskEvent::Forward(event)).await
+        self.send_task_event(TaskEvent::Forward(Box::new(event))).await
     }
 
     pub(crate) async fn open_stream(&mut self, request_id: Option<RequestId>) -> Result<(), ReceiverDropped> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_api::Request;
 use quipu_conversation::{Node, for_api, is_media_too_large_error};
-use quipu_message::stream::TranscriptMirror;
+use quipu_message::TranscriptMirror;
 use quipu_message::system::CompactBoundary;
 use quipu_message::user_assistant::{Assistant, User};
 use quipu_message::{Block, Entry, Line, Maybe, Message, Role, SessionId, Uuid};

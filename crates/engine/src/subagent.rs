@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use quipu_message::TranscriptMirror;
 use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta};
 use quipu_message::hook::{HookInputBase, SubagentStart};
-use quipu_message::stream::TranscriptMirror;
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::values::{TaskState, TaskType};

@@ -100,7 +100,7 @@ wire! {
 }
 
 wire! {
-    /// Token budget that the model is told for a whole task.
+    /// Token budget of a whole task, which the API passes on to the model.
     pub struct TaskBudget {
         /// `tokens`, the only kind.
         kind: req String = "type",

@@ -13,7 +13,7 @@ pub use details::{EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails}
 pub use for_model::system_reminder;
 
 wire! {
-    /// An `attachment` line. It stands in the chain of parents: the parent of an
+    /// An `attachment` line. It is part of the chain of parents: the parent of an
     /// answer is usually an attachment, not the prompt.
     pub struct AttachmentEntry ["type" = "attachment"] with envelope: Envelope {
         /// What is attached.

@@ -14,7 +14,7 @@ mod server_result;
 #[cfg(test)]
 mod tests;
 
-/// A tool call, whoever runs the tool.
+/// A tool call, run by the agent or by the server.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
     /// Joins the call to its result.
@@ -27,7 +27,7 @@ pub struct ToolCall<'a> {
     pub input: Option<&'a Json>,
 }
 
-/// The result of a tool call, whoever ran the tool.
+/// The result of a tool call, run by the agent or by the server.
 #[derive(Debug, Clone)]
 pub struct ToolCallResult<'a> {
     /// Whether the tool failed, as the block or the server's own error says.
@@ -134,7 +134,7 @@ impl Block {
         }
     }
 
-    /// The tool call that the block makes, whoever runs the tool: the agent
+    /// The tool call that the block makes, whether it is run by the agent
     /// (`tool_use`), the API's server (`server_tool_use`) or an MCP server it asks
     /// (`mcp_tool_use`).
     pub fn tool_call(&self) -> Option<ToolCall<'_>> {
@@ -150,7 +150,7 @@ impl Block {
         })
     }
 
-    /// The result that the block gives a tool call, whoever ran the tool.
+    /// The result that the block gives a tool call, run by the agent or by the server.
     pub fn tool_call_result(&self) -> Option<ToolCallResult<'_>> {
         macro_rules! server_result {
             ($result:expr) => {

@@ -4,7 +4,7 @@ use crate::attachment::{Attachment, AttachmentEntry};
 use crate::bookkeeping::*;
 use crate::control::{ControlCancelRequest, ControlRequest, ControlResponse};
 use crate::line::replace_lone_surrogates;
-use crate::macros::open_enum;
+use crate::macros::{open_enum, wire};
 use crate::progress::Progress;
 use crate::stream::*;
 use crate::system::System;
@@ -226,5 +226,15 @@ impl Entry {
             Self::Unknown(line) => return line.envelope(),
             _ => return None,
         })
+    }
+}
+
+wire! {
+    /// Entries just written to a session file, for a host that keeps its own copy.
+    pub struct TranscriptMirror ["type" = "transcript_mirror"] {
+        /// Path of the session file.
+        file_path: opt String = "filePath",
+        /// Entries in the order they were written.
+        entries: req Vec<Entry>,
     }
 }

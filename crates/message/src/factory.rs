@@ -37,7 +37,7 @@ pub fn meta_user(content: impl Into<Content>, stamp: &mut dyn StampSource) -> Us
     User { is_meta: Maybe::Value(true), ..user(content, stamp) }
 }
 
-/// The result of a tool call: what the model is told in `content`, what the tool
+/// The result of a tool call: what the model reads in `content`, what the tool
 /// gave in `output`, and the line of the call.
 pub fn tool_result(
     call: ToolUseId,

@@ -51,7 +51,7 @@ impl<'a> Head<'a> {
     }
 
     /// Whether the line changes what the chain says without being part of it: lines
-    /// withdrawn, contents replaced, what came before summed up. Whoever copies the
+    /// withdrawn, contents replaced, what came before summed up. A program that copies the
     /// conversation needs it too.
     pub fn is_chain_amendment(&self) -> bool {
         matches!(self.kind.as_deref(), Some("tombstone" | "content-replacement" | "summary"))

@@ -1,4 +1,4 @@
-//! Hooks: what a program of the user's or a callback of the host is told when
+//! Hooks: what a program of the user's or a callback of the host is given when
 //! something happens, and what it may answer.
 //!
 //! ```text
@@ -57,7 +57,7 @@ embedded_fields! {
         decision: HookDecision,
         /// Why.
         reason: String,
-        /// What the user is told.
+        /// Message for the user.
         system_message: String = "systemMessage",
         /// A notice or title for the user's terminal, as an escape sequence.
         terminal_sequence: String = "terminalSequence",

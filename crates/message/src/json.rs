@@ -268,7 +268,7 @@ impl Spelling {
 
 /// Whether two JSON texts say the same: key order, spacing and escapes aside.
 ///
-/// `None` when one of them nests too deep to compare.
+/// `None` if one of them nests too deep to compare.
 pub fn is_same_json(a: &str, b: &str) -> Option<bool> {
     let read = |text| serde_json::from_str::<Value>(text).ok();
     Some(read(a)? == read(b)?)

@@ -82,7 +82,7 @@ pub use block::{
     RedactedThinking, SearchResult, ServerToolUse, ShellResult, Text, Thinking, ToolCall, ToolCallResult,
     ToolReference, ToolResult, ToolResultContent, ToolSearchResult, ToolUse, WebFetchResult, WebSearchResult,
 };
-pub use entry::{Entry, ReadError};
+pub use entry::{Entry, ReadError, TranscriptMirror};
 pub use envelope::Envelope;
 pub use head::Head;
 pub use ids::{AgentId, MessageId, RequestId, SessionId, StampSource, ToolUseId, Uuid};

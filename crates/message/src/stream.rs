@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use crate::api::StreamEvent;
-use crate::entry::Entry;
 use crate::macros::{open_str_enum, wire};
 use crate::usage::ModelUsage;
 use crate::values::{CommandState, StopReason, TerminalReason};
@@ -245,15 +244,5 @@ wire! {
     pub struct PromptSuggestion ["type" = "prompt_suggestion"] with envelope: Envelope {
         /// Text of the suggested prompt.
         suggestion: req String,
-    }
-}
-
-wire! {
-    /// Entries just written to a session file, for a host that keeps its own copy.
-    pub struct TranscriptMirror ["type" = "transcript_mirror"] {
-        /// Path of the session file.
-        file_path: opt String = "filePath",
-        /// Entries in the order they were written.
-        entries: req Vec<Entry>,
     }
 }

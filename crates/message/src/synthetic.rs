@@ -24,10 +24,10 @@ pub const REJECT_PREFIX: &str = "The user doesn't want to proceed with this tool
 /// The assistant's part of an exchange that asked for no answer.
 pub const NO_RESPONSE_REQUESTED: &str = "No response requested.";
 
-/// Stands for content that would be empty, which the API refuses.
+/// Replaces content that would be empty, which the API refuses.
 pub const NO_CONTENT: &str = "(no content)";
 
-/// Stands for a tool result that was lost. It is never real data.
+/// Replaces a tool result that was lost. It is never real data.
 pub const MISSING_RESULT: &str = "[Tool result missing due to internal error]";
 
 /// Begins the tool result of a use refused inside a subagent, where no person answers.
@@ -36,7 +36,7 @@ pub const SUBAGENT_REJECT_PREFIX: &str = "Permission for this tool use was denie
 /// Begins the tool result of an action refused by a rule or a classifier.
 pub const AUTOMATIC_DENIAL_PREFIX: &str = "Permission for this action has been denied. Reason: ";
 
-/// Begins the summary that stands for what was compacted; readers that do not know
+/// Begins the summary that replaces what was compacted; readers that do not know
 /// `isCompactSummary` tell it from the user's words by this.
 pub const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation that ran out of context";
 
@@ -117,7 +117,7 @@ pub fn rejection_feedback(text: &str) -> Option<&str> {
     Some(words).filter(|words| !words.trim().is_empty())
 }
 
-/// Makes the message that stands for what was compacted, from the model's summary of it.
+/// Makes the message that replaces what was compacted, from the model's summary of it.
 pub fn compact_summary_text(text: &str) -> String {
     format!(
         "{SUMMARY_PREFIX}. This is the summary of it:\n\n{text}\n\nGo on with the work from there; do not mention the \

@@ -56,7 +56,7 @@ pub enum TextTag {
 }
 
 impl TextTag {
-    /// Every tag.
+    /// Every tag of this enum.
     pub const ALL: [Self; 16] = [
         Self::LocalCommand,
         Self::CommandName,
@@ -273,7 +273,7 @@ fn parse_element(text: &str) -> Option<(TextTag, &str, usize)> {
     {
         after = &after[1 + first_line(&after[1..]).len()..];
     }
-    // Prose on the line of the closing tag means that the person quotes the tag.
+    // Prose on the line of the closing tag means that the user quotes the tag.
     let next = after.trim_start_matches([' ', '\t']);
     let ends = next.is_empty() || next.starts_with(['\r', '\n']) || parse_opening_tag(next).is_some();
     ends.then_some((tag, body, text.len() - after.len()))

@@ -57,7 +57,7 @@ impl Deref for TimeStr<'_> {
 
 /// One string field of an object, without reading the others.
 ///
-/// `Ok(None)` when the object has no such field or it is not a string; the last
+/// `Ok(None)` if the object has no such field or it is not a string; the last
 /// of duplicate keys wins.
 pub(crate) fn find_string_field<'a>(object: &'a str, key: &'static str) -> serde_json::Result<Option<Str<'a>>> {
     struct FieldVisitor(&'static str);

@@ -308,7 +308,7 @@ borrowed! {
     pub struct MessageView<'a> {
         /// The API's id.
         id: Str<'a>,
-        /// Who speaks.
+        /// `user` or `assistant`.
         role: Str<'a>,
         /// The model.
         model: Str<'a>,
@@ -431,7 +431,7 @@ pub struct UsageView {
     pub cache_write_1h: u64,
     /// Prompt tokens read from the cache.
     pub cache_read: u64,
-    /// Web searches.
+    /// Number of web searches.
     pub web_searches: u64,
     /// `fast`, when the call ran at that speed.
     pub speed: Option<Box<str>>,
@@ -565,7 +565,7 @@ borrowed! {
 borrowed! {
     /// Requests of server tools.
     pub struct ServerToolUseFields {
-        /// Web searches.
+        /// Number of web searches.
         web_search_requests: u64,
     }
 }

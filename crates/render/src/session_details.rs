@@ -11,7 +11,7 @@ pub struct SessionDetails {
     pub session_id: Option<String>,
     /// Working directory; paths under it are shown relative to it.
     pub cwd: Option<String>,
-    /// Git branch.
+    /// Git branch of the session.
     pub git_branch: Option<String>,
     /// Names of the models used.
     pub model: Option<String>,
@@ -23,7 +23,7 @@ pub struct SessionDetails {
     pub duration: Option<String>,
     /// Number of turns.
     pub turns: Option<String>,
-    /// Token counts.
+    /// Token counts of the session.
     pub tokens: Option<String>,
     /// Cost of its API calls.
     pub cost: Option<String>,

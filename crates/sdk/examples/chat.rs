@@ -1,4 +1,4 @@
-//! Talks for several turns: what you type, or a few lines of its own when nobody types.
+//! Talks for several turns: what you type, or a few lines of its own if standard input is not a terminal.
 //!
 //!     cargo run -p quipu-sdk --example chat -- --cli target/debug/quipu-agent
 #![allow(clippy::print_stdout, reason = "examples speak to people")]

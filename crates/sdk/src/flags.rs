@@ -197,7 +197,7 @@ impl Options {
         env
     }
 
-    /// What the agent is told first, and what its questions are answered by.
+    /// The first control request, and the callbacks that answer the agent.
     pub(crate) fn to_initialize(&self) -> (Initialize, Callbacks) {
         let mut by_event: BTreeMap<&str, Vec<HookMatcher>> = BTreeMap::new();
         let mut hooks = HashMap::new();

@@ -66,7 +66,7 @@ impl Server {
         self
     }
 
-    /// What the model is told of the server as a whole.
+    /// Instructions of the server for the model.
     #[must_use]
     pub fn instructions(mut self, words: impl Into<String>) -> Self {
         self.instructions = Some(words.into());
@@ -200,7 +200,7 @@ pub(crate) fn server_starter<H: ServerHandler + Clone>(handler: H) -> ServerStar
 pub(crate) struct McpBridge {
     to_server: mpsc::UnboundedSender<Value>,
     pending: PendingReplies,
-    /// Whether somebody has said hello to the server.
+    /// Whether the server was initialized.
     is_initialized: Mutex<bool>,
     server_task: tokio::task::AbortHandle,
 }
@@ -280,7 +280,7 @@ impl Drop for McpBridge {
     }
 }
 
-/// Whoever stops waiting is forgotten, and the server need not go on for them.
+/// A request whose caller stopped waiting is dropped, and the server is notified.
 struct PendingReplyGuard<'a> {
     bridge: &'a McpBridge,
     id: Value,
@@ -351,7 +351,7 @@ impl rmcp::transport::Transport<RoleServer> for BridgeTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.from_host.close();
-        // Whoever still waits is told that the server has ended.
+        // Pending requests fail: the server has ended.
         self.pending.lock().clear();
         Ok(())
     }

@@ -222,7 +222,7 @@ impl Options {
         some fallback_model(model: impl Into<String>) => fallback_model;
         /// A beta of the API.
         push beta(name: impl Into<String>) => betas;
-        /// What the model is told first. Empty unless you say otherwise.
+        /// The system prompt. Empty by default.
         set system_prompt(prompt: impl Into<SystemPrompt>) => system_prompt;
         /// Leaves what changes from run to run out of the agent's own system prompt, so
         /// that the prompt cache serves many.

@@ -75,7 +75,7 @@ impl Sessions {
         Self { config_dirs: config_dirs.into_iter().collect(), directories: None }
     }
 
-    /// The sessions of the person who runs the program: under `CLAUDE_CONFIG_DIR`, or
+    /// The sessions of the current user: under `CLAUDE_CONFIG_DIR`, or
     /// else `~/.claude`.
     pub fn from_env() -> Self {
         let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);

@@ -32,7 +32,7 @@ impl Transport for Box<dyn Transport> {
 pub struct Connection {
     /// What the agent says.
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
-    /// What it is told.
+    /// Lines that are written to it.
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
     /// What it says besides.
     pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,

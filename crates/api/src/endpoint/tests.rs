@@ -54,10 +54,10 @@ fn this_machine_is_known_by_all_its_names() {
 #[test]
 fn wrong_settings_are_named() {
     let message = |name, value| from(&[(name, value)]).unwrap_err().to_string();
-    assert!(message("ANTHROPIC_BASE_URL", "gateway:8080").starts_with("ANTHROPIC_BASE_URL is not an http"));
+    assert!(message("ANTHROPIC_BASE_URL", "gateway:8080").starts_with("invalid ANTHROPIC_BASE_URL: "));
     assert!(message("ANTHROPIC_BASE_URL", "http://x?key=1").contains("must end with the host or a path"));
     assert_eq!(message("API_TIMEOUT_MS", "-1"), "API_TIMEOUT_MS must be a whole number, not \"-1\"");
-    assert!(message("ANTHROPIC_CUSTOM_HEADERS", "bad name: x").starts_with("header \"bad name\""));
+    assert!(message("ANTHROPIC_CUSTOM_HEADERS", "bad name: x").starts_with("invalid header \"bad name\""));
 }
 
 #[test]

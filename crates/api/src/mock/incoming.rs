@@ -39,7 +39,7 @@ pub(crate) struct IncomingRequest {
     /// The results in the last user message: tool, call, words.
     pub(crate) tool_results: Vec<(String, String, String)>,
     pub(crate) system: String,
-    /// Which request of the person this belongs to, counted from 1.
+    /// Which user prompt this belongs to, counted from 1.
     pub(crate) turn: usize,
     /// Which call of the conversation this is, counted from 1.
     pub(crate) step: usize,

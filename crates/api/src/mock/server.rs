@@ -34,11 +34,11 @@ pub(crate) struct ServerState {
     requests: Mutex<Vec<ReceivedRequest>>,
     changed: Notify,
     ids: IdGenerator,
-    /// Who is told of each request; then what was asked is not kept.
+    /// Called with each request; requests are then not kept.
     observer: Option<RequestObserver>,
 }
 
-/// Is told of a request.
+/// Callback for each request.
 pub(crate) type RequestObserver = Box<dyn Fn(&ReceivedRequest) + Send + Sync>;
 
 impl fmt::Debug for ServerState {

@@ -63,7 +63,7 @@ async fn start_server_with(script: &str, change: impl Fn(&mut Endpoint)) -> Test
     TestSetup { answerer, client, pace }
 }
 
-/// A request with one message of the person.
+/// A request with one user message.
 fn user_request(text: &str) -> Request {
     let messages = vec![Message::new(Role::User, text)];
     Request { model: "claude-test-1".to_owned(), max_tokens: 100_000, messages, ..Request::default() }

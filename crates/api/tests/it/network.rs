@@ -12,7 +12,7 @@ use crate::{error_of, event_outline, start_server, start_server_with, user_reque
 
 #[tokio::test]
 async fn a_connection_that_cannot_be_made_is_tried_again() {
-    // A port that was free a moment ago and that nobody listens on.
+    // A port that was free a moment ago and has no listener.
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let mut endpoint = Endpoint::new(&format!("http://{free}")).unwrap();
     endpoint.retry_policy.max_retries = 2;

@@ -55,7 +55,7 @@ impl fmt::Display for McpScope {
 /// A server as a file has it.
 #[derive(Debug, Clone)]
 pub struct McpServerEntry {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
     /// Whom it is for.
     pub scope: McpScope,

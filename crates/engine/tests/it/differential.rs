@@ -1,5 +1,5 @@
 //! Random commands, judged by us and then run by a real shell: what we allow must not run
-//! what nobody allowed.
+//! what was not allowed.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

@@ -187,7 +187,7 @@ wire! {
         sdk_mcp_server_manifests: opt Json = "sdkMcpServerManifests",
         /// The skills to offer; absent means all.
         skills: opt Vec<String>,
-        /// Whether what subagents say and think is told too.
+        /// Whether text and thinking of subagents are forwarded too.
         forward_subagent_text: opt bool = "forwardSubagentText",
         /// Whether what changes from run to run is left out of the system prompt.
         exclude_dynamic_sections: opt bool = "excludeDynamicSections",

@@ -27,7 +27,7 @@ wire! {
     pub struct AgentDefinition {
         /// When to use it.
         description: req String,
-        /// What it is told.
+        /// Its system prompt.
         prompt: req String,
         /// Its tools; absent means all.
         tools: opt Vec<String>,

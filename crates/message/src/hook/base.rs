@@ -5,7 +5,7 @@ use crate::values::{Effort, PermissionMode, TaskState};
 use crate::{AgentId, Json, SessionId, ToolUseId};
 
 embedded_fields! {
-    /// What hooks of every event are told.
+    /// Input fields that all hook events share.
     pub struct HookInputBase {
         /// Session the entry belongs to.
         session_id: SessionId,

@@ -1,4 +1,4 @@
-//! What hooks are told, one struct an event.
+//! Inputs of hooks, one struct for each event.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ use crate::macros::{open_enum, wire};
 use crate::values::{CacheLifetime, CompactTrigger};
 use crate::{Json, ToolUseId};
 
-/// An event that hooks are told of.
+/// An event that hooks run on.
 pub trait HookEvent: DeserializeOwned + Serialize + Debug + Clone + Send + Sync + 'static {
     /// Its name: what hooks register for, and what `hook_event_name` says.
     const NAME: &'static str;
@@ -47,7 +47,7 @@ macro_rules! hook_events {
         )+
 
         open_enum! {
-            /// What a hook is told, whichever event it is.
+            /// The input of a hook, for any event.
             pub enum HookInput by "hook_event_name" {
                 $( $(#[$meta])* $name => $event($event) ),+
             }
@@ -111,11 +111,11 @@ hook_events! {
         tool_calls: req Vec<HookToolCall>,
     }
 
-    /// The user is told something.
+    /// A notification is shown to the user.
     "Notification" Notification outputs NotificationSpecific {
         /// The words.
         message: req String,
-        /// What stands over them.
+        /// Title of the notification.
         title: opt String,
         /// Which kind of notice.
         notification_type: opt String,

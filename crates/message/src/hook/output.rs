@@ -61,14 +61,14 @@ impl<S> HookOutput<S> {
     }
 
     /// Holds up what the event is about: a call, a prompt, the end of a turn. The
-    /// model is told why.
+    /// model gets the reason.
     pub fn block(mut self, reason: impl Into<String>) -> Self {
         self.common.decision = HookDecision::Block.into();
         self.common.reason = Maybe::Value(reason.into());
         self
     }
 
-    /// Ends the turn; the user is told why.
+    /// Ends the turn; the user sees the reason.
     pub fn stop(mut self, reason: impl Into<String>) -> Self {
         self.common.should_continue = Maybe::Value(false);
         self.common.stop_reason = Maybe::Value(reason.into());
@@ -102,7 +102,7 @@ impl<S: CanDecide> HookOutput<S> {
         S::allow().into()
     }
 
-    /// It may not be done; the model is told why.
+    /// It is blocked; the model gets the reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         S::deny(reason.into()).into()
     }

@@ -55,7 +55,7 @@ open_str_enum! {
     pub enum ElicitationAction {
         /// Fills the form in.
         "accept" => Accept,
-        /// Says no.
+        /// Declines the elicitation request.
         "decline" => Decline,
         /// Says nothing.
         "cancel" => Cancel,
@@ -81,7 +81,7 @@ wire! {
     pub struct PostToolUseSpecific ["hookEventName" = "PostToolUse"] {
         /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
-        /// What the one who judges later calls is told beside.
+        /// Additional context for the decision on later calls.
         classifier_context: opt String = "classifierContext",
         /// The output to show the model.
         updated_tool_output: opt Json = "updatedToolOutput",
@@ -218,7 +218,7 @@ macro_rules! elicitation_outputs {
                 Self { action: ElicitationAction::Accept.into(), content, ..Self::default() }
             }
 
-            /// Says no.
+            /// Declines the elicitation request.
             pub fn decline() -> Self {
                 Self { action: ElicitationAction::Decline.into(), ..Self::default() }
             }
@@ -252,11 +252,11 @@ context_outputs! {
     PostToolBatchSpecific = "PostToolBatch",
     /// For hooks of `Notification`.
     NotificationSpecific = "Notification",
-    /// For hooks of `Stop`; what the model is told keeps the turn going.
+    /// For hooks of `Stop`; additional context for the model continues the turn.
     StopSpecific = "Stop",
     /// For hooks of `SubagentStart`.
     SubagentStartSpecific = "SubagentStart",
-    /// For hooks of `SubagentStop`; what the subagent is told keeps it going.
+    /// For hooks of `SubagentStop`; additional context for the subagent continues it.
     SubagentStopSpecific = "SubagentStop",
     /// For hooks of `PostModelSwitch`.
     PostModelSwitchSpecific = "PostModelSwitch",

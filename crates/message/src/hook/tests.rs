@@ -37,7 +37,7 @@ check_by_name! {
     DirectoryAdded MessageDisplay
 }
 
-/// An input of an event: its own fields, and what all are told.
+/// An input of an event: its own fields, and the shared ones.
 fn input(event: &str, own: Value) -> String {
     let mut input = json!({
         "session_id": "77e2", "transcript_path": "/home/ana/77e2.jsonl", "cwd": "/srv/shop", "prompt_id": "9c41",

@@ -1,7 +1,7 @@
-//! One suite for the SDK, whoever answers: the fake agent on recordings of ours,
+//! One suite for the SDK, for every agent: the fake agent on recordings of ours,
 //! `quipu-agent`, and any other program that `QUIPU_SDK_CLI` names.
 //!
-//! `QUIPU_SDK_RECORD=1` makes the recordings anew, from `quipu-agent`.
+//! `QUIPU_SDK_RECORD=1` makes the recordings again, from `quipu-agent`.
 
 mod agent_under_test;
 mod contexts;

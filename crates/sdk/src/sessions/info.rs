@@ -28,11 +28,11 @@ pub struct ForkOptions {
 /// What is known of a session without reading the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// The session.
+    /// Id of the session.
     pub id: SessionId,
     /// The name of the project's folder.
     pub project: String,
-    /// Its file.
+    /// Path of its transcript.
     pub path: PathBuf,
     /// When the file was last written.
     pub modified: SystemTime,
@@ -41,15 +41,15 @@ pub struct SessionInfo {
     /// What to call it in a list: its title, or else its last prompt, an old summary, its
     /// first prompt. Empty when it has none of them.
     pub summary: String,
-    /// The person's title, or else the one made up.
+    /// Title set by the user, else the generated one.
     pub title: Option<String>,
-    /// Whether the person gave the title.
+    /// Whether the user set the title.
     pub is_titled: bool,
-    /// What the person asked first, on one line of at most 200 characters.
+    /// First user prompt, on one line of at most 200 characters.
     pub first_prompt: Option<String>,
-    /// What the person asked last, as short.
+    /// Last user prompt, shortened likewise.
     pub last_prompt: Option<String>,
-    /// The tag.
+    /// Tag set by the user.
     pub tag: Option<String>,
     /// The git branch it was last on.
     pub git_branch: Option<String>,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The roots of all worktrees of the repository that a directory is in; none when it is
+/// The roots of all worktrees of the repository that a directory is in; empty if it is
 /// in no repository, or in one with a single worktree.
 pub(super) fn repository_worktrees(directory: &Path) -> Vec<PathBuf> {
     let Some((root, git)) = directory.ancestors().find_map(|root| Some((root, git_folder(root)?))) else {

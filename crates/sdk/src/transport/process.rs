@@ -19,9 +19,9 @@ use crate::{Error, Exit};
 /// ends too: on Linux also what has left the group.
 #[derive(Debug, Clone, Default)]
 pub struct Subprocess {
-    /// The program.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<OsString>,
     /// What to put into its environment beside ours.
     pub env: BTreeMap<OsString, OsString>,

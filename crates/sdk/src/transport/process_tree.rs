@@ -26,7 +26,7 @@ impl ProcessTree {
     }
 
     /// Adds what is left of the group of `leader`, which has ended and was waited for. The
-    /// system gives its number to nobody as long as the group has members.
+    /// system does not reuse its number as long as the group has members.
     pub(super) fn add_group(&mut self, leader: u32) {
         let table = process_table();
         if !table.contains_key(&leader) {
@@ -71,7 +71,7 @@ impl ProcessTree {
     fn signal(&self, signal: Signal) {
         for (pid, began) in &self.0 {
             let Some(number) = i32::try_from(*pid).ok().and_then(Pid::from_raw) else { continue };
-            // What is opened stays the same process, whoever gets its number next.
+            // What is opened stays the same process, even if its number is reused.
             let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else { continue };
             if read_stat(*pid).is_some_and(|row| row.start_time == *began) {
                 let _ = pidfd_send_signal(&process, signal);

@@ -55,7 +55,7 @@ async fn an_agent_that_never_answers_costs_no_more_than_the_timeout() {
     let asked = client.interrupt().await;
     assert_eq!(asked.unwrap_err().code(), "sdk.timeout");
     let late = agent.receive().await.unwrap();
-    // An answer that comes too late is nobody's.
+    // A late response is dropped.
     agent.respond(&late, json!({ "still_queued": [] })).await;
     let handle = client.handle();
     let (asked, ()) = tokio::join!(handle.mcp_status(), async {
@@ -107,7 +107,7 @@ async fn an_agent_that_asks_without_end_and_never_listens_costs_bounded_memory()
     agent.send(&assistant_line("still here")).await;
     assert!(matches!(client.next().await.unwrap(), Some(Entry::Assistant(_))));
     wait_until("the last are not answered", || unanswered.load(Ordering::SeqCst) > 0).await;
-    // Whoever listens again is answered again.
+    // A later request is answered again.
     for _ in 0..10_000 {
         assert_eq!(agent.receive().await.unwrap()["response"]["subtype"], "error");
     }
@@ -199,7 +199,7 @@ async fn a_flood_waits_for_whoever_reads_it() {
             counted.fetch_add(line.len(), Ordering::SeqCst);
         }
     });
-    // Nobody reads: what is on its way is the mailbox, the pipe, and what is being read.
+    // No task reads: what is on its way is the mailbox, the pipe, and what is being read.
     let mut last = usize::MAX;
     wait_until("the flood has come to a halt", || {
         let now = written.load(Ordering::SeqCst);
@@ -258,7 +258,7 @@ async fn an_error_message_ends_the_conversation_with_a_typed_error() {
     agent.send(&json!({ "type": "error", "error": { "message": "out of paper" } })).await;
     let Err(Error::Agent(line)) = client.next().await else { panic!("no error") };
     assert!(line.error.is_value());
-    assert_eq!(Error::Agent(line).to_string(), "the agent cannot go on: out of paper");
+    assert_eq!(Error::Agent(line).to_string(), "the agent failed: out of paper");
     assert_eq!(client.next().await.unwrap(), None);
     assert_eq!(client.handle().request(request::McpStatus::default()).await.unwrap_err().code(), "sdk.agent");
 }

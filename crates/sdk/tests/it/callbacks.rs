@@ -212,7 +212,7 @@ async fn mcp_tools_run_beside_each_other_and_may_fail() {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         json!({ "subtype": "mcp_message", "server_name": "desk", "message": message })
     };
-    // Nobody has said hello to the server: the host does so itself.
+    // The server was not initialized: the host does so itself.
     for id in 1..=3 {
         let request = call(id, "meet", json!({ "others": 2 }));
         agent.send(&json!({ "type": "control_request", "request_id": format!("m{id}"), "request": request })).await;
@@ -271,7 +271,7 @@ async fn a_tool_call_that_is_withdrawn_is_dropped_either_way() {
     let of_call = answers.iter().find(|answer| answer["response"]["request_id"] == "a").unwrap();
     assert_eq!(of_call["response"]["response"]["mcp_response"]["error"]["code"], -32800, "{of_call}");
     dropped.acquire().await.unwrap().forget();
-    // Withdrawn as the control protocol does it: nobody wants an answer.
+    // Withdrawn as the control protocol does it: no response is wanted.
     agent.send(&request("c", call(2))).await;
     begun.acquire().await.unwrap().forget();
     agent.send(&json!({ "type": "control_cancel_request", "request_id": "c" })).await;

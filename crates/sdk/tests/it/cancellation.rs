@@ -68,7 +68,7 @@ async fn ten_thousand_questions_at_once_have_each_its_own_answer() {
         .collect();
     let answering = tokio::spawn(async move {
         while let Some(question) = agent.receive().await {
-            // Beside the answer, one for nobody and a second one.
+            // Besides the response, one for an unknown request and a duplicate.
             let n = &question["request"]["n"];
             agent.respond(&json!({ "request_id": format!("nobody-{n}") }), json!({ "n": 0 })).await;
             agent.respond(&question, json!({ "n": n })).await;

@@ -1,4 +1,4 @@
-//! The recordings of other SDKs, played by the fake agent: ours hears every message and
+//! The recordings of other SDKs, played by the fake agent: ours receives every message and
 //! answers every question as they did.
 
 use std::collections::HashMap;

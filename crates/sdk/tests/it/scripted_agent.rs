@@ -8,14 +8,14 @@ use quipu_sdk::{Client, Error, Options};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, ReadHalf, WriteHalf};
 
-/// An agent in memory that a test speaks for.
+/// An agent in memory that a test controls.
 pub(crate) struct ScriptedAgent {
     reader: BufReader<ReadHalf<MemoryPeer>>,
     writer: WriteHalf<MemoryPeer>,
 }
 
 impl ScriptedAgent {
-    /// What the host says next; none when it has hung up.
+    /// What the host says next; `None` if it has disconnected.
     pub(crate) async fn receive(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.reader.read_line(&mut line).await {

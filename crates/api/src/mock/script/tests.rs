@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a bad script is told.
+/// The error of a bad script.
 fn told(script: &str) -> String {
     let error = Script::parse(script).unwrap_err();
     assert!(!error.hint().is_empty());

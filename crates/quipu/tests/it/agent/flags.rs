@@ -331,7 +331,7 @@ fn debug_shows_requests_decisions_hooks_and_servers() {
     assert!(some.contains("[permission] ") && !some.contains("[api] ") && !some.contains("[hooks] "), "{some}");
     let none = run(&["--debug-file", "debug.txt"]);
     assert!(!none.contains("[api]"), "{none}");
-    assert!(fs::read_to_string(stage.folder.path.join("debug.txt")).unwrap().contains("[api] answer "));
+    assert!(fs::read_to_string(stage.folder.path.join("debug.txt")).unwrap().contains("[api] response "));
     assert!(!all.contains("any"), "the key is in the log");
 }
 

@@ -69,7 +69,7 @@ fn run(stage: &ScriptedAgent, kill: Option<(u32, Duration)>) -> Told {
             if talk.stdout.read_line(&mut line).unwrap() == 0 || !line.ends_with('\n') {
                 break 'run;
             }
-            told.hear(&serde_json::from_str(&line).unwrap());
+            told.record(&serde_json::from_str(&line).unwrap());
             if !told.in_turn && told.replayed.contains(&(asked - 1)) {
                 break;
             }
@@ -86,7 +86,7 @@ fn run(stage: &ScriptedAgent, kill: Option<(u32, Duration)>) -> Told {
 }
 
 impl Told {
-    fn hear(&mut self, line: &Value) {
+    fn record(&mut self, line: &Value) {
         let of = |id: &Value| id.as_str().and_then(|id| id.rsplit('-').next()).and_then(|n| n.parse::<u32>().ok());
         match line["type"].as_str().unwrap() {
             "command_lifecycle" if line["state"] == "queued" => self.queued.extend(of(&line["command_uuid"])),

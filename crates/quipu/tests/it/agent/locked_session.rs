@@ -10,7 +10,7 @@ use serde_json::json;
 use super::scripted_agent::ScriptedAgent;
 
 /// Less than the agent waits for the lock by itself.
-const SOON: Duration = Duration::from_secs(8);
+const RESPONSE_LIMIT: Duration = Duration::from_secs(8);
 
 #[test]
 fn an_interrupt_ends_a_turn_though_the_session_file_is_locked() {
@@ -24,7 +24,7 @@ fn an_interrupt_ends_a_turn_though_the_session_file_is_locked() {
     talk.send_request("1", json!({"subtype": "interrupt"}));
     talk.read_until(|line| line["type"] == "control_response");
     assert_eq!(talk.read_result()["terminal_reason"], "aborted_tools");
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < RESPONSE_LIMIT, "{:?}", began.elapsed());
     lock.unlock().unwrap();
     // What could not be written is written as soon as it can be.
     talk.send_prompt("next words");
@@ -68,5 +68,5 @@ fn requests_and_signals_are_heard_though_the_session_file_is_locked() {
     talk.read_until(|line| line["response"]["request_id"] == "2");
     Command::new("kill").args(["-TERM", &talk.child.id().to_string()]).status().unwrap();
     assert_eq!(talk.child.wait().unwrap().code(), Some(143));
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < RESPONSE_LIMIT, "{:?}", began.elapsed());
 }

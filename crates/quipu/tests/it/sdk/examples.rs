@@ -1,10 +1,10 @@
-//! The SDK's examples, as a person runs them: offline, against `quipu-agent`.
+//! The SDK's examples, as a user runs them: offline, against `quipu-agent`.
 #![allow(clippy::print_stderr, reason = "a test that is left out says so")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// What an example prints; none when it was not built, as when this package is tested alone.
+/// What an example prints; `None` if it was not built, as when this package is tested alone.
 fn run(example: &str) -> Option<String> {
     let agent = env!("CARGO_BIN_EXE_quipu-agent");
     let program = Path::new(agent).with_file_name("examples").join(example);

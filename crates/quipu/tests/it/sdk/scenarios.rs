@@ -1,4 +1,4 @@
-//! The stories. Each must come out the same, whoever answers.
+//! The scenarios. Each has the same outcome with every agent.
 
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ async fn say(client: &mut Client, words: &str) -> (Vec<Entry>, TurnResult) {
     turn(client).await
 }
 
-/// What the tools gave, as the model is told.
+/// The results of the tools, as the model gets them.
 fn results(messages: &[Entry]) -> String {
     let users = messages.iter().filter_map(|message| match message {
         Entry::User(user) => Some(user.message.content.blocks().to_vec()),
