@@ -40,7 +40,7 @@ pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
 pub struct TargetPath {
     /// The absolute path before links are followed.
     pub given: PathBuf,
-    /// The resolved path ([`resolve`]); `None` if its links form a cycle.
+    /// The resolved path (`resolve`); `None` if its links form a cycle.
     pub real: Option<PathBuf>,
 }
 

@@ -28,9 +28,9 @@ impl MemoryTransport {
     /// Both ends; up to `buffer` bytes wait in each direction.
     ///
     /// ```
-    /// # use quipu_sdk::transport::Memory;
-    /// let (near, far) = Memory::pair(64 * 1024);
-    /// # let _: (Memory, quipu_sdk::transport::FarEnd) = (near, far);
+    /// # use quipu_sdk::transport::MemoryTransport;
+    /// let (near, far) = MemoryTransport::pair(64 * 1024);
+    /// # let _: (MemoryTransport, quipu_sdk::transport::MemoryPeer) = (near, far);
     /// ```
     pub fn pair(buffer: usize) -> (Self, MemoryPeer) {
         let (near, far) = tokio::io::duplex(buffer);
