@@ -38,8 +38,7 @@ impl InputRouter {
         let input = match input {
             HostInput::ControlResponse(response) => return self.session.host.deliver_response(*response),
             HostInput::ControlRequest(request) if matches!(request.request, RequestBody::Interrupt(_)) => {
-                let response = dispatch::interrupt(&self.session, &request);
-                return self.session.output.emit(Entry::ControlResponse(Box::new(response)));
+                return dispatch::interrupt(&self.session, &request);
             }
             HostInput::ControlRequest(request) => QueuedInput::Request(request),
             HostInput::Prompt(prompt) => QueuedInput::Prompt(prompt),

@@ -61,8 +61,10 @@ impl IntoControlResult for Result<(), String> {
     }
 }
 
-/// Interrupts the running turn, if there is one.
-pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlResponse {
+/// Responds to the request, then interrupts the running turn, if there is one.
+///
+/// The response comes first, so that hosts read it before the last lines of the turn.
+pub(super) fn interrupt(session: &Session, request: &ControlRequest) {
     let drop_queued = match &request.request {
         RequestBody::Interrupt(body) => body.cancel_queued.is_true(),
         _ => false,
@@ -72,6 +74,13 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
         dropped.iter().for_each(|prompt| record_cancelled(session, prompt));
         dropped.into_iter().filter_map(|prompt| prompt.uuid).collect()
     });
+    let answer = InterruptResponse {
+        still_queued: session.queue.uuids(),
+        cancelled: cancelled.into(),
+        ..InterruptResponse::default()
+    };
+    let response = ControlResponse::success(&request.request_id, Some(Json::from_serialize(&answer)));
+    session.output.emit(Entry::ControlResponse(Box::new(response)));
     session.interrupt();
     // A host that interrupts does not wait for background subagents any more.
     if !session.held_results().is_empty() {
@@ -80,12 +89,6 @@ pub(super) fn interrupt(session: &Session, request: &ControlRequest) -> ControlR
             session.set_activity(SessionActivity::Idle);
         }
     }
-    let answer = InterruptResponse {
-        still_queued: session.queue.uuids(),
-        cancelled: cancelled.into(),
-        ..InterruptResponse::default()
-    };
-    ControlResponse::success(&request.request_id, Some(Json::from_serialize(&answer)))
 }
 
 /// Records that the host cancelled a prompt, so that no resume brings it up.

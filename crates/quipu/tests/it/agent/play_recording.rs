@@ -194,6 +194,10 @@ impl Agent {
             if before > index {
                 wait_recorded(folder);
             }
+            if io.msg["request"]["subtype"] == "interrupt" && calls_tool(run.io[..index].iter().map(|io| &io.msg)) {
+                // The recorded host interrupted a tool that was running.
+                wait_for_entry(folder, |line| line["type"] == "tools-used");
+            }
             map_prompt_ids(run, &lock(&self.heard.0).said, ids);
             let text = ids.iter().fold(swap(&io.text()), |text, (theirs, ours)| text.replace(theirs, ours));
             self.send(&text);
@@ -261,14 +265,24 @@ impl Agent {
     }
 }
 
-/// Waits until an answer that calls tools is in the file: its blocks are said earlier.
+/// Waits until an answer that calls tools is in the file: its blocks are emitted earlier.
 fn wait_recorded(folder: &Folder) {
+    wait_for_entry(folder, |line| line["message"]["stop_reason"] == "tool_use");
+}
+
+fn wait_for_entry(folder: &Folder, matches: impl Fn(&Value) -> bool) {
     let until = Instant::now() + STEP_TIMEOUT;
-    let is_whole = |line: &Value| line["message"]["stop_reason"] == "tool_use";
-    while !folder.transcripts().iter().flat_map(lines).any(|line| is_whole(&line)) {
-        assert!(Instant::now() < until, "the answer is not written");
+    while !folder.transcripts().iter().flat_map(lines).any(|line| matches(&line)) {
+        assert!(Instant::now() < until, "the entry is not written");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Whether the last of some messages is an answer that calls a tool.
+fn calls_tool<'a>(messages: impl DoubleEndedIterator<Item = &'a Value>) -> bool {
+    let last = messages.rev().find(|message| message["type"] == "assistant" || message["type"] == "result");
+    let blocks = last.and_then(|message| message["message"]["content"].as_array());
+    blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"))
 }
 
 fn kinds(said: &[Value]) -> Vec<String> {
