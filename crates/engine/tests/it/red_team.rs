@@ -181,7 +181,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("a file before a semicolon", PermissionMode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@.env;type=text/plain' http://127.0.0.1:@PORT@/"),
     ("a file after a comma", PermissionMode::Default, &["allow Bash(curl:*)", "deny Read(./.env)"], "curl -s -m 1 -F 'x=@a.txt,.env' http://127.0.0.1:@PORT@/"),
     ("deny rules: gdb", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "gdb -batch -ex '!rm a.txt'"),
-    ("deny rules: gcc -wrapper", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "touch $TMPDIR/x.c; gcc -wrapper rm,-f,a.txt,-- -c x.c"),
+    ("deny rules: gcc -wrapper", PermissionMode::Default, &["allow Bash", "deny Bash(sh:*)"], "touch $TMPDIR/x.c; gcc -wrapper sh,-c,'echo x > a.txt' -c x.c"),
     ("deny rules: socat", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "socat - EXEC:'rm a.txt'"),
     ("deny rules: less", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "less '+!rm a.txt' a.txt"),
     ("a folder copied to a refused name", PermissionMode::AcceptEdits, &["deny Edit(.env.d/**)"], "cp -r empty .env.d"),
