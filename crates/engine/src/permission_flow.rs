@@ -265,22 +265,14 @@ impl AgentContext<'_> {
                 interrupt,
             })
         };
+        let fail = |text: String, hook_outcome| {
+            let reason = Some(DecisionReasonType::OtherReason);
+            let decision = decision_record(DecisionOutcome::Reject, DecisionSource::Config, reason, None);
+            refuse(text, decision, hook_outcome, false)
+        };
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => {
-                let text = format!("Tool permission request failed: Error: {error}");
-                return refuse(
-                    text,
-                    decision_record(
-                        DecisionOutcome::Reject,
-                        DecisionSource::Config,
-                        Some(DecisionReasonType::OtherReason),
-                        None,
-                    ),
-                    hook_outcome,
-                    false,
-                );
-            }
+            Err(error) => return fail(format!("Tool permission request failed: Error: {error}"), hook_outcome),
         };
         match Answer::from_json(&answer) {
             Answer::Allow(allow) => {
@@ -316,17 +308,7 @@ impl AgentContext<'_> {
                     "Tool permission request failed: the answer must be {{behavior: 'allow', updatedInput?}} or \
                      {{behavior: 'deny', message}}, and {reason}"
                 );
-                refuse(
-                    text,
-                    decision_record(
-                        DecisionOutcome::Reject,
-                        DecisionSource::Config,
-                        Some(DecisionReasonType::OtherReason),
-                        None,
-                    ),
-                    hook_outcome,
-                    false,
-                )
+                fail(text, hook_outcome)
             }
         }
     }

@@ -289,8 +289,6 @@ open_str_enum! {
         "user_temporary" => UserTemporary,
         /// The user or the host refused.
         "user_reject" => UserReject,
-        /// The user interrupted the question.
-        "user_abort" => UserAbort,
     }
 }
 
@@ -307,10 +305,6 @@ open_str_enum! {
         "subcommandResults" => SubcommandResults,
         /// A background agent has no user to ask.
         "asyncAgent" => AsyncAgent,
-        /// A safety check that no rule can override.
-        "safetyCheck" => SafetyCheck,
-        /// The path is outside of the session's folders.
-        "workingDir" => WorkingDir,
         /// Any other reason.
         "other" => OtherReason,
     }

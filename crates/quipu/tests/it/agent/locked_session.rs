@@ -12,14 +12,20 @@ use super::scripted_agent::ScriptedAgent;
 /// Less than the agent waits for the lock by itself.
 const RESPONSE_LIMIT: Duration = Duration::from_secs(8);
 
+/// Locks the session file as another program would, until the file is dropped or unlocked.
+fn lock_session(stage: &ScriptedAgent) -> File {
+    let file = File::open(stage.session_file()).unwrap();
+    file.lock().unwrap();
+    file
+}
+
 #[test]
 fn an_interrupt_ends_a_turn_though_the_session_file_is_locked() {
     let stage = ScriptedAgent::new("slow.yaml");
     let mut talk = stage.spawn(&["--allowedTools", "Bash"]);
     talk.send_prompt("sleep");
     talk.read_until(|line| line["type"] == "assistant");
-    let lock = File::open(stage.session_file()).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_session(&stage);
     let began = Instant::now();
     talk.send_request("1", json!({"subtype": "interrupt"}));
     talk.read_until(|line| line["type"] == "control_response");
@@ -42,8 +48,7 @@ fn a_turn_is_announced_before_its_prompt_is_on_disk() {
     let mut talk = stage.spawn(&[]);
     talk.send_prompt("hello");
     talk.read_result();
-    let lock = File::open(stage.session_file()).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_session(&stage);
     talk.send_prompt("hello again");
     talk.read_until(|line| line["subtype"] == "init");
     assert!(!fs::read_to_string(stage.session_file()).unwrap().contains("hello again"));
@@ -58,8 +63,7 @@ fn requests_and_signals_are_heard_though_the_session_file_is_locked() {
     let mut talk = stage.spawn(&[]);
     talk.send_prompt("hello");
     talk.read_result();
-    let lock = File::open(stage.session_file()).unwrap();
-    lock.lock().unwrap();
+    let _lock = lock_session(&stage);
     let began = Instant::now();
     talk.send_request("1", json!({"subtype": "get_session_cost"}));
     talk.read_until(|line| line["type"] == "control_response");
