@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Which of our crates each crate may use; DESIGN says why.
-const ALLOWED_CRATES: [(&str, &[&str]); 10] = [
+const ALLOWED_CRATES: [(&str, &[&str]); 11] = [
     ("quipu-message", &[]),
     ("quipu-conversation", &["quipu-message"]),
     ("quipu-api", &["quipu-message", "quipu-conversation"]),
@@ -16,6 +16,7 @@ const ALLOWED_CRATES: [(&str, &[&str]); 10] = [
     ("quipu-index", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
     ("quipu-engine", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api"]),
     ("quipu-sdk", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
+    ("quipu-trace", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api"]),
     (
         "quipu",
         &[
@@ -26,6 +27,7 @@ const ALLOWED_CRATES: [(&str, &[&str]); 10] = [
             "quipu-index",
             "quipu-api",
             "quipu-engine",
+            "quipu-trace",
         ],
     ),
     ("quipu-testkit", &[]),

@@ -39,7 +39,7 @@ pub fn json_hash(value: &Value) -> String {
     })
 }
 
-fn write_canonical(value: &Value, out: &mut String) {
+pub(crate) fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().filter(|(key, _)| *key != "cache_control").collect();

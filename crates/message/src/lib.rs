@@ -34,6 +34,7 @@
 //! | a control request or response | [`control`] |
 //! | the input or output of a hook | [`hook`] |
 //! | an API request or streamed event | [`api`], [`sse`] |
+//! | many API requests to compare | [`request_view`] |
 //! | a field with one of a few string values | [`values`] |
 //! | an entry to create | [`factory`] |
 //!
@@ -65,6 +66,7 @@ pub mod hash;
 pub mod hook;
 pub mod line;
 pub mod progress;
+pub mod request_view;
 pub mod sse;
 pub mod stream;
 pub mod synthetic;

@@ -41,6 +41,8 @@ wire! {
         container: opt Json,
         /// What the server cleared from the context.
         context_management: opt Json,
+        /// The server's own diagnosis, for example of a cache miss.
+        diagnostics: opt Json,
     }
 }
 

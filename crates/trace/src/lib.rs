@@ -1,0 +1,25 @@
+//! API calls of agents: which requests were sent, which of them belong together, and what
+//! the prompt cache did.
+//!
+//! ```text
+//!   capture files, session files ── import ── TraceBuilder ── Trace ──┬── structure: branches, turns
+//!   (RawCall each)                                                   ├── cache: verdicts, what-if
+//!                                                                    └── export: OTLP, HAR, JSON
+//! ```
+//!
+//! The API is stateless: each call repeats the whole conversation. A [`Trace`] therefore keeps
+//! every text once ([`PromptStore`]) and a call as a list of ids, so that memory and time
+//! follow the new content of each call and not its whole size.
+
+// A failed unwrap is a failed test.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod builder;
+mod call;
+mod prompt_store;
+mod raw_call;
+
+pub use builder::{Trace, TraceBuilder};
+pub use call::{Call, CallEnd, CallIdentity, CallResponse, Endpoint, RequestParts, ToolCallRef};
+pub use prompt_store::{BlockPart, Breakpoint, MessageKey, PartKey, PromptMessage, PromptStore, TextId};
+pub use raw_call::{RawCall, RawResponse};

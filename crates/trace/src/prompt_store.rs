@@ -1,0 +1,183 @@
+//! Texts of requests, each kept once.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use quipu_message::Role;
+use quipu_message::request_view::{MessageParts, PromptPart};
+use quipu_message::values::CacheLifetime;
+
+/// Id of a text in a [`PromptStore`]. Equal ids are equal texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextId(u32);
+
+/// Id of a message in a [`PromptStore`]. Two ids may differ only in their cache breakpoints;
+/// compare [`PromptMessage::cache_hash`] or [`PromptMessage::history_hash`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageKey(u32);
+
+/// A part of a prompt in one request: its text, and whether a cached prefix ends there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PartKey {
+    /// Text of the part without `cache_control`.
+    pub text: TextId,
+    /// Cache lifetime, if a cached prefix ends here.
+    pub breakpoint: Option<Breakpoint>,
+}
+
+/// Cache lifetime of a breakpoint that the rules know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Breakpoint {
+    /// Five minutes, also for lifetimes this build does not know.
+    FiveMinutes,
+    /// One hour, at a higher price.
+    OneHour,
+}
+
+/// What is known of a part's text; equal texts share it.
+#[derive(Debug, Clone)]
+pub struct BlockPart {
+    /// Compact JSON without `cache_control`.
+    pub text: Arc<str>,
+    /// Type of the block, for example `text`; `tool` for a tool definition.
+    pub kind: String,
+    /// Name of the tool that the block calls or the definition describes.
+    pub tool_name: Option<String>,
+    /// Id of the tool call that the block makes or answers.
+    pub tool_use_id: Option<String>,
+    /// Hash that ignores the order of keys.
+    canonical_hash: u64,
+}
+
+/// One message of a request.
+#[derive(Debug, Clone)]
+pub struct PromptMessage {
+    /// Role as sent.
+    pub role: Role,
+    /// Content blocks in order.
+    pub blocks: Vec<PartKey>,
+    /// Equal for messages that are the same to the prompt cache: breakpoints are ignored,
+    /// and a string equals one text block.
+    pub cache_hash: u64,
+    /// Equal for messages that are the same step of a conversation: thinking blocks and the
+    /// order of keys are ignored too.
+    pub history_hash: u64,
+    /// Bytes of the message's blocks as JSON.
+    pub bytes: u64,
+}
+
+/// Texts and messages of all requests of a trace, each kept once.
+#[derive(Debug, Default)]
+pub struct PromptStore {
+    parts: Vec<BlockPart>,
+    text_ids: HashMap<Arc<str>, TextId>,
+    messages: Vec<PromptMessage>,
+    message_ids: HashMap<Box<str>, MessageKey>,
+    part_ids: HashMap<Box<str>, PartKey>,
+}
+
+impl PromptStore {
+    /// The part with this id.
+    pub fn part(&self, id: TextId) -> &BlockPart {
+        &self.parts[id.0 as usize]
+    }
+
+    /// The text with this id.
+    pub fn text(&self, id: TextId) -> &str {
+        &self.part(id).text
+    }
+
+    /// The message with this id.
+    pub fn message(&self, key: MessageKey) -> &PromptMessage {
+        &self.messages[key.0 as usize]
+    }
+
+    /// Bytes of all distinct texts.
+    pub fn text_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.text.len()).sum()
+    }
+
+    /// Adds any text.
+    pub fn add_text(&mut self, text: &str) -> TextId {
+        if let Some(id) = self.text_ids.get(text) {
+            return *id;
+        }
+        let part = PromptPart { text: text.to_owned(), ..PromptPart::default() };
+        self.add_part(part).text
+    }
+
+    /// Adds a raw message of a request. It is read only if its text is new.
+    pub fn add_message(&mut self, raw: &str) -> Result<MessageKey, serde_json::Error> {
+        if let Some(key) = self.message_ids.get(raw) {
+            return Ok(*key);
+        }
+        let key = self.add_message_parts(MessageParts::read(raw)?);
+        self.message_ids.insert(raw.into(), key);
+        Ok(key)
+    }
+
+    /// Adds a raw tool definition of a request. It is read only if its text is new.
+    pub fn add_tool(&mut self, raw: &str) -> Result<PartKey, serde_json::Error> {
+        if let Some(key) = self.part_ids.get(raw) {
+            return Ok(*key);
+        }
+        let key = self.add_part(PromptPart::read_tool(raw)?);
+        self.part_ids.insert(raw.into(), key);
+        Ok(key)
+    }
+
+    /// Adds one block.
+    pub fn add_part(&mut self, part: PromptPart) -> PartKey {
+        let breakpoint = part.breakpoint.as_ref().map(Breakpoint::from);
+        if let Some(id) = self.text_ids.get(part.text.as_str()) {
+            return PartKey { text: *id, breakpoint };
+        }
+        let canonical_hash = hash_of(&part.canonical_text());
+        let text: Arc<str> = part.text.into();
+        let id = TextId(self.parts.len() as u32);
+        self.text_ids.insert(Arc::clone(&text), id);
+        let PromptPart { kind, tool_name, tool_use_id, .. } = part;
+        self.parts.push(BlockPart { text, kind, tool_name, tool_use_id, canonical_hash });
+        PartKey { text: id, breakpoint }
+    }
+
+    fn add_message_parts(&mut self, message: MessageParts) -> MessageKey {
+        let (mut cache, mut history) = (DefaultHasher::new(), DefaultHasher::new());
+        for hasher in [&mut cache, &mut history] {
+            (message.role.as_str(), &message.extra).hash(hasher);
+        }
+        let mut bytes = message.extra.len() as u64;
+        let blocks: Vec<PartKey> = message
+            .blocks
+            .into_iter()
+            .map(|block| {
+                let is_thinking = block.is_thinking();
+                let key = self.add_part(block);
+                let part = self.part(key.text);
+                bytes += part.text.len() as u64;
+                key.text.hash(&mut cache);
+                if !is_thinking {
+                    part.canonical_hash.hash(&mut history);
+                }
+                key
+            })
+            .collect();
+        let key = MessageKey(self.messages.len() as u32);
+        let (cache_hash, history_hash) = (cache.finish(), history.finish());
+        self.messages.push(PromptMessage { role: message.role, blocks, cache_hash, history_hash, bytes });
+        key
+    }
+}
+
+impl From<&CacheLifetime> for Breakpoint {
+    fn from(lifetime: &CacheLifetime) -> Self {
+        if *lifetime == CacheLifetime::OneHour { Self::OneHour } else { Self::FiveMinutes }
+    }
+}
+
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

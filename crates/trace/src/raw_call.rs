@@ -1,0 +1,54 @@
+//! One API call as an importer found it, before it is split into parts.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use crate::call::CallEnd;
+
+/// One HTTP exchange as a capture file holds it. Importers fill in what their format knows.
+#[derive(Debug, Clone, Default)]
+pub struct RawCall<'a> {
+    /// When the request was sent.
+    pub started_at: Option<Timestamp>,
+    /// When the first byte or event of the response arrived.
+    pub first_event_at: Option<Timestamp>,
+    /// When the response ended.
+    pub ended_at: Option<Timestamp>,
+    /// HTTP method; `POST` if the format does not record it.
+    pub method: Cow<'a, str>,
+    /// Path of the URL with its query, or the whole URL.
+    pub url: Cow<'a, str>,
+    /// Request headers. Credentials among them are hashed and dropped by the builder.
+    pub headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// Headers of the response.
+    pub response_headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// Body of the request; empty if there was none or it was not recorded.
+    pub request_body: Cow<'a, str>,
+    /// HTTP status; `None` if no response arrived.
+    pub status: Option<u16>,
+    /// Body of the response.
+    pub response: RawResponse<'a>,
+    /// How the exchange ended.
+    pub end: CallEnd,
+    /// Whether the call was derived from entries of a session file and not recorded.
+    pub is_reconstructed: bool,
+    /// Id that the source gives the call, for example a request id; empty if none.
+    pub source_id: Cow<'a, str>,
+    /// Line of the source, from 1; 0 if the format has no lines.
+    pub line: u64,
+}
+
+/// Body of a response, in the form in which it was recorded.
+#[derive(Debug, Clone, Default)]
+pub enum RawResponse<'a> {
+    /// Nothing was recorded.
+    #[default]
+    None,
+    /// JSON: a whole message or an error.
+    Json(Cow<'a, str>),
+    /// Text of an event stream.
+    Sse(Cow<'a, str>),
+    /// Events of a stream, each as JSON.
+    Events(Vec<Cow<'a, str>>),
+}

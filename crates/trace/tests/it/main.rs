@@ -1,0 +1,4 @@
+//! Tests of the public surface.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod builder;
