@@ -78,6 +78,15 @@ pub fn is_synthetic(text: &str) -> bool {
     SyntheticText::from_text(text).is_some()
 }
 
+/// First words of messages by which the program continues a turn after the model stopped.
+const CONTINUATION_PREFIXES: [&str; 2] = ["Stop hook feedback:", "[structured-output-enforce]"];
+
+/// Whether the program wrote a text to continue a turn, because a stop hook refused its end
+/// or the structured output is missing.
+pub fn is_continuation_prompt(text: &str) -> bool {
+    CONTINUATION_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
+}
+
 /// What begins a text that a program says in the user's place, at a start, on a timer or
 /// for a goal.
 const AUTOMATIC_PROMPT_TAGS: [&str; 3] = ["<session-start-hook>", "<tick>", "<goal>"];

@@ -18,8 +18,10 @@ mod builder;
 mod call;
 mod prompt_store;
 mod raw_call;
+mod structure;
 
 pub use builder::{Trace, TraceBuilder};
 pub use call::{Call, CallEnd, CallIdentity, CallResponse, Endpoint, RequestParts, ToolCallRef};
 pub use prompt_store::{BlockPart, Breakpoint, MessageKey, PartKey, PromptMessage, PromptStore, TextId};
 pub use raw_call::{RawCall, RawResponse};
+pub use structure::{Branch, BranchKind, ForkReason, SessionCalls, Structure, TurnCalls};

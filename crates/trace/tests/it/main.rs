@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod builder;
+mod structure;
