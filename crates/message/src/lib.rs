@@ -59,6 +59,7 @@ pub(crate) mod macros;
 pub mod api;
 pub mod attachment;
 pub mod bookkeeping;
+pub mod context_kind;
 pub mod context_ref;
 pub mod control;
 pub mod factory;

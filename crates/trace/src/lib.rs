@@ -14,14 +14,18 @@
 // A failed unwrap is a failed test.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod anatomy;
 mod builder;
 mod call;
+mod diff;
 mod prompt_store;
 mod raw_call;
 mod structure;
 
+pub use anatomy::{AnatomyPart, anatomy};
 pub use builder::{Trace, TraceBuilder};
 pub use call::{Call, CallEnd, CallIdentity, CallResponse, Endpoint, RequestParts, ToolCallRef};
+pub use diff::{Change, Difference, diff_requests};
 pub use prompt_store::{BlockPart, Breakpoint, MessageKey, PartKey, PromptMessage, PromptStore, TextId};
 pub use raw_call::{RawCall, RawResponse};
 pub use structure::{Branch, BranchKind, ForkReason, SessionCalls, Structure, TurnCalls};

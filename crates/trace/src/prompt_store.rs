@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use quipu_message::Role;
+use quipu_message::context_kind::ContextKind;
 use quipu_message::request_view::{MessageParts, PromptPart};
 use quipu_message::values::CacheLifetime;
 
@@ -46,6 +47,8 @@ pub struct BlockPart {
     pub tool_name: Option<String>,
     /// Id of the tool call that the block makes or answers.
     pub tool_use_id: Option<String>,
+    /// What the text is about, if the program added it to the prompt by itself.
+    pub context: Option<ContextKind>,
     /// Hash that ignores the order of keys.
     canonical_hash: u64,
 }
@@ -63,6 +66,8 @@ pub struct PromptMessage {
     /// Equal for messages that are the same step of a conversation: thinking blocks and the
     /// order of keys are ignored too.
     pub history_hash: u64,
+    /// Fields other than role and content, as JSON; empty if there are none.
+    pub extra: String,
     /// Bytes of the message's blocks as JSON.
     pub bytes: u64,
 }
@@ -134,11 +139,12 @@ impl PromptStore {
             return PartKey { text: *id, breakpoint };
         }
         let canonical_hash = hash_of(&part.canonical_text());
+        let context = part.plain_text().and_then(|text| ContextKind::from_text(&text));
         let text: Arc<str> = part.text.into();
         let id = TextId(self.parts.len() as u32);
         self.text_ids.insert(Arc::clone(&text), id);
         let PromptPart { kind, tool_name, tool_use_id, .. } = part;
-        self.parts.push(BlockPart { text, kind, tool_name, tool_use_id, canonical_hash });
+        self.parts.push(BlockPart { text, kind, tool_name, tool_use_id, context, canonical_hash });
         PartKey { text: id, breakpoint }
     }
 
@@ -165,7 +171,14 @@ impl PromptStore {
             .collect();
         let key = MessageKey(self.messages.len() as u32);
         let (cache_hash, history_hash) = (cache.finish(), history.finish());
-        self.messages.push(PromptMessage { role: message.role, blocks, cache_hash, history_hash, bytes });
+        self.messages.push(PromptMessage {
+            role: message.role,
+            blocks,
+            cache_hash,
+            history_hash,
+            extra: message.extra,
+            bytes,
+        });
         key
     }
 }

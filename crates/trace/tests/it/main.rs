@@ -1,5 +1,7 @@
 //! Tests of the public surface.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod anatomy;
 mod builder;
+mod diff;
 mod structure;
