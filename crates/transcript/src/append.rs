@@ -156,6 +156,8 @@ pub struct Journal {
     len: u64,
     /// Whether the byte before `len` is known to be a line feed, because this journal wrote it.
     ends_with_newline: bool,
+    /// Whether everything that this journal wrote is on stable storage.
+    is_synced: bool,
 }
 
 /// Creates a folder and its missing parents, readable by their owner only.
@@ -179,7 +181,7 @@ impl Journal {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(io_error)?;
         sync_folder(folder).map_err(io_error)?;
-        Ok(Self { path: path.to_owned(), file, len: 0, ends_with_newline: true })
+        Ok(Self { path: path.to_owned(), file, len: 0, ends_with_newline: true, is_synced: true })
     }
 
     /// Opens an existing file to append to it.
@@ -190,7 +192,7 @@ impl Journal {
             Ok((file, len))
         };
         let (file, len) = open().map_err(|source| AppendError::Open { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), file, len, ends_with_newline: false })
+        Ok(Self { path: path.to_owned(), file, len, ends_with_newline: false, is_synced: true })
     }
 
     /// Path of the file.
@@ -200,7 +202,7 @@ impl Journal {
 
     /// Appends lines and removes each from the queue once it is written, so that the rest can be
     /// retried after an error. With `sync`, returns when all are on stable storage. Waits up to ten
-    /// seconds for the lock of the file.
+    /// seconds for the lock of the file. Does nothing if there is nothing to write or sync.
     pub fn append(&mut self, lines: &mut VecDeque<Line>, sync: bool) -> Result<(), AppendError> {
         self.append_with_lock_wait(lines, sync, |waited| waited < LOCK_DEADLINE)
     }
@@ -217,6 +219,9 @@ impl Journal {
             target: "quipu::transcript", "append", path = %self.path.display(), lines = lines.len(), sync
         )
         .entered();
+        if lines.is_empty() && (self.is_synced || !sync) {
+            return Ok(());
+        }
         self.lock(keep_waiting)?;
         let written = self.append_locked(lines, sync);
         // An unlock that fails is undone when the file closes.
@@ -252,6 +257,7 @@ impl Journal {
             buffer.push(b'\n');
             let path = &self.path;
             self.ends_with_newline = false;
+            self.is_synced = false;
             self.file.write_all(&buffer).map_err(|source| AppendError::Write { path: path.clone(), source })?;
             self.ends_with_newline = true;
             self.len += buffer.len() as u64;
@@ -262,7 +268,14 @@ impl Journal {
 
     /// Returns when everything appended is on stable storage.
     pub fn sync(&mut self) -> Result<(), AppendError> {
-        self.file.sync_data().map_err(|source| AppendError::Sync { path: self.path.clone(), source })
+        self.file.sync_data().map_err(|source| AppendError::Sync { path: self.path.clone(), source })?;
+        self.is_synced = true;
+        Ok(())
+    }
+
+    /// Whether everything that this journal wrote is on stable storage.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.is_synced
     }
 
     /// Checks that the path still names this file and that it was not truncated. Returns true if it

@@ -13,8 +13,9 @@ use quipu_message::user_assistant::Assistant;
 
 use crate::append::{AppendError, Journal, LOCK_DEADLINE};
 
-/// Called on the writer's thread after the lines it was passed with are written or could not be
-/// written. Lines that could not be written are tried again with the next ones.
+/// Called after the lines it was passed with are written or could not be written, on the writer's
+/// thread, or at once if there is nothing to write. Lines that could not be written are tried
+/// again with the next ones.
 pub type OnWritten = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
 
 /// Called on the writer's thread with the path of the file and the lines just written.
@@ -46,6 +47,8 @@ struct WriterQueue {
     flush_at: Option<Instant>,
     /// Number of commits in the queue.
     queued_commits: usize,
+    /// Whether the thread has written and synced everything it took from the queue.
+    is_synced: bool,
     observer: Option<WriteObserver>,
     closed: bool,
 }
@@ -154,6 +157,10 @@ impl Writer {
     /// Writes everything in the queue and then these lines.
     pub(crate) fn commit(&self, lines: Vec<Line>, sync: bool, done: OnWritten) {
         let mut queue = lock(&self.shared.queue);
+        if lines.is_empty() && queue.items.is_empty() && queue.is_synced {
+            drop(queue);
+            return done(Ok(()));
+        }
         queue.items.extend(lines.into_iter().map(QueueItem::Line));
         queue.items.push_back(QueueItem::Commit { sync, on_written: done });
         queue.queued_commits += 1;
@@ -235,7 +242,9 @@ impl WriterThread {
                 if closed {
                     return;
                 }
-                lock(&shared.queue)
+                let mut queue = lock(&shared.queue);
+                queue.is_synced = self.pending.is_empty() && self.serialize_error.is_none() && self.journal.is_synced();
+                queue
             } else if let Some(due) = queue.flush_at {
                 shared.wake.wait_timeout(queue, due - now).unwrap_or_else(PoisonError::into_inner).0
             } else {
@@ -309,6 +318,7 @@ impl WriterQueue {
             self.flush_at = None;
         }
         self.queued_commits = 0;
+        self.is_synced = false;
         std::mem::replace(&mut self.items, rest)
     }
 }
@@ -330,6 +340,27 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+
+    #[test]
+    fn a_commit_without_lines_is_done_at_once_if_everything_is_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        let writer = Writer::new(Journal::create(&path).unwrap()).unwrap();
+        let commit = |lines: Vec<Line>, sync| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            writer.commit(lines, sync, Box::new(move |_| sender.send(std::thread::current().id()).unwrap()));
+            receiver.recv().unwrap()
+        };
+        let caller = std::thread::current().id();
+        let line = Line::from_serialize(&Assistant::default()).unwrap();
+        assert_ne!(commit(vec![line.clone()], false), caller);
+        assert_ne!(commit(Vec::new(), true), caller, "the line is not synced yet");
+        while !lock(&writer.shared.queue).is_synced {
+            std::thread::yield_now();
+        }
+        assert_eq!(commit(Vec::new(), true), caller);
+        assert_ne!(commit(vec![line], true), caller);
+    }
 
     #[test]
     fn an_answer_that_is_written_while_it_ends_stays_written() {
