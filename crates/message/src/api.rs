@@ -256,6 +256,46 @@ wire! {
 }
 
 wire! {
+    /// What the server cleared from the context: `context_management` of a response.
+    pub struct ContextEdits {
+        /// Edits that were applied to the request; empty if the server cleared nothing.
+        applied_edits: opt Vec<ContextEdit>,
+    }
+}
+
+wire! {
+    /// One edit that the server applied to the context of a request.
+    pub struct ContextEdit {
+        /// Kind of edit with its date, for example `clear_tool_uses_20250919`.
+        kind: opt String = "type",
+        /// Tool calls whose results were cleared.
+        cleared_tool_uses: opt u64,
+        /// Assistant turns whose thinking was cleared.
+        cleared_thinking_turns: opt u64,
+        /// Tokens that the prompt lost.
+        cleared_input_tokens: opt u64,
+    }
+}
+
+wire! {
+    /// The server's own diagnosis of a call: `diagnostics` of a response.
+    pub struct Diagnostics {
+        /// Why less was read from the prompt cache than the server expected.
+        cache_miss_reason: opt CacheMissReason,
+    }
+}
+
+wire! {
+    /// Why the server read less from the prompt cache than it expected.
+    pub struct CacheMissReason {
+        /// For example `tools_changed` or `messages_changed`.
+        kind: opt String = "type",
+        /// Tokens that were not read.
+        cache_missed_input_tokens: opt u64,
+    }
+}
+
+wire! {
     /// Fields of the message that are known at its end.
     pub struct MessageDeltaFields {
         /// Why the model stopped.

@@ -134,6 +134,13 @@ pub struct PromptPart {
     pub tool_use_id: Option<String>,
     /// Cache lifetime, if a cached prefix ends here.
     pub breakpoint: Option<CacheLifetime>,
+    /// Images in the block, also those in a tool result.
+    pub images: u32,
+    /// Whether the block is a document with citations.
+    pub has_citations: bool,
+    /// Bytes of encoded images and documents in the text; their size has little to do with
+    /// their number of tokens.
+    pub encoded_bytes: u64,
 }
 
 impl PromptPart {
@@ -190,8 +197,21 @@ impl PromptPart {
         let is_result = value.get("tool_use_id").is_some();
         let tool_use_id = field("tool_use_id").or_else(|| kind.ends_with("tool_use").then(|| field("id")).flatten());
         let tool_name = (!is_result).then(|| field("name")).flatten();
-        Self { text: value.to_string(), kind, tool_name, tool_use_id, breakpoint }
+        let has_citations = value.pointer("/citations/enabled") == Some(&Value::Bool(true));
+        let (images, encoded_bytes) = media_of(&value);
+        Self { text: value.to_string(), kind, tool_name, tool_use_id, breakpoint, images, has_citations, encoded_bytes }
     }
+}
+
+/// Number of images in a block or in the content of a tool result, and bytes of the encoded
+/// images and documents among them.
+fn media_of(block: &Value) -> (u32, u64) {
+    let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str);
+    let is_encoded = text("/source/type") == Some("base64");
+    let encoded = text("/source/data").filter(|_| is_encoded).map_or(0, |data| data.len() as u64);
+    let own = u32::from(text("/type") == Some("image"));
+    let inner = block.get("content").and_then(Value::as_array).into_iter().flatten().map(media_of);
+    inner.fold((own, encoded), |(images, bytes), (more, longer)| (images + more, bytes + longer))
 }
 
 /// Splits `content` or `system`, a string or an array of blocks, into parts. Anything else
@@ -215,4 +235,20 @@ fn take_cache_control(block: &mut Value) -> Option<Value> {
     let inner = fields.get_mut("content").and_then(Value::as_array_mut);
     let inner = inner.into_iter().flatten().filter_map(take_cache_control).last();
     own.or(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_and_citations_of_a_block_are_found_also_in_tool_results() {
+        let part = |json: &str| PromptPart::read_block(json).unwrap();
+        let result = part(
+            r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"base64","data":"aGk="}},{"type":"text","text":"x"}]}"#,
+        );
+        assert_eq!((result.images, result.encoded_bytes, result.has_citations), (1, 4, false));
+        let document = part(r#"{"type":"document","source":{"type":"text","data":"ab"},"citations":{"enabled":true}}"#);
+        assert_eq!((document.images, document.encoded_bytes, document.has_citations), (0, 0, true));
+    }
 }

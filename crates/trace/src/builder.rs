@@ -4,13 +4,13 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use jiff::Timestamp;
 use quipu_conversation::{Accumulator, Tokens};
-use quipu_message::api::{StreamError, StreamEvent};
+use quipu_message::api::{ContextEdits, Diagnostics, StreamError, StreamEvent};
 use quipu_message::request_view::{PromptPart, RequestView};
 use quipu_message::sse::Parser;
-use quipu_message::{Json, Message, Usage};
+use quipu_message::{Message, Usage};
 
 use crate::call::{Call, CallEnd, CallIdentity, CallResponse, Endpoint, RequestParts, ToolCallRef};
-use crate::prompt_store::{Breakpoint, PromptStore, TextId};
+use crate::prompt_store::{Breakpoint, PromptStore};
 use crate::raw_call::{RawCall, RawResponse};
 
 /// Calls of one or several sources, and the texts of their requests and responses.
@@ -178,11 +178,6 @@ impl TraceBuilder {
             match serde_json::from_str(data) {
                 Ok(StreamEvent::Error(error)) => set_error(&error, response),
                 Ok(event) => {
-                    if let StreamEvent::MessageDelta(delta) = &event
-                        && let Some(edits) = delta.context_management.get()
-                    {
-                        response.context_edits = Some(self.trace.prompts.add_text(edits.text()));
-                    }
                     if let Err(error) = message.push(&event) {
                         self.push_problem(line, format!("response: {error}"));
                     }
@@ -220,12 +215,10 @@ impl TraceBuilder {
                 response.blocks.push(self.trace.prompts.add_part(part));
             }
         }
-        response.cache_diagnosis = self.cache_diagnosis(message);
-    }
-
-    fn cache_diagnosis(&mut self, message: &Message) -> Option<TextId> {
-        let diagnosis: &Json = message.diagnostics.get()?;
-        Some(self.trace.prompts.add_text(diagnosis.text()))
+        let edits = message.context_management.get().and_then(|edits| edits.read::<ContextEdits>().ok());
+        response.context_edits = edits.and_then(|edits| edits.applied_edits.get().cloned()).unwrap_or_default();
+        let diagnostics = message.diagnostics.get().and_then(|found| found.read::<Diagnostics>().ok());
+        response.cache_diagnosis = diagnostics.and_then(|found| found.cache_miss_reason.get().cloned());
     }
 }
 

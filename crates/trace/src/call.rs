@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use quipu_conversation::Tokens;
 use quipu_message::StopReason;
+use quipu_message::api::{CacheMissReason, ContextEdit};
 
 use crate::prompt_store::{Breakpoint, MessageKey, PartKey, TextId};
 
@@ -132,10 +133,10 @@ pub struct CallResponse {
     pub tool_calls: Vec<ToolCallRef>,
     /// Type of the API's error, for example `overloaded_error`.
     pub error: Option<String>,
-    /// The server's own diagnosis of a cache miss, as JSON.
-    pub cache_diagnosis: Option<TextId>,
-    /// What the server cleared from the context, as JSON.
-    pub context_edits: Option<TextId>,
+    /// The server's own diagnosis of a cache miss.
+    pub cache_diagnosis: Option<CacheMissReason>,
+    /// What the server cleared from the context of the request.
+    pub context_edits: Vec<ContextEdit>,
 }
 
 /// A tool call of a response.

@@ -49,6 +49,13 @@ pub struct BlockPart {
     pub tool_use_id: Option<String>,
     /// What the text is about, if the program added it to the prompt by itself.
     pub context: Option<ContextKind>,
+    /// Images in the block, also those in a tool result.
+    pub images: u32,
+    /// Whether the block is a document with citations.
+    pub has_citations: bool,
+    /// Estimated share of the prompt, in bytes of text: an encoded image counts as much as
+    /// text of its usual number of tokens.
+    pub weight: u64,
     /// Hash that ignores the order of keys.
     canonical_hash: u64,
 }
@@ -71,6 +78,9 @@ pub struct PromptMessage {
     /// Bytes of the message's blocks as JSON.
     pub bytes: u64,
 }
+
+/// Weight of one image: about 1,500 tokens of four bytes.
+const IMAGE_WEIGHT: u64 = 6_000;
 
 /// Texts and messages of all requests of a trace, each kept once.
 #[derive(Debug, Default)]
@@ -143,8 +153,20 @@ impl PromptStore {
         let text: Arc<str> = part.text.into();
         let id = TextId(self.parts.len() as u32);
         self.text_ids.insert(Arc::clone(&text), id);
-        let PromptPart { kind, tool_name, tool_use_id, .. } = part;
-        self.parts.push(BlockPart { text, kind, tool_name, tool_use_id, context, canonical_hash });
+        let PromptPart { kind, tool_name, tool_use_id, images, has_citations, encoded_bytes, .. } = part;
+        let weight = (text.len() as u64).saturating_sub(encoded_bytes)
+            + if encoded_bytes > 0 { IMAGE_WEIGHT.min(encoded_bytes) * u64::from(images.max(1)) } else { 0 };
+        self.parts.push(BlockPart {
+            text,
+            kind,
+            tool_name,
+            tool_use_id,
+            context,
+            images,
+            has_citations,
+            weight,
+            canonical_hash,
+        });
         PartKey { text: id, breakpoint }
     }
 

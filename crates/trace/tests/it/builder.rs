@@ -95,3 +95,25 @@ fn a_body_that_is_no_request_is_a_problem_and_the_call_is_kept() {
     assert!(trace.calls[0].request.is_none());
     assert_eq!(trace.problems.len(), 1);
 }
+
+#[test]
+fn cleared_context_and_the_servers_diagnosis_are_read_from_stream_and_body() {
+    let message = r#"{"id":"m","type":"message","role":"assistant","model":"claude-opus-5","content":[],"usage":{"input_tokens":3},"diagnostics":{"cache_miss_reason":{"type":"tools_changed","cache_missed_input_tokens":40}}"#;
+    let edits = r#""context_management":{"applied_edits":[{"type":"clear_tool_uses_20250919","cleared_tool_uses":2,"cleared_input_tokens":900}]}"#;
+    let events = vec![
+        format!(r#"{{"type":"message_start","message":{message}}}}}"#).into(),
+        format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},{edits}}}"#).into(),
+    ];
+    for response in [RawResponse::Events(events), RawResponse::Json(format!("{message},{edits}}}").into())] {
+        let mut builder = TraceBuilder::default();
+        builder.push(&RawCall { url: "/v1/messages".into(), response, ..RawCall::default() });
+        let trace = builder.finish();
+        let response = &trace.calls[0].response;
+        assert_eq!(response.context_edits[0].cleared_input_tokens.get(), Some(&900));
+        let diagnosis = response.cache_diagnosis.as_ref().unwrap();
+        assert_eq!(
+            (diagnosis.kind.text(), diagnosis.cache_missed_input_tokens.get()),
+            (Some("tools_changed"), Some(&40))
+        );
+    }
+}
