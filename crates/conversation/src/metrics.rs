@@ -180,6 +180,16 @@ impl MetricsBuilder {
         self.state.attribution.subagents()
     }
 
+    /// Number of the turn that the last line belongs to, from 1; 0 before the first prompt.
+    pub fn current_turn(&self) -> u32 {
+        self.state.attribution.current_turn()
+    }
+
+    /// The messages counted so far, in the order of their first lines.
+    pub fn usage(&self) -> &UsageTally {
+        &self.usage
+    }
+
     /// The state to store.
     pub fn state(&self) -> &MetricsState {
         &self.state

@@ -36,6 +36,14 @@ wire! {
 }
 
 impl Attachment {
+    /// How long a hook ran, in milliseconds; `None` for other attachments and older files.
+    pub fn hook_duration_ms(&self) -> Option<u64> {
+        match self {
+            Self::HookSucceeded(hook) => Some(hook.duration_ms.get()?.as_f64()? as u64),
+            _ => None,
+        }
+    }
+
     /// The tool call and the event of a hook's attachment.
     pub fn hook_tool_use_and_event(&self) -> Option<(&ToolUseId, &str)> {
         macro_rules! hook_fields {

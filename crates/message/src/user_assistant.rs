@@ -1,5 +1,6 @@
 //! What the user and the model say: `user` and `assistant` lines.
 
+use serde::Deserialize;
 use serde_json::Number;
 
 use crate::context_ref::{self, ContextRef};
@@ -211,6 +212,20 @@ impl User {
     /// `permission_decision`, typed; `None` if it is absent or has another form.
     pub fn decision_record(&self) -> Option<PermissionDecisionRecord> {
         self.permission_decision.get()?.read().ok()
+    }
+
+    /// How long the tool ran, in milliseconds, if its result records it.
+    pub fn tool_duration_ms(&self) -> Option<u64> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Duration {
+            #[serde(alias = "totalDurationMs")]
+            duration_ms: Option<f64>,
+            duration_seconds: Option<f64>,
+        }
+        let duration: Duration = self.tool_use_result.get()?.read().ok()?;
+        let milliseconds = duration.duration_ms.or(duration.duration_seconds.map(|seconds| seconds * 1000.0))?;
+        Some(milliseconds as u64)
     }
 
     /// `tool_result_meta`, typed; empty if it is absent or has another form.

@@ -117,6 +117,6 @@ fn size(trace: &Trace, texts: &[TextId]) -> u64 {
 }
 
 /// Name of the server in an MCP tool's name, `mcp__SERVER__TOOL`.
-fn mcp_server(tool_name: &str) -> Option<&str> {
+pub(crate) fn mcp_server(tool_name: &str) -> Option<&str> {
     tool_name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
 }

@@ -18,6 +18,7 @@ mod anatomy;
 mod builder;
 mod call;
 mod diff;
+pub mod explain;
 mod prompt_store;
 mod raw_call;
 mod structure;

@@ -4,4 +4,5 @@
 mod anatomy;
 mod builder;
 mod diff;
+mod explain;
 mod structure;
