@@ -149,7 +149,8 @@ pub struct ToolCallRef {
 }
 
 /// How an exchange ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CallEnd {
     /// The response was complete.

@@ -17,6 +17,7 @@
 mod anatomy;
 mod builder;
 mod call;
+pub mod capture;
 mod diff;
 pub mod explain;
 mod prompt_store;

@@ -3,6 +3,7 @@
 
 mod anatomy;
 mod builder;
+mod capture;
 mod diff;
 mod explain;
 mod structure;
