@@ -16,6 +16,7 @@
 
 mod anatomy;
 mod builder;
+pub mod cache;
 mod call;
 pub mod capture;
 mod diff;

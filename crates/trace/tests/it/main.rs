@@ -3,6 +3,7 @@
 
 mod anatomy;
 mod builder;
+mod cache;
 mod capture;
 mod diff;
 mod explain;

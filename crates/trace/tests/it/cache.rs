@@ -1,0 +1,5 @@
+//! Verdicts and simulation of the prompt cache.
+
+mod kit;
+mod simulation;
+mod verdicts;
