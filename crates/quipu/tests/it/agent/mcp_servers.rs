@@ -214,7 +214,7 @@ fn auth_status_says_which_key_is_used() {
 fn commands_that_are_not_here_ask_no_model() {
     let stage = ScriptedAgent::new("hello.yaml");
     let page = fs::read_to_string(quipu_testkit::repository_root().join("docs/compat.md")).unwrap();
-    let row = page.lines().find(|line| line.contains("not here: an error")).unwrap();
+    let row = page.lines().find(|line| line.contains("not available: an error")).unwrap();
     let names: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
     assert!(names.len() > 20 && names.contains(&"doctor"));
     for name in names {

@@ -18,6 +18,17 @@ fn text_is_the_answer_alone() {
 }
 
 #[test]
+fn the_example_of_the_readme_prints_the_answer() {
+    let agent = ScriptedAgent::new("folder.yaml");
+    let out = agent.run(&["-p", "what is in this folder?", "--allowedTools", "Read", "Glob"]);
+    let answer = String::from_utf8(out.stdout).unwrap();
+    for page in ["README.md", "README.zh.md"] {
+        let text = std::fs::read_to_string(quipu_testkit::repository_root().join(page)).unwrap();
+        assert!(text.contains(&format!("--allowedTools Read Glob\n{answer}```")), "{page}: {answer}");
+    }
+}
+
+#[test]
 fn json_is_the_result_and_a_failed_call_fails() {
     let stage = ScriptedAgent::new("hello.yaml");
     let out = stage.run(&["-p", "broken", "--output-format", "json"]);

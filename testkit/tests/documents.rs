@@ -1,0 +1,83 @@
+//! The documents name files that exist, show no hidden lines, and are the same in both languages.
+#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use quipu_testkit as kit;
+
+/// The documents of the repository, except the changelog, which keeps the names of the past.
+fn documents() -> Vec<PathBuf> {
+    let root = kit::repository_root();
+    let mut pages = kit::files_under(&root.join("docs"), |path| path.extension().is_some_and(|ext| ext == "md"));
+    let names = ["README.md", "README.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
+    pages.extend(names.map(|name| root.join(name)));
+    pages
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+fn expand_braces(text: &str) -> Vec<String> {
+    let Some((before, rest)) = text.split_once('{') else { return vec![text.to_owned()] };
+    let Some((choices, after)) = rest.split_once('}') else { return vec![text.to_owned()] };
+    choices.split(',').map(|choice| format!("{before}{choice}{after}")).collect()
+}
+
+/// The texts between single backticks in a line of Markdown.
+fn code_spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_source_file_that_a_document_names_exists() {
+    let root = kit::repository_root();
+    let is_source = |path: &Path| path.extension().is_some_and(|ext| ext == "rs");
+    let mut known = BTreeSet::new();
+    for folder in ["crates", "testkit"] {
+        let files = kit::files_under(&root.join(folder), is_source);
+        known.extend(files.iter().map(|path| format!("/{}", path.strip_prefix(&root).unwrap().display())));
+    }
+    let mut missing = Vec::new();
+    // The page about formats has the files of example sessions in it.
+    for page in documents().into_iter().filter(|page| !page.ends_with("wire.md")) {
+        for (number, line) in fs::read_to_string(&page).unwrap().lines().enumerate() {
+            let named = code_spans(line).filter(|span| span.ends_with(".rs") && !span.contains([' ', '*', '(', '<']));
+            for name in named.flat_map(expand_braces) {
+                if !known.iter().any(|path| path.ends_with(&format!("/{name}"))) {
+                    let page = page.file_name().unwrap().display();
+                    missing.push(format!("{page}:{}: {name}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no such files:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn no_rust_example_has_lines_that_only_rustdoc_hides() {
+    let mut found = Vec::new();
+    for page in documents() {
+        let mut in_rust = false;
+        for (number, line) in fs::read_to_string(&page).unwrap().lines().enumerate() {
+            if line.starts_with("```") {
+                in_rust = line.starts_with("```rust");
+            } else if in_rust && (line == "#" || line.starts_with("# ")) {
+                found.push(format!("{}:{}: {line}", page.file_name().unwrap().display(), number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "shown on the web as they are:\n{}", found.join("\n"));
+}
+
+/// The first column of a README's tables: commands and crates.
+fn first_cells(readme: &str) -> Vec<String> {
+    let text = fs::read_to_string(kit::repository_root().join(readme)).unwrap();
+    let cells = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let cells = cells.filter(|cell| cell.contains('`'));
+    cells.map(|cell| code_spans(cell).collect::<Vec<_>>().join(", ")).collect()
+}
+
+#[test]
+fn both_readmes_have_the_same_commands_and_crates() {
+    assert_eq!(first_cells("README.md"), first_cells("README.zh.md"));
+}
